@@ -17,6 +17,8 @@ NEWEST = {"MariaDB": (11, 8), "MySQL": (9, 7)}
 """The newest versions that setl's tests have run on."""
 
 _DAY = 24 * 3600
+_SIZE_LIMITS = ("max_binlog_total_size", "binlog_space_limit")
+"""Limits of all binlogs together: of MariaDB from 11.4 on, and of Percona Server. 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +196,17 @@ def _check_filters(status: dict[str, object], schemas: Sequence[str], report: Re
 
 
 def _check_retention(server: Server, report: Report) -> None:
+    for name in _SIZE_LIMITS:
+        limit = int(float(server.variables.get(name) or 0))
+        if limit:
+            report.warning(
+                f"binlogs are removed as soon as they hold more than {limit:,} bytes ({name}),"
+                " whatever their age; a pipeline that stands still for longer than that takes"
+                " loses its place and has to load its tables again",
+                "Give the time in which so much is written at worst, so that the alarm comes"
+                " before: `alarms: {position: {retention: 24h}}` in the channel file",
+                code="binlog-size-limit",
+            )
     seconds = float(server.variables.get("binlog_expire_logs_seconds") or 0)
     days = float(server.variables.get("expire_logs_days") or 0)
     kept = seconds or days * _DAY

@@ -107,6 +107,14 @@ def test_settings_of_mysql_that_do_not_matter(name, value):
     assert binlog_faults(PretendedServer(gtid_mode="ON", **{name: value})) == []
 
 
+@pytest.mark.parametrize("name", ["max_binlog_total_size", "binlog_space_limit"])
+def test_binlogs_that_are_removed_for_their_size(name):
+    assert binlog_faults(PretendedServer(gtid_mode="ON", **{name: "0"})) == []
+    (fault,) = binlog_faults(PretendedServer(gtid_mode="ON", **{name: "1073741824"}))
+    assert (fault.level, fault.code) == ("warning", "binlog-size-limit")
+    assert f"1,073,741,824 bytes ({name})" in fault.what
+
+
 def test_a_binlog_that_a_storage_engine_keeps():
     def codes(engine):
         return {f.code for f in binlog_faults(PretendedServer(binlog_storage_engine=engine))}
