@@ -28,12 +28,13 @@ from setl.load.sink import LoadTicket
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA, folds_names
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
-from setl.systems.mysql.creation.kept_keys import KeptKeys, TableKeys, id_of
+from setl.systems.mysql.creation.kept_keys import KeptKeys, TableKeys
 from setl.systems.mysql.creation.plan import TablePlan, added_keys
-from setl.systems.mysql.creation.present_tables import Name, PresentTables
+from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.runner import DdlRunner
+from setl.systems.mysql.ddl.table_records import Name
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.load.writer import Writer
 from setl.systems.mysql.preflight.foreign_keys import refuse_cascades
@@ -277,10 +278,11 @@ class _Work:
         keys = [key for key in wanted.keys if there is not None and _name(key) not in there]
         if keys:
             ran.append(added_keys(wanted.table, keys))
+            id_ = KeptKeys(self._writer.open(), self._ticket).id_of(wanted.table)
             try:
                 self._run(ran[0])
             except pymysql.MySQLError as error:
-                where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{id_of(wanted.table)}'"
+                where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{id_}'"
                 failure = self._refused(ran[0], error)
                 failure.hint = (
                     "Add the keys by hand as far as they are wanted, then run on the target:"

@@ -6,24 +6,13 @@ A table that somebody has dropped would be made anew without its rows, and nothi
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, Final
+from typing import Any
 
 from pymysql.connections import Connection
 
 from setl.load.sink import LoadTicket
 from setl.model.position import version_generation
-
-_STATE: Final = "there"
-_KNOWN: Final = (
-    "SELECT id FROM retl.setl_ddl WHERE pipeline = %s AND state = %s AND generation = %s"
-)
-_WRITE: Final = (
-    "REPLACE INTO retl.setl_ddl (pipeline, id, step, generation, version, state, statement, epoch)"
-    " VALUES (%s, %s, 0, %s, 0, %s, '', %s)"
-)
-_FORGET: Final = "DELETE FROM retl.setl_ddl WHERE pipeline = %s AND id = %s AND state = %s"
-
-Name = tuple[str, str]
+from setl.systems.mysql.ddl.table_records import Name, TableRecord, TableRecords
 
 
 class PresentTables:
@@ -31,38 +20,19 @@ class PresentTables:
 
     def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
         """Read and write over `connection`, inside its transaction."""
-        self._connection, self._ticket = connection, ticket
+        self._records = TableRecords(connection, ticket, "there", before="there")
+        self._generation = version_generation(ticket.through)
 
     def among(self, tables: Collection[Name]) -> set[Name]:
         """Those that were there, under this generation: who resets a position begins anew."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(_KNOWN, (self._ticket.pipeline_key, _STATE, self._generation))
-            known = {str(id_) for (id_,) in cursor.fetchall()}
-        return {table for table in tables if _id(table) in known}
+        records = self._records.all()
+        known = {id_ for id_, record in records.items() if record.generation == self._generation}
+        return {table for table in tables if self._records.id_of(table) in known}
 
     def write(self, tables: Iterable[Name]) -> None:
         """These tables are there."""
-        ticket = self._ticket
-        with self._connection.cursor() as cursor:
-            cursor.executemany(
-                _WRITE,
-                [
-                    (ticket.pipeline_key, _id(table), self._generation, _STATE, ticket.epoch)
-                    for table in tables
-                ],
-            )
+        self._records.write(tables, TableRecord(self._generation))
 
     def forget(self, tables: Iterable[Name]) -> None:
         """A schema change of the source may take these tables away, or their names."""
-        with self._connection.cursor() as cursor:
-            cursor.executemany(
-                _FORGET, [(self._ticket.pipeline_key, _id(table), _STATE) for table in tables]
-            )
-
-    @property
-    def _generation(self) -> int:
-        return version_generation(self._ticket.through)
-
-
-def _id(table: Name) -> str:
-    return f"there {'.'.join(table)}"
+        self._records.forget(tables)

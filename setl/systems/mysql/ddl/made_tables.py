@@ -6,18 +6,13 @@ and every ALTER TABLE that the source had made by then. The table has all that a
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from pymysql.connections import Connection
 
 from setl.load.creation import StreamPlace
 from setl.load.sink import LoadTicket
-
-_STATE: Final = "made"
-_WRITE: Final = (
-    "REPLACE INTO retl.setl_ddl (pipeline, id, step, generation, version, state, statement, epoch)"
-    " VALUES (%s, %s, 0, %s, %s, %s, '', %s)"
-)
+from setl.systems.mysql.ddl.table_records import Name, TableRecord, TableRecords
 
 
 class MadeTables:
@@ -25,37 +20,17 @@ class MadeTables:
 
     def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
         """Read and write over `connection`, inside its transaction."""
-        self._connection, self._ticket = connection, ticket
+        self._records = TableRecords(connection, ticket, "made", before="made")
 
-    def write(self, table: tuple[str, str], place: StreamPlace) -> None:
+    def write(self, table: Name, place: StreamPlace) -> None:
         """A table is made as the source's was at a place."""
-        ticket = self._ticket
-        self._run(
-            _WRITE, ticket.pipeline_key, _id(table), place.generation, place.version, _STATE,
-            ticket.epoch,
-        )  # fmt: skip
+        self._records.write([table], TableRecord(place.generation, place.version))
 
-    def place(self, table: tuple[str, str]) -> StreamPlace | None:
+    def place(self, table: Name) -> StreamPlace | None:
         """The place from which on a table is as it is; None for one that setl has not made."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT generation, version FROM retl.setl_ddl WHERE pipeline = %s AND id = %s",
-                (self._ticket.pipeline_key, _id(table)),
-            )
-            row = cursor.fetchone()
-        return StreamPlace(int(row[0]), int(row[1])) if row else None
+        record = self._records.of(table)
+        return None if record is None else StreamPlace(record.generation, record.version)
 
-    def forget(self, table: tuple[str, str]) -> None:
+    def forget(self, table: Name) -> None:
         """A table is gone; the next one of its name is another one."""
-        self._run(
-            "DELETE FROM retl.setl_ddl WHERE pipeline = %s AND id = %s",
-            self._ticket.pipeline_key, _id(table),
-        )  # fmt: skip
-
-    def _run(self, sql: str, *args: object) -> None:
-        with self._connection.cursor() as cursor:
-            cursor.execute(sql, args)
-
-
-def _id(table: tuple[str, str]) -> str:
-    return f"made {'.'.join(table)}"
+        self._records.forget([table])
