@@ -9,7 +9,6 @@ from contextlib import closing
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
-from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
@@ -93,6 +92,7 @@ def store_for_run(
         kept_in(pipeline),
         store,
         other_stores(pipeline, leadership.channel, arbiter, leadership.nid),
+        notes=ArbiterNotes(arbiter, PipelineId(leadership.channel, pipeline.name)),
         pipeline=leadership.key,
         epoch=leadership.epoch,
     )
@@ -154,10 +154,5 @@ def _committed(pipeline: Pipeline, notes: Notes, owner: Owner) -> Checkpoint | N
         # A ConfigurationError passes: the account may have no right to, which nobody has asked
         # for; and what another pipeline has committed says nothing of this one's target.
         return store.load()
-    except ConfigurationError as error:
-        if note is not None and noted:
-            what, way_out = f"cannot be read: {error}", "Allow it"
-            raise missing(note, what, way_out, owner.pipeline) from error
-        raise
     finally:
         store.close()

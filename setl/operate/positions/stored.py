@@ -122,11 +122,13 @@ def _looked_up(stored: Stored, pipeline: Pipeline, arbiter: Arbiter, ident: Pipe
     if stored.checkpoint is not None:
         found.append(Found(stored.kept_in, stored.checkpoint))
     try:
+        note = ArbiterNotes(arbiter, ident).read()
+        elsewhere = note if note is not None and note.store != stored.kept_in else None
         others = other_stores(pipeline, ident.channel, arbiter, "")
-        found += look_into(others, found=bool(found))
+        found += look_into(others, str(ident), found=bool(found), note=elsewhere)
     except FatalError as error:
         return replace(stored, damage=str(error))
-    chosen = choose(found)
+    chosen = choose(found, note)
     return stored if chosen is None else _found(stored, chosen.store, chosen.checkpoint)
 
 

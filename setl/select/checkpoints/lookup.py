@@ -1,10 +1,14 @@
 """Where a pipeline's checkpoint is found if the configured store has none.
 
-The configured store comes first, then the target, ZooKeeper, and the offset committed to Kafka;
-so a pipeline whose `checkpoint` was changed goes on where it stood, and one that follows another
-client of a subscription where that stood. Whatever store it is in, a checkpoint of a higher
-generation comes before those of lower ones: the position was reset since, or the source moved to
-another server, and what a forgotten store still holds is older than that.
+What is kept beside the mainstem says which store was written last: that one comes first. So a
+pipeline whose `checkpoint` was changed goes on where it stood, also if it once was in the store
+that it is told to use now, which still holds an older checkpoint.
+
+Then comes the configured store, then the target, ZooKeeper, and the offset committed to Kafka; so
+a pipeline that follows another client of a subscription goes on where that stood. Whatever store
+it is in, a checkpoint of a higher generation comes before those of lower ones: the position was
+reset since, or the source moved to another server, and what a forgotten store still holds is
+older than that.
 """
 
 from __future__ import annotations
@@ -15,9 +19,12 @@ from typing import NamedTuple
 
 from setl.errors import ConfigurationError, FatalError
 from setl.model.checkpoint import Checkpoint
+from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.source import CheckpointStore
 
 _LOG = logging.getLogger(__name__)
+
+_WITHOUT_NOTE = "zookeeper"  # a checkpoint there goes as soon as another store has one: see `Notes`
 
 
 class Found(NamedTuple):
@@ -42,9 +49,22 @@ class OtherStore(NamedTuple):
     last_resort: bool = False
 
 
-def choose(found: Sequence[Found]) -> Found | None:
-    """The checkpoint to go on from: of the highest generation, and of those the first."""
-    return max(found, key=lambda f: f.checkpoint.generation, default=None)
+def choose(found: Sequence[Found], note: CheckpointNote | None = None) -> Found | None:
+    """The checkpoint to go on from, None if there is none.
+
+    That of the highest generation; of those that in the store which was written last; else the
+    first.
+
+    Args:
+        found: what the stores have, in their order.
+        note: where ZooKeeper says that the checkpoint is; None if it says so of no other store.
+    """
+    last = note.store if note is not None else _WITHOUT_NOTE
+
+    def rank(found: Found) -> tuple[int, bool]:
+        return found.checkpoint.generation, found.store == last
+
+    return max(found, key=rank, default=None)
 
 
 class LookupStore:
@@ -56,6 +76,7 @@ class LookupStore:
         store: CheckpointStore,
         others: Sequence[OtherStore],
         *,
+        notes: Notes,
         pipeline: str,
         epoch: int,
     ) -> None:
@@ -65,21 +86,25 @@ class LookupStore:
             name: of the configured store.
             store: the configured store.
             others: where to look besides, in this order.
+            notes: say which store was written last.
             pipeline: full name, for the log.
             epoch: the leadership on whose behalf a checkpoint is taken over.
         """
         self._name = name
         self._store = store
         self._others = others
+        self._notes = notes
         self._pipeline = pipeline
         self._epoch = epoch
 
     def load(self) -> Checkpoint | None:
         """See `CheckpointStore.load`; raises what storing raises, too."""
         own = self._store.load()
+        note = self._notes.read()
         found = [] if own is None else [Found(self._name, own)]
-        found += look_into(self._others, found=bool(found))
-        chosen = choose(found)
+        elsewhere = note if note is not None and note.store != self._name else None
+        found += look_into(self._others, self._pipeline, found=bool(found), note=elsewhere)
+        chosen = choose(found, note)
         if chosen is None:
             _LOG.info("%s: no store has a checkpoint: beginning at `start`", self._pipeline)
             return None
@@ -106,29 +131,44 @@ class LookupStore:
         self._store.close()
 
 
-def look_into(others: Sequence[OtherStore], *, found: bool = False) -> list[Found]:
+def look_into(
+    others: Sequence[OtherStore],
+    pipeline: str,
+    *,
+    found: bool = False,
+    note: CheckpointNote | None = None,
+) -> list[Found]:
     """What other stores have, in their order.
 
     Args:
         others: the stores.
+        pipeline: full name of the pipeline.
         found: whether the configured store has a checkpoint.
+        note: names one of these stores as that which was written last; None if it was none.
 
     Raises:
         TransientError: a store does not answer.
-        FatalError: there is a checkpoint that is out of reach or cannot be read, and no other.
+        FatalError: there is a checkpoint that is out of reach or cannot be read, and no other; or
+            the one that was written last is.
     """
+    if note is not None and note.store not in {other.name for other in others}:
+        what, way_out = f"the pipeline has no such {note.store} any more", "Name it again"
+        raise missing(note, what, way_out, pipeline)
     result: list[Found] = []
     for other in others:
-        if other.last_resort and (found or result):
+        last = note is not None and other.name == note.store
+        if other.last_resort and not last and (found or result):
             continue
         try:
             checkpoint = other.load()
         except ConfigurationError as error:
+            if note is not None and last:
+                raise missing(note, f"cannot be read: {error}", "Allow it", pipeline) from error
             # Whatever is not set up for this pipeline has nothing of it.
             _LOG.warning("the store `%s` is not looked into: %s", other.name, error)
             continue
         except FatalError as error:
-            if not found and not result:
+            if last or not (found or result):
                 raise
             _LOG.warning("what is in the store `%s` is passed over: %s", other.name, error)
             continue

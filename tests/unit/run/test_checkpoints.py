@@ -84,6 +84,27 @@ def test_a_changed_store_takes_over(arbiter, filed, caplog):
     assert store_of(pipeline(), "shop", arbiter, "n").load() == Checkpoint(HERE, rows=7)
 
 
+def test_a_store_that_is_used_again_does_not_go_back(arbiter, filed):
+    run_store(pipeline(**filed), arbiter).store(Checkpoint(HERE), 5)
+    run_store(pipeline(), arbiter, epoch=6).load()
+    run_store(pipeline(), arbiter, epoch=7).store(Checkpoint(THERE), 7)
+    config = pipeline(**filed)  # the file still says HERE
+    seen = read_stored(config, "shop", arbiter)
+    assert (seen.found_in, seen.checkpoint) == ("zookeeper", Checkpoint(THERE))
+    assert run_store(config, arbiter, epoch=8).load() == Checkpoint(THERE)
+    assert read_stored(config, "shop", arbiter).found_in == "file"
+
+
+def test_a_file_that_cannot_be_read_is_no_first_start(arbiter, filed):
+    run_store(pipeline(**filed), arbiter).store(Checkpoint(HERE), 5)
+    file = Path(filed["checkpoint_file"])
+    file.unlink()
+    file.mkdir()
+    with pytest.raises(FatalError, match=r"since epoch 5, and cannot be read: .* directory"):
+        run_store(pipeline(), arbiter, epoch=6).load()
+    assert "Is a directory" in read_stored(pipeline(), "shop", arbiter).damage
+
+
 def test_a_file_left_on_another_machine_is_not_passed_over(arbiter, filed, monkeypatch):
     monkeypatch.setattr(checkpoints.socket, "gethostname", lambda: "first")
     run_store(pipeline(**filed), arbiter).store(Checkpoint(HERE), 5)

@@ -8,6 +8,7 @@ from setl.errors import ConfigurationError, FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.select.checkpoints.lookup import Found, LookupStore, OtherStore, choose
+from setl.select.checkpoints.note import CheckpointNote
 
 
 def at(offset, generation=1):
@@ -31,8 +32,16 @@ class Store:
         self.closed = True
 
 
-def lookup(own, *others):
-    return LookupStore("file", own, others, pipeline="shop/p", epoch=7)
+class Notes:
+    def __init__(self, store=None):
+        self.store = store
+
+    def read(self):
+        return None if self.store is None else CheckpointNote(5, self.store, "some place")
+
+
+def lookup(own, *others, noted=None):
+    return LookupStore("file", own, others, notes=Notes(noted), pipeline="shop/p", epoch=7)
 
 
 def holds(name, checkpoint, **more):
@@ -44,21 +53,47 @@ def never():
 
 
 @pytest.mark.parametrize(
-    ("found", "chosen"),
+    ("found", "noted", "chosen"),
     [
-        ([], None),
-        ([("file", 1), ("target", 1)], "file"),
-        ([("target", 1), ("zookeeper", 1)], "target"),
-        ([("file", 1), ("target", 1), ("zookeeper", 2)], "zookeeper"),
-        ([("file", 3), ("target", 2)], "file"),
-        ([("target", 2), ("zookeeper", 2)], "target"),
+        ([], None, None),
+        ([("file", 1), ("target", 1)], None, "file"),
+        ([("file", 1), ("target", 1)], "target", "target"),
+        ([("target", 1), ("zookeeper", 1)], None, "zookeeper"),
+        ([("file", 1), ("target", 1), ("zookeeper", 2)], None, "zookeeper"),
+        ([("file", 3), ("target", 2)], "target", "file"),
+        ([("file", 2), ("kafka", 2)], "target", "file"),
     ],
 )
-def test_the_highest_generation_and_then_the_order(found, chosen):
+def test_the_highest_generation_then_what_was_written_last_then_the_order(found, noted, chosen):
     # Later ones are further on in the stream, which must not count.
     places = [Found(name, at(100 * i, g)) for i, (name, g) in enumerate(found)]
-    best = choose(places)
+    best = choose(places, Notes(noted).read())
     assert (best and best.store) == chosen
+
+
+@pytest.mark.parametrize("last_resort", [False, True])
+def test_a_store_that_once_had_it_gives_way_to_that_which_has_it_now(last_resort):
+    own = Store(at(100))
+    now = holds("kafka", at(900), last_resort=last_resort)
+    assert lookup(own, holds("target", at(50)), now, noted="kafka").load() == at(900)
+    assert own.stored == [(at(900), 7)]
+    # As soon as it has stored that, the note names it.
+    assert lookup(own, holds("target", at(50)), now, noted="file").load() == at(900)
+    assert len(own.stored) == 1
+
+
+@pytest.mark.parametrize("error", [ConfigurationError("may not"), FatalError("is not there")])
+def test_the_store_that_was_written_last_is_not_passed_over(error):
+    def refused():
+        raise error
+
+    own = Store(at(100))
+    others = holds("target", at(50)), OtherStore("kafka", refused, last_resort=True)
+    with pytest.raises(FatalError, match=error.message):
+        lookup(own, *others, noted="kafka").load()
+    assert own.stored == []
+    with pytest.raises(FatalError, match=r"kept in the target some place, .* no such target"):
+        lookup(own, *others[1:], noted="target").load()
 
 
 def test_the_configured_store_is_enough():
@@ -77,7 +112,8 @@ def test_what_is_found_elsewhere_is_kept_at_once(caplog):
     assert own.stored == [(at(200), 7)]
     assert "found in the store `zookeeper`; `file` has none" in caplog.text
     caplog.clear()
-    assert store.load() == at(200)
+    # ZooKeeper has a note in its place now.
+    assert lookup(own, holds("target", None), other, noted="file").load() == at(200)
     assert len(own.stored) == 1
     assert "found in" not in caplog.text
 
