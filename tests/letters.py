@@ -49,8 +49,15 @@ class MemoryDeadLetters:
             self.letters[each.id] = replace(each, attempts=tried + 1)
 
     def mark(self, ids, state):
+        self._change(ids, state=state)
+
+    def forget_keys(self, ids):
+        self._change(ids, state=State.OPEN, key_hash="")
+
+    def _change(self, ids, **values):
         for i in set(ids) & self.letters.keys():
-            self.letters[i] = replace(self.letters[i], state=state)
+            if self.letters[i].state is not State.SUPERSEDED:
+                self.letters[i] = replace(self.letters[i], **values)
 
     def remove(self, ids):
         return sum(self.letters.pop(i, None) is not None for i in set(ids))

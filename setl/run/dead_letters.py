@@ -8,14 +8,17 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Protocol
 
+from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import FencedError, SetlError, TransientError
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.load.deadletters.store import DeadLetterStore, Tally
 from setl.load.sink import LoadTicket
 from setl.log import fields
+from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
+from setl.run.doubtful_letters import changed_targets, in_doubt
 from setl.run.progress import Progress
 from setl.run.spark_session import SparkGone
 
@@ -99,6 +102,35 @@ class DeadLetterHandler:
                 error=report.fault,
             ),
         )
+
+    def before_schema_changes(self, entries: Sequence[Entry], router: Router) -> None:
+        """Tables are about to change; what row a letter is about may not be known afterwards.
+
+        Before, since a leader that dies in between finds the changes done.
+
+        Raises:
+            TransientError: the target does not answer.
+            ConfigurationError: the table or a privilege is missing.
+        """
+        changed = [c for c in changed_targets(entries, router) if c[0] in self._lettered]
+        if not changed:
+            return
+        with self._opened() as store:
+            waiting = store.find(self._leadership.key, states=(State.OPEN, State.RETRY))
+            found = [
+                letter.id
+                for letter in waiting
+                if any(
+                    target == letter.target and in_doubt(letter, ddl, renamed)
+                    for target, ddl, renamed in changed
+                )
+            ]
+            store.forget_keys(found)
+        if found:
+            _log.warning(
+                "after a schema change it is not known any more which rows dead letters are about",
+                extra=fields(**self._leadership.fields, count=len(found)),
+            )
 
     def look(self, ticket: Callable[[], LoadTicket], allowed: Callable[[], bool]) -> None:
         """Load letters that wait for it, if it is time to look.

@@ -99,6 +99,23 @@ def test_letters_change_their_state_and_go(store, pipeline):
     assert store.tally(pipeline) == Tally(1, 1, 1, {"shop.orders": 1})
 
 
+def test_what_is_superseded_is_not_loaded_again(store, pipeline):
+    kept = [letter(pipeline, 1), letter(pipeline, 2, state=State.SUPERSEDED)]
+    store.keep(kept)
+    store.mark([x.id for x in kept], State.RETRY)
+    assert [x.state for x in store.find(pipeline)] == [State.RETRY, State.SUPERSEDED]
+
+
+def test_the_key_of_a_letter_can_be_forgotten(store, pipeline):
+    states = State.OPEN, State.RETRY, State.SUPERSEDED
+    kept = [letter(pipeline, n, state=state) for n, state in enumerate(states)]
+    store.keep(kept)
+    store.forget_keys([*(x.id for x in kept), "0000000000000000"])
+    forgotten = [replace(x, state=State.OPEN, key_hash="") for x in kept[:2]]
+    assert store.find(pipeline) == [*forgotten, kept[2]]
+    assert store.pending(pipeline, "shop.orders") == []
+
+
 def test_what_a_later_change_can_supersede(store, pipeline):
     store.keep(
         [

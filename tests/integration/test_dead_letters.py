@@ -11,6 +11,7 @@ from setl.load.deadletters.letter import State, key_hash, letter_of
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import Column, Kind
+from setl.operate.dead_letters import Loadable, loadable
 from setl.systems.registry import system_of
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import (
@@ -222,6 +223,21 @@ def test_a_newer_letter_of_the_same_row_supersedes_the_older(servers, items, pla
     first, second = letters(file)
     assert (first.state, second.state) == (State.SUPERSEDED, State.OPEN)
     assert "still far too long" in second.payload
+
+
+def test_a_letter_from_before_its_table_was_emptied_brings_no_row_back(servers, items, place):
+    source, target = servers
+    file = into_mysql(servers, items, ddl="pass")
+    insert(source, items, [POISON[3]])
+    running = place.lead(file)
+    running.applied(1)
+    execute(source, f"TRUNCATE {items}.items")
+    insert(source, items, [(4, "'b'", 1, "NULL")])
+    running.applied(2)
+    (letter,) = letters(file)
+    assert (letter.state, letter.key_hash) == (State.OPEN, "")
+    assert loadable([letter], force=False, everything=True) == Loadable([], unknown=1)
+    assert rows(target, f"{items}.items") == rows(source, f"{items}.items")
 
 
 def test_rows_of_large_loads_are_found_in_every_task(servers, items, place):

@@ -29,7 +29,10 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
 _PAGE = 500
 _MOST_TARGETS = 10_000
 _TOO_LARGE = 413
+_OK = 200
 _NOT_FOUND = 404
+_CONFLICT = 409
+_ATTEMPTS = 5
 _WAITING = [State.OPEN.value, State.RETRY.value]
 
 
@@ -75,13 +78,16 @@ class ElasticsearchDeadLetters:
 
     def mark(self, ids: Collection[str], state: State) -> None:
         """See `DeadLetterStore.mark`."""
-        self._change(
-            {"_op_type": "update", "_id": i, "doc": {"state": state.value}} for i in sorted(ids)
-        )
+        self._update(ids, {"state": state.value})
+
+    def forget_keys(self, ids: Collection[str]) -> None:
+        """See `DeadLetterStore.forget_keys`."""
+        self._update(ids, {"state": State.OPEN.value, "key_hash": ""})
 
     def remove(self, ids: Collection[str]) -> int:
         """See `DeadLetterStore.remove`."""
-        return self._change({"_op_type": "delete", "_id": i} for i in sorted(ids))
+        actions = ({"_op_type": "delete", "_id": i} for i in sorted(ids))
+        return sum(result["status"] == _OK for result in self._change(actions))
 
     def pending(self, pipeline: str, target: str) -> list[Pending]:
         """See `DeadLetterStore.pending`."""
@@ -149,18 +155,38 @@ class ElasticsearchDeadLetters:
         found = self.find(pipeline, states=[State.SUPERSEDED], newest=True)
         self.remove([letter.id for letter in found[most:]])
 
-    def _change(self, actions: Iterable[dict[str, Any]]) -> int:
-        """Update or delete documents; returns how many were there."""
-        done = 0
+    def _update(self, ids: Collection[str], values: dict[str, Any]) -> None:
+        """Change letters that are not superseded, nor become so meanwhile."""
+        left = sorted(ids)
+        for _ in range(_ATTEMPTS):
+            if not left or not self._client.indices.exists(index=DEAD_LETTERS):
+                return
+            found = self._client.mget(index=DEAD_LETTERS, ids=left, source=["state"])
+            results = self._change(
+                {
+                    "_op_type": "update",
+                    "_id": document["_id"],
+                    "if_seq_no": document["_seq_no"],
+                    "if_primary_term": document["_primary_term"],
+                    "doc": values,
+                }
+                for document in found["docs"]
+                if document.get("found") and document["_source"]["state"] in _WAITING
+            )
+            left = [result["_id"] for result in results if result["status"] == _CONFLICT]
+        if left:
+            raise TransientError(f"dead letters keep being changed: {', '.join(left[:3])}")
+
+    def _change(self, actions: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Update or delete documents; returns what became of each, whatever is there or not."""
         results = streaming_bulk(
             self._client, actions, index=DEAD_LETTERS, raise_on_error=False, refresh="true"
         )
-        for ok, item in results:
-            (result,) = item.values()
-            if not ok and result["status"] != _NOT_FOUND:
-                raise TransientError(f"Elasticsearch has not changed a dead letter: {result}")
-            done += ok
-        return done
+        answers = [result for _, item in results for result in item.values()]
+        for answer in answers:
+            if answer["status"] not in {_OK, _NOT_FOUND, _CONFLICT}:
+                raise TransientError(f"Elasticsearch has not changed a dead letter: {answer}")
+        return answers
 
     def _refresh(self) -> None:
         self._client.indices.refresh(index=DEAD_LETTERS)

@@ -56,7 +56,18 @@ class MysqlDeadLetters:
         with self._connection.cursor() as cursor:
             for some in _portions(ids):
                 cursor.execute(
-                    f"UPDATE {_TABLE} SET state = %s WHERE id IN %s", (state.value, some)
+                    f"UPDATE {_TABLE} SET state = %s WHERE id IN %s AND state <> 'superseded'",
+                    (state.value, some),
+                )
+
+    def forget_keys(self, ids: Collection[str]) -> None:
+        """See `DeadLetterStore.forget_keys`."""
+        with self._connection.cursor() as cursor:
+            for some in _portions(ids):
+                cursor.execute(
+                    f"UPDATE {_TABLE} SET state = 'open', key_hash = '' WHERE id IN %s"
+                    " AND state <> 'superseded'",
+                    (some,),
                 )
 
     def remove(self, ids: Collection[str]) -> int:

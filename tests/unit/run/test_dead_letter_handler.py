@@ -4,10 +4,14 @@ from contextlib import contextmanager
 
 import pytest
 
+from setl.channel.reading import parse_channel
+from setl.channel.routing import Router
 from setl.errors import FatalError, FencedError, TransientError
 from setl.load.deadletters.letter import State
+from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
+from setl.model.position import BinlogPosition
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.progress import Progress
 from setl.run.spark_session import spark_gone
@@ -15,6 +19,27 @@ from tests.letters import MemoryDeadLetters, letter
 from tests.loading import ticket_for
 
 PIPELINE = "shop/p"
+END = {"type": "mysql", "host": "a", "user": "u"}
+SHOP = Router(
+    parse_channel(
+        {
+            "channel": "shop",
+            "pipelines": [
+                {
+                    "name": "p",
+                    "source": END,
+                    "target": {**END, "host": "b"},
+                    "tables": [{"from": "shop.*"}],
+                }
+            ],
+        }
+    ).pipelines[0]
+)
+
+
+def truncated(table):
+    place = BinlogPosition("b.000001", 4)
+    return Entry(EntryKind.DDL, place, 0.0, schema="shop", statement=f"TRUNCATE {table}")
 
 
 class Clock:
@@ -149,3 +174,19 @@ def test_an_error_that_is_about_no_letter_ends_the_look(scene, error):
     scene.clock.seconds += 2
     scene.look()
     assert scene.states == {}
+
+
+def test_a_schema_change_leaves_letters_that_a_person_decides_about(scene):
+    kept = [letter(PIPELINE, 1), letter(PIPELINE, 2, state=State.RETRY)]
+    others = [letter(PIPELINE, 3, target="shop.items"), letter(PIPELINE, 4, state=State.SUPERSEDED)]
+    scene.store.keep([*kept, *others])
+    scene.handler.begin()
+    scene.handler.before_schema_changes([truncated("items")], SHOP)
+    scene.handler.before_schema_changes([truncated("orders")], SHOP)
+    assert scene.states == {1: "open", 2: "open", 3: "open", 4: "superseded"}
+    hashes = {x.version - 1000: x.key_hash for x in scene.store.letters.values()}
+    assert [hashes[n] for n in (1, 2, 3)] == ["", "", ""]
+    assert hashes[4]
+    opened = scene.opened
+    scene.handler.before_schema_changes([truncated("parts")], SHOP)
+    assert scene.opened == opened
