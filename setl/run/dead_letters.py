@@ -10,7 +10,7 @@ from typing import Protocol
 
 from setl.channel.routing import Router
 from setl.clock import Clock
-from setl.errors import FencedError, SetlError, TransientError
+from setl.errors import FencedError, SetlError, TargetReplacedError, TransientError
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.load.deadletters.store import DeadLetterStore, Tally
 from setl.load.sink import LoadTicket
@@ -172,7 +172,7 @@ class DeadLetterHandler:
         ids = tuple(letter.id for letter in letters)
         try:
             report = self._job.reload(letters, replace(ticket, retried=ids))
-        except (TransientError, FencedError, SparkGone):
+        except (TransientError, FencedError, SparkGone, TargetReplacedError):
             raise
         except SetlError as error:
             if len(letters) == 1:

@@ -140,9 +140,10 @@ class LoadJob:
 
         Raises:
             FatalError: one of them cannot be loaded any more.
+            TargetReplacedError: their target is another one now.
             SetlError: as `run`.
         """
-        items, ready = reload_of(letters, self._plan.router, self._plan.codec)
+        items, ready, targets = reload_of(letters, self._plan.router, self._plan.codec)
         work = LoadWork(ready=[ready] if ready else [])
         try:
             for item, routes in items:
@@ -150,7 +151,7 @@ class LoadJob:
             self._begin(len(letters), ticket)
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
-        return self._load(self._plan, work, ticket, 1)
+        return self._into(targets, partial(self._load, self._plan, work, ticket, 1))
 
     @property
     def parallelism(self) -> int:

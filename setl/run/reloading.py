@@ -23,10 +23,12 @@ class Reload(NamedTuple):
     Attributes:
         items: work for Transform in stream order, with the names and routes of its table.
         ready: the pickled share of rows that need no Transform, None if there are none.
+        targets: where all of it goes.
     """
 
     items: list[tuple[WorkItem, tuple[Route, ...]]]
     ready: bytes | None
+    targets: frozenset[tuple[str, str]]
 
 
 def reload_of(letters: Sequence[DeadLetter], router: Router, codec: str) -> Reload:
@@ -49,7 +51,8 @@ def reload_of(letters: Sequence[DeadLetter], router: Router, codec: str) -> Relo
         else:
             items.append(_item(content, letter, router, codec))
     share = pickle.dumps(Share(ready), protocol=5) if ready else None
-    return Reload(items, share)
+    targets = {change.target for change in ready} | {r.target for _, rs in items for r in rs}
+    return Reload(items, share, frozenset(targets))
 
 
 def _row(content: TargetRow, letter: DeadLetter) -> TargetChanges:

@@ -1,17 +1,20 @@
 """An index that somebody deletes behind a pipeline is noticed, and loaded anew on request."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from elasticsearch import Elasticsearch
 
 from arbiter.values import PipelineId
 from setl.errors import ConfigurationError, TargetReplacedError
+from setl.load.deadletters.letter import State
 from setl.model.checkpoint import Checkpoint
 from setl.model.load_request import LoadRequest
 from setl.operate.check import check_channel
 from setl.run import identities
 from setl.run.load_requests import StoredLoadRequests
+from setl.systems.registry import system_of
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
 from tests.waiting import eventually
 
@@ -97,6 +100,24 @@ def test_an_index_that_is_gone_is_not_made_anew_without_its_documents(
     insert(site_a, db, 5)
     place.lead(file).applied(5)
     assert cluster.ids() == [1, 2, 3, 4, 5]
+
+
+def test_a_dead_letter_makes_no_index_anew(site_a, elasticsearch, db, place, cluster, monkeypatch):
+    monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)
+    file = channel(site_a, elasticsearch, db, faulty_rows="dead_letter")
+    fields = {"id": {"type": "long"}, "v": {"type": "integer"}}
+    cluster.client.indices.create(index=cluster.index, mappings={"properties": fields})
+    execute(site_a, f"INSERT INTO {db}.orders VALUES (1, '1'), (2, 'no number')")
+    running = place.lead(file)
+    running.applied(2)
+    with system_of(file.pipelines[0].target).dead_letters() as letters:
+        (letter,) = letters.find(f"{file.channel}/p")
+        cluster.delete()
+        letters.mark([letter.id], State.RETRY)
+        error = running.ends()
+        assert isinstance(error, TargetReplacedError), error
+        assert not cluster.client.indices.exists(index=cluster.index)
+        assert letters.find(f"{file.channel}/p") == [replace(letter, state=State.RETRY)]
 
 
 def test_an_index_that_was_replaced_between_two_leaders_is_noticed(

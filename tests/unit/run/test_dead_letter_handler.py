@@ -6,7 +6,7 @@ import pytest
 
 from setl.channel.reading import parse_channel
 from setl.channel.routing import Router
-from setl.errors import FatalError, FencedError, TransientError
+from setl.errors import FatalError, FencedError, TargetReplacedError, TransientError
 from setl.load.deadletters.letter import State
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
@@ -162,7 +162,14 @@ def test_a_letter_with_which_no_load_works_stops_no_other(scene):
 
 
 @pytest.mark.parametrize(
-    "error", [TransientError("gone"), FencedError("newer"), spark_gone(-9)], ids=str
+    "error",
+    [
+        TransientError("gone"),
+        FencedError("newer"),
+        TargetReplacedError("other"),
+        spark_gone(-9),
+    ],
+    ids=str,
 )
 def test_an_error_that_is_about_no_letter_ends_the_look(scene, error):
     scene.store.keep([letter(PIPELINE, n, state=State.RETRY) for n in range(4)])
