@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict
+from arbiter.arbiter import Arbiter, Conflict
 from arbiter.requests import Refused
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
@@ -28,12 +28,12 @@ from setl.cli.cluster import (
 from setl.cli.completion import complete_name
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.following import ClusterArrivals
+from setl.cli.interruption import interrupt_when_left
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
 from setl.cli.spark_options import spark_options
 from setl.cli.waiting import ProgressLine
 from setl.clock import SystemClock
-from setl.errors import SetlError
 from setl.node.cluster_view import look_at, moment
 from setl.operate.cutover.cluster_access import ClusterAccess, Seen
 from setl.operate.cutover.course import Course
@@ -96,9 +96,9 @@ def cutover(  # noqa: PLR0917 - click passes options by name
 ) -> None:
     """Make a pipeline's source read-only and its target complete.
 
-    A step that fails, and Ctrl-C, put everything back. A cut-over that was broken off is carried
-    on by running the command again, from anywhere, or put back with --abort. Exit status 1: it
-    was refused, and everything is as before.
+    A step that fails, Ctrl-C, SIGTERM and a terminal that is closed put everything back. A
+    cut-over that was broken off is carried on by running the command again, from anywhere, or put
+    back with --abort. Exit status 1: it was refused, and everything is as before.
     """
     rules = Rules(by_hand, max_lag, not without_standby, timeout, verify_again)
     with joined(zookeeper, root) as arbiter:
@@ -114,6 +114,7 @@ def cutover(  # noqa: PLR0917 - click passes options by name
             if what == "dry-run":
                 _tell_plan(ident, access.known(), rules, output)
                 return
+            interrupt_when_left()
             before = course.record()
             if what == "abort":
                 with acting(arbiter, "cutover --abort", str(ident)):
@@ -127,18 +128,20 @@ def cutover(  # noqa: PLR0917 - click passes options by name
                     done = course.carry_out(requester().by)
             except (Conflict, Refused) as error:
                 raise AnswerNo(str(error)) from None
-            except (SetlError, ArbiterError):
+            except (Exception, KeyboardInterrupt):
                 _warn(ident)
                 raise
     said.done(done, by_hand=by_hand, back=access.goes_back)
 
 
 def _warn(ident: PipelineId) -> None:
-    click.echo(
-        f"the cut-over of {ident} is not put back, and its source may be read-only:"
-        f" `setl cutover {ident} --abort` puts it back",
-        err=True,
-    )
+    with suppress(OSError):
+        click.echo(
+            f"the cut-over of {ident} is not put back, and its source may be read-only:"
+            f" `setl cutover {ident} --abort` puts it back; without ZooKeeper, set the source's"
+            " read_only OFF yourself",
+            err=True,
+        )
 
 
 def _abort(
@@ -152,7 +155,7 @@ def _abort(
         course.abort()
     except Conflict as error:
         raise AnswerNo(str(error)) from None
-    except (SetlError, ArbiterError):
+    except (Exception, KeyboardInterrupt):
         _warn(ident)
         raise
     if output != "table":

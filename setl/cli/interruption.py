@@ -1,4 +1,7 @@
-"""Ctrl-C: a command that only looks or asks ends within about a second, with one line."""
+"""Ctrl-C: a command that only looks or asks ends within about a second, with one line.
+
+One that has to put things in order does so when its terminal is closed or somebody ends it, too.
+"""
 
 from __future__ import annotations
 
@@ -32,6 +35,28 @@ def end_at_interrupt(grace: float = _GRACE_SECONDS) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGINT, interrupt)
+
+
+def interrupt_when_left() -> None:
+    """Let SIGTERM, and SIGHUP of a terminal that is closed, do what Ctrl-C does, once.
+
+    What is being put in order then is only broken off by Ctrl-C: a shell passes the SIGHUP on that
+    its terminal has sent already. A signal that is set otherwise, as by nohup, stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return  # beside a test, which no signal reaches
+    taken = [n for n in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(n) is signal.SIG_DFL]
+
+    heard = False
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        nonlocal heard
+        if not heard:
+            heard = True
+            raise KeyboardInterrupt
+
+    for number in taken:
+        signal.signal(number, interrupt)
 
 
 @contextmanager

@@ -21,8 +21,16 @@ def end_with_the_node():
     sys.stdin.read()
     os.kill(os.getpid(), signal.SIGTERM)
 
+heard = []
+
+def interrupt(number, frame):
+    # Once: what is being put back is not broken off when the node has gone, too.
+    heard.append(number)
+    if len(heard) == 1:
+        raise KeyboardInterrupt
+
 # As Ctrl-C: what a command has begun is put back.
-signal.signal(signal.SIGTERM, signal.default_int_handler)
+signal.signal(signal.SIGTERM, interrupt)
 threading.Thread(target=end_with_the_node, daemon=True).start()
 from setl.cli.main import run
 sys.exit(run(sys.argv[1:]))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from arbiter.arbiter import Arbiter, Conflict
+from arbiter.arbiter import Arbiter, ArbiterError, Conflict
 from arbiter.requests import Refused
 from arbiter.values import PipelineId
 from setl.clock import Clock
@@ -88,7 +89,8 @@ class Course:
             rules: what the operator asks for.
             clock: for time limits.
             pause: waits for so many seconds.
-            tell: is told what was done.
+            tell: is told what was done. An OSError says that nobody hears it any more, which
+                ends the cut-over: a source is not made read-only where nobody is told.
         """
         self._ident = ident
         self._arbiter = arbiter
@@ -136,9 +138,10 @@ class Course:
         except Conflict:
             self._leave_to_others(record)
             raise
-        except (Failed, SetlError, KeyboardInterrupt) as error:
-            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-            self._tell(StepReport(record.step, "cannot be taken", (reason,)))
+        except (Exception, KeyboardInterrupt) as error:
+            # Whatever it is, a mistake of ours too: the source must not stay read-only for it.
+            reason = _reason(error)
+            self._say(StepReport(record.step, "cannot be taken", (reason,)))
             self.abort()
             raise Refused(
                 f"step `{record.step.value}`: {reason}; everything is put back"
@@ -173,20 +176,30 @@ class Course:
 
     def _restored(self, settings: Mapping[str, str], server: str) -> None:
         deadline = self._clock.monotonic() + self._rules.timeout
+        told = False
         while True:
             try:
                 writes = self._access.writes()
                 if writes is None or writes.server != server:
                     text = "another server answers as the source; nothing is set there"
-                    self._tell(StepReport(Step.STOP_WRITES, text))
+                    self._say(StepReport(Step.STOP_WRITES, text))
                     return
                 self._access.restore(settings)
-            except TransientError:
+            except TransientError as error:
                 if self._clock.monotonic() >= deadline:
                     raise
+                if not told:
+                    text = f"the source is not put back yet; tried for {self._rules.timeout:g} s"
+                    self._say(StepReport(Step.STOP_WRITES, text, (str(error),)))
+                    told = True
                 self._pause(_POLL)
             else:
                 return
+
+    def _say(self, told: StepReport) -> None:
+        """Tell it if somebody hears it: putting back goes on without a terminal."""
+        with suppress(OSError):
+            self._tell(told)
 
     def _keep(self, record: CutOver) -> None:
         self._revision = self._arbiter.store_cutover(self._ident, record.to_json(), self._revision)
@@ -252,6 +265,15 @@ class Course:
         if found:
             raise Failed("; ".join(found))
         self._tell(StepReport(step, text))
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    if isinstance(error, BrokenPipeError):
+        return "nobody reads what this command says any more"
+    expected = isinstance(error, Failed | SetlError | ArbiterError)
+    return str(error) if expected else f"unexpected {type(error).__name__}: {error}"
 
 
 def _is_stopped(writes: Writes | None) -> bool:

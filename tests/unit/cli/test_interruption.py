@@ -33,7 +33,7 @@ command.main()
 """
 
 
-def interrupted(program):
+def interrupted(program, *signals):
     """Run a program until it has begun, and interrupt it; its status and what it said then."""
     process = subprocess.Popen(
         [sys.executable, "-c", program],
@@ -42,7 +42,8 @@ def interrupted(program):
     try:
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
-        process.send_signal(signal.SIGINT)
+        for number in signals or (signal.SIGINT,):
+            process.send_signal(number)
         _, said = process.communicate(timeout=60)
     finally:
         process.kill()
@@ -118,3 +119,29 @@ with going_on("the load goes on"):
 def test_what_goes_on_without_the_command_is_told():
     _, said = interrupted(_WAITING)
     assert said == "interrupted; the load goes on\n"
+
+
+# What is put in order takes a moment; the shell's SIGHUP comes after that of its terminal.
+_LEFT = """
+import signal, sys, time
+from setl.cli.interruption import interrupt_when_left
+signal.signal(signal.SIGHUP, signal.{hangup})  # the tests may run under nohup themselves
+interrupt_when_left()
+try:
+    print("begun", flush=True)
+    time.sleep({seconds})
+except KeyboardInterrupt:
+    time.sleep(0.2)
+    print("put back", file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_command_that_is_left_alone_puts_things_in_order_once(number):
+    program = _LEFT.format(hangup="SIG_DFL", seconds=60)
+    assert interrupted(program, number, number, signal.SIGHUP) == (0, "put back\n")
+
+
+def test_nohup_keeps_its_meaning():
+    program = _LEFT.format(hangup="SIG_IGN", seconds=0.1)
+    assert interrupted(program, signal.SIGHUP) == (0, "")

@@ -148,11 +148,32 @@ def test_after_a_crash_anybody_can_put_it_back(arbiter, access, call, again):
 
 
 @pytest.mark.parametrize("call", [c for c in CALLS if not c.startswith("writes")])
-@pytest.mark.parametrize("error", [TransientError("gone"), FatalError("broken"), KeyboardInterrupt])
+@pytest.mark.parametrize(
+    "error",
+    [TransientError("gone"), FatalError("broken"), KeyboardInterrupt, KeyError("our mistake")],
+)
 def test_a_failing_step_puts_everything_back(arbiter, access, call, error):
     access.at[call] = error
     with pytest.raises(Refused, match="put back"):
         course(arbiter, access).carry_out("me@here")
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+
+
+@pytest.mark.parametrize("step", [Step.CHECK, Step.STOP_WRITES, Step.DRAIN])
+def test_what_nobody_hears_any_more_is_put_back(arbiter, access, step):
+    """Its terminal is closed, or what reads its output has ended: no later word gets through."""
+    taken = []
+
+    def tell(told):
+        taken.append(told.step)
+        if step in taken:
+            raise BrokenPipeError("Broken pipe")
+
+    clock = ManualClock()
+    # The source does not answer at once, which would be told, too.
+    access.at["restore 1"] = TransientError("gone")
+    with pytest.raises(Refused, match=r"nobody reads .* put back"):
+        Course(AB, arbiter, access, Rules(), clock, clock.advance, tell).carry_out("me@here")
     assert (access.read_only, arbiter.cutover(AB)) == (False, None)
 
 

@@ -54,6 +54,9 @@ try:
     open({str(ready)!r}, "x").close()
     time.sleep(600)
 except KeyboardInterrupt:
+    # The node has gone meanwhile, which is told by the same signal.
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(0.01)
     print("put back")
 """
     runs, done = beside(_PROGRAM.partition("from setl")[0] + waits), []
