@@ -7,11 +7,12 @@ from typing import Any
 
 import click
 
+from arbiter.values import PipelineId
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
 from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_rows
 from setl.cli.standing_sentence import standing_sentence, verification_figures
-from setl.cli.views import damaged_lines, pipeline_row, standby_words
+from setl.cli.views import cutovers_of, damaged_lines, pipeline_row, standby_words
 from setl.node.alarm_status import failing_in, firing_in
 from setl.node.cluster_view import (
     ClusterView,
@@ -43,18 +44,21 @@ def status(channel: str, verbose: bool, zookeeper: str, root: str, output: str) 
         if channel:
             channel_named(arbiter, channel)
         view = look_at(arbiter, channel)
+        cutovers = cutovers_of(arbiter, view)
     if output != "table":
-        print_rows([_row(view, pipeline) for pipeline in view.pipelines], (), output)
+        print_rows([_row(view, each, cutovers) for each in view.pipelines], (), output)
         return
     out = console()
     if not view.facts.channels:
         out.print("There is no channel yet: `setl apply FILE` stores one.", markup=False)
     for pipeline in view.pipelines:
         if verbose:
-            row = _row(view, pipeline)
+            row = _row(view, pipeline, cutovers)
             print_rows(_all_lines(row), ("figure", "value"), output, title=str(row["pipeline"]))
             continue
         out.print(f"{pipeline.ident}  {_standing(pipeline)}", markup=False)
+        if pipeline.ident in cutovers:
+            out.print(f"  {'cut-over':<10} {cutovers[pipeline.ident]}", markup=False)
         for name, text in (*_alarm_lines(view, pipeline), *_short_lines(pipeline)):
             out.print(f"  {name:<10} {text}", markup=False)
     for name, why in failing_in(view).items():
@@ -63,9 +67,12 @@ def status(channel: str, verbose: bool, zookeeper: str, root: str, output: str) 
         out.print(line, markup=False)
 
 
-def _row(view: ClusterView, pipeline: PipelineView) -> dict[str, Any]:
+def _row(
+    view: ClusterView, pipeline: PipelineView, cutovers: Mapping[PipelineId, str]
+) -> dict[str, Any]:
     return {
         **pipeline_row(pipeline),
+        "cutover": cutovers.get(pipeline.ident, ""),
         "memory": dict(pipeline.memory),
         "decisions": dict(pipeline.decisions),
         "alarms": _alarms_of(view, pipeline),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import heapq
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
-from arbiter.values import EVERYTHING, ChannelState
+from arbiter.arbiter import Arbiter
+from arbiter.values import EVERYTHING, ChannelState, PipelineId
 from setl.cli.cluster import (
     channel_named,
     cluster_options,
@@ -34,6 +36,7 @@ from setl.node.endpoints import endpoints_of
 from setl.node.load_sentence import load_sentence
 from setl.node.stored import nameless, pipelines_of
 from setl.operate import units
+from setl.operate.cutover.looking import cutover_sentence
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
@@ -69,15 +72,24 @@ def list_(channel: str | None, watch: float | None, zookeeper: str, root: str, o
             view = look_at(arbiter, channel or "")
             if watch and output == "table" and console().is_terminal:
                 click.echo(_CLEAR, nl=False)
-            _show_list(view, output)
+            _show_list(view, cutovers_of(arbiter, view), output)
             if watch is None:
                 return
             time.sleep(watch)
 
 
-def _show_list(view: ClusterView, output: str) -> None:
+def cutovers_of(arbiter: Arbiter, view: ClusterView) -> Mapping[PipelineId, str]:
+    """The cut-overs of pipelines, in words: one that was left alone may hold a source read-only."""
+    idents = [pipeline.ident for pipeline in view.pipelines]
+    told = {ident: cutover_sentence(arbiter, ident, ways_out=True) for ident in idents}
+    return {ident: words for ident, words in told.items() if words}
+
+
+def _show_list(view: ClusterView, cutovers: Mapping[PipelineId, str], output: str) -> None:
     nodes = [_node_row(view, nid) for nid in sorted(view.facts.nodes)]
-    rows = [pipeline_row(pipeline) for pipeline in view.pipelines]
+    rows = [
+        {**pipeline_row(each), "cutover": cutovers.get(each.ident, "")} for each in view.pipelines
+    ]
     if output != "table":
         damaged = dict(view.facts.damaged)
         print_rows([{"nodes": nodes, "pipelines": rows, "damaged": damaged}], (), output)
@@ -91,7 +103,8 @@ def _show_list(view: ClusterView, output: str) -> None:
         dispensable=_PIPELINE_MORE,
         nothing="There is no channel yet: `setl apply FILE` stores one.",
     )
-    for line in (*_footers(view), *damaged_lines(view)):
+    open_cutovers = [f"{ident}: {words}" for ident, words in cutovers.items()]
+    for line in (*open_cutovers, *_footers(view), *damaged_lines(view)):
         console().print(line, markup=False)
 
 

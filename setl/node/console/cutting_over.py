@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from arbiter.arbiter import Arbiter, Conflict
+from arbiter.arbiter import Conflict
 from arbiter.requests import Refused
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.clock import SystemClock
-from setl.errors import FatalError
 from setl.node.console.action_context import ActionContext, Fields, Looked, pipeline_of
-from setl.operate import questions, units
+from setl.operate import questions
 from setl.operate.cutover.cluster_access import ClusterAccess, Seen
 from setl.operate.cutover.course import Course
 from setl.operate.cutover.steps import CutOver, Rules, Step, StepReport
@@ -28,18 +27,6 @@ if TYPE_CHECKING:
 
 _SOURCE_SECONDS = 60.0
 """Seconds for which a source that does not answer is asked again."""
-
-
-def cutover_sentence(arbiter: Arbiter, ident: PipelineId) -> str:
-    """How far the cut-over of a pipeline is; "" if there is none."""
-    found = arbiter.cutover(ident)
-    if found is None:
-        return ""
-    try:
-        record = CutOver.from_json(found[0])
-    except FatalError as error:
-        return str(error)
-    return record.sentence(units.moment(record.begun))
 
 
 def look_before(context: ActionContext, name: str, _: Fields) -> Looked:

@@ -12,7 +12,6 @@ from setl.alarms.rules import RULES
 from setl.clock import Clock
 from setl.node.cluster_view import ClusterView
 from setl.node.console.channel_page import channel_page
-from setl.node.console.cutting_over import cutover_sentence
 from setl.node.console.jobs import Job, Jobs
 from setl.node.console.kept_looks import KeptLooks
 from setl.node.console.open_loads import LoadRow, load_rows
@@ -22,6 +21,7 @@ from setl.node.console.sessions import Session
 from setl.node.console.silencing import ALARMS, SilenceRow, silence_rows
 from setl.node.console.spreading import CLUSTER
 from setl.node.console.watching import ClusterWatch
+from setl.operate.cutover.looking import cutover_sentence
 
 _KEPT_SECONDS = 3.0
 MOST_ACTIONS = 200

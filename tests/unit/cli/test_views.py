@@ -8,6 +8,7 @@ import yaml
 from arbiter.values import ChannelState, HistoryItem, PipelineId, Signal, SignalKind
 from setl.cli import views
 from setl.node import node_answers
+from setl.operate.cutover.steps import CutOver, Step
 from tests.unit.cli.cluster_in_memory import AB
 
 BA = PipelineId("shop", "ba")
@@ -227,6 +228,24 @@ def test_status_is_short_and_has_units(shop, capsys):
     everything = printed(shop, capsys, "status", "shop", "-v")
     assert re.search(r"buffered bytes +│ 4.9 KiB", everything)
     assert re.search(r"held back seconds +│ 1 min 30 s", everything)
+
+
+@pytest.mark.parametrize("step", ["drain", "done"])
+def test_a_cut_over_that_was_left_alone_is_told(shop, capsys, step):
+    """Its command may be gone, and the source of a pipeline that runs well is read-only."""
+    node = shop.node("n1")
+    node.leads(AB)
+    record = CutOver(Step(step), by="me@there", restore={"read_only": "OFF"})
+    node.arbiter.store_cutover(AB, record.to_json(), None)
+    for command in ("status", "list"):
+        text = printed(shop, capsys, command)
+        (line,) = [each for each in text.splitlines() if "me@there" in each]
+        assert "setl made its source read-only" in line
+        assert "`setl cutover shop/ab --abort` puts it back" in line
+        assert ("`setl cutover shop/ab` carries it on" in line) is (step == "drain")
+        value = json.loads(printed(shop, capsys, command, "-o", "json"))
+        rows = value if command == "status" else value[0]["pipelines"]
+        assert [bool(row["cutover"]) for row in rows] == [True, False]
 
 
 def test_status_of_all_channels(shop, capsys):

@@ -1,0 +1,32 @@
+"""How far the cut-over of a pipeline is, for whoever looks at the pipeline."""
+
+from __future__ import annotations
+
+from arbiter.arbiter import Arbiter
+from arbiter.values import PipelineId
+from setl.errors import FatalError
+from setl.operate import units
+from setl.operate.cutover.steps import CutOver, Step
+
+
+def cutover_sentence(arbiter: Arbiter, ident: PipelineId, *, ways_out: bool = False) -> str:
+    """How far it is; "" if there is none.
+
+    Args:
+        arbiter: keeps the record.
+        ident: the pipeline.
+        ways_out: whether to name the commands that end it: whoever began it may be gone.
+    """
+    found = arbiter.cutover(ident)
+    if found is None:
+        return ""
+    try:
+        record = CutOver.from_json(found[0])
+    except FatalError as error:
+        return str(error)
+    sentence = record.sentence(units.moment(record.begun))
+    if not ways_out:
+        return sentence
+    goes_on = record.step is not Step.DONE and not record.aborting
+    carries_on = f"`setl cutover {ident}` carries it on, " if goes_on else ""
+    return f"{sentence}; {carries_on}`setl cutover {ident} --abort` puts it back"
