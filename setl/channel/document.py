@@ -16,6 +16,7 @@ from setl.errors import ConfigurationError
 # other from growing without bound when it is unfolded.
 MAX_BYTES = 1 << 20
 MAX_VALUES = 100_000
+MAX_DEPTH = 50
 
 _FILE = "the channel file"
 _CHANNEL = "must be a mapping that begins with `channel:` and `pipelines:`"
@@ -81,6 +82,8 @@ def read_channel_definition(source: FilePath | str, *, what: str = _CHANNEL) -> 
     except yaml.YAMLError as error:
         reason = str(error).splitlines()[0]
         raise _whole(origin, f"is not YAML: {reason}") from error
+    except RecursionError as error:  # of the parser, long before `MAX_DEPTH` is looked at
+        raise _whole(origin, f"has values that are nested more than {MAX_DEPTH} deep") from error
     return ChannelDefinition(
         content, origin=origin, lines=reader.lines, problems=tuple(reader.problems)
     )
@@ -126,6 +129,9 @@ class _Reader:
         self._values += 1
         if self._values > MAX_VALUES or id(node) in self._open:
             reason = "an alias that holds itself" if id(node) in self._open else "too many values"
+            raise yaml.MarkedYAMLError(None, None, reason, node.start_mark)
+        if len(path) > MAX_DEPTH:
+            reason = f"values that are nested more than {MAX_DEPTH} deep"
             raise yaml.MarkedYAMLError(None, None, reason, node.start_mark)
         self._open.add(id(node))
         try:

@@ -40,7 +40,8 @@ def check_channel(
             Report(pipeline.name, findings).error(
                 f"what {other} writes to the source would be dropped here as the channel's own"
                 " echo, and never reach the target",
-                f"Put {pipeline.name} into a channel of its own",
+                f"Put {pipeline.name} into a channel of its own; or, if it is the way back of"
+                f" {other}, write `host` and `port` of each server in the same way in both",
                 code="foreign-echo",
             )
         router = Router(pipeline)

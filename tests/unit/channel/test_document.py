@@ -45,6 +45,19 @@ def test_anchors_cannot_blow_a_file_up():
     assert problem_in("a: " + "x" * (1 << 20)) == "the file is larger than 1 MiB"
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["a: " + "[" * 5000, "a: " + "[" * 60 + "]" * 60]
+    + [
+        "a0: &a0 []\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, n))
+        for n in (60, 2000)
+    ],
+    ids=["open", "closed", "aliases", "many aliases"],
+)
+def test_values_cannot_be_nested_without_end(text):
+    assert "nested more than 50 deep" in problem_in(text)
+
+
 def test_files_that_are_not_there_or_not_text(tmp_path):
     with pytest.raises(ConfigurationError, match=r"cannot read .*No such file"):
         read_channel_definition(tmp_path / "none.yaml")
