@@ -12,7 +12,7 @@ from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.creation.dialect import Dialect
-from setl.systems.mysql.creation.expression import is_portable, renamed
+from setl.systems.mysql.creation.expression import is_legible, is_portable, renamed
 from setl.systems.mysql.identifiers import quote
 
 LARGE: Final = frozenset({
@@ -138,13 +138,15 @@ class ColumnWriter:
         return " ".join([*pieces, *self._check(column, name)])
 
     def is_unsure(self, column: ColumnDefinition) -> bool:
-        """Whether the source may show a default that is not the real one.
+        """Whether the source may show a default or an expression that is not the real one.
 
         MariaDB writes ? for characters beyond the Basic Multilingual Plane; MySQL writes the bytes
-        of such a default, which mean something else in another character set.
+        of such a default, which mean something else in another character set, and ? in expressions.
         """
         if self.here.mariadb:
             return "?" in column.default
+        if not (is_legible(column.default) and is_legible(column.generated)):
+            return True
         collation = self.collations.get(column.name.lower())
         return column.default.startswith("0x") and collation not in (None, *self.there.collations)
 
@@ -183,11 +185,17 @@ class ColumnWriter:
         if not column.generated or column.of_period:
             return ""
         text = renamed(column.generated, self.names)
-        if text is not None and (not self.foreign or is_portable(text, exact=True)):
+        if text is None:
+            why = " needs a column that is left out"
+        elif not is_legible(text):
+            why = f" is shown as {text}, where ? may stand for another character"
+        elif self.foreign and not is_portable(text, exact=True):
+            why = " is the source's own"
+        else:
             return text
         self.notes.append(
             f"{column.name} is a plain column and gets the values of the source: its expression"
-            + (" needs a column that is left out" if text is None else " is the source's own")
+            + why
         )
         return ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -55,7 +55,31 @@ def is_portable(text: str, *, exact: bool) -> bool:
     """
     known = _SAME_VALUE if exact else _ALIKE
     tokens = tokenize(text)
-    return all(_is_known(t, known) for t in tokens) and "." not in _between_names(tokens)
+    # MariaDB writes down what stands behind the name of a character set, but leaves backslashes
+    # out, and goes by that: _utf8mb4'a\\b' ends with a backspace then, and _utf8mb4'é' is 'xC3xA9'.
+    literals = list(_named_literals(text))
+    plain = all(t.isascii() and t.isprintable() and not set(t) & {"\\", "'"} for t in literals)
+    words = all(_is_known(t, known) for t in tokens) and "." not in _between_names(tokens)
+    return words and plain
+
+
+def is_legible(text: str) -> bool:
+    """Whether a literal in an expression is surely the one that the server shows.
+
+    MySQL names the character set of each literal, and shows ? for each byte of a character beyond
+    the Basic Multilingual Plane, and for most bytes that are not UTF-8.
+
+    Args:
+        text: as SHOW CREATE TABLE writes it.
+    """
+    return not any("?" in literal for literal in _named_literals(text))
+
+
+def _named_literals(text: str) -> Iterator[str]:
+    """What stands in the quotes of literals whose character set is named."""
+    for name, literal in pairwise(tokenize(text)):
+        if literal.kind is TokenKind.TEXT and name.word.startswith("_"):
+            yield literal.text[1:-1]
 
 
 def _is_known(token: Token, known: frozenset[str]) -> bool:

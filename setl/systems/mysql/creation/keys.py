@@ -11,7 +11,7 @@ from setl.codec.sql.created_table import Definition
 from setl.codec.sql.table_keys import KeyDefinition, TableOptions, key_definition
 from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.systems.mysql.creation.dialect import Dialect
-from setl.systems.mysql.creation.expression import is_portable, renamed
+from setl.systems.mysql.creation.expression import is_legible, is_portable, renamed
 from setl.systems.mysql.identifiers import quote
 
 # Options that say where on the machine a table lies, or count what only the source has counted.
@@ -23,6 +23,7 @@ _COMMON_ROW_FORMATS: Final = frozenset({"DYNAMIC", "COMPACT", "REDUNDANT"})
 _PLACES: Final = re.compile(
     r"\s*\b(?:DATA DIRECTORY|INDEX DIRECTORY|TABLESPACE)\s*=\s*('[^']*'|`[^`]*`|\w+)"
 )
+_ILLEGIBLE: Final = "? may stand for another character in"
 _ENGINE: Final = re.compile(r"\bENGINE\s*=\s*\w+", re.IGNORECASE)
 
 # What MySQL and MariaDB both understand in PARTITION BY.
@@ -59,9 +60,12 @@ class KeyWriter:
         key = key_definition(definition)
         if key is None:
             return None
+        shown = f"the key {key.name.strip('`')}" if key.name else "the primary key"
+        if not is_legible(definition.text):
+            self.notes.append(f"{shown} is left out: {_ILLEGIBLE} {definition.text}")
+            return None
         if self.as_it_is:
             return key, definition.text
-        shown = f"the key {key.name.strip('`')}" if key.name else "the primary key"
         if key.odd:
             self.notes.append(f"{shown} is left out: it is of a kind that may not be known there")
             return None
@@ -90,6 +94,9 @@ class KeyWriter:
         return ""
 
     def _check(self, whole: str, text: str) -> str:
+        if not is_legible(text):
+            self.notes.append(f"left out: {_ILLEGIBLE} {text}")
+            return ""
         if self.as_it_is:
             return whole if self.named else text
         condition = renamed(text[len("CHECK") :].strip(), self.names)

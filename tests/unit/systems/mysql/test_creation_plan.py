@@ -220,6 +220,10 @@ def test_expressions_are_renamed(text, names, result):
     [
         ("(`a` + 1.5) * 2", True, True),
         ("concat(_utf8mb4'x',`a`)", True, True),
+        (r"concat(_utf8mb4'a\\b',`a`)", True, False),  # MariaDB would take \b for a backspace
+        (r"concat(_utf8mb4'\'',`a`)", True, False),
+        ("concat(_utf8mb4'é',`a`)", True, False),
+        ("concat('é',`a`)", True, True),
         ("upper(`a`)", True, False),
         ("upper(`a`)", False, True),
         ("regexp_like(`a`,'x')", False, False),
@@ -229,6 +233,26 @@ def test_expressions_are_renamed(text, names, result):
 )
 def test_what_both_products_understand(text, exact, portable):
     assert is_portable(text, exact=exact) is portable
+
+
+@pytest.mark.parametrize("there", [MYSQL, MARIADB])
+def test_what_mysql_cannot_show_of_an_expression_is_not_guessed(there):
+    source = table(
+        "CREATE TABLE `t` (`id` int NOT NULL, `n` int DEFAULT NULL,"
+        " `g` varchar(9) GENERATED ALWAYS AS (concat(_utf8mb4'????',`id`)) STORED,"
+        " `h` varchar(9) GENERATED ALWAYS AS (concat(_utf8mb4'x',`id`)) STORED COMMENT '?',"
+        " `d` varchar(9) DEFAULT (concat(_latin1'?')), PRIMARY KEY (`id`),"
+        " UNIQUE KEY `u` ((concat(`id`,_utf8mb4'????'))), KEY `k` (`n`) COMMENT '?',"
+        " CONSTRAINT `c` CHECK ((`id` <> _utf8mb4'????')), CONSTRAINT `e` CHECK ((`id` > 0)))"
+    )
+    text, plan = planned(source, MYSQL, there)
+    assert "????" not in text
+    assert "_latin1" not in text
+    assert "(concat(_utf8mb4'x',`id`)) STORED" in text
+    assert "KEY `k` (`n`)" in text + " ".join(plan.later)
+    assert "(`id` > 0)" in text
+    for start in ("g is a plain column", "d has no default", "the key u is left", "left out: ?"):
+        assert any(note.startswith(start) for note in plan.notes), start
 
 
 def test_a_column_is_read_whole():
