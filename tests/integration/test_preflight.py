@@ -482,6 +482,20 @@ def test_a_system_versioned_table(scene):
     assert "DROP SYSTEM VERSIONING" in fault.fix[0]
 
 
+@pytest.mark.family("mysql", why="MariaDB has no masking policies")
+def test_columns_that_the_server_masks(scene):
+    mapping = {"from": f"{scene.schema}.masked"}
+    for end in ("source", "target"):
+        scene.run(end, "CREATE TABLE SCHEMA.masked (id INT PRIMARY KEY, v INT, w INT)")
+    assert not scene.faults([mapping])
+    for end in ("source", "target"):
+        scene.run(end, "ALTER TABLE SCHEMA.masked ALTER COLUMN w SET MASKING POLICY p")
+        fault = only(scene.faults([mapping]))
+        assert (fault.level, fault.code, fault.risk) == ("error", "masked-columns", True)
+        assert "masks columns (w)" in fault.what
+        scene.run(end, "ALTER TABLE SCHEMA.masked ALTER COLUMN w DROP MASKING POLICY")
+
+
 def test_a_view_and_a_generated_column_as_targets(scene):
     scene.run(
         "source", "CREATE TABLE SCHEMA.plain (id INT PRIMARY KEY, v INT, w INT AS (id) STORED)"

@@ -9,7 +9,7 @@ from setl.codec.sql.tokens import Token
 
 TABLES: Final = frozenset({"TABLE", "TABLES", "INDEX"})
 SCHEMAS: Final = frozenset({"DATABASE", "SCHEMA"})
-ACCOUNTS: Final = frozenset({"USER", "ROLE", "SERVER", "RESOURCE", "INSTANCE"})
+ACCOUNTS: Final = frozenset({"USER", "ROLE", "SERVER", "RESOURCE", "INSTANCE", "POLICY"})
 BESIDE: Final = frozenset({
     "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "PACKAGE", "SEQUENCE", "TABLESPACE",
     "LOGFILE", "REFERENCE", "LIBRARY",
@@ -20,7 +20,7 @@ _OBJECTS: Final = TABLES | SCHEMAS | ACCOUNTS | BESIDE | {"TEMPORARY"}
 _ADJECTIVES: Final = frozenset({
     "OR", "REPLACE", "ONLINE", "OFFLINE", "IGNORE", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR",
     "UNDO", "AGGREGATE", "ALGORITHM", "=", "MERGE", "TEMPTABLE", "UNDEFINED", "SQL", "SECURITY",
-    "INVOKER", "IF", "NOT", "EXISTS", "JSON", "RELATIONAL", "DUALITY", "MATERIALIZED",
+    "INVOKER", "IF", "NOT", "EXISTS", "JSON", "RELATIONAL", "DUALITY", "MATERIALIZED", "MASKING",
 })  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from setl.systems.mysql.catalog import folds_names, is_versioned, list_tables, r
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.nested_tables import describe_documents
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
+from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.pipeline_check import ExpressionCheck, SourceTable
@@ -49,6 +50,7 @@ def check_source_tables(
                         code="system-versioned",
                     )
                     continue
+                check_masked(server, schema, table, place)
                 columns = read_table(server.connection, schema, table)
                 # Nested rows pass through no mapping; the documents' table speaks for them.
                 routes = [r for r in router.route(schema, table) if not r.nests(schema, table)]

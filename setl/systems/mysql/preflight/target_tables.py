@@ -16,6 +16,7 @@ from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.engines import WITHOUT_TRANSACTIONS, refusal
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.column_fit import misfit
+from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.new_tables import (
     Flow,
     report_creation,
@@ -118,6 +119,7 @@ class TargetTables:
         if self._check_engine(schema, table, place):
             self._check_overlaps(schema, table, place)
         self._check_triggers(schema, table, place)
+        check_masked(self.target, schema, table, place)
 
     def _check_engine(self, schema: str, table: str, place: Report) -> bool:
         """Report a table without transactions, or a view; whether it is neither."""
