@@ -60,6 +60,21 @@ class IdTemplate(NamedTuple):
         return IdTemplate(tuple(texts), tuple(names))
 
 
+class IdsOf(NamedTuple):
+    """What a pipeline says of the ids of an entry's documents, as far as no table is known.
+
+    Attributes:
+        entry: see `setl.channel.routing.RoutedTable.name`.
+        template: its `id` as the file has it; "" for the default.
+        tells_scales: whether records say how many decimals a column has. Those that do not tell
+            its sign tell the type of a value, not of its column.
+    """
+
+    entry: str = ""
+    template: str = ""
+    tells_scales: bool = True
+
+
 def parse_id(text: str) -> IdTemplate:
     """Parse a template.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from setl.channel.document_ids import IdTemplate, IdTemplateError, document_form, parse_id
+from setl.channel.document_ids import IdsOf, IdTemplate, IdTemplateError, document_form, parse_id
 from setl.channel.file import Pipeline, TableMapping
 from setl.channel.nested_rows import nested_table
 from setl.channel.patterns import (
@@ -63,6 +63,7 @@ class Route:
         create: whether the target is created if it is missing.
         rereads: whether changes only name rows, which are read at the source then.
         skips_unchanged: whether updates are left out that change no column that passes.
+        ids_of: what tells its documents' ids from those of other entries, or of other times.
     """
 
     index: int
@@ -85,6 +86,7 @@ class Route:
     create: bool = False
     rereads: bool = False
     skips_unchanged: bool = False
+    ids_of: IdsOf = field(default_factory=IdsOf)
 
     def nests(self, schema: str, table: str) -> bool:
         """Whether rows of this table are only nested in documents of another table."""
@@ -127,6 +129,7 @@ class RoutedTable:
         target: its `to`; None for the default.
         mapping: the entry.
         id: its `id`; None for the default.
+        tells_scales: see `IdsOf`.
     """
 
     index: int
@@ -134,6 +137,7 @@ class RoutedTable:
     target: TargetPattern | None
     mapping: TableMapping
     id: IdTemplate | None = None
+    tells_scales: bool = True
 
     @property
     def name(self) -> str:
@@ -161,10 +165,7 @@ class Router:
         self._from_home = from_home
         self._way_back = Router(back) if back else None
         self._creates = pipeline.create
-        self.entries = tuple(
-            _compiled(i, mapping, into_index=self._into_index)
-            for i, mapping in enumerate(pipeline.tables)
-        )
+        self.entries = tuple(_compiled(i, pipeline) for i in range(len(pipeline.tables)))
         self._exact: dict[tuple[str, str], list[RoutedTable]] = {}
         self._wildcards: list[RoutedTable] = []
         self._nested: dict[tuple[str, str], list[RoutedTable]] = {}
@@ -272,14 +273,12 @@ class Router:
             yield replace(route, create=self._is_created(entry))
 
     def _is_created(self, entry: RoutedTable) -> bool:
-        own = entry.mapping.create
-        return self._creates if own is None else own
+        return self._creates if entry.mapping.create is None else entry.mapping.create
 
     def _nesting(self, schema: str, table: str) -> Iterator[Route]:
         """The routes by which rows of this table change documents of others."""
         for entry in self._nested.get((schema, table), ()):
-            name = entry.pattern.exact
-            if name is not None and name != (schema, table):
+            if (name := entry.pattern.exact) is not None and name != (schema, table):
                 template = entry.id.of_table(*name) if entry.id else None
                 yield _route(entry, self._target(entry, *name, ()), template)
 
@@ -304,20 +303,22 @@ def _unique_ids(entry: RoutedTable) -> bool:
     return entry.id is not None and not entry.id.names_table
 
 
-def _compiled(index: int, mapping: TableMapping, *, into_index: bool) -> RoutedTable:
+def _compiled(index: int, pipeline: Pipeline) -> RoutedTable:
+    mapping = pipeline.tables[index]
     try:
         besides = tuple(parse_from(text) for text in mapping.except_)
         pattern = replace(parse_from(mapping.from_), besides=besides)
         target = None
         if mapping.to is not None:
-            parse = parse_index_target if into_index else parse_table_target
+            documents = pipeline.target.holds_documents
+            parse = parse_index_target if documents else parse_table_target
             target = parse(mapping.to, pattern)
         template = parse_id(mapping.id) if mapping.id is not None else None
     except PatternError as error:
         raise ConfigurationError(f"tables[{index}]: `from`, `except` or `to` {error}") from error
     except IdTemplateError as error:
         raise ConfigurationError(f"tables[{index}].id {error}") from error
-    return RoutedTable(index, pattern, target, mapping, template)
+    return RoutedTable(index, pattern, target, mapping, template, pipeline.source.tells_signs)
 
 
 def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | None) -> Route:
@@ -348,6 +349,7 @@ def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | N
         documents=_documents(entry),
         rereads=mapping.read == "source",
         skips_unchanged=mapping.unchanged == "skip",
+        ids_of=IdsOf(entry.name, mapping.id or "", entry.tells_scales),
     )
 
 

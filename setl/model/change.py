@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
-from setl.model.document import DocumentForm
+from setl.model.document import DocumentForm, MadeOf
 from setl.model.schema import Column, RowSchema
 
 
@@ -86,6 +86,7 @@ class TargetChanges:
         partial: whether rows lack columns that their table has, see `Survivors.partial`.
         new: whether the target has most likely none of the rows yet. It may have some, after a
             crash for instance, so it is no more than a hint which way of writing is cheap.
+        ids: what the documents' ids are made of; None if that is not known.
     """
 
     target: tuple[str, str]
@@ -101,6 +102,7 @@ class TargetChanges:
     shared: bool = False
     partial: bool = False
     new: bool = False
+    ids: MadeOf | None = None
 
     def with_own_rows(self) -> TargetChanges:
         """The same changes in lists of their own, to which others may be added."""

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Geometry = Literal["base64", "wkt"]
 """How GEOMETRY is written: all of its bytes, or as well-known text."""
+
+
+class MadeOf(NamedTuple):
+    """What ids of documents are made of: with something else, the same rows have other ids.
+
+    Attributes:
+        entry: tells the documents of one entry of a channel file from others of its pipeline.
+        parts: the columns and how they are written, for people; equal for equal ids.
+    """
+
+    entry: str
+    parts: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from setl.channel.routing import Route
 from setl.channel.spark_sql import referenced_columns
 from setl.errors import ConfigurationError
-from setl.model.document import DocumentForm
+from setl.model.document import DocumentForm, MadeOf
 from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan
-from setl.transform.projection import document_form
+from setl.transform.projection import document_form, ids_made_of
 from setl.transform.typed_rows import result_column, spark_schema
 
 _KEEP = "__setl_keep"
@@ -32,6 +32,7 @@ class Evaluation:
         outputs: columns that the expressions fill.
         target_columns: columns of the target: those that pass, then `outputs`.
         document: how rows become documents; None if they do not.
+        ids: see `TargetChanges`.
     """
 
     route: Route
@@ -41,6 +42,7 @@ class Evaluation:
     outputs: tuple[Column, ...]
     target_columns: tuple[Column, ...]
     document: DocumentForm | None = None
+    ids: MadeOf | None = None
 
 
 def select_evaluated(
@@ -103,4 +105,7 @@ def analyse(spark: SparkSession, route: Route, schema: RowSchema) -> Evaluation:
         for i, name in enumerate(route.expressions)
     )
     document = document_form(schema, route)
-    return Evaluation(route, schema, columns, inputs, outputs, columns.columns + outputs, document)
+    key = [columns.columns[i] for i in columns.key]
+    ids = document and ids_made_of(route, document, key)
+    targets = columns.columns + outputs
+    return Evaluation(route, schema, columns, inputs, outputs, targets, document, ids)

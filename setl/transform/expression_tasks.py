@@ -177,7 +177,8 @@ def packer(
     def pack(batches: Batches) -> Batches:
         # One for each stretch. Keys are unique within a stretch only, and Spark may give several
         # stretches to one task; put together they would hold a delete beside an older upsert.
-        empty = TargetChanges(target, columns, key, group=route.group, document=evaluation.document)
+        document, ids = evaluation.document, evaluation.ids
+        empty = TargetChanges(target, columns, key, group=route.group, document=document, ids=ids)
         changes = empty.without_rows()
         parts: list[TargetChanges] = [changes]
         rows = redelivered = 0

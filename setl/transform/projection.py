@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
 
 from setl.channel.routing import Route
 from setl.errors import DataError
 from setl.model.change import TargetChanges
-from setl.model.document import DocumentForm
-from setl.model.schema import RowSchema
+from setl.model.document import DocumentForm, MadeOf
+from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.compaction import Survivors
+
+_NUMBERS: Final = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
 
 
 def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[TargetChanges]:
@@ -25,6 +29,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
         if part.partial and route.into_index and part.upserts:
             raise half_a_document(schema, part)
         plan = ColumnPlan.build(schema, route, incomplete=part.partial)
+        document = document_form(schema, route)
         changes.append(
             TargetChanges(
                 target=route.target,
@@ -35,9 +40,10 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
                 upsert_versions=part.upsert_versions,
                 delete_versions=part.delete_versions,
                 group=route.group,
-                document=document_form(schema, route),
+                document=document,
                 source=schema.name,
                 partial=part.partial,
+                ids=document and ids_made_of(route, document, [plan.columns[i] for i in plan.key]),
             )
         )
     return changes
@@ -50,6 +56,30 @@ def document_form(schema: RowSchema, route: Route) -> DocumentForm | None:
         ConfigurationError: the mapping does not fit the table's key.
     """
     return route.document([schema.names[i] for i in key_indexes(schema, route.key)])
+
+
+def ids_made_of(route: Route, form: DocumentForm, key: Sequence[Column]) -> MadeOf:
+    """What the ids of a route's documents are made of.
+
+    Columns have the names of their fields: a key column that is renamed at the source may keep its
+    field, and with it the documents. Of its type only counts what changes how a value is written.
+    """
+    told = key if route.ids_of.tells_scales else [replace(column, scale=0) for column in key]
+    columns = ", ".join(_written_as(told[i]) for i in form.values)
+    template = f"{route.ids_of.template} of " if route.ids_of.template else ""
+    routed = "" if form.routing is None else f", routed by {_written_as(told[form.routing])}"
+    return MadeOf(route.ids_of.entry, f"{template}{columns}{routed}")
+
+
+def _written_as(column: Column) -> str:
+    kind = column.kind.value
+    if column.kind in _NUMBERS:
+        kind = "number"
+    elif column.kind is Kind.ENUM:
+        kind = Kind.TEXT.value
+    elif column.kind is Kind.DECIMAL:
+        kind += f" with {column.scale} decimals" if column.scale else ""
+    return f"{column.name.lower()} ({kind})"
 
 
 def half_a_document(schema: RowSchema, part: Survivors) -> DataError:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setl.channel.document_ids import IdsOf
 from setl.channel.mark_ids import channel_mark_id
 from setl.channel.patterns import SYSTEM_SCHEMAS
 from setl.channel.reading import parse_channel
@@ -93,6 +94,7 @@ def test_everything_an_entry_says():
         where="x > 1",
         group="g",
         key=("id",),
+        ids_of=IdsOf("s.t -> d.u"),
     )
     assert not route.plain
     assert router({"from": "s.t", "exclude": ["a"]}).route("s", "t")[0].exclude == ("a",)

@@ -10,7 +10,7 @@ chosen in this way.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from elasticsearch import BadRequestError, Elasticsearch, NotFoundError
 
@@ -31,7 +31,7 @@ def ensure_index(
     index: str,
     columns: Sequence[Column],
     geometry: Geometry = "base64",
-) -> None:
+) -> dict[str, Any]:
     """Create an index for rows with these columns, or add the fields that one lacks.
 
     `index` may be an alias. Idempotent, and safe when several tasks do it at once: what
@@ -43,6 +43,10 @@ def ensure_index(
         index: the index.
         columns: what its documents hold.
         geometry: how spatial values are written.
+
+    Returns:
+        What the cluster said of the index, before fields were added; by name, since `index` may be
+        an alias.
 
     Raises:
         ConfigurationError: the name is none that an index can have, or it has too many fields.
@@ -67,6 +71,7 @@ def ensure_index(
         _remember_deletes(client, index)
     if missing:
         _add_fields(client, index, missing)
+    return cast("dict[str, Any]", existing)
 
 
 def _create(client: Elasticsearch, index: str) -> None:

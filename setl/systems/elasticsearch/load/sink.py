@@ -18,7 +18,7 @@ from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import LoadTicket, NoUndividedTables
 from setl.load.timings import Timings
 from setl.model.change import TargetChanges
-from setl.model.document import Geometry
+from setl.model.document import Geometry, MadeOf
 from setl.model.faulty import FaultyRow
 from setl.model.loaded import Loaded
 from setl.model.schema import Column
@@ -28,6 +28,7 @@ from setl.systems.elasticsearch.load.answers import BulkAnswers
 from setl.systems.elasticsearch.load.bulk_load import BulkLoad
 from setl.systems.elasticsearch.load.faults import put_aside, render
 from setl.systems.elasticsearch.load.index import ensure_index
+from setl.systems.elasticsearch.load.made_of import check_ids
 from setl.systems.elasticsearch.load.settings import BulkSettings
 
 
@@ -51,11 +52,19 @@ class ElasticsearchSinkSettings(BulkSettings):
         return NoUndividedTables()
 
 
+_Shape = tuple[str, tuple[Column, ...], MadeOf | None]
+
+
 class _KnownIndexes(NamedTuple):
-    """What a leadership knows of indexes; each with the columns for which it has fields."""
+    """What a leadership knows of indexes.
+
+    Attributes:
+        epoch: of the leadership.
+        shapes: each index with columns for which it has fields, and what its ids are made of.
+    """
 
     epoch: int
-    shapes: set[tuple[str, tuple[Column, ...]]]
+    shapes: set[_Shape]
 
 
 class ElasticsearchSink:
@@ -132,9 +141,10 @@ class ElasticsearchSink:
             )
             known = self._known_to(ticket)
             for change in changes:
-                if (change.target[1], change.columns) not in known:
-                    self._retrying(self._ensure, change)
-                    known.add((change.target[1], change.columns))
+                shape = (change.target[1], change.columns, change.ids)
+                if shape not in known:
+                    self._retrying(self._ensure, change, ticket.pipeline_key)
+                    known.add(shape)
             failpoints.reached("task.before_commit")
             sent = load.send_all(self._retrying, self._senders)
             failpoints.reached("task.after_commit")
@@ -186,13 +196,15 @@ class ElasticsearchSink:
         with translating(self._settings.endpoint):
             return update_letters(store, ticket, changes, faulty, most=most, now=now)
 
-    def _ensure(self, change: TargetChanges) -> None:
+    def _ensure(self, change: TargetChanges, pipeline: str) -> None:
         index = change.target[1]
         with translating(self._settings.endpoint):
-            ensure_index(self._client, index, change.columns, _geometry(change))
+            existing = ensure_index(self._client, index, change.columns, _geometry(change))
+            if change.ids is not None:
+                check_ids(self._client, index, existing, pipeline, change.ids)
 
-    def _known_to(self, ticket: LoadTicket) -> set[tuple[str, tuple[Column, ...]]]:
-        """The indexes that are there, with the columns for which they have fields.
+    def _known_to(self, ticket: LoadTicket) -> set[_Shape]:
+        """The indexes that are there, see `_KnownIndexes`.
 
         A leader that begins may find an index gone that was there before. The first document would
         make it anew, with fields as Elasticsearch guesses them.

@@ -1,0 +1,113 @@
+"""Rows that would come under other ids than the documents that are there."""
+
+import pytest
+from elasticsearch import Elasticsearch
+
+from setl.errors import ConfigurationError
+from tests.integration.pipelines import execute, fresh_name, one_way
+
+TABLE = "CREATE TABLE {db}.t ({columns}, v INT NOT NULL, PRIMARY KEY (k)) CHARACTER SET latin1"
+
+
+@pytest.fixture
+def db(servers):
+    name = fresh_name("ids")
+    execute(servers[0], f"CREATE DATABASE {name}")
+    yield name
+    execute(servers[0], f"DROP DATABASE {name}")
+
+
+@pytest.fixture
+def documents(elasticsearch, db):
+    with Elasticsearch(elasticsearch.url) as client:
+
+        def found():
+            client.indices.refresh(index=f"{db}-t")
+            hits = client.search(index=f"{db}-t", size=100)["hits"]["hits"]
+            return {hit["_id"]: hit["_source"]["v"] for hit in hits}
+
+        yield found
+
+
+def channel(server, elasticsearch, db, ddl="ignore", name=None, **more):
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    mapping = {"from": f"{db}.t", "to": f"{db}-t", **more}
+    return one_way(server, target, [mapping], ddl=ddl, name=name)
+
+
+@pytest.mark.parametrize("ddl", ["ignore", "pass"])
+@pytest.mark.parametrize(
+    ("columns", "change", "more"),
+    [
+        ("k DECIMAL(10,2)", "MODIFY k DECIMAL(12,4)", {}),
+        ("k VARCHAR(20)", "MODIFY k VARBINARY(20)", {"columns": {"more": "v + 1"}}),
+        ("k DATE", "MODIFY k DATETIME", {"key": ["k"]}),
+        ("k INT, o INT", "DROP PRIMARY KEY, ADD PRIMARY KEY (v)", {}),
+    ],
+)
+def test_rows_do_not_come_under_other_ids_than_their_documents(
+    servers, elasticsearch, db, place, documents, ddl, columns, change, more
+):
+    server, _ = servers
+    execute(server, TABLE.format(db=db, columns=columns))
+    file = channel(server, elasticsearch, db, ddl, **more)
+    insert = f"INSERT INTO {db}.t (k, v) VALUES"
+    key = "20260102" if "DATE" in columns else "5"
+    execute(server, f"{insert} ({key}, 1)")
+    running = place.lead(file)
+    running.applied(1)
+    before = documents()
+    execute(server, f"ALTER TABLE {db}.t {change}", f"UPDATE {db}.t SET v = 2")
+    error = running.ends()
+    assert isinstance(error, Exception), error
+    assert documents() == before
+    assert isinstance(place.lead(file).ends(), type(error))  # nor under another leader
+
+
+def test_changes_of_a_key_that_leave_its_text_as_it_is_go_on(
+    servers, elasticsearch, db, place, documents
+):
+    server, _ = servers
+    columns = "k INT, at DATETIME, name VARCHAR(20)"
+    table = TABLE.format(db=db, columns=columns).replace("(k))", "(k, at, name))")
+    execute(server, table, f"INSERT INTO {db}.t VALUES (1, 20260102, 'é', 1)")
+    running = place.lead(channel(server, elasticsearch, db))
+    execute(server, f"UPDATE {db}.t SET v = 2")
+    running.applied(1)
+    execute(
+        server,
+        f"ALTER TABLE {db}.t MODIFY k BIGINT UNSIGNED, MODIFY at DATETIME(6),"
+        " MODIFY name VARCHAR(40) CHARACTER SET utf8mb4",
+        f"UPDATE {db}.t SET v = 3",
+    )
+    running.applied(2)
+    assert documents() == {"1,2026-01-02 00:00:00.000000,é": 3}
+
+
+def test_the_ways_out_lead_out(servers, elasticsearch, db, place, documents):
+    server, _ = servers
+    execute(server, TABLE.format(db=db, columns="k INT"), f"INSERT INTO {db}.t VALUES (1, 1)")
+    name = fresh_name("channel")
+    running = place.lead(channel(server, elasticsearch, db, name=name))
+    execute(server, f"UPDATE {db}.t SET v = 2")
+    running.applied(1)
+    execute(server, f"ALTER TABLE {db}.t CHANGE k no BIGINT", f"UPDATE {db}.t SET v = 3")
+    error = running.ends()
+    assert isinstance(error, ConfigurationError)
+    assert "made of k (number)" in error.message
+    # A column that was renamed keeps its field.
+    running = place.lead(channel(server, elasticsearch, db, name=name, columns={"k": "no"}))
+    running.applied(2)
+    assert documents() == {"1": 3}
+    execute(server, f"DELETE FROM {db}.t")
+    running.applied(3)
+    running.stop()
+    # An index without documents takes any ids.
+    running = place.lead(channel(server, elasticsearch, db, name=name))
+    execute(server, f"INSERT INTO {db}.t VALUES (2, 2)")
+    running.applied(4)
+    assert documents() == {"2": 2}
+    running.stop()
+    error = place.lead(channel(server, elasticsearch, db, name=name, id="t-{no}"))
+    execute(server, f"UPDATE {db}.t SET v = 4")
+    assert isinstance(error.ends(), ConfigurationError)
