@@ -66,12 +66,15 @@ class IdsOf(NamedTuple):
     Attributes:
         entry: see `setl.channel.routing.RoutedTable.name`.
         template: its `id` as the file has it; "" for the default.
+        of_each_table: whether the entry has a wildcard, so that tables with other keys may have
+            their rows in the same index.
         tells_scales: whether records say how many decimals a column has. Those that do not tell
             its sign tell the type of a value, not of its column.
     """
 
     entry: str = ""
     template: str = ""
+    of_each_table: bool = False
     tells_scales: bool = True
 
 

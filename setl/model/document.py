@@ -13,7 +13,8 @@ class MadeOf(NamedTuple):
     """What ids of documents are made of: with something else, the same rows have other ids.
 
     Attributes:
-        entry: tells the documents of one entry of a channel file from others of its pipeline.
+        entry: tells the documents of one entry of a channel file, and of one table where that has
+            a wildcard, from others of its pipeline.
         parts: the columns and how they are written, for people; equal for equal ids.
     """
 

@@ -105,7 +105,6 @@ def analyse(spark: SparkSession, route: Route, schema: RowSchema) -> Evaluation:
         for i, name in enumerate(route.expressions)
     )
     document = document_form(schema, route)
-    key = [columns.columns[i] for i in columns.key]
-    ids = document and ids_made_of(route, document, key)
+    ids = document and ids_made_of(schema, route, document, columns)
     targets = columns.columns + outputs
     return Evaluation(route, schema, columns, inputs, outputs, targets, document, ids)

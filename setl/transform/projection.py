@@ -43,7 +43,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
                 document=document,
                 source=schema.name,
                 partial=part.partial,
-                ids=document and ids_made_of(route, document, [plan.columns[i] for i in plan.key]),
+                ids=document and ids_made_of(schema, route, document, plan),
             )
         )
     return changes
@@ -58,17 +58,21 @@ def document_form(schema: RowSchema, route: Route) -> DocumentForm | None:
     return route.document([schema.names[i] for i in key_indexes(schema, route.key)])
 
 
-def ids_made_of(route: Route, form: DocumentForm, key: Sequence[Column]) -> MadeOf:
-    """What the ids of a route's documents are made of.
+def ids_made_of(schema: RowSchema, route: Route, form: DocumentForm, plan: ColumnPlan) -> MadeOf:
+    """What the ids of a table's documents are made of.
 
     Columns have the names of their fields: a key column that is renamed at the source may keep its
     field, and with it the documents. Of its type only counts what changes how a value is written.
     """
+    key = [plan.columns[i] for i in plan.key]
     told = key if route.ids_of.tells_scales else [replace(column, scale=0) for column in key]
     columns = ", ".join(_written_as(told[i]) for i in form.values)
     template = f"{route.ids_of.template} of " if route.ids_of.template else ""
     routed = "" if form.routing is None else f", routed by {_written_as(told[form.routing])}"
-    return MadeOf(route.ids_of.entry, f"{template}{columns}{routed}")
+    entry = route.ids_of.entry
+    if route.ids_of.of_each_table:
+        entry = f"{schema.name} by {entry}"
+    return MadeOf(entry, f"{template}{columns}{routed}")
 
 
 def _written_as(column: Column) -> str:

@@ -111,3 +111,20 @@ def test_the_ways_out_lead_out(servers, elasticsearch, db, place, documents):
     error = place.lead(channel(server, elasticsearch, db, name=name, id="t-{no}"))
     execute(server, f"UPDATE {db}.t SET v = 4")
     assert isinstance(error.ends(), ConfigurationError)
+
+
+def test_tables_of_one_entry_may_have_keys_of_several_types(
+    servers, elasticsearch, db, place, documents
+):
+    server, _ = servers
+    for name, kind in (("n", "INT"), ("s", "VARCHAR(9)")):
+        execute(server, f"CREATE TABLE {db}.{name} (k {kind} PRIMARY KEY, v INT)")
+    target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
+    mapping = {"from": f"{db}.*", "to": f"{db}-t", "id": "{table}-{k}"}
+    running = place.lead(one_way(server, target, [mapping]))
+    for name in ("n", "s", "n"):
+        execute(server, f"INSERT INTO {db}.{name} SELECT COUNT(*), 1 FROM {db}.{name}")
+    running.applied(3)
+    assert documents() == {"n-0": 1, "s-0": 1, "n-1": 1}
+    execute(server, f"ALTER TABLE {db}.s MODIFY k VARBINARY(9)", f"UPDATE {db}.s SET v = 2")
+    assert isinstance(running.ends(), ConfigurationError)

@@ -26,7 +26,9 @@ from setl.systems.elasticsearch.client import NO_ACCESS_STATUSES
 _log = logging.getLogger(__name__)
 
 _MEMBER: Final = "setl_ids"
-_MOST: Final = 200  # entries of channel files that are kept in one index; the oldest goes first
+_MOST: Final = (
+    1_000  # tables and entries of channel files that are kept in one index; the oldest goes first
+)
 
 
 def check_ids(
