@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from setl.errors import DataError
 from setl.model.change import Row, Value
+from setl.model.logged_bytes import logged_value
 from setl.model.schema import Column, Kind
 
 _NUMBERS = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
@@ -64,6 +65,9 @@ def _normal(column: Column, text: str) -> Value:
             return f"{Decimal(text):.{column.scale}f}"
         if column.kind in _BYTES and text[:2].lower() == "0x":
             return bytes.fromhex(text[2:])
+        logged = logged_value(column, text) if column.kind is Kind.BINARY else None
+        if logged is not None:
+            return logged
     except (ValueError, ArithmeticError) as error:
         raise DataError(f"{text!r} is no value of the column {column.name}") from error
     return text.encode() if column.kind in _BYTES else text

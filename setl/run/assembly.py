@@ -82,9 +82,11 @@ def build_run(
     limit = pipeline.dead_letter_limit if pipeline.keeps_dead_letters else 0
     sink = target.sink(mark, dead_letter_limit=limit)
     nested = any(table.nested for table in pipeline.tables)
-    rows = origin.rows() if router.rereads else None
+    logged = pipeline.target.holds_documents
+    tables = partial(origin.tables, logged=logged)
+    rows = origin.rows(logged=logged) if router.rereads else None
     requests = StoredLoadRequests(arbiter, PipelineId(file.channel, name))
-    identities, coming = None, ComingAnew(requests, origin.tables, router)
+    identities, coming = None, ComingAnew(requests, tables, router)
     if isinstance(target, IdentifiedTarget):
         identities = Identities(target.identities, coming, leadership, clock)
     job = LoadJob(
@@ -107,7 +109,7 @@ def build_run(
     heartbeat = origin.heartbeat()
     decided = target.conflicts() if router.decides else None
     agreeing = partial(target.agreeing_tables, pipeline.source)
-    rereading = Rereading(router, origin.tables, agreeing, isolates=pipeline.keeps_dead_letters)
+    rereading = Rereading(router, tables, agreeing, isolates=pipeline.keeps_dead_letters)
     creating = None
     if router.creates:
         creating = _creating(
@@ -128,7 +130,7 @@ def build_run(
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
         tables=TableLoadingParts(
             job,
-            origin.tables,
+            tables,
             source.latest if origin.tells_end else None,
             agreeing,
             router,

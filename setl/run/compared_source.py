@@ -19,7 +19,7 @@ def compared_tables(pipeline: Pipeline) -> AbstractContextManager[SourceTables]:
     Raises:
         ConfigurationError: the source is a subscription that names no database.
     """
-    opened = system_of(pipeline.source).tables()
+    opened = system_of(pipeline.source).tables(logged=pipeline.target.holds_documents)
     if opened is None:
         raise ConfigurationError(
             "a subscription has no tables to compare with",

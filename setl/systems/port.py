@@ -93,8 +93,12 @@ class SourceSystem(Protocol):
         """
         ...
 
-    def tables(self) -> AbstractContextManager[SourceTables] | None:
+    def tables(self, *, logged: bool = False) -> AbstractContextManager[SourceTables] | None:
         """The tables that changes come from, to be read as a whole; None if nobody can.
+
+        Args:
+            logged: whether values are to be as the stream has them, where it does not say what a
+                server shows them as; see `setl.model.logged_bytes`. For documents.
 
         Raises on entering:
             SetlError: the database does not answer.
@@ -105,8 +109,8 @@ class SourceSystem(Protocol):
         """What stops writes of applications to the database, None if nobody can."""
         ...
 
-    def rows(self) -> RowSource | None:
-        """What looks up single rows, None if nothing can."""
+    def rows(self, *, logged: bool = False) -> RowSource | None:
+        """What looks up single rows, None if nothing can; `logged` as for `tables`."""
         ...
 
     def documents(self) -> DocumentSource | None:

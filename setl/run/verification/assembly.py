@@ -67,7 +67,7 @@ def standing_verification(
         comparers=partial(_comparers, jobs, spark, pipeline),
         end=partial(stream_end, pipeline, latest),
         passed=origin.passed,
-        tables=origin.tables,
+        tables=partial(origin.tables, logged=pipeline.target.holds_documents),
         requests=StoredLoadRequests(arbiter, ident),
         look_at_loads=look_at_loads,
         store=StoredVerification(arbiter, ident),

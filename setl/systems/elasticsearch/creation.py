@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Final
 
 from setl.channel.routing import passing_columns
 from setl.load.creation import Describe, Description, NewTable, StreamPlace
 from setl.load.sink import LoadTicket
-from setl.model.schema import Column, Kind
+from setl.model.logged_bytes import column_as_logged
+from setl.model.schema import Column
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.elasticsearch.load.index import ensure_index
-
-# MariaDB's own types, of which the binlog has the bytes and does not say what they mean.
-_LOGGED_AS_BYTES: Final = frozenset({"uuid", "inet4", "inet6"})
 
 
 class ElasticsearchCreation:
@@ -62,14 +59,7 @@ def _columns(table: NewTable, described: Description) -> list[Column]:
     """The columns under the names of their fields, as documents are made of them."""
     schema = described.schema
     passing = [
-        _as_logged(replace(schema.columns[i], name=name))
+        column_as_logged(replace(schema.columns[i], name=name))
         for i, name in passing_columns(table.route, schema.names)
     ]
     return [*passing, *described.computed]
-
-
-def _as_logged(column: Column) -> Column:
-    told = column.capacity
-    if told is not None and told.type in _LOGGED_AS_BYTES:
-        return replace(column, kind=Kind.BINARY)
-    return column

@@ -95,20 +95,20 @@ class KafkaSource:
         """See `SourceSystem.tells_end`; records come some time after their commits."""
         return False
 
-    def tables(self) -> AbstractContextManager[SourceTables] | None:
+    def tables(self, *, logged: bool = False) -> AbstractContextManager[SourceTables] | None:
         """See `SourceSystem.tables`."""
         database = self._config.database
-        return None if database is None else opened_tables(mysql_endpoint(database))
+        return None if database is None else opened_tables(mysql_endpoint(database), logged=logged)
 
     def write_stop(self) -> WriteStop | None:
         """See `SourceSystem.write_stop`."""
         database = self._config.database
         return None if database is None else MysqlWriteStop(mysql_endpoint(database))
 
-    def rows(self) -> RowSource | None:
+    def rows(self, *, logged: bool = False) -> RowSource | None:
         """See `SourceSystem.rows`."""
         database = self._config.database
-        return None if database is None else MysqlRows(mysql_endpoint(database))
+        return None if database is None else MysqlRows(mysql_endpoint(database), logged)
 
     def documents(self) -> DocumentSource | None:
         """See `SourceSystem.documents`."""

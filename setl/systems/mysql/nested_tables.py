@@ -8,6 +8,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from setl.errors import ConfigurationError
+from setl.model.logged_bytes import as_logged
 from setl.model.nesting import Documents
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.catalog import read_table
@@ -85,4 +86,4 @@ def _table(connection: Connection[Any], schema: str, table: str) -> RowSchema:
             hint="Create it, grant SELECT on it, or fix the channel file",
             table=f"{schema}.{table}",
         )
-    return described
+    return as_logged(described)

@@ -18,6 +18,7 @@ from pymysql.err import MySQLError
 from setl.errors import SetlError, TransientError
 from setl.model.change import Row
 from setl.model.checkpoint import Place
+from setl.model.logged_bytes import as_logged
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.conditions import keyed_conditions
@@ -39,9 +40,6 @@ _ALTERED: Final = frozenset((1054, 1146, 1412))
 
 _TEXTS: Final = frozenset((Kind.TEXT, Kind.ENUM, Kind.SET))
 
-# What this process took the tables for when it asked last.
-_described: dict[tuple[MysqlEndpoint, str, str], RowSchema] = {}
-
 
 @dataclass(frozen=True, slots=True)
 class MysqlRows:
@@ -49,9 +47,11 @@ class MysqlRows:
 
     Attributes:
         endpoint: the server; its account may read the tables.
+        logged: see `setl.systems.port.SourceSystem.tables`.
     """
 
     endpoint: MysqlEndpoint
+    logged: bool = False
 
     def read(
         self, table: RowSchema, keys: Sequence[Row], place: Place | None
@@ -75,15 +75,19 @@ class MysqlRows:
     def _described(self, kept: KeptConnection, table: RowSchema) -> RowSchema | None:
         known = _described.get(self._name(table))
         if known is None:
-            known = kept.ask(lambda found: read_table(found, table.schema, table.table))
+            known = kept.ask(lambda found: self._asked(found, table))
             if known is not None:
                 if len(_described) >= _MOST_TABLES:
                     _described.clear()
                 _described[self._name(table)] = known
         return known
 
-    def _name(self, table: RowSchema) -> tuple[MysqlEndpoint, str, str]:
-        return self.endpoint, table.schema, table.table
+    def _asked(self, connection: Connection[Any], table: RowSchema) -> RowSchema | None:
+        there = read_table(connection, table.schema, table.table)
+        return as_logged(there) if there is not None and self.logged else there
+
+    def _name(self, table: RowSchema) -> tuple[MysqlRows, str, str]:
+        return self, table.schema, table.table
 
     def _rows(
         self,
@@ -109,7 +113,7 @@ class MysqlRows:
                         sql = f"{select} WHERE {condition.sql}{ending}"
                         cursor.execute(sql, condition.values)
                         rows += [decoded(decode, raw) for raw in cursor.fetchall()]
-                same = read_table(connection, there.schema, there.table) == there
+                same = self._asked(connection, there) == there
             except MySQLError as error:
                 if error_number(error) not in _ALTERED:
                     raise
@@ -142,3 +146,7 @@ def _writes_alike(seen: Column, there: Column) -> bool:
 
 def _place(there: RowSchema, name: str) -> int:
     return there.folded[name.lower()]
+
+
+# What this process took the tables for when it asked last.
+_described: dict[tuple[MysqlRows, str, str], RowSchema] = {}

@@ -17,6 +17,7 @@ from pymysql.cursors import Cursor
 from setl.codec.binlog.value_number import shortest_float
 from setl.errors import DataError
 from setl.model.change import Row, Value
+from setl.model.logged_bytes import logged_length
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.lost_text import marked, may_be_lost, text_or_mark
@@ -79,6 +80,8 @@ def _selected(column: Column) -> str:
     name = identifier(column.name)
     if _may_be_lost(column) and column.capacity is not None:
         return text_or_mark(name, column.capacity.charset)
+    if column.kind is Kind.BINARY and (length := logged_length(column)):
+        return f"CAST({name} AS BINARY({length}))"
     if column.kind is not Kind.FLOAT:
         return name
     # Both ways to print it, see `floating`. As text, MySQL gives a product 22 characters at most,

@@ -107,17 +107,17 @@ class MysqlSourceSystem:
         """See `SourceSystem.tells_end`."""
         return True
 
-    def tables(self) -> AbstractContextManager[SourceTables]:
+    def tables(self, *, logged: bool = False) -> AbstractContextManager[SourceTables]:
         """See `SourceSystem.tables`."""
-        return opened_tables(self._endpoint)
+        return opened_tables(self._endpoint, logged=logged)
 
     def write_stop(self) -> WriteStop:
         """See `SourceSystem.write_stop`."""
         return MysqlWriteStop(self._endpoint)
 
-    def rows(self) -> RowSource:
+    def rows(self, *, logged: bool = False) -> RowSource:
         """See `SourceSystem.rows`."""
-        return MysqlRows(self._endpoint)
+        return MysqlRows(self._endpoint, logged)
 
     def documents(self) -> DocumentSource:
         """See `SourceSystem.documents`."""

@@ -10,6 +10,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.bulk.source_reader import TableSize
+from setl.model.logged_bytes import as_logged
 from setl.model.nesting import Documents
 from setl.systems.mysql.catalog import list_tables, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
@@ -28,10 +29,13 @@ _SIZES = (
 class MysqlTables:
     """The `setl.bulk.source_reader.SourceTables` of a server, over one connection."""
 
-    def __init__(self, endpoint: MysqlEndpoint, connection: Connection[Any]) -> None:
+    def __init__(
+        self, endpoint: MysqlEndpoint, connection: Connection[Any], *, logged: bool
+    ) -> None:
         """Nothing is asked yet."""
         self._endpoint = endpoint
         self._connection = connection
+        self._logged = logged
 
     def names(self) -> Sequence[tuple[str, str]]:
         """See `SourceTables.names`."""
@@ -61,7 +65,10 @@ class MysqlTables:
         """See `SourceTables.readers`."""
         described = [read_table(self._connection, *name) for name in wanted]
         return [
-            None if table is None else TableReader(self._endpoint, table) for table in described
+            None
+            if table is None
+            else TableReader(self._endpoint, as_logged(table) if self._logged else table)
+            for table in described
         ]
 
     def documents(self, documents: Documents) -> DocumentReader:
@@ -71,11 +78,15 @@ class MysqlTables:
 
 
 @contextmanager
-def opened_tables(endpoint: MysqlEndpoint) -> Generator[MysqlTables]:
+def opened_tables(endpoint: MysqlEndpoint, *, logged: bool) -> Generator[MysqlTables]:
     """The tables of a server, as long as the context lasts.
+
+    Args:
+        endpoint: the server.
+        logged: see `setl.systems.port.SourceSystem.tables`.
 
     Raises:
         SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
     """
     with closing(connect(endpoint)) as connection:
-        yield MysqlTables(endpoint, connection)
+        yield MysqlTables(endpoint, connection, logged=logged)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from setl.channel.file import Source
 from setl.channel.routing import Route, passing_columns
+from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.elasticsearch.field_fit import Extent, whole_numbers
 from setl.systems.mysql.preflight.server import Server
@@ -15,9 +16,6 @@ from setl.systems.pipeline_check import SourceTable
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _BYTES_OF_A_CHARACTER = 4
-
-# MariaDB's own types, of which the binlog has the bytes and does not say what they mean.
-_LOGGED_AS_BYTES = frozenset({"uuid", "inet4", "inet6"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +76,7 @@ def _field(column: Column, name: str, facts: dict[str, ColumnFacts], source: Sou
     if column.kind is not Kind.BINARY:
         length *= _BYTES_OF_A_CHARACTER
     extent = Extent(whole, told is not None and told.data_type == "float", length)
-    seen = replace(column, name=name)
-    if told is not None and told.data_type in _LOGGED_AS_BYTES:
-        seen = replace(seen, kind=Kind.BINARY)
+    seen = column_as_logged(replace(column, name=name))
     unknown = not source.tells_signs and column.unsigned
     if unknown:
         # Records of a subscription give a column's numbers, but not whether it has a sign.
