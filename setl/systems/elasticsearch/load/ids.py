@@ -95,7 +95,8 @@ def _written(value: Value) -> str:
         raise NoSuchIdError("a column that identifies the document is NULL")
     if value is ABSENT:
         raise DataError("a column that identifies the document is missing")
-    return repr(value)
+    # Servers take -0.0 and 0.0 for one key, though they keep them apart: the sum is 0.0 for both.
+    return repr(value + 0.0 if isinstance(value, float) else value)
 
 
 def _escaped(parts: Sequence[str], separators: frozenset[str]) -> list[str]:

@@ -24,6 +24,7 @@ def form(template, *key):
         (("a", "b,c"), "a,b\\,c"),
         (("", "a"), ",a"),
         ((1.5, "2026-01-01"), "1.5,2026-01-01"),
+        ((-0.0,), "0.0"),
     ],
 )
 def test_ids_without_a_template(key, expected):
