@@ -18,7 +18,7 @@ from setl.extract.loopback import MarkIdentity
 from setl.load.identities import IdentifiedTarget
 from setl.model.leadership import Leadership
 from setl.model.schema import Column, RowSchema
-from setl.run.checkpoints import store_for_run, store_interval
+from setl.run.checkpoints import fence_for_run, store_for_run, store_interval
 from setl.run.coming_anew import ComingAnew
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
@@ -124,7 +124,7 @@ def build_run(
             agrees=router.decides,
         ),
         job=job,
-        fence=target.fence(key),
+        fence=fence_for_run(pipeline, leadership, arbiter),
         heartbeat_id=heartbeat.id if heartbeat else None,
         ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress),
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,

@@ -9,8 +9,10 @@ from contextlib import closing
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
+from setl.load.sink import Fence
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
+from setl.run.compared_fence import ComparedFence
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.container import container_sign, lost_with_container
 from setl.select.checkpoints.file import FileCheckpointStore
@@ -95,6 +97,21 @@ def store_for_run(
         notes=ArbiterNotes(arbiter, PipelineId(leadership.channel, pipeline.name)),
         pipeline=leadership.key,
         epoch=leadership.epoch,
+    )
+
+
+def fence_for_run(pipeline: Pipeline, leadership: Leadership, arbiter: Arbiter) -> Fence:
+    """What keeps former leaders out of the target; looks at whether it fits the checkpoint."""
+    target, key = system_of(pipeline.target), leadership.key
+    fence = target.fence(key)
+    if kept_in(pipeline) == "target" or not pipeline.target.keeps_checkpoints:
+        return fence
+    return ComparedFence(
+        fence,
+        held=lambda: target.stored_state(key).fence,
+        stored_by=ArbiterNotes(arbiter, PipelineId(leadership.channel, pipeline.name)).stored_by,
+        pipeline=key,
+        target=pipeline.target.address,
     )
 
 

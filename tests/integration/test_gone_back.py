@@ -1,6 +1,7 @@
 """A pipeline that goes back in its stream, over values that have moved from row to row since."""
 
 from setl.channel.reading import parse_channel
+from setl.errors import FatalError
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.waiting import eventually
 
@@ -53,3 +54,23 @@ def test_unique_values_that_moved_on(servers, place):
     assert execute(b, f"SELECT * FROM {db}.t WHERE id < 100 ORDER BY id") == want
     for server in servers:
         execute(server, f"DROP DATABASE {db}")
+
+
+def test_a_target_that_was_set_back_and_its_checkpoint_was_not(servers, place):
+    a, b = servers
+    db = fresh_name("back")
+    for server in servers:
+        execute(server, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
+    file = one_way(a, mysql(b), [{"from": f"{db}.t"}], checkpoint="zookeeper")
+    for id_ in (1, 2):
+        execute(a, f"INSERT INTO {db}.t VALUES ({id_})")
+        running = place.lead(file)
+        running.applied(id_)
+        running.stop()
+    of = f"WHERE pipeline = '{file.channel}/p'"
+    # As a backup from the first leader's time has it.
+    execute(b, f"DELETE FROM {db}.t WHERE id = 2")
+    execute(b, f"UPDATE retl.setl_fence SET epoch = epoch - 1 {of}")
+    error = place.lead(file).ends()
+    assert isinstance(error, FatalError), error
+    assert "the target was set back" in str(error)

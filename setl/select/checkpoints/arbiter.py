@@ -145,6 +145,16 @@ class ArbiterNotes:
         found = self._found()
         return read_note(found[0]) if found else None
 
+    def stored_by(self) -> int:
+        """The leadership that stored a checkpoint last, here or elsewhere; 0 if none has.
+
+        Raises:
+            TransientError: the arbiter does not answer.
+            FatalError: what is there cannot be read.
+        """
+        found = self._found()
+        return epoch_of(found[0]) if found else 0
+
     def keep(self, checkpoint: Checkpoint, note: CheckpointNote) -> None:
         """See `Notes.keep`."""
         requested = checkpoint.requested or checkpoint.generation

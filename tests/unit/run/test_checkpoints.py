@@ -17,8 +17,16 @@ from setl.operate.positions.reposition import move
 from setl.operate.positions.stored import read_stored
 from setl.operate.positions.used_starts import without_used_starts
 from setl.run import checkpoints
-from setl.run.checkpoints import kept_in, other_stores, store_for_run, store_interval, store_of
-from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
+from setl.run.checkpoints import (
+    fence_for_run,
+    kept_in,
+    other_stores,
+    store_for_run,
+    store_interval,
+    store_of,
+)
+from setl.run.compared_fence import ComparedFence
+from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.systems.registry import system_of
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
@@ -82,6 +90,27 @@ def test_a_changed_store_takes_over(arbiter, filed, caplog):
     back = run_store(pipeline(), arbiter, epoch=6)
     assert back.load() == Checkpoint(HERE, rows=7)
     assert store_of(pipeline(), "shop", arbiter, "n").load() == Checkpoint(HERE, rows=7)
+
+
+@pytest.mark.parametrize(
+    ("target", "options", "compares"),
+    [(MYSQL, {}, False), (MYSQL, {"checkpoint": "zookeeper"}, True), (SEARCH, {}, False)],
+)
+def test_a_fence_is_compared_with_a_checkpoint_that_does_not_go_back_with_it(
+    arbiter, target, options, compares
+):
+    config = pipeline(target=target, **options)
+    fence = fence_for_run(config, Leadership("shop", "p", "n", 5), arbiter)
+    assert isinstance(fence, ComparedFence) == compares
+
+
+def test_who_stored_last_is_known_wherever_it_is_kept(arbiter, filed):
+    notes = ArbiterNotes(arbiter, ID)
+    assert notes.stored_by() == 0
+    ArbiterCheckpointStore(arbiter, ID).store(Checkpoint(HERE), 3)
+    assert notes.stored_by() == 3
+    run_store(pipeline(**filed), arbiter, epoch=5).load()
+    assert notes.stored_by() == 5
 
 
 def test_a_store_that_is_used_again_does_not_go_back(arbiter, filed):
