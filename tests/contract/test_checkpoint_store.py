@@ -480,6 +480,18 @@ def test_mysql_what_is_no_checkpoint_is_said_to_be_none(mysql):
         mysql.store().load()
 
 
+def test_mysql_a_note_that_cannot_be_read_is_replaced(mysql):
+    mysql.store().store(TWO, 1)
+    ident = PipelineId(*mysql.key.split("/"))
+    path, znodes = f"/setl/channels/{mysql.key}/position", mysql.arbiter._znodes
+    znodes.write(path, b"rubbish", znodes.read(path).version)
+    with pytest.raises(FatalError, match="reset it"):
+        mysql.store().store(THREE, 1)
+    mysql.store().replace(ONE, 1)
+    assert mysql.store().load() == ONE
+    assert ArbiterNotes(mysql.arbiter, ident).read().store == "target"
+
+
 def test_mysql_a_missing_table_is_a_matter_of_configuration(another_server, tmp_path):
     with another_server(tmp_path, "bare", 1) as server:
         arbiter = MemoryArbiter(MemoryCluster())

@@ -157,8 +157,7 @@ class ArbiterNotes:
 
     def keep(self, checkpoint: Checkpoint, note: CheckpointNote) -> None:
         """See `Notes.keep`."""
-        requested = checkpoint.requested or checkpoint.generation
-        note = replace(note, generation=checkpoint.generation, requested=requested)
+        note = _completed(note, checkpoint)
         if note == self._written:
             return
         for _ in range(_ATTEMPTS):
@@ -179,11 +178,26 @@ class ArbiterNotes:
             return
         raise _changed_by_others(self._pipeline)
 
+    def replace(self, checkpoint: Checkpoint, note: CheckpointNote) -> None:
+        """See `Notes.replace`."""
+        note = _completed(note, checkpoint)
+        try:
+            self._arbiter.replace_position(self._pipeline, note.to_json())
+        except ArbiterError as error:
+            raise _translate(error, self._pipeline) from error
+        self._written = note
+
     def _found(self) -> tuple[dict[str, Any], int] | None:
         try:
             return self._arbiter.stored_position(self._pipeline)
         except ArbiterError as error:
             raise _translate(error, self._pipeline) from error
+
+
+def _completed(note: CheckpointNote, checkpoint: Checkpoint) -> CheckpointNote:
+    """A note, with what it says of the checkpoint itself."""
+    requested = checkpoint.requested or checkpoint.generation
+    return replace(note, generation=checkpoint.generation, requested=requested)
 
 
 def _translate(error: ArbiterError, pipeline: PipelineId) -> SetlError:

@@ -108,13 +108,12 @@ class FileCheckpointStore:
         """Store over whatever is there, which may not be readable.
 
         Raises:
-            FencedError: a higher epoch has written on another machine.
             TransientError: as `store`.
             ConfigurationError: as `store`.
         """
         with self._translating(), self._locked():
             self._replace(checkpoint, epoch)
-        self._notes.keep(checkpoint, self._note(epoch))
+        self._notes.replace(checkpoint, self._note(epoch))
 
     def _note(self, epoch: int) -> CheckpointNote:
         return CheckpointNote.of(self._owner, epoch, "file", str(self._path))

@@ -119,6 +119,10 @@ class Notes(Protocol):
         """
         ...
 
+    def replace(self, checkpoint: Checkpoint, note: CheckpointNote) -> None:
+        """As `keep`, over whatever is there, which may not be readable; raises TransientError."""
+        ...
+
 
 def epoch_of(value: Mapping[str, Any]) -> int:
     """The leadership that wrote what is kept beside the mainstem, 0 if it does not say."""

@@ -141,10 +141,15 @@ class KafkaCheckpointStore:
             if isinstance(error, FatalError) and self._member is not None and kept is not None:
                 raise self._overtaken(kept) from error
             raise error.at(**self._where()) from None
-        self.replace(newest, epoch)
+        self._store(newest, epoch)
+        self._notes.keep(newest, self._note(epoch))
 
     def replace(self, checkpoint: Checkpoint, epoch: int) -> None:
         """Commit over whatever is there, which may not be readable. Raises what `store` raises."""
+        self._store(checkpoint, epoch)
+        self._notes.replace(checkpoint, self._note(epoch))
+
+    def _store(self, checkpoint: Checkpoint, epoch: int) -> None:
         resume = checkpoint.resume
         if (
             not isinstance(resume, KafkaPosition)
@@ -156,8 +161,9 @@ class KafkaCheckpointStore:
         self._succession.loaded(Kept(checkpoint, epoch))
         self._generation = checkpoint.generation
         self._requested = checkpoint.requested or checkpoint.generation
-        note = CheckpointNote.of(self._owner, epoch, "kafka", self._place)
-        self._notes.keep(checkpoint, note)
+
+    def _note(self, epoch: int) -> CheckpointNote:
+        return CheckpointNote.of(self._owner, epoch, "kafka", self._place)
 
     def close(self) -> None:
         """See `CheckpointStore.close`."""

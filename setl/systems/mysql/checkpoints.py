@@ -112,7 +112,10 @@ class MysqlCheckpointStore:
             TransientError: the target does not answer; it may or may not be stored.
             ConfigurationError: a table or a privilege is missing.
         """
+        self._store(checkpoint, epoch)
+        self._notes.keep(checkpoint, self._note(epoch))
 
+    def _store(self, checkpoint: Checkpoint, epoch: int) -> None:
         def run(connection: Connection[Any]) -> None:
             if self._registered != epoch:
                 # It will lock the fence, so a later leader must be able to end it (I2).
@@ -134,13 +137,15 @@ class MysqlCheckpointStore:
             self._kept = epoch, checkpoint
 
         self._run(run)
-        note = CheckpointNote.of(self._owner, epoch, "target", str(self._endpoint))
-        self._notes.keep(checkpoint, note)
+
+    def _note(self, epoch: int) -> CheckpointNote:
+        return CheckpointNote.of(self._owner, epoch, "target", str(self._endpoint))
 
     def replace(self, checkpoint: Checkpoint, epoch: int) -> None:
         """See `ReplaceableStore.replace`."""
         forget_checkpoint(self._endpoint, self._pipeline)
-        self.store(checkpoint, epoch)
+        self._store(checkpoint, epoch)
+        self._notes.replace(checkpoint, self._note(epoch))
 
     def close(self) -> None:
         """Drop the connection. Safe to call twice; the next call opens another."""

@@ -193,6 +193,18 @@ def test_a_reset_helps_where_the_file_is_lost_and_goes_above_its_generation(
     assert json.loads(Path(f"{filed['checkpoint_file']}.other").read_text())["epoch"] == done.epoch
 
 
+@pytest.mark.parametrize("garbage", [b"\xff rubbish", b'{"version": 1, "elsewhere": 7}'])
+def test_a_reset_helps_where_the_note_cannot_be_read(arbiter, filed, garbage):
+    config = pipeline(**filed)
+    run_store(config, arbiter).store(Checkpoint(HERE, rows=3), 1)
+    path, znodes = "/setl/channels/shop/p/position", arbiter._znodes
+    znodes.write(path, garbage, znodes.read(path).version)
+    with pytest.raises(FatalError):
+        run_store(config, arbiter, 2).load()
+    done = move(config, ID, THERE, arbiter=arbiter, nid="reset")
+    assert run_store(config, arbiter, done.epoch + 1).load() == done.after
+
+
 def test_a_start_that_a_checkpoint_has_replaced_is_not_asked_for(arbiter):
     config = pipeline({**MYSQL, "start": {"file": "b.000001"}})
     file = parse_channel({"channel": "shop", "pipelines": [config.model_dump(by_alias=True)]})
