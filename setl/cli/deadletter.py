@@ -158,8 +158,10 @@ def retry(  # noqa: PLR0917 - click passes options by name
         ):
             time.sleep(_POLL_SECONDS)
         left = store.find(str(ident), ids=marked) if marked else []
-    refused = [letter for letter in left if letter.id not in waiting]
-    _tell_outcome(ident, wanted, refused, waiting, output)
+    # Superseded since they were chosen: there is nothing to load then, and nothing to decide.
+    overtaken = [letter for letter in left if letter.state is State.SUPERSEDED]
+    refused = [x for x in left if x.id not in waiting and x.state is not State.SUPERSEDED]
+    _tell_outcome(ident, wanted, refused, waiting, output, overtaken=len(overtaken))
     if waiting and runs:
         raise AnswerNo(f"{len(waiting)} are not loaded yet after {timeout:g} s; `setl status` says"
                        " what the leader does")  # fmt: skip
@@ -296,21 +298,24 @@ def _tell_outcome(
     refused: Sequence[DeadLetter],
     waiting: Collection[str],
     output: str,
+    *,
+    overtaken: int,
 ) -> None:
-    done = len(wanted) - len(refused) - len(waiting)
+    done = len(wanted) - len(refused) - len(waiting) - overtaken
     if output != "table":
         value = {
             "pipeline": str(ident),
             "loaded": done,
             "refused": len(refused),
             "waiting": len(waiting),
+            "superseded": overtaken,
             "letters": [_row(letter) for letter in refused],
         }
         print_value(value, output)
         return
     console().print(
         f"{ident}: {done} loaded, {len(refused)} refused again, {len(waiting)} waiting for a"
-        " leader",
+        " leader" + (f", {overtaken} superseded meanwhile" if overtaken else ""),
         markup=False,
     )
     if refused:

@@ -120,7 +120,7 @@ def retry(context: ActionContext, name: str, fields: Fields) -> str:
             context.pause(_POLL_SECONDS)
         left = store.find(str(ident), ids=marked) if marked else []
     waits = sum(letter.state is State.RETRY for letter in left)
-    refused = len(left) - waits
+    refused = sum(letter.state is State.OPEN for letter in left)
     words = f"{name}: {len(marked) - len(left)} loaded, {refused} refused again, {waits} waiting"
     if wanted.unknown:
         words += f"; {wanted.unknown} left out, whose rows are not known"

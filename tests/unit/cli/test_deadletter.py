@@ -92,6 +92,21 @@ def test_a_retry_waits_for_the_leader_and_tells_the_outcome(shop, store, capsys,
     assert "1 were refused again" in told.err
 
 
+def test_a_letter_that_is_superseded_meanwhile_is_not_loaded(shop, store, capsys, monkeypatch):
+    shop.node("n1").leads(AB)
+    mark = store.mark
+
+    def overtaken(chosen, state):
+        mark(ids(1), State.SUPERSEDED)
+        mark(chosen, state)
+        store.remove(ids(2))
+
+    monkeypatch.setattr(store, "mark", overtaken)
+    assert shop.run("deadletter", "retry", "ab", "--all") == 0
+    assert "1 loaded, 0 refused again" in capsys.readouterr().out
+    assert store.letters[ids(1)[0]].state is State.SUPERSEDED
+
+
 def test_a_retry_of_a_pipeline_that_does_not_run_waits_for_nobody(shop, store, capsys):
     shop.state(ChannelState.STOP)
     assert shop.run("deadletter", "retry", "ab", "--all") == 0
