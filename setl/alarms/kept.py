@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, TypeVar, cast
 
 from setl.alarms.judgement import AlarmKey
+from setl.operate.units import duration
 
 _T = TypeVar("_T")
 
@@ -41,6 +42,16 @@ class Alarm:
     severity: str = "warning"
     text: str = ""
     way_out: str = ""
+
+    def lasts(self, now: float) -> str:
+        """For how long it has been so; and for how long all has been well, until it is over."""
+        return lasting(self.since, self.calm, now)
+
+
+def lasting(since: float, calm: float, now: float) -> str:
+    """See `Alarm.lasts`: what is raised still may be mended already."""
+    well = f", well for {duration(now - calm)}" if calm else ""
+    return f"{duration(now - since)}{well}"
 
 
 @dataclass(frozen=True, slots=True)

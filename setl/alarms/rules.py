@@ -150,12 +150,15 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
     )
     stalled = str(figures.get("stalled") or "")
     tried = int(figures.get("attempts") or 0)
-    why = stalled or f"{tried} attempts in a row have failed: {error}"
+    failed_ones = count(tried, "attempt in a row has", "attempts in a row have")
+    why = stalled or f"{failed_ones} failed: {error}"
     yield from made.made(
         "no_progress",
         rules.no_progress,
         holds=made.of_figures(not failed and bool(stalled or tried)),
         text=f"makes no progress: {why}",
+        way_out="It goes on by itself once that is over; `setl status"
+        f" {made.facts.channel}` says how it is now",
     )
     letters = int(figures.get("dead_letters") or 0)
     yield from made.made(

@@ -35,7 +35,6 @@ from setl.cli.times import parse_time
 from setl.node.alarm_status import failing_in
 from setl.node.cluster_view import look_at, moment
 from setl.node.stored import pipelines_of
-from setl.operate.units import duration
 
 _COLUMNS = ("severity", "rule", "about", "lasts", "text", "told")
 _SILENCE_COLUMNS = ("id", "about", "rule", "until", "by", "reason")
@@ -74,7 +73,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
             "pipeline": each.key.pipeline,
             "subject": each.key.subject,
             "since": moment(each.since),
-            "lasts": duration(now - each.since),
+            "lasts": each.lasts(now),
             "text": each.text,
             "way_out": each.way_out,
             "told": "silenced"

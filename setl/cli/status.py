@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from arbiter.values import PipelineId
+from setl.alarms.kept import lasting
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
 from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_rows
@@ -89,8 +90,8 @@ def _alarms_of(view: ClusterView, pipeline: PipelineView) -> list[dict[str, Any]
 def _alarm_lines(view: ClusterView, pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     for each in _alarms_of(view, pipeline):
         quiet = ", silenced" if each["silenced"] else ""
-        since = duration(view.at - each["since"])
-        yield "alarm", f"{each['rule']} ({each['severity']}{quiet}) for {since}: {each['text']}"
+        lasts = lasting(each["since"], each.get("calm") or 0.0, view.at)
+        yield "alarm", f"{each['rule']} ({each['severity']}{quiet}) for {lasts}: {each['text']}"
 
 
 def _standing(pipeline: PipelineView) -> str:

@@ -24,6 +24,7 @@ class FiringAlarm:
         way_out: what to do.
         since: since when, seconds since 1970 UTC.
         silenced: whether a silence covers it.
+        calm: since when all is well, until the alarm is over; 0.0 while it is not.
     """
 
     rule: str
@@ -35,6 +36,7 @@ class FiringAlarm:
     way_out: str
     since: float
     silenced: bool = False
+    calm: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def firing_alarm(alarm: Alarm, *, silenced: bool) -> FiringAlarm:
         alarm.way_out,
         alarm.since,
         silenced,
+        alarm.calm,
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo
+from setl.alarms.kept import lasting
 from setl.node.alarm_status import failing_in, firing_in, somebody_decides
 from setl.node.cluster_view import ClusterView, PipelineView, Standby, handover_sentence
 from setl.node.console.links import channel_link, pipeline_link
@@ -195,7 +196,7 @@ def _alarm_row(alarm: Mapping[str, Any], at: float) -> AlarmRow:
         severity=str(alarm["severity"]),
         rule=str(alarm["rule"]),
         about=_about(alarm),
-        lasts=units.duration(at - alarm["since"]),
+        lasts=lasting(alarm["since"], alarm.get("calm") or 0.0, at),
         text=str(alarm["text"]),
         way_out=str(alarm["way_out"]),
         silenced=bool(alarm["silenced"]),

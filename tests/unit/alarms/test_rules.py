@@ -79,6 +79,14 @@ def test_a_pipeline_that_tries_again_makes_no_progress():
     assert found.holds
     assert "7 attempts" in found.text
     assert "no connection" in found.text
+    found = judged(figures(state="retrying", attempts=1, error="no connection"))["no_progress"]
+    assert "1 attempt in a row has failed" in found.text
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_every_rule_says_a_way_out(rule):
+    if rule != "disk":
+        assert judged(WRONG[rule])[rule].way_out
 
 
 def test_the_position_says_when_it_will_be_purged():

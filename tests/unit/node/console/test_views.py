@@ -85,12 +85,14 @@ def test_nothing_is_wrong_where_all_run_with_a_standby():
 
 
 def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_tells():
-    alarm = FiringAlarm("lag", "shop", "ab", "", "critical", "is late", "Wait", 940.0)
-    disk = replace(alarm, rule="disk", channel="", pipeline="", subject="node n2", silenced=True)
+    alarm = FiringAlarm("lag", "shop", "ab", "", "critical", "is late", "Wait", 940.0, calm=990.0)
+    disk = replace(
+        alarm, rule="disk", channel="", pipeline="", subject="node n2", silenced=True, calm=0.0
+    )
     told = asdict(AlarmStatus(sends=True, firing=(alarm, disk)))
     page = overview_of(view(alarms=told), here="n1")
     assert [(row.about, row.lasts, row.silenced) for row in page.firing] == [
-        ("shop/ab", "1 min", False),
+        ("shop/ab", "1 min, well for 10 s", False),
         ("node n2", "1 min", True),
     ]
     assert page.alarms == "2 alarms are raised, 2 of them critical"
