@@ -159,6 +159,8 @@ def damaged_lines(view: ClusterView) -> list[str]:
         for nid, answer in sorted(view.answers.items())
         if answer and answer.get("trouble")
     ]
+    said = {str((answer or {}).get("lost_channels") or "") for answer in view.answers.values()}
+    troubles += sorted(said - {""})  # once: nodes have lost the same
     troubles += [
         f"channel {name}: {number} of its pipelines have no name that can be used, and nobody"
         " leads them; `setl apply` stores it anew"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
+from arbiter.arbiter import Arbiter, Contact
+from arbiter.snapshot import Snapshot
 from setl.clock import Clock
 from setl.log import fields
 
@@ -73,3 +75,46 @@ class DamagedZnodes:
             _log.info("znode is mended or gone", extra=fields(nid=self._nid, znode=path))
         self._known = dict(damaged)
         return any(path.endswith(own) for path in damaged)
+
+
+class LostChannels:
+    """Notices that ZooKeeper holds none of the channels that it held. Used by one thread.
+
+    It was set up anew, or its data are gone. Nothing fails then: there is nothing left to lead,
+    and what was raised as an alarm is gone with the rest.
+
+    Attributes:
+        sentence: what is gone and what to do, "" while nothing is.
+    """
+
+    def __init__(self, nid: str) -> None:
+        self.sentence = ""
+        self._nid = nid
+        self._known: tuple[str, ...] = ()
+        self._session = 0
+
+    def seen(self, snapshot: Snapshot, arbiter: Arbiter) -> None:
+        """Take in what a look has found.
+
+        An operator may remove the last channel while this node is cut off: the log of actions
+        says so, which an empty ZooKeeper does not have.
+
+        Raises:
+            ArbiterError: the log of actions cannot be read now.
+        """
+        if snapshot.contact is not Contact.CONNECTED:
+            return
+        names = tuple(sorted(snapshot.facts.channels))
+        if names or snapshot.session == self._session or not self._known or arbiter.actions():
+            if names:
+                self.sentence = ""
+            self._known, self._session = names, snapshot.session
+            return
+        self.sentence = (
+            f"ZooKeeper holds none of the channels that it held ({', '.join(self._known)}): it was"
+            " set up anew, or has lost its data."
+            " `setl apply` and `setl start` them again; `setl epoch show` says whether epochs have"
+            " to be raised"
+        )
+        _log.error("channels are gone", extra=fields(nid=self._nid, error=self.sentence))
+        self._known, self._session = (), snapshot.session

@@ -27,7 +27,7 @@ from setl.node.alarm_metrics import AlarmCollector
 from setl.node.alarm_sender import AlarmSender
 from setl.node.candidacies import Candidacies
 from setl.node.console.console import ConsoleSettings
-from setl.node.cycle_problems import CycleProblem, DamagedZnodes
+from setl.node.cycle_problems import CycleProblem, DamagedZnodes, LostChannels
 from setl.node.disk import look_at_disk
 from setl.node.engine import Engine
 from setl.node.fitness import Fitness
@@ -145,6 +145,7 @@ class NodeProcess:
         self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
         self._damaged = DamagedZnodes(settings.nid)
+        self._lost_channels = LostChannels(settings.nid)
         self._problem = CycleProblem(self._clock, settings.nid)
         self._lost: SetlError | None = None
         self._turns = ThreadTurns(set_turn)
@@ -255,6 +256,7 @@ class NodeProcess:
             disk=look_at_disk(self._settings.environment, self._settings.spark_folders),
             alarms=self._alarms.status(),
             trouble=self._problem.sentence,
+            lost_channels=self._lost_channels.sentence,
         )
 
     def _silent_seconds(self) -> float:
@@ -346,6 +348,7 @@ class NodeProcess:
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
         self._prepare(snapshot)
+        self._lost_channels.seen(snapshot, self._arbiter)
         if self._damaged.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
             self._announced = None  # somebody has written over this node's own znode
         due = self._candidacies.tick(snapshot, warm=self._warm)

@@ -56,6 +56,7 @@ class NodeStatus:
         disk: the disk that its Spark writes to.
         alarms: what it knows of alarms.
         trouble: why its last look at the cluster failed unexpectedly, "" if it did not.
+        lost_channels: what is gone from ZooKeeper and what to do, "" if nothing is.
     """
 
     nid: str
@@ -69,6 +70,7 @@ class NodeStatus:
     disk: NodeDisk = field(default_factory=NodeDisk)
     alarms: AlarmStatus = field(default_factory=AlarmStatus)
     trouble: str = ""
+    lost_channels: str = ""
 
 
 def sentence(status: NodeStatus) -> str:
@@ -80,6 +82,7 @@ def sentence(status: NodeStatus) -> str:
         f"failed: {', '.join(failed[:3])}{', …' if failed[3:] else ''}" if failed else "",
         f"ZooKeeper: {status.contact}",
         status.trouble,
+        status.lost_channels,
     ]
     return "; ".join(filter(None, parts))
 

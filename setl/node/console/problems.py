@@ -98,6 +98,8 @@ def _of_nodes(view: ClusterView) -> Iterator[Problem]:
             continue
         if answer.get("trouble"):
             yield Problem("error", name, f"cannot look at the cluster: {answer['trouble']}")
+        if answer.get("lost_channels"):
+            yield Problem("error", name, str(answer["lost_channels"]))
         if answer.get("contact") not in (None, "connected"):
             yield Problem("warning", name, f"its contact with ZooKeeper is {answer['contact']}")
         if not answer.get("warm", True):

@@ -230,6 +230,14 @@ def test_status_is_short_and_has_units(shop, capsys):
     assert re.search(r"held back seconds +│ 1 min 30 s", everything)
 
 
+def test_lost_channels_are_told_once(shop, capsys, monkeypatch):
+    answer = {"pipelines": [], "lost_channels": "ZooKeeper was set up anew"}
+    answers = {"n1": answer, "n2": answer}
+    monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: answers)
+    for command in ("status", "list"):
+        assert printed(shop, capsys, command).count("ZooKeeper was set up anew") == 1
+
+
 @pytest.mark.parametrize("step", ["drain", "done"])
 def test_a_cut_over_that_was_left_alone_is_told(shop, capsys, step):
     """Its command may be gone, and the source of a pipeline that runs well is read-only."""
