@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict
+from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Unreachable
 from arbiter.requests import Refused
 from arbiter.values import PipelineId
 from setl.clock import Clock
@@ -24,6 +24,7 @@ from setl.operate.cutover.steps import (
 from setl.systems.write_stop import Writes
 
 _POLL = 0.5
+_T = TypeVar("_T")
 
 
 class Failed(Exception):  # noqa: N818 - reads as what it is
@@ -158,15 +159,24 @@ class Course:
             Conflict: somebody else changed it at the same time.
             SetlError: the source does not answer, or refuses; the record stays.
         """
-        record = self.record()
+        record = self._patiently(self._marked, "ZooKeeper does not say how to put the source back")
         if record is None:
             return None
-        self._keep(replace(record, aborting=True))
         if record.restore is not None:
             self._restored(record.restore, record.server)
-        assert self._revision is not None
-        self._arbiter.forget_cutover(self._ident, self._revision)
+        self._patiently(self._forgotten, "the source is put back, and its record still there")
         return record
+
+    def _marked(self) -> CutOver | None:
+        record = self.record()
+        if record is not None:
+            self._keep(replace(record, aborting=True))
+        return record
+
+    def _forgotten(self) -> None:
+        record = self.record()  # None if an earlier try has come through, and its answer has not
+        if record is not None and record.aborting and self._revision is not None:
+            self._arbiter.forget_cutover(self._ident, self._revision)
 
     def _leave_to_others(self, mine: CutOver) -> None:
         """Somebody else changed the record: he may have put the source back before it was set."""
@@ -175,26 +185,31 @@ class Course:
             self._restored(mine.restore, mine.server)
 
     def _restored(self, settings: Mapping[str, str], server: str) -> None:
+        def restore() -> None:
+            writes = self._access.writes()
+            if writes is None or writes.server != server:
+                text = "another server answers as the source; nothing is set there"
+                self._say(StepReport(Step.STOP_WRITES, text))
+                return
+            self._access.restore(settings)
+
+        self._patiently(restore, "the source is not put back yet")
+
+    def _patiently(self, call: Callable[[], _T], without: str) -> _T:
+        """Do what putting back needs again and again: a server may be away for a moment only."""
         deadline = self._clock.monotonic() + self._rules.timeout
         told = False
         while True:
             try:
-                writes = self._access.writes()
-                if writes is None or writes.server != server:
-                    text = "another server answers as the source; nothing is set there"
-                    self._say(StepReport(Step.STOP_WRITES, text))
-                    return
-                self._access.restore(settings)
-            except TransientError as error:
+                return call()
+            except (TransientError, Unreachable) as error:
                 if self._clock.monotonic() >= deadline:
                     raise
                 if not told:
-                    text = f"the source is not put back yet; tried for {self._rules.timeout:g} s"
+                    text = f"{without}; tried for {self._rules.timeout:g} s"
                     self._say(StepReport(Step.STOP_WRITES, text, (str(error),)))
                     told = True
                 self._pause(_POLL)
-            else:
-                return
 
     def _say(self, told: StepReport) -> None:
         """Tell it if somebody hears it: putting back goes on without a terminal."""

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from arbiter.arbiter import Conflict
+from arbiter.arbiter import Conflict, Unreachable
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId
 from setl.errors import FatalError, TransientError
@@ -174,6 +174,28 @@ def test_what_nobody_hears_any_more_is_put_back(arbiter, access, step):
     access.at["restore 1"] = TransientError("gone")
     with pytest.raises(Refused, match=r"nobody reads .* put back"):
         Course(AB, arbiter, access, Rules(), clock, clock.advance, tell).carry_out("me@here")
+    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+
+
+@pytest.mark.parametrize("lost", ["cutover", "store_cutover", "forget_cutover"])
+@pytest.mark.parametrize("answer", ["not done", "done"])
+def test_zookeeper_may_be_away_for_a_moment(arbiter, access, monkeypatch, lost, answer):
+    """Its members elect a leader, which ends the step; the source is put back all the same."""
+    true, away = getattr(arbiter, lost), []
+
+    def call(*arguments):
+        if len(away) < 3 and (access.read_only or lost == "forget_cutover"):
+            away.append(lost)
+            if answer == "done" and len(away) == 1:
+                true(*arguments)
+            raise Unreachable("there is no connection now")
+        return true(*arguments)
+
+    monkeypatch.setattr(arbiter, lost, call)
+    access.at["drain fails"] = "not within 60 s"
+    with pytest.raises(Refused, match="everything is put back"):
+        course(arbiter, access).carry_out("me@here")
+    assert away
     assert (access.read_only, arbiter.cutover(AB)) == (False, None)
 
 
