@@ -210,7 +210,7 @@ def _alarms_line(alarms: AlarmSettings) -> str:
 
 
 def run_process(settings: NodeSettings, engine: Engine) -> None:
-    """Run a process until SIGTERM or SIGINT; it drains what it leads and ends then."""
+    """Run a process until SIGTERM, SIGINT or SIGHUP; it drains what it leads and ends then."""
     # Imported late: servers' clients take a second that other commands need not wait.
     from setl.allocator import share_arenas  # noqa: PLC0415
 
@@ -225,6 +225,8 @@ def run_process(settings: NodeSettings, engine: Engine) -> None:
             f" {error.strerror or error}",
             hint="Choose another address with --http or SETL_HTTP; port 0 takes any free one",
         ) from error
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: process.stop())
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # One that is started with nohup stays when its terminal is closed.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda _number, _frame: process.stop())
     process.run()
