@@ -155,6 +155,10 @@ FILLED = {
     "expressions": (
         "ALTER TABLE t ADD (c INT DEFAULT (1 + 1), e VARCHAR(9) DEFAULT (CONCAT('(', 'b')))",
     ),
+    "bytes": (
+        "ALTER TABLE t ADD c BINARY(2) NOT NULL DEFAULT X'00FF'",
+        "ALTER TABLE t ALTER c DROP DEFAULT",  # a MariaDB shows it as bytes that are no text
+    ),
     "another language": (
         "SET NAMES latin1",
         "ALTER TABLE t ADD c VARCHAR(9) DEFAULT 'é' COMMENT 'ü'",

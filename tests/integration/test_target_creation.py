@@ -142,7 +142,8 @@ PARTED = """CREATE TABLE {db}.parted (
 SPELT = """CREATE TABLE {db}.spelt (
     id INT PRIMARY KEY, a VARCHAR(40) GENERATED ALWAYS AS (concat('🦊', id)) STORED,
     b VARCHAR(40) GENERATED ALWAYS AS (concat('é', id)) VIRTUAL,
-    c VARCHAR(40) GENERATED ALWAYS AS (concat('\\\\b\\'', id)) STORED) CHARACTER SET utf8mb4"""
+    c VARCHAR(40) GENERATED ALWAYS AS (concat('\\\\b\\'', id)) STORED,
+    raw VARBINARY(9) DEFAULT X'00FF5C270A') CHARACTER SET utf8mb4"""
 
 
 def test_every_shape(servers, source_db, place, spark):
@@ -178,6 +179,9 @@ def test_every_shape(servers, source_db, place, spark):
         assert text_of(b, f"{source_db}.shapes")[2] == rest
         assert text_of(b, f"{source_db}.parted") == text_of(a, f"{source_db}.parted")
     assert "FOREIGN" not in execute(b, f"SHOW CREATE TABLE {source_db}.shapes")[0][1]
+    execute(b, f"INSERT INTO {source_db}.spelt (id) VALUES (2)")
+    raw = execute(b, f"SELECT raw FROM {source_db}.spelt")
+    assert raw == ((b"\0\xff\\'\n",), (b"\0\xff\\'\n",))
     execute(b, LENIENT, f"INSERT INTO {source_db}.shapes (`odd ``name`) VALUES ('own')")
     own = f"SELECT id, twice, shown, hidden, flag + 0, zero, label FROM {source_db}.shapes"
     (made,) = execute(b, f"{own} WHERE `odd ``name` = 'own'")

@@ -28,6 +28,7 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
+from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
@@ -37,7 +38,6 @@ from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rew
 from setl.systems.mysql.ddl.replaced import MISSING_TABLE, ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.shadow_swaps import refuse_drop_before_swap, refuse_other_shadows
-from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.writer import Writer
 
 # What a server says to a change that was made before: table, column, key or constraint is there
@@ -388,16 +388,13 @@ def refuse_schema(change: SchemaChange, routing: Routing) -> None:
 
 
 def _look(connection: Connection[Any], name: Name) -> str:
-    with connection.cursor() as cursor:
-        try:
-            cursor.execute(f"SHOW CREATE TABLE {qualified(*name)}")
-        except pymysql.MySQLError as error:
-            failure = translate(error)
-            if error_number(error) in MISSING_TABLE or isinstance(failure, ConfigurationError):
-                return f"{_dotted(name)} is missing"
-            raise
-        row = cursor.fetchone()
-    return without_next_number(str(row[1])) if row else ""
+    try:
+        return without_next_number(read_created_text(connection, *name))
+    except pymysql.MySQLError as error:
+        failure = translate(error)
+        if error_number(error) in MISSING_TABLE or isinstance(failure, ConfigurationError):
+            return f"{_dotted(name)} is missing"
+        raise
 
 
 def _dotted(name: Name) -> str:

@@ -15,6 +15,7 @@ from pymysql.cursors import Cursor
 
 from setl.codec.sql.grants import read_grant
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
+from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.identifiers import quote
 
 _ANSWER_TIMEOUT = 30.0  # seconds; a check should not wait longer for a server in trouble
@@ -89,6 +90,11 @@ class Server:
             cursor.execute(sql, args or None)
             names = [str(d[0]).lower() for d in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def created_text(self, schema: str, table: str) -> str:
+        """The text of SHOW CREATE TABLE. Raises SetlError."""
+        with translating(self.endpoint):
+            return read_created_text(self.connection, schema, table)
 
     def attempt(self, sql: str) -> Outcome:
         """Whether the account could run a statement, which must change nothing.

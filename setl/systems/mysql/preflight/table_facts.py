@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from setl.codec.sql.created_table import definitions_of, without_counter
 from setl.systems.mysql.catalog import labels_of
-from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.preflight.server import Server
 
 _COLUMNS = """
@@ -93,8 +93,7 @@ class TableText:
     @classmethod
     def read(cls, server: Server, schema: str, table: str) -> TableText:
         """Ask the server. Raises SetlError."""
-        rows = server.rows(f"SHOW CREATE TABLE {qualified(schema, table)}")
-        return cls(str(rows[0][1]))
+        return cls(server.created_text(schema, table))
 
     def definition(self, column: str, name: str) -> str:
         """The definition of one column under another name; "" if it cannot be found.

@@ -10,10 +10,10 @@ from setl.systems.mysql.preflight.foreign_keys import refuse_cascades
 
 
 def test_a_source_that_does_not_answer_is_asked_again():
-    def rows(_):
+    def created_text(*_):
         raise TransientError("the server has gone away")
 
-    server: Any = SimpleNamespace(variables={}, rows=rows)
+    server: Any = SimpleNamespace(variables={}, created_text=created_text)
     table: Any = SimpleNamespace(schema="shop", table="c", name="shop.c")
     with pytest.raises(TransientError, match="gone away"):
         refuse_cascades(server, table, ())
