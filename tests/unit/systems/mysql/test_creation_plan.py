@@ -224,6 +224,7 @@ def test_expressions_are_renamed(text, names, result):
         (r"concat(_utf8mb4'\'',`a`)", True, False),
         ("concat(_utf8mb4'é',`a`)", True, False),
         ("concat('é',`a`)", True, True),
+        ("md5(`a`)", False, False),
         ("upper(`a`)", True, False),
         ("upper(`a`)", False, True),
         ("regexp_like(`a`,'x')", False, False),
