@@ -8,7 +8,8 @@ from typing import Final
 
 from setl.codec.binlog.collation import charset_of
 from setl.codec.binlog.event import CHECKSUM_BYTES, HEADER_BYTES
-from setl.codec.charset import decoder
+from setl.codec.binlog.statement_text import statement_text
+from setl.codec.sql.tokens import Quoting
 from setl.model.session import StatementSession
 
 # thread, seconds, length of the schema's name, error code, length of the status variables
@@ -104,10 +105,16 @@ def _parts(event: bytes, *, checksum: bool) -> tuple[bytes, bytes, bytes]:
 
 def _decode(text: bytes, status: bytes) -> str:
     try:
-        return decoder(charset_of(_client_collation(status)))(text)
+        return statement_text(text, charset_of(_client_collation(status)), _quoting(status))
     except ValueError:
         # Only read for its names, and those of tables that are replicated can be decoded.
         return text.decode("utf-8", "replace")
+
+
+def _quoting(status: bytes) -> Quoting:
+    mode = int.from_bytes(_variables(status).get(_SQL_MODE, b""), "little")
+    session = StatementSession(sql_mode=mode)
+    return Quoting(session.has_mode("ANSI_QUOTES"), session.has_mode("NO_BACKSLASH_ESCAPES"))
 
 
 def _client_collation(status: bytes) -> int:
