@@ -6,11 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, RowSchema
+
+READ_AT_SOURCE: Final = "What is in the stream already arrives with `read: source` for the table"
+"""The way out where a change does not say its whole row."""
 
 
 class ColumnRules(Protocol):

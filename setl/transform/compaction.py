@@ -54,7 +54,7 @@ from typing import Any, NamedTuple
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, RowChange, Value
 from setl.model.schema import RowSchema
-from setl.transform.columns import identity_indexes, key_indexes
+from setl.transform.columns import READ_AT_SOURCE, identity_indexes, key_indexes
 
 _FULL_IMAGES = "Set binlog_row_image=FULL at the source, or subscribe to all columns"
 
@@ -274,7 +274,7 @@ class Compactor:
                 raise DataError(
                     f"the key of a row of {shape.schema.name} changes, but the record does not"
                     f" say all of its values: {_absent_names(shape, row)}",
-                    hint=_FULL_IMAGES,
+                    hint=f"{_FULL_IMAGES}. {READ_AT_SOURCE}",
                     table=shape.schema.name,
                     key=shape.key_row(old),
                 )

@@ -11,7 +11,7 @@ from setl.errors import DataError
 from setl.model.change import TargetChanges
 from setl.model.document import DocumentForm, MadeOf
 from setl.model.schema import Column, Kind, RowSchema
-from setl.transform.columns import ColumnPlan, key_indexes
+from setl.transform.columns import READ_AT_SOURCE, ColumnPlan, key_indexes
 from setl.transform.compaction import Survivors
 
 _NUMBERS: Final = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
@@ -92,7 +92,8 @@ def half_a_document(schema: RowSchema, part: Survivors) -> DataError:
     return DataError(
         f"a record of {schema.name} mentions only the columns {', '.join(schema.names)}, and the"
         " document would lose the others",
-        hint="Set binlog_row_image=FULL at the source, or subscribe to all columns",
+        hint="Set binlog_row_image=FULL at the source, or subscribe to all columns. "
+        + READ_AT_SOURCE,
         table=schema.name,
         key=", ".join(str(row[i]) for i in part.key)[:200],
     )

@@ -1,9 +1,12 @@
 """Pipelines whose source writes its binlog in another way than setl asks for."""
 
+import re
+
 import pytest
 
-from setl.errors import DataError, FatalError
-from tests.integration.pipelines import execute, mysql, one_way, rows
+from setl.errors import ConfigurationError, DataError, FatalError
+from setl.systems.registry import system_of
+from tests.integration.pipelines import binlog_end, execute, mysql, one_way, rows
 from tests.mysql_servers import compressed_binlog
 
 
@@ -145,12 +148,38 @@ def test_minimal_images_for_an_index_stop_the_pipeline(servers, elasticsearch, d
 
 @pytest.mark.parametrize("form", ["STATEMENT", "MIXED"])
 def test_a_session_that_logs_statements_stops_the_pipeline(servers, db, place, form):
+    """The way out that the error names leads to the next transaction, and not into this one."""
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     running = place.lead(file)
-    by_session(a, f"binlog_format = {form}", f"INSERT INTO {db}.orders (id) VALUES (7)")
+    by_session(
+        a,
+        f"binlog_format = {form}",
+        "BEGIN",
+        f"INSERT INTO {db}.orders (id) VALUES (7)",
+        f"INSERT INTO {db}.orders (id) VALUES (8)",
+        "COMMIT",
+    )
     error = running.ends()
     assert isinstance(error, FatalError)
     assert "logged a statement instead of its rows" in error.message
     assert "binlog_format='ROW'" in error.hint
     assert rows(b, f"{db}.orders") == ()
+
+    pipeline = file.pipelines[0]
+    source = system_of(pipeline.source)
+
+    def found(text):
+        named = source.parse_place(text)
+        return source.find_place(pipeline, file.channel, "n1", named)
+
+    with pytest.raises(ConfigurationError, match="inside a transaction") as inside:
+        found(re.findall(r"--to ([^`]+)`", error.hint)[0])
+    behind = re.findall(r"begins at ([^;]+);", inside.value.hint)[0]
+    end = binlog_end(a)
+    assert behind == f"{end['file']}:{end['offset']}"  # nothing has come since
+    execute(a, f"INSERT INTO {db}.orders (id) VALUES (9)", "FLUSH BINARY LOGS")
+    with pytest.raises(ConfigurationError, match="inside a transaction") as inside:
+        found(re.findall(r"--to ([^`]+)`", error.hint)[0])
+    assert f"begins at {behind};" in inside.value.hint
+    assert str(found(behind)) == behind

@@ -99,7 +99,8 @@ def _changed(before: Value, diffs: bytes) -> str:
         raise DataError(
             "an update says how a JSON value has changed, but not what it was",
             hint="SET GLOBAL binlog_row_value_options='', or binlog_row_image='FULL', on the source"
-            " and let clients connect again; then load the table again",
+            " and let clients connect again. What the binlog has already arrives with"
+            " `read: source` for the table",
         )
     return applied(before, diffs)
 

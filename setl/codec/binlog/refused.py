@@ -13,16 +13,27 @@ _OLD_ROWS: Final = ("rows in the format of MySQL 5.1.5", "Upgrade the source")
 _REFUSED: Final[dict[int, tuple[str, str]]] = {
     EventType.EXECUTE_LOAD_QUERY: (
         "LOAD DATA as a statement",
-        "SET GLOBAL binlog_format='ROW' on the source, then load the table again",
+        "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. ",
     ),
     EventType.OLD_WRITE_ROWS: _OLD_ROWS,
     EventType.OLD_UPDATE_ROWS: _OLD_ROWS,
     EventType.OLD_DELETE_ROWS: _OLD_ROWS,
-    EventType.INCIDENT: (
-        "an incident: the source says that it lost changes",
-        "Load the tables again from a new position",
-    ),
+    EventType.INCIDENT: ("an incident: the source says that it lost changes", ""),
 }
+
+
+_LOAD: Final = ", and load the tables that it changed with `setl load PIPELINE --replace`"
+
+
+def past(position: BinlogPosition) -> str:
+    """How a pipeline is moved past what ends at a place; a sentence without its full stop.
+
+    A load alone does not help: its rows go in between those of the stream, which stands still.
+    """
+    return (
+        f"`setl stop` the channel, move on with `setl position reset PIPELINE --to {position}`, "
+        "which may name the next place to take, and start it"
+    )
 
 
 def refused(kind: int, position: BinlogPosition) -> FatalError:
@@ -30,6 +41,10 @@ def refused(kind: int, position: BinlogPosition) -> FatalError:
     name, hint = _REFUSED.get(
         kind, ("events of a type that is not known", "This server's version is too new")
     )
+    if kind == EventType.EXECUTE_LOAD_QUERY:
+        hint += past(position) + _LOAD
+    elif kind == EventType.INCIDENT:
+        hint += past(position) + ". Load the tables again with `setl load PIPELINE --replace`"
     return FatalError(f"the binlog holds {name} (event type {kind})", hint=hint, position=position)
 
 
@@ -46,8 +61,9 @@ def statement_format(schema: str, text: str, position: BinlogPosition) -> FatalE
     """The error about rows that were changed by a statement, which stands there instead."""
     return FatalError(
         f"the source logged a statement instead of its rows: {text[:80]!r}",
-        hint="SET GLOBAL binlog_format='ROW' on the source, let no session choose otherwise, "
-        "then load the table again or move the position past it",
+        hint="SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. "
+        + past(position)
+        + _LOAD,
         position=position,
         schema=schema,
     )
@@ -57,8 +73,8 @@ def unknown_statement(schema: str, text: str, position: BinlogPosition) -> Fatal
     """The error about a statement of which it is not known that it changes no rows."""
     return FatalError(
         f"the source logged a statement that is not known, and may change rows: {text[:80]!r}",
-        hint="See what it did to the tables that are mapped, do that to the target, and move the"
-        " position past it",
+        hint="See what it did to the tables that are mapped, and do that to the target. "
+        + past(position),
         position=position,
         schema=schema,
     )
@@ -69,8 +85,8 @@ def of_temporary_table(schema: str, text: str, position: BinlogPosition) -> Fata
     return FatalError(
         f"the source logged a change of a temporary table as if it were a lasting one:"
         f" {text[:80]!r}",
-        hint="SET GLOBAL binlog_format='ROW' on the source, let no session choose otherwise, and"
-        " move the position past it",
+        hint="SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. "
+        + past(position),
         position=position,
         schema=schema,
     )
@@ -80,7 +96,7 @@ def taken_back(text: str, position: BinlogPosition, transaction: str) -> FatalEr
     """The error about rows that did not take effect, after they were passed on."""
     return FatalError(
         f"the source took back rows that were read already: {text[:80]}",
-        hint="Compare source and target, then move the position past it",
+        hint=past(position) + ". Then compare with `setl verify --repair`",
         position=position,
         transaction=transaction,
     )
@@ -91,8 +107,9 @@ def too_dense(size: int, position: BinlogPosition, transaction: str) -> FatalErr
     return FatalError(
         f"a transaction was compressed to {size} bytes and holds more changes than that, so "
         "they cannot be told apart by their places",
-        hint="SET SESSION binlog_transaction_compression=OFF where such transactions come from, "
-        "then load the tables again or move the position past it",
+        hint="SET SESSION binlog_transaction_compression=OFF where such transactions come from. "
+        + past(position)
+        + _LOAD,
         position=position,
         transaction=transaction,
     )

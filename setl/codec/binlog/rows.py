@@ -207,9 +207,9 @@ def _refuse_replaced(schema: RowSchema, pairs: list[tuple[Row | None, Row | None
 def _unsaid(what: str) -> DataError:
     return DataError(
         what,
-        hint="SET GLOBAL binlog_row_image='FULL' on the source, let no session choose otherwise, "
-        "then load the table again. Where it is FULL, the source may be a MariaDB that logs no"
-        " generated columns, as 11.8: set `read: source` for the table",
+        hint="SET GLOBAL binlog_row_image='FULL' on the source, and let no session choose"
+        " otherwise. What the binlog has already arrives with `read: source` for the table."
+        " Where it is FULL, the source may be a MariaDB that logs no generated columns, as 11.8",
     )
 
 

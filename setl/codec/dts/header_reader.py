@@ -92,7 +92,8 @@ class DtsHeaderReader:
                 raise FatalError(
                     f"the source took back ({entry.statement}) a transaction of {self._rows} rows "
                     "that it had already delivered",
-                    hint="Compare source and target, then move the position past it",
+                    hint="`setl stop` the channel, move on with `setl position reset PIPELINE --to"
+                    f" {position.offset}`, and start it. Then compare with `setl verify --repair`",
                     position=position,
                 )
             self._rows = 0

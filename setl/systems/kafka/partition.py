@@ -157,9 +157,9 @@ def ways_out(bounds: Bounds) -> str:
     """What an operator can do about a lost place."""
     return (
         "Stop the channel, move on with `setl position reset PIPELINE --to latest` "
-        f"({bounds.end}), start it, and load the tables again with `setl load PIPELINE`. Or take "
-        f"what is left with `--to earliest` ({bounds.first}) and compare with `setl verify`. Let "
-        "the topic keep records longer"
+        f"({bounds.end}), start it, and load the tables again with `setl load PIPELINE --replace`, "
+        "which also deletes what only the target has. Or take what is left with `--to earliest` "
+        f"({bounds.first}) and compare with `setl verify`. Let the topic keep records longer"
     )
 
 

@@ -237,7 +237,8 @@ class DumpClient:
         size = int.from_bytes(self._data[at + 10 : at + 14], "little")
         return FatalError(
             f"an event of {size} bytes is larger than the {self._event_bytes} that are accepted",
-            hint="Move the position past it and repair the table by a new load",
+            hint="`setl stop` the channel, move past it with `setl position reset`, start it, and"
+            " load the table again with `setl load --replace`",
         )
 
     def _event(self, packet: bytes, to: EventReader) -> None:

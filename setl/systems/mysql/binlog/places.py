@@ -31,8 +31,10 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 # one of them cannot be read from there: its table maps and its mark stand before it (I7).
 _INSIDE = re.compile(
     r"Table_map|(Write|Update|Delete)_rows.*|Xid|Annotate_rows|Rows_query|Intvar|Rand|User.var"
-    r"|Partial_update_rows.*|XA_prepare|Transaction_payload"
+    r"|Partial_update_rows.*|XA_prepare|Transaction_payload|Query"
 )
+_BEGINS = re.compile(r"(Anonymous_)?Gtid(_tagged)?", re.IGNORECASE)
+_PAGE = 500  # events that are asked for at a time
 
 
 def parse_binlog_place(text: str) -> Place:
@@ -98,7 +100,8 @@ def _check_boundary(config: MysqlSource, start: BinlogStart) -> None:
     if _INSIDE.fullmatch(kind):
         raise ConfigurationError(
             f"{what}inside a transaction: a {kind} event begins there",
-            hint="Take the place of the Gtid event that the transaction begins with",
+            hint=f"The next transaction begins at {_next_transaction(endpoint, start)}; to take all"
+            " of this one, give the place of the Gtid event that it begins with",
             server=endpoint,
         )
 
@@ -118,6 +121,29 @@ def _event_at(endpoint: MysqlEndpoint, start: BinlogStart) -> str | None:
     except MySQLError as error:
         # 1220: no event can be read there. Everything else (a missing privilege) says nothing.
         return "" if error.args and error.args[0] == 1220 else None
+    finally:
+        connection.close()
+
+
+def _next_transaction(endpoint: MysqlEndpoint, start: BinlogStart) -> str:
+    """Where the first transaction behind a place in another one begins, or will begin."""
+    files = [file.name for file in BinlogServer(endpoint).files()]
+    later = files[files.index(start.file) + 1 :]
+    offset = start.offset
+    connection = connect(endpoint)
+    try:
+        with connection.cursor() as cursor:
+            while True:
+                cursor.execute(
+                    "SHOW BINLOG EVENTS IN %s FROM %s LIMIT %s", (start.file, offset, _PAGE)
+                )
+                events: Sequence[tuple[Any, ...]] = cursor.fetchall()
+                for _, place, kind, _, end, _ in events:
+                    if _BEGINS.fullmatch(str(kind)):
+                        return f"{start.file}:{place}"
+                    offset = int(end)
+                if len(events) < _PAGE:
+                    return f"{later[0]}:{FIRST_OFFSET}" if later else f"{start.file}:{offset}"
     finally:
         connection.close()
 
