@@ -83,7 +83,8 @@ class ReplacedTables:
                     hint="Have nobody write to the table, let both pipelines catch up, and make"
                     " the change on the target by hand, after SET SESSION sql_log_bin = 0; then"
                     " compare with `setl verify`. For a table that only the source's clients"
-                    f" write, name {REPLACED_TABLE}@{shown} under `accept` in the channel file",
+                    f" write, name {REPLACED_TABLE}@{shown} under `accept` in the channel file, and"
+                    " store it with `setl apply --no-check`, since the target may lack the table",
                 )
 
     def looks(self, step: Step) -> str:
