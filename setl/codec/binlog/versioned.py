@@ -20,8 +20,9 @@ from setl.errors import ConfigurationError
 from setl.model.change import Value
 
 WAY_OUT: Final = (
-    "Leave the table out of `tables`, or end its versioning on the source (ALTER TABLE … DROP"
-    " SYSTEM VERSIONING) and load it again"
+    "Leave the table out of `tables`. To have it in, end its versioning on the source (ALTER TABLE"
+    " … DROP SYSTEM VERSIONING); when the pipeline is past that without the table, take it in"
+    " again, with `setl load --replace`"
 )
 """What to do about a system-versioned table."""
 
