@@ -205,9 +205,10 @@ class Identities:
         return TargetReplacedError(
             f"the index {name}, to which this pipeline has written, {what}. What it held does not"
             " come again by itself",
-            hint=f"{delete}`setl load {key}` loads tables anew; name all that go there, or none."
-            f" Then `setl start {channel}`. Where the index has all of its documents, as after a"
-            f" copy: `setl position reset {key}` to the place where it stands takes it as it is",
+            hint=f"{delete}`setl load {key} --no-wait` loads tables anew; name all that go there,"
+            f" or none. Then `setl start {channel}`. Where the index has all of its documents, as"
+            f" after a copy: `setl stop {channel}`, and `setl position reset {key} --to` the place"
+            f" under `resume` in `setl position show {key}` takes it as it is",
             pipeline=key,
             index=name,
         )

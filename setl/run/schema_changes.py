@@ -64,8 +64,9 @@ class SchemaChangePolicy:
             if self._choice == "stop":
                 raise FatalError(
                     f"schema change at the source: {entry.statement[:_SHOWN]}",
-                    hint="Apply it to the target, then `setl start` the channel again with"
-                    " `ddl: ignore`",
+                    hint="Apply it to the target (in a channel of two directions after SET SESSION"
+                    " sql_log_bin = 0), then `setl apply` the file with `ddl: ignore`, and `setl"
+                    " start` the channel. Write `ddl: stop` again when the pipeline is past it",
                     pipeline=self._leadership.key,
                     position=entry.position,
                 )

@@ -33,7 +33,11 @@ from setl.model.schema import RowSchema
 from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.work import TransformPlan, WorkItem, codec_named, single_items
 
-_FULL_IMAGES = "Set binlog_row_image=FULL at the source, or subscribe to all columns"
+_FULL_IMAGES = (
+    "Set binlog_row_image=FULL at the source, or subscribe to all columns. `setl stop` the channel,"
+    " move on with `setl position reset PIPELINE --to latest`, start it, and `setl load` both"
+    " pipelines; rows that were deleted at one site meanwhile may come back"
+)
 
 
 class Histories:

@@ -203,9 +203,9 @@ def _refuse_lost(
     raise TargetReplacedError(
         f"gone from the target, where this pipeline had found or made it before: {names}. Rows do"
         " not come again by themselves",
-        hint=f"`setl load {key}` loads tables anew; name all that go there, or none. Then `setl"
-        f" start {channel}`. To have it made without rows: `setl position reset {key}` to the place"
-        " where it stands",
+        hint=f"`setl load {key} --no-wait` loads tables anew; name all that go there, or none. Then"
+        f" `setl start {channel}`. To have it made without rows: `setl stop {channel}`, and `setl"
+        f" position reset {key} --to` the place under `resume` in `setl position show {key}`",
     )
 
 
