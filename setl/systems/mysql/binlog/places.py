@@ -117,7 +117,11 @@ def _event_at(endpoint: MysqlEndpoint, start: BinlogStart) -> str | None:
             cursor.execute("SHOW BINLOG EVENTS IN %s FROM %s LIMIT 1", (start.file, start.offset))
             # Log_name, Pos, Event_type, Server_id, End_log_pos, Info
             row: tuple[Any, ...] | None = cursor.fetchone()
-            return str(row[2]) if row and int(row[1]) == start.offset else ""
+            if not row or int(row[1]) != start.offset:
+                return ""
+            # MySQL's BEGIN stands behind its Gtid event, and other readers note its place.
+            begins = row[2] == "Query" and str(row[5]).startswith(("BEGIN", "XA START"))
+            return "BEGIN" if begins else str(row[2])
     except MySQLError as error:
         # 1220: no event can be read there. Everything else (a missing privilege) says nothing.
         return "" if error.args and error.args[0] == 1220 else None
