@@ -22,7 +22,7 @@ from setl.select.place import Place
 from setl.systems.kafka.by_time import SEARCH_SECONDS, first_since
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView
-from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.reader import TopicReader, reader_and_partitions
 from setl.systems.kafka.record import Record, TopicPartition
 from setl.systems.seen_record import UNREADABLE, SeenRecord, Wanted
 
@@ -67,10 +67,8 @@ class TopicPeek:
             ConfigurationError: there is no such topic or partition, or the account is refused.
             TransientError: no broker answers.
         """
-        self._reader = open_reader(self._config, self._timeout)
+        self._reader, there = reader_and_partitions(self._config, self._timeout)
         try:
-            with self._placing():
-                there = self._reader.partitions()
             self._partitions = self._chosen(there)
         except BaseException:
             self.__exit__()

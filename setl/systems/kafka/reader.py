@@ -36,7 +36,16 @@ FEW: Final[Mapping[str, Any]] = {
 def open_reader(
     source: DtsSource, timeout: float, *, few: bool = False, more: Mapping[str, Any] | None = None
 ) -> TopicReader:
-    """A reader of a source's topic, after its brokers have answered.
+    """As `reader_and_partitions`, for who does not look at the partitions."""
+    return reader_and_partitions(source, timeout, few=few, more=more)[0]
+
+
+def reader_and_partitions(
+    source: DtsSource, timeout: float, *, few: bool = False, more: Mapping[str, Any] | None = None
+) -> tuple[TopicReader, set[int]]:
+    """A reader of a source's topic, and the partitions of which its brokers have told.
+
+    Whoever asks for them again waits: a second question to a new connection takes librdkafka 50 ms.
 
     Args:
         source: brokers, account, topic and further settings.
@@ -54,13 +63,12 @@ def open_reader(
     try:
         reader = TopicReader(settings, source.topic, timeout)
         try:
-            reader.partitions()
+            return reader, reader.partitions()
         except BaseException:
             reader.close()
             raise
     except SetlError as error:
         raise error.at(**where) from error.__cause__
-    return reader
 
 
 class TopicReader(TopicClient):

@@ -8,7 +8,7 @@ from setl.errors import PositionLostError, SetlError, TransientError
 from setl.systems.finding import Report
 from setl.systems.kafka.by_time import SEARCH_SECONDS, place_at_time
 from setl.systems.kafka.partition import PartitionView
-from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.reader import TopicReader, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.single import check_single
 
@@ -18,9 +18,9 @@ _TIMEOUT = 5.0
 def check_dts_source(source: DtsSource, report: Report) -> None:
     """Report everything about a DTS source."""
     try:
-        reader = open_reader(source, _TIMEOUT, few=True)
+        reader, partitions = reader_and_partitions(source, _TIMEOUT, few=True)
         try:
-            _check_topic(reader, source, report)
+            _check_topic(reader, partitions, source, report)
         finally:
             reader.close()
     except SetlError as error:
@@ -35,8 +35,9 @@ def _report(error: SetlError, report: Report) -> None:
         report.error(error.message, way_out, code="kafka-refused")
 
 
-def _check_topic(reader: TopicReader, source: DtsSource, report: Report) -> None:
-    partitions = reader.partitions()
+def _check_topic(
+    reader: TopicReader, partitions: set[int], source: DtsSource, report: Report
+) -> None:
     if not partitions:
         report.error(
             f"there is no topic {source.topic}, or the account may not read it",

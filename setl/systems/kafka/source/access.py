@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from setl.channel.file import DtsSource
 from setl.clock import Clock
 from setl.errors import ConfigurationError, SetlError
-from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.reader import TopicReader, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.single import check_single
 from setl.systems.kafka.source.search import TopicSearch
@@ -38,10 +38,8 @@ class PartitionAccess:
             ConfigurationError: they do not have it, or refuse the account.
             TransientError: they do not answer.
         """
-        reader = open_reader(self._config, self._timeout, few=few)
+        reader, partitions = reader_and_partitions(self._config, self._timeout, few=few)
         try:
-            with self.placing():
-                partitions = reader.partitions()
             self._check_partition(partitions)
             if self._config.mode == "subscribe":
                 check_single(partitions)

@@ -20,7 +20,7 @@ from setl.channel.file import DtsSource
 from setl.clock import Clock, SystemClock
 from setl.errors import FatalError, SetlError, TransientError
 from setl.log import fields
-from setl.systems.kafka.reader import TopicReader, open_reader
+from setl.systems.kafka.reader import TopicReader, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.single import check_single
 
@@ -251,9 +251,9 @@ class GroupMembership:
             self._changed.notify_all()
 
     def _take_part(self, leaving: threading.Event) -> None:
-        reader = open_reader(self._source, self._timeout, more=_DEFAULTS)
+        reader, partitions = reader_and_partitions(self._source, self._timeout, more=_DEFAULTS)
         try:
-            check_single(reader.partitions())
+            check_single(partitions)
             reader.subscribe(
                 self.assigned,
                 partial(self.revoked, "the group deals its partitions out anew"),

@@ -10,6 +10,7 @@ from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
+from setl.systems.kafka import reader as kafka_reader
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.settings import source_settings
@@ -109,12 +110,13 @@ class FakeReader:
         self.held = (0, 10)
         self.end = None
         self.next = 0
-        self.asked = 0
+        self.asked = self.counted = 0
         self.closed = False
         self.lost_connection = False
         self.clock = ManualClock()
 
     def partitions(self):
+        self.counted += 1
         return {0}
 
     @property
@@ -156,7 +158,9 @@ class FakeReader:
 @pytest.fixture
 def opened(monkeypatch):
     reader = FakeReader()
-    monkeypatch.setattr(kafka_access, "open_reader", lambda *_, **__: reader)
+    monkeypatch.setattr(
+        kafka_access, "reader_and_partitions", lambda *_, **__: (reader, reader.partitions())
+    )
     source = DtsKafkaSource(config(), clock=reader.clock)
     source.open(KafkaPosition("orders", 0, 3))
     return source, reader
@@ -164,6 +168,14 @@ def opened(monkeypatch):
 
 def records(*offsets):
     return [Message(o, None) for o in offsets]
+
+
+def test_whoever_connects_asks_for_the_partitions_once(monkeypatch):
+    reader = FakeReader()
+    monkeypatch.setattr(kafka_reader, "TopicReader", lambda *_: reader)
+    access = kafka_access.PartitionAccess(config(), 1.0, reader.clock)
+    assert access.connect() is reader
+    assert reader.counted == 1
 
 
 def test_records_that_expire_while_they_are_read_are_lost(opened):
