@@ -70,15 +70,23 @@ def queues(
     dealt: dict[PipelineId, tuple[str, ...]] = {}
     for pipeline in sorted(vacant, key=str):
         preference = preferences.get(pipeline, ANY)
-        queue = _queue(pipeline, ready, leads, preference)
+        queue = queue_for(pipeline, ready, leads, preference)
         dealt[pipeline] = queue
         leads.update(queue[:1])
     return dealt
 
 
-def _queue(
+def queue_for(
     pipeline: PipelineId, ready: Iterable[NodeInfo], leads: Counter[str], preference: Preference
 ) -> tuple[str, ...]:
+    """The nodes that may lead one pipeline, in the order of their turns.
+
+    Args:
+        pipeline: which.
+        ready: the nodes that are ready to lead any.
+        leads: how many pipelines each node leads.
+        preference: which nodes the pipeline prefers.
+    """
     candidates = able(pipeline, ready, preference)
     return tuple(sorted(candidates, key=lambda nid: order(pipeline, nid, leads, preference)))
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from arbiter.arbiter import Arbiter
 from arbiter.handover import open_handovers
-from arbiter.turns import Preference, queues
+from arbiter.turns import Preference, queue_for
 from arbiter.values import (
     ChannelState,
     Facts,
@@ -19,7 +20,7 @@ from arbiter.values import (
     Signal,
     SignalKind,
 )
-from setl.node.node_answers import ask_nodes, node_report
+from setl.node.node_answers import ask_nodes, reports_of
 from setl.node.roles import hopeless, unserved
 from setl.node.stored import pipelines_of, preference_of
 
@@ -137,8 +138,14 @@ def view_of(
         at: when, seconds since 1970 UTC.
         channel: only the pipelines of this channel; "" for all.
     """
+    seen = _Seen(
+        facts,
+        answers,
+        {nid: reports_of(answer) for nid, answer in answers.items()},
+        Counter(mainstem.nid for mainstem in facts.mainstems.values()),
+    )
     pipelines = [
-        _pipeline_view(facts, answers, ident)
+        _pipeline_view(seen, ident)
         for name, stored in sorted(facts.channels.items())
         if not channel or name == channel
         for ident in pipelines_of(stored)
@@ -146,55 +153,70 @@ def view_of(
     return ClusterView(at, facts, answers, pipelines)
 
 
-def _pipeline_view(
-    facts: Facts, answers: Mapping[str, Mapping[str, Any] | None], ident: PipelineId
-) -> PipelineView:
+class _Seen(NamedTuple):
+    """What the views of all pipelines are made of.
+
+    Attributes:
+        facts: what the arbiter knows.
+        answers: each live node's status by nid, None if it does not answer.
+        reports: what these say of each pipeline.
+        leads: how many pipelines each node leads.
+    """
+
+    facts: Facts
+    answers: Mapping[str, Mapping[str, Any] | None]
+    reports: Mapping[str, Mapping[tuple[str, str], dict[str, Any]]]
+    leads: Counter[str]
+
+
+def _pipeline_view(seen: _Seen, ident: PipelineId) -> PipelineView:
+    facts, name = seen.facts, (ident.channel, ident.pipeline)
     channel = facts.channels[ident.channel]
     mainstem = facts.mainstems.get(ident)
     preference = preference_of(channel, ident.pipeline)
     decisions = {
         nid: str(said.get("decision", ""))
-        for nid, answer in answers.items()
-        if (said := node_report(answer, ident))
+        for nid, reports in seen.reports.items()
+        if (said := reports.get(name))
     }
     view = PipelineView(
         ident,
         channel.state,
         state=_IDLE[channel.state],
         decisions=decisions,
-        standbys=_standbys(facts, ident, preference),
+        standbys=_standbys(seen, ident, preference),
         handovers=open_handovers(facts.signals.get(ident, ())),
         missing=unserved(preference, facts.nodes.values(), ident),
         hopeless=hopeless(preference, facts.nodes.values(), ident),
     )
     if mainstem is None:
         return view
-    answer = answers.get(mainstem.nid)
-    figures: dict[str, Any] = node_report(answer, ident).get("figures", {})
+    said = seen.reports.get(mainstem.nid, {}).get(name, {})
+    figures: dict[str, Any] = said.get("figures", {})
     return replace(
         view,
         leader=mainstem.nid,
         epoch=mainstem.epoch,
         state=str(figures.get("state", NO_ANSWER)),
         figures=figures,
-        memory=(answer or {}).get("memory", {}),
+        memory=(seen.answers.get(mainstem.nid) or {}).get("memory", {}),
     )
 
 
-def _standbys(facts: Facts, ident: PipelineId, preference: Preference) -> list[Standby]:
+def _standbys(seen: _Seen, ident: PipelineId, preference: Preference) -> list[Standby]:
     """The nodes that could lead a pipeline and do not, the first to take over first.
 
     The order is that of a vacancy in this pipeline alone, with its leader's node gone from it.
     """
-    leader = facts.mainstems.get(ident)
+    leader = seen.facts.mainstems.get(ident)
     others = {
         nid: node
-        for nid, node in facts.nodes.items()
+        for nid, node in seen.facts.nodes.items()
         if preference.served_by(node.serves) and not (leader and nid == leader.nid)
     }
-    rest = {p: m for p, m in facts.mainstems.items() if p != ident}
-    turns = queues([ident], replace(facts, nodes=others, mainstems=rest), {ident: preference})
-    queue = turns[ident]
+    # That the leader's own count holds this pipeline changes nothing: it is not among the others.
+    ready = [node for node in others.values() if node.ready]
+    queue = queue_for(ident, ready, seen.leads, preference)
     waiting = sorted(set(others) - set(queue))
     return [_standby(ident, others[nid], queue, preference) for nid in (*queue, *waiting)]
 

@@ -66,8 +66,10 @@ def _is_status(answer: object) -> TypeGuard[dict[str, Any]]:
 
 def node_report(answer: Mapping[str, Any] | None, ident: PipelineId) -> dict[str, Any]:
     """What a node's status says of one pipeline; empty if it says nothing."""
+    return reports_of(answer).get((ident.channel, ident.pipeline), {})
+
+
+def reports_of(answer: Mapping[str, Any] | None) -> dict[tuple[str, str], dict[str, Any]]:
+    """What a node's status says of each pipeline, by channel and name."""
     lines: list[dict[str, Any]] = answer["pipelines"] if answer else []
-    for line in lines:
-        if (line.get("channel"), line.get("pipeline")) == (ident.channel, ident.pipeline):
-            return line
-    return {}
+    return {(str(line.get("channel")), str(line.get("pipeline"))): line for line in lines}

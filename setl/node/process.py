@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 
 from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, Unreachable
 from arbiter.snapshot import Snapshot, look
-from arbiter.values import Channel, NodeInfo
+from arbiter.values import Channel, Facts, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl import __version__, failpoints, garbage_collection
 from setl.channel.reading import resolve_and_parse
@@ -96,6 +96,7 @@ class NodeProcess:
             access=settings.access,
         )
         self._snapshot: Snapshot | None = None
+        self._prepared_for: Facts | None = None
         self._announced: NodeInfo | None = None
         self._last_cycle: float | None = None  # none begun yet, or none any more
         self._candidacies = Candidacies(
@@ -239,8 +240,12 @@ class NodeProcess:
             self._service.alive(lambda: sentence(self.status()))
 
     def _prepare(self, snapshot: Snapshot) -> None:
+        # With sixty channels, to look through them twice a second would be most of a look's cost.
+        if snapshot.facts is self._prepared_for:
+            return
         channels = snapshot.facts.channels.values()
         self._engine.prepare_for(channel.definition for channel in channels)
+        self._prepared_for = snapshot.facts
 
     def status(self) -> NodeStatus:
         """What this node knows and does."""

@@ -114,6 +114,9 @@ _QUICK = "-XX:TieredStopAtLevel=1"
 # that ends is noticed, and others take over.
 _ENDS = "-XX:+ExitOnOutOfMemoryError"
 
+# It counts for tools that nobody runs beside a node, and wakes up twenty times a second to do so.
+_QUIET = "-XX:-UsePerfData"
+
 _JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 
 _REQUIRED = {
@@ -166,7 +169,7 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
     log4j = Path(__file__).with_name("log4j2.properties").as_uri()
     # Spark puts them before `extraJavaOptions`, which are for whoever starts the node.
     log = f"-Dlog4j2.configurationFile={log4j} -Dsetl.spark.level={settings.log_level}"
-    conf[_JVM_OPTIONS] = f"{log} {_QUICK} {_ENDS}"
+    conf[_JVM_OPTIONS] = f"{log} {_QUICK} {_ENDS} {_QUIET}"
     chosen = {"spark.app.name": settings.name, "spark.master": settings.master}
     with handed_over(secret), _own_interrupts():
         at_once = workers and settings.is_local

@@ -6,10 +6,12 @@ front of it does both where they are wanted.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import uvicorn
@@ -37,6 +39,7 @@ _log = logging.getLogger(__name__)
 
 _CONNECTIONS = 512  # further ones are answered 503
 _STOP_SECONDS = 3.0
+_TICK_SECONDS = 1.0
 _CALL_SECONDS = 10.0
 _HISTORY_READERS = 8
 _ANYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound to
@@ -81,6 +84,33 @@ class Inside:
     arbiter: Arbiter
     clock: Clock
     registry: CollectorRegistry
+
+
+class _Server(uvicorn.Server):
+    """Looks whether to end once a second, and not ten times: a node does so all its life."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        """Not started yet."""
+        super().__init__(config)
+        self._ended: Callable[[], object] = lambda: None
+
+    def end(self) -> None:
+        """Begin to end, at once; from any thread."""
+        self.should_exit = True
+        self._ended()
+
+    async def main_loop(self) -> None:
+        """See `uvicorn.Server.main_loop`; the first of ten looks renews the header `Date`."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def end() -> None:
+            with suppress(RuntimeError):  # it has ended already
+                loop.call_soon_threadsafe(ended.set)
+
+        self._ended = end
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(ended.wait(), _TICK_SECONDS)
 
 
 class NodeHttp:
@@ -140,7 +170,7 @@ class NodeHttp:
             limit_concurrency=_CONNECTIONS,
             timeout_graceful_shutdown=1,
         )
-        self._server = uvicorn.Server(config)
+        self._server = _Server(config)
         self._thread = threading.Thread(
             target=self._server.run, kwargs={"sockets": [self._socket]}, name="http", daemon=True
         )
@@ -157,7 +187,7 @@ class NodeHttp:
         self._history.stop()
         if self._console is not None:
             self._console.stop()
-        self._server.should_exit = True
+        self._server.end()
         if self._thread.is_alive():
             self._thread.join(timeout=_STOP_SECONDS)
         self._socket.close()
