@@ -234,7 +234,7 @@ class Progress:
     def add(self, **counters: int) -> None:
         """Add to counters, named as in `Figures`."""
         with self._lock:
-            self._set(**{k: getattr(self._figures, k) + v for k, v in counters.items()})
+            self._set(**{k: getattr(self._figures, k) + v for k, v in counters.items() if v})
 
     def changed_schema(self, statement: str) -> None:
         """A schema change was passed on."""

@@ -338,7 +338,7 @@ class PipelineRun:
             failpoints.reached("batch.acked")
         self._kept.keep_if_due(self._reached, max(self._parts.store_every, BUSY_SECONDS))
         self._progress.took(batches, self._clock.monotonic() - started)
-        self._parts.work.acknowledged(self._parts.select.status().unacked)
+        self._parts.work.acknowledged(self._parts.select.unacked)
         self._gets_on()
 
     def _gets_on(self) -> None:

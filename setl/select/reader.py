@@ -199,6 +199,12 @@ class SelectLoop:
                 _LOG.warning("%s", error)
             self._reading = None
 
+    @property
+    def unacked(self) -> int:
+        """How many batches are without a termin; `status` tells more, and costs more."""
+        reading = self._reading
+        return len(reading.batches) if reading else 0
+
     def status(self) -> SelectStatus:
         """What was done so far, and what is the matter now."""
         reading, done = self._reading, self._counters
@@ -216,7 +222,7 @@ class SelectLoop:
             rows=done.rows,
             bytes=done.bytes,
             batches=done.batches,
-            unacked=len(reading.batches) if reading else 0,
+            unacked=self.unacked,
             waiting=reading.batches.waiting if reading else 0,
             behind=self._behind(reading),
             idle_seconds=done.idle,
