@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from arbiter.actions import Actions
@@ -37,7 +38,29 @@ from arbiter.values import (
 from arbiter.znodes import Znodes
 
 _KEPT_SECONDS = 30.0
-"""After which facts are read again although nothing tells of a change."""
+"""After which facts are read again although no watch tells of a change, if there was any at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Facts that were read.
+
+    Attributes:
+        news: see `Znodes.news`, as it was before.
+        change: see `Znodes.last_change`, as it was before.
+        at: monotonic time at which they were read.
+        facts: the facts.
+    """
+
+    news: int
+    change: int | None
+    at: float
+    facts: Facts
+
+    def hold(self, news: int | None, change: int | None, now: float) -> bool:
+        """Whether they still hold."""
+        unchanged = change is not None and change == self.change
+        return news == self.news and (unchanged or now - self.at < _KEPT_SECONDS)
 
 
 class TreeArbiter:
@@ -67,7 +90,7 @@ class TreeArbiter:
         self._actions = Actions(tree)
         self._alarms = Alarms(tree)
         self._monotonic = monotonic
-        self._kept: tuple[int, float, Facts] | None = None  # news, when it was read, what
+        self._kept: _Kept | None = None
 
     # -- the session ----------------------------------------------------------------------
 
@@ -108,11 +131,12 @@ class TreeArbiter:
 
     def facts(self) -> Facts:
         """See `arbiter.arbiter.Arbiter.facts`."""
-        news, now, kept = self._znodes.news(), self._monotonic(), self._kept
-        if kept is not None and kept[0] == news and now - kept[1] < _KEPT_SECONDS:
-            return kept[2]
+        # Both before anything is read: what changes meanwhile makes them others.
+        news, change, now = self._znodes.news(), self._znodes.last_change(), self._monotonic()
+        if self._kept is not None and self._kept.hold(news, change, now):
+            return self._kept.facts
         facts = read_facts(self._znodes, self._paths)
-        self._kept = None if news is None else (news, now, facts)
+        self._kept = None if news is None else _Kept(news, change, now, facts)
         return facts
 
     # -- channels -------------------------------------------------------------------------

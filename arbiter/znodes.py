@@ -150,6 +150,14 @@ class Znodes(Protocol):
         """
         ...
 
+    def last_change(self) -> int | None:
+        """The number of the last change to any znode that this session has heard of; never blocks.
+
+        As long as it is the same, nothing has changed at all, up to the last answer of a server.
+        None: it is not known.
+        """
+        ...
+
     def close(self) -> None:
         """End the session at once. Does nothing if there is none; never raises."""
         ...

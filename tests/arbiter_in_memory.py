@@ -191,6 +191,8 @@ class MemoryLink:
         self._lost_replies = 0
         self.tells_news = True
         """Whether it says when something has changed; else everything is read every time."""
+        self.tells_changes = False
+        """Whether it says what the last change of all was."""
         self.calls = 0
         """How many requests were made, refused ones included."""
 
@@ -325,6 +327,10 @@ class MemoryLink:
     def news(self) -> int | None:
         """See `arbiter.znodes.Znodes.news`; counts every change of the cluster."""
         return self._cluster.zxid if self.tells_news and self._up else None
+
+    def last_change(self) -> int | None:
+        """See `arbiter.znodes.Znodes.last_change`."""
+        return self._cluster.zxid if self.tells_changes else None
 
     # -- for the cluster ------------------------------------------------------------------
 

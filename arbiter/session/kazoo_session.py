@@ -267,6 +267,10 @@ class KazooSession:
         """See `arbiter.znodes.Znodes.news`."""
         return self._watches.news
 
+    def last_change(self) -> int | None:
+        """See `arbiter.znodes.Znodes.last_change`: every answer tells the server's last zxid."""
+        return cast("Any", self._client).last_zxid or None
+
     # -- for the monitor and its watches -----------------------------------------------------
 
     def beat(self, session: int, limit: float) -> None:

@@ -219,6 +219,23 @@ def test_facts_are_read_anew_while_nothing_would_tell_of_changes(a):
     assert a.link.calls > calls
 
 
+def test_facts_are_kept_for_as_long_as_nothing_at_all_has_changed(a, b, cluster):
+    """A watch that was lost is found out 30 s later, by the number of any change."""
+    a.link.tells_news = a.link.tells_changes = True
+    first, calls = a.facts(), a.link.calls
+    cluster.advance(3600)
+    assert a.facts() is first
+    assert a.link.calls == calls
+    news = a.link.news()
+    b.set_state(b.channel("shop"), ChannelState.START)
+    a.link.news = lambda: news  # no watch has fired
+    assert a.facts().channels["shop"].state is ChannelState.START
+    b.set_state(b.channel("shop"), ChannelState.PAUSE)
+    assert a.facts().channels["shop"].state is ChannelState.START
+    cluster.advance(30)
+    assert a.facts().channels["shop"].state is ChannelState.PAUSE
+
+
 def test_facts_are_not_kept_for_ever(a, cluster):
     a.link.tells_news = True
     a.facts()
