@@ -1,8 +1,10 @@
 """Our own binlog client against bytes of a server, and how it is chosen."""
 
 import socket
+import ssl
 import struct
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 import pytest
@@ -16,6 +18,7 @@ from setl.systems.mysql.binlog import dump as binlog_dump
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint
+from setl_embedded.certificates import CertificateAuthority
 from tests.unit.codec.binlog_events import EventWriter, names
 
 DB = MysqlEndpoint("db1", 3306, "u", "p")
@@ -72,9 +75,15 @@ def dumping(monkeypatch):
     servers = []
 
     def start(
-        position: BinlogPosition | str = PLACE, *, event_bytes=1 << 20, silence=5.0, **options
+        position: BinlogPosition | str = PLACE,
+        *,
+        event_bytes=1 << 20,
+        silence=5.0,
+        prepare=lambda _: None,
+        **options,
     ):
         server = Server(**options)
+        prepare(server)
         servers.append(server)
         monkeypatch.setattr(binlog_dump, "connect", lambda *_: server)
         client = DumpClient(DB, 4711, position, silence=silence, event_bytes=event_bytes)
@@ -202,6 +211,31 @@ def test_a_connection_that_ends_or_is_silent_is_lost(dumping):
     client, _ = dumping(silence=0.1)
     with pytest.raises(TransientError, match="lost"):
         client.poll_batch()
+
+
+def test_silence_is_noticed_over_tls_too(dumping, tmp_path):
+    """The system's limit of a plain connection is none for OpenSSL, which would ask again."""
+    certificate, key = CertificateAuthority(tmp_path).issue("db1")
+    offered = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    offered.load_cert_chain(certificate, key)
+    any_server = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    any_server.check_hostname, any_server.verify_mode = False, ssl.CERT_NONE
+    with ThreadPoolExecutor(1) as other:
+
+        def encrypt(server):
+            far = other.submit(offered.wrap_socket, server.far, server_side=True)
+            server._sock = server.near = any_server.wrap_socket(server.near)
+            server.far = far.result()
+
+        client, server = dumping(silence=0.5, prepare=encrypt)
+        server.send(b"\0" + EventWriter().query("BEGIN"))
+        assert len(client.poll_batch()) == 1
+        ended = other.submit(client.poll_batch)
+        try:
+            with pytest.raises(TransientError, match="lost"):
+                ended.result(30)
+        finally:
+            client.stop()
 
 
 def test_events_beyond_the_limit_are_refused(dumping):
