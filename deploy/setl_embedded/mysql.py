@@ -55,6 +55,8 @@ class MySql(DatabaseServer):
             "--mysqlx=OFF",
             # Redo log and tables are not synced; the system writes them after a kill, too.
             "--innodb-flush-method=nosync",
+            # Takes an eighth of the processor time; sessions and locks are listed without it.
+            "--performance-schema-instrument=%=OFF",
             "--gtid-mode=ON",
             "--enforce-gtid-consistency=ON",
         ]
