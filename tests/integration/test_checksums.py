@@ -79,17 +79,36 @@ class SameTable:
                 ):
                     cursor.execute(statement)
         self.readers = [table_reader(server, database, f"t{number}") for server in servers]
+        # Once: every connection to MySQL has a handshake of TLS.
+        self.rows = [rows_of(reader) for reader in self.readers]
+        assert [len(rows) for rows in self.rows] == [self.count] * 2
+        # Behind its own values, a column holds nothing but NULL; one of these is enough.
+        self.told = {name: 1 + len(values) for name, (_, values) in types.items()}
 
     def pairs(self):
         """Each column of both servers, with its place."""
         schemas = [reader.schema.columns for reader in self.readers]
         return list(enumerate(zip(*schemas, strict=True)))[1:]
 
-    def sums(self, side, column, form):
-        """The checksum of each row's value by itself, without its key."""
+    def values(self, side, place):
+        """A column's values as they were at first, in the order of the key, down to a NULL."""
+        name = self.readers[side].schema.columns[place].name
+        values = [row[place] for row in self.rows[side]]
+        assert set(values[self.told[name] - 1 :]) == {None}, name
+        return values[: self.told[name]]
+
+    def sums(self, side, column, form, count=None):
+        """The checksum of each of these values by itself, without its key."""
         reader = self.readers[side]
         with reader.checksums([Formed(column, form)], reader.schema.columns[:1]) as checksum:
-            return [checksum(Chunk((i,), (i + 1,))) for i in range(self.count)]
+            return [checksum(Chunk((i,), (i + 1,))) for i in range(count or self.told[column.name])]
+
+    def value(self, column):
+        """What row 1 of site B has now."""
+        reader = self.readers[1]
+        (part,) = reader.parts_of_keys(reader.schema.columns[:1], [(1,)])
+        (((value,),),) = reader.read([column], part)
+        return value
 
     def put(self, column, value):
         """Set the value of row 1 at site B; False if the server refuses it."""
@@ -136,18 +155,24 @@ def compared(column, values):
     return [None if value is None else form(value) for value in values]
 
 
-def damaged(table, place, here, form):
-    """Damage the value of row 1 at site B as little as can be; whether one sees it, if one can."""
+def damaged(table, place, here, form, first):
+    """Damage the value of row 1 at site B as little as can be; whether one sees it, if one can.
 
-    first = table.sums(1, here, form)[0]
-    before = compared(here, [row[place] for row in rows_of(table.readers[1])])
-    for value in [row[place] for row in rows_of(table.readers[1])]:
+    Args:
+        table: with the row.
+        place: of the column.
+        here: the column at site B.
+        form: in which it is compared.
+        first: the checksum of row 1.
+    """
+    values = table.values(1, place)
+    before = compared(here, values[:1])
+    for value in values:
         near = None if value is None else neighbour(here, value)
         if near is None or not table.put(here, near):
             continue
-        now = compared(here, [row[place] for row in rows_of(table.readers[1])])[0]
-        if now != before[0]:
-            return table.sums(1, here, form)[0] != first
+        if compared(here, [table.value(here)]) != before:
+            return table.sums(1, here, form, 1)[0] != first
     return None
 
 
@@ -173,16 +198,17 @@ def test_every_type(site_a, site_b, fresh):
                 continue
             meaning = defaultdict[Checksum, set[bytes]](set)
             written = defaultdict[bytes, set[Checksum]](set)
-            for side, column in enumerate(both):
-                values = compared(both[1], [row[place] for row in rows_of(table.readers[side])])
-                for value, checksum in zip(values, table.sums(side, column, form), strict=True):
+            sums = [table.sums(side, column, form) for side, column in enumerate(both)]
+            for side in range(2):
+                values = compared(both[1], table.values(side, place))
+                for value, checksum in zip(values, sums[side], strict=True):
                     assert checksum.rows == 1
                     meaning[checksum].add(digest([value]))
                     written[digest([value])].add(checksum)
             assert all(len(values) == 1 for values in meaning.values()), name
             if any(len(sums) > 1 for sums in written.values()):
                 unlike.add(name)
-            seen = damaged(table, place, both[1], form)
+            seen = damaged(table, place, both[1], form, sums[1][0])
             assert seen is not False, name
             if seen is None and both[0].kind not in _ONLY_OTHERS:
                 undamaged.add(name)
