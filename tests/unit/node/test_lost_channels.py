@@ -1,6 +1,7 @@
 """A ZooKeeper that was set up anew holds nothing that could fail: the nodes say so."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ def looked(*channels, session, contact=Contact.CONNECTED):
     return Snapshot(0.0, 0.0, contact, 0.0, 6.0, session, Facts(channels=stored))
 
 
-def arbiter(*actions):
+def arbiter(*actions) -> Any:
     return SimpleNamespace(actions=lambda: actions)
 
 

@@ -1,6 +1,7 @@
 """Which store's checkpoint a pipeline goes on from."""
 
 import logging
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,8 @@ class Notes:
 
 
 def lookup(own, *others, noted=None):
-    return LookupStore("file", own, others, notes=Notes(noted), pipeline="shop/p", epoch=7)
+    notes: Any = Notes(noted)
+    return LookupStore("file", own, others, notes=notes, pipeline="shop/p", epoch=7)
 
 
 def holds(name, checkpoint, **more):

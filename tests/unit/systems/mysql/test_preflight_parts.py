@@ -109,8 +109,11 @@ def test_settings_of_mysql_that_do_not_matter(name, value):
 
 @pytest.mark.parametrize("name", ["max_binlog_total_size", "binlog_space_limit"])
 def test_binlogs_that_are_removed_for_their_size(name):
-    assert binlog_faults(PretendedServer(gtid_mode="ON", **{name: "0"})) == []
-    (fault,) = binlog_faults(PretendedServer(gtid_mode="ON", **{name: "1073741824"}))
+    server = PretendedServer(gtid_mode="ON")
+    server.variables[name] = "0"
+    assert binlog_faults(server) == []
+    server.variables[name] = "1073741824"
+    (fault,) = binlog_faults(server)
     assert (fault.level, fault.code) == ("warning", "binlog-size-limit")
     assert f"1,073,741,824 bytes ({name})" in fault.what
 
