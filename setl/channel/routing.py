@@ -129,7 +129,7 @@ class RoutedTable:
         target: its `to`; None for the default.
         mapping: the entry.
         id: its `id`; None for the default.
-        tells_scales: see `IdsOf`.
+        tells_types: see `IdsOf`.
     """
 
     index: int
@@ -137,7 +137,7 @@ class RoutedTable:
     target: TargetPattern | None
     mapping: TableMapping
     id: IdTemplate | None = None
-    tells_scales: bool = True
+    tells_types: bool = True
 
     @property
     def name(self) -> str:
@@ -349,7 +349,7 @@ def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | N
         documents=_documents(entry),
         rereads=mapping.read == "source",
         skips_unchanged=mapping.unchanged == "skip",
-        ids_of=IdsOf(entry.name, mapping.id or "", entry.pattern.exact is None, entry.tells_scales),
+        ids_of=IdsOf(entry.name, mapping.id or "", entry.pattern.exact is None, entry.tells_types),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from setl.channel.routing import Route
@@ -15,6 +14,7 @@ from setl.transform.columns import READ_AT_SOURCE, ColumnPlan, key_indexes
 from setl.transform.compaction import Survivors
 
 _NUMBERS: Final = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
+_LABELS: Final = frozenset({Kind.ENUM, Kind.SET})
 
 
 def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[TargetChanges]:
@@ -65,10 +65,10 @@ def ids_made_of(schema: RowSchema, route: Route, form: DocumentForm, plan: Colum
     field, and with it the documents. Of its type only counts what changes how a value is written.
     """
     key = [plan.columns[i] for i in plan.key]
-    told = key if route.ids_of.tells_scales else [replace(column, scale=0) for column in key]
-    columns = ", ".join(_written_as(told[i]) for i in form.values)
+    told = _written_as if route.ids_of.tells_types else _named
+    columns = ", ".join(told(key[i]) for i in form.values)
     template = f"{route.ids_of.template} of " if route.ids_of.template else ""
-    routed = "" if form.routing is None else f", routed by {_written_as(told[form.routing])}"
+    routed = "" if form.routing is None else f", routed by {told(key[form.routing])}"
     entry = route.ids_of.entry
     if route.ids_of.of_each_table:
         entry = f"{schema.name} by {entry}"
@@ -79,11 +79,15 @@ def _written_as(column: Column) -> str:
     kind = column.kind.value
     if column.kind in _NUMBERS:
         kind = "number"
-    elif column.kind is Kind.ENUM:
+    elif column.kind in _LABELS:
         kind = Kind.TEXT.value
     elif column.kind is Kind.DECIMAL:
         kind += f" with {column.scale} decimals" if column.scale else ""
-    return f"{column.name.lower()} ({kind})"
+    return f"{_named(column)} ({kind})"
+
+
+def _named(column: Column) -> str:
+    return column.name.lower()
 
 
 def half_a_document(schema: RowSchema, part: Survivors) -> DataError:
