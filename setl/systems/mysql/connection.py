@@ -142,6 +142,11 @@ _REFUSED = {
     4150: _LOCKED,
     4151: _LOCKED,
 }
+_SIGNALLED = 1644
+_TRIGGER: Final = (
+    "A trigger of the table refuses the row with SIGNAL: let it pass, or correct the row at the"
+    " source; then `setl start`"
+)
 _HINTS = {**_REFUSED, _NO_SUCH_LOGIN: _LOGINS, _NOT_SUPPORTED: _PLAIN_KEY}
 
 
@@ -370,5 +375,6 @@ def translate(error: BaseException) -> SetlError:
     if isinstance(error, pymysql.MySQLError):
         of_value = isinstance(error, (pymysql.err.DataError, pymysql.err.IntegrityError))
         refuses = "MySQL refuses a value" if of_value else "MySQL"
-        return DataError(f"{refuses}: {text} [{number}]")
+        hint = _TRIGGER if number == _SIGNALLED else ""
+        return DataError(f"{refuses}: {text} [{number}]", hint=hint)
     return TransientError(f"MySQL: {text}")

@@ -71,3 +71,10 @@ def test_a_connection_that_is_not_made_is_the_fault_of_no_row(monkeypatch):
     monkeypatch.setattr(connection, "PlainConnection", refuse)
     with pytest.raises(ConfigurationError, match="3159"):
         connect(MysqlEndpoint("db"))
+
+
+def test_a_trigger_that_refuses_a_row_is_named():
+    error = translate(pymysql.err.OperationalError(1644, "no way"))
+    assert isinstance(error, DataError)
+    assert error.message == "MySQL: no way [1644]"
+    assert "trigger" in error.hint
