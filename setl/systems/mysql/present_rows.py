@@ -40,6 +40,9 @@ _ALTERED: Final = frozenset((1054, 1146, 1412))
 
 _TEXTS: Final = frozenset((Kind.TEXT, Kind.ENUM, Kind.SET))
 
+# What this process took the tables for when it asked last.
+_described: dict[tuple[MysqlRows, str, str], RowSchema] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class MysqlRows:
@@ -146,7 +149,3 @@ def _writes_alike(seen: Column, there: Column) -> bool:
 
 def _place(there: RowSchema, name: str) -> int:
     return there.folded[name.lower()]
-
-
-# What this process took the tables for when it asked last.
-_described: dict[tuple[MysqlRows, str, str], RowSchema] = {}
