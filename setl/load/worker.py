@@ -53,12 +53,13 @@ class SinkCache:
             known = self._sinks.pop(settings, None)
             sink = settings.make_sink() if known is None else known[0]
             self._sinks[settings] = sink, now
-            for other, (unused, since) in list(self._sinks.items()):
-                if len(self._sinks) <= self._limit and now - since <= MAX_UNUSED_SECONDS:
-                    break
-                del self._sinks[other]
-                _close_aside(unused)
+            while len(self._sinks) > self._limit or now - self._oldest() > MAX_UNUSED_SECONDS:
+                _close_aside(self._sinks.popitem(last=False)[1][0])
             return sink
+
+    def _oldest(self) -> float:
+        """When the sink was asked for that nobody has asked for since for longest."""
+        return next(iter(self._sinks.values()))[1]
 
     def close(self) -> None:
         """Close all sinks."""
