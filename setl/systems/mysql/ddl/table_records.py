@@ -19,9 +19,7 @@ _WRITE: Final = (
     f"REPLACE INTO retl.setl_ddl (pipeline, id, step, state, epoch, {_COLUMNS})"
     " VALUES (%s, %s, 0, %s, %s, %s, %s, %s)"
 )
-_READ: Final = (
-    f"SELECT id, {_COLUMNS} FROM retl.setl_ddl WHERE pipeline = %s AND state = %s ORDER BY id"
-)
+_READ: Final = f"SELECT id, {_COLUMNS} FROM retl.setl_ddl WHERE pipeline = %s AND state = %s"
 _FORGET: Final = "DELETE FROM retl.setl_ddl WHERE pipeline = %s AND state = %s AND id = %s"
 
 
@@ -54,16 +52,12 @@ class TableRecords:
 
     def all(self) -> Mapping[str, TableRecord]:
         """The records by their ids, in the order of these."""
-        with self._connection.cursor() as cursor:
-            cursor.execute(_READ, (self._ticket.pipeline_key, self._kind))
-            return {
-                str(id_): TableRecord(int(generation), int(version), text)
-                for id_, generation, version, text in cursor.fetchall()
-            }
+        return self._read(f"{_READ} ORDER BY id")
 
     def of(self, table: Name) -> TableRecord | None:
-        """The record of a table."""
-        return self.all().get(self.id_of(table))
+        """The record of a table, None if there is none."""
+        id_ = self.id_of(table)
+        return self._read(f"{_READ} AND id = %s", id_).get(id_)
 
     def write(self, tables: Iterable[Name], record: TableRecord) -> None:
         """Keep a record of each of these tables, in place of the one before."""
@@ -79,6 +73,14 @@ class TableRecords:
     def id_of(self, table: Name) -> str:
         """What the record of a table is called."""
         return f"{self._before} {'.'.join(table)}"
+
+    def _read(self, sql: str, *more: object) -> dict[str, TableRecord]:
+        with self._connection.cursor() as cursor:
+            cursor.execute(sql, (self._ticket.pipeline_key, self._kind, *more))
+            return {
+                str(id_): TableRecord(int(generation), int(version), text)
+                for id_, generation, version, text in cursor.fetchall()
+            }
 
     def _run(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         with self._connection.cursor() as cursor:
