@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from typing import Final
 from uuid import UUID
 
-from setl.model.schema import Column, Kind, RowSchema
+from setl.model.schema import Column, Kind
 
 _LENGTHS: Final = {"uuid": 16, "inet4": 4, "inet6": 16}
 
@@ -40,8 +40,3 @@ def logged_length(column: Column) -> int:
 def column_as_logged(column: Column) -> Column:
     """A column as a binlog describes it."""
     return replace(column, kind=Kind.BINARY) if logged_length(column) else column
-
-
-def as_logged(schema: RowSchema) -> RowSchema:
-    """A table as a binlog describes it."""
-    return replace(schema, columns=tuple(column_as_logged(c) for c in schema.columns))

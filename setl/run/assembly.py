@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
+from setl.bulk.source_reader import SourceTables
 from setl.channel.directions import is_two_way, way_back
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.mark_ids import channel_mark_id, channel_writers
@@ -43,7 +45,6 @@ from setl.systems.port import (
     NOTHING_TO_CREATE,
     CreatingTarget,
     Passing,
-    SourceSystem,
     TargetSystem,
 )
 from setl.systems.registry import system_of
@@ -113,7 +114,7 @@ def build_run(
     creating = None
     if router.creates:
         creating = _creating(
-            spark, origin, target, passing, source, identities=identities, coming=coming
+            spark, tables, target, passing, source, identities=identities, coming=coming
         )
     work = EtlParts(
         extractor=Extractor(
@@ -187,7 +188,7 @@ def _back(file: ChannelFile, name: str) -> str:
 
 def _creating(
     spark: SparkOnDemand,
-    origin: SourceSystem,
+    tables: Callable[[], AbstractContextManager[SourceTables] | None],
     target: TargetSystem,
     passing: Passing,
     source: Source,
@@ -199,7 +200,7 @@ def _creating(
         raise ConfigurationError(NOTHING_TO_CREATE, hint=LEAVE_CREATE_OUT)
     return CreatingParts(
         target.table_creation(passing),
-        origin.tables,
+        tables,
         passing.router,
         partial(_computed, spark),
         source.latest,

@@ -36,9 +36,11 @@ def test_rows_are_the_same_documents_whichever_way_they_come(
     server, _ = servers
     db = fresh_name("logged")
     execute(server, f"CREATE DATABASE {db}")
+    tables = {kind: f"{db}.{kind.lower()}" for kind in KEYS}
+    indexes = {kind: f"{db}-{kind.lower()}" for kind in KEYS}
     entries = []
     for kind, keys in KEYS.items():
-        table = f"{db}.{kind.lower()}"
+        table = tables[kind]
         execute(
             server,
             f"CREATE TABLE {table} (k {kind} PRIMARY KEY, other {kind}, v INT)",
@@ -48,7 +50,7 @@ def test_rows_are_the_same_documents_whichever_way_they_come(
         )
         nested = {"field": "items", "from": f"{table}_items", "on": {"parent": "k"}}
         more = {"nested": [nested]} if way == "nested" else {"read": way}
-        entries.append({"from": table, "to": f"{db}-{kind.lower()}", **more})
+        entries.append({"from": table, "to": indexes[kind], **more})
     target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
     file = loading(server, target, entries)
 
@@ -66,7 +68,7 @@ def test_rows_are_the_same_documents_whichever_way_they_come(
                 if way == "nested":
                     items = [{"id": 1, "parent": of_key}] if key == keys[0] else []
                     row["items"] = items
-                documents.append((f"{db}-{kind.lower()}", of_key, row))
+                documents.append((indexes[kind], of_key, row))
         return sorted(documents)
 
     with Elasticsearch(elasticsearch.url) as client:
@@ -75,21 +77,16 @@ def test_rows_are_the_same_documents_whichever_way_they_come(
         wait_until_loaded(running)
         assert found() == expected([1])
         for kind, keys in KEYS.items():
-            table = f"{db}.{kind.lower()}"
-            execute(
-                server,
-                f"INSERT INTO {table} VALUES ('{keys[1]}', '{keys[1]}', 2)",
-                f"UPDATE {table} SET v = 2",
-            )
+            insert = f"INSERT INTO {tables[kind]} VALUES ('{keys[1]}', '{keys[1]}', 2)"
+            execute(server, insert, f"UPDATE {tables[kind]} SET v = 2")
         eventually(lambda: found() == expected([2, 2]), 60)
         once = VerifySettings(rechecks=0)
         verdicts = verify_pipeline(spark, file.pipeline("p"), settings=once)
         assert all(verdict.equal for verdict in verdicts), verdicts
         # As an operator names a row that a document lacks.
         for kind, keys in KEYS.items():
-            index, name = f"{db}-{kind.lower()}", f"{db}.{kind.lower()}"
-            client.delete(index=index, id=logged(kind, keys[0]), refresh=True)
-            asking.ask(tables=(name,), key=("k",), keys=((keys[0],),), reason="resend")
+            client.delete(index=indexes[kind], id=logged(kind, keys[0]), refresh=True)
+            asking.ask(tables=(tables[kind],), key=("k",), keys=((keys[0],),), reason="resend")
         eventually(lambda: found() == expected([2, 2]), 60)
         assert running.error is None
     execute(server, f"DROP DATABASE {db}")

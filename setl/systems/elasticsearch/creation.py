@@ -8,7 +8,6 @@ from dataclasses import replace
 from setl.channel.routing import passing_columns
 from setl.load.creation import Describe, Description, NewTable, StreamPlace
 from setl.load.sink import LoadTicket
-from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Column
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.elasticsearch.load.index import ensure_index
@@ -59,7 +58,7 @@ def _columns(table: NewTable, described: Description) -> list[Column]:
     """The columns under the names of their fields, as documents are made of them."""
     schema = described.schema
     passing = [
-        column_as_logged(replace(schema.columns[i], name=name))
+        replace(schema.columns[i], name=name)
         for i, name in passing_columns(table.route, schema.names)
     ]
     return [*passing, *described.computed]

@@ -14,6 +14,7 @@ from pymysql.cursors import Cursor
 from setl.codec.binlog.collation import common_number
 from setl.codec.sql.tokens import TokenKind, text_of, tokenize
 from setl.errors import ConfigurationError
+from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Capacity, Column, Kind, RowSchema
 from setl.systems.mysql.connection import is_mariadb, translate
 
@@ -99,8 +100,16 @@ class ColumnRow(NamedTuple):
     key: str = ""
 
 
-def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchema | None:
+def read_table(
+    connection: Connection[Any], schema: str, table: str, *, logged: bool = False
+) -> RowSchema | None:
     """The columns and unique keys of a table, or None if the server has no such table.
+
+    Args:
+        connection: to the server.
+        schema: the table's database.
+        table: the table.
+        logged: whether it is to be described as its binlog does, see `setl.model.logged_bytes`.
 
     Raises:
         ConfigurationError: a column has a type that no `Kind` stands for.
@@ -132,6 +141,8 @@ def read_table(connection: Connection[Any], schema: str, table: str) -> RowSchem
     keys.pop("PRIMARY", None)
     odd = any(not part.whole for part in parts)
     begun = frozenset(places[p.columns[0]] for p in parts if p.key == first and p.length)
+    if logged:
+        columns = tuple(map(column_as_logged, columns))
     return RowSchema(
         schema, table, columns, primary, tuple(keys.values()), odd_keys=odd, begun=begun
     )

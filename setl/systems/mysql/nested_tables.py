@@ -8,7 +8,6 @@ from typing import Any
 from pymysql.connections import Connection
 
 from setl.errors import ConfigurationError
-from setl.model.logged_bytes import as_logged
 from setl.model.nesting import Documents
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.catalog import read_table
@@ -79,11 +78,11 @@ def describe_documents(connection: Connection[Any], documents: Documents) -> Des
 
 
 def _table(connection: Connection[Any], schema: str, table: str) -> RowSchema:
-    described = read_table(connection, schema, table)
+    described = read_table(connection, schema, table, logged=True)
     if described is None:
         raise ConfigurationError(
             "the table does not exist, or the account may not see it",
             hint="Create it, grant SELECT on it, or fix the channel file",
             table=f"{schema}.{table}",
         )
-    return as_logged(described)
+    return described

@@ -18,7 +18,6 @@ from pymysql.err import MySQLError
 from setl.errors import SetlError, TransientError
 from setl.model.change import Row
 from setl.model.checkpoint import Place
-from setl.model.logged_bytes import as_logged
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.conditions import keyed_conditions
@@ -86,8 +85,7 @@ class MysqlRows:
         return known
 
     def _asked(self, connection: Connection[Any], table: RowSchema) -> RowSchema | None:
-        there = read_table(connection, table.schema, table.table)
-        return as_logged(there) if there is not None and self.logged else there
+        return read_table(connection, table.schema, table.table, logged=self.logged)
 
     def _name(self, table: RowSchema) -> tuple[MysqlRows, str, str]:
         return self, table.schema, table.table

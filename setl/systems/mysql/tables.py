@@ -10,7 +10,6 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.bulk.source_reader import TableSize
-from setl.model.logged_bytes import as_logged
 from setl.model.nesting import Documents
 from setl.systems.mysql.catalog import list_tables, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
@@ -63,12 +62,9 @@ class MysqlTables:
 
     def readers(self, wanted: Sequence[tuple[str, str]], /) -> Sequence[TableReader | None]:
         """See `SourceTables.readers`."""
-        described = [read_table(self._connection, *name) for name in wanted]
+        described = [read_table(self._connection, *name, logged=self._logged) for name in wanted]
         return [
-            None
-            if table is None
-            else TableReader(self._endpoint, as_logged(table) if self._logged else table)
-            for table in described
+            None if table is None else TableReader(self._endpoint, table) for table in described
         ]
 
     def documents(self, documents: Documents) -> DocumentReader:
