@@ -14,7 +14,7 @@ from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.run.checkpoints import kept_in, other_stores, store_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
-from setl.select.checkpoints.lookup import Found, choose, look_into
+from setl.select.checkpoints.lookup import look_up
 from setl.select.checkpoints.note import epoch_of, read_note
 from setl.systems.registry import system_of
 from setl.systems.stored_state import StoredState
@@ -118,17 +118,12 @@ def _in_noted_store(
 
 def _looked_up(stored: Stored, pipeline: Pipeline, arbiter: Arbiter, ident: PipelineId) -> Stored:
     """Look into the other stores as a run does."""
-    found: list[Found] = []
-    if stored.checkpoint is not None:
-        found.append(Found(stored.kept_in, stored.checkpoint))
     try:
-        note = ArbiterNotes(arbiter, ident).read()
-        elsewhere = note if note is not None and note.store != stored.kept_in else None
         others = other_stores(pipeline, ident.channel, arbiter, "")
-        found += look_into(others, str(ident), found=bool(found), note=elsewhere)
+        notes = ArbiterNotes(arbiter, ident)
+        chosen = look_up(stored.kept_in, stored.checkpoint, others, notes, str(ident))
     except FatalError as error:
         return replace(stored, damage=str(error))
-    chosen = choose(found, note)
     return stored if chosen is None else _found(stored, chosen.store, chosen.checkpoint)
 
 

@@ -100,11 +100,7 @@ class LookupStore:
     def load(self) -> Checkpoint | None:
         """See `CheckpointStore.load`; raises what storing raises, too."""
         own = self._store.load()
-        note = self._notes.read()
-        found = [] if own is None else [Found(self._name, own)]
-        elsewhere = note if note is not None and note.store != self._name else None
-        found += look_into(self._others, self._pipeline, found=bool(found), note=elsewhere)
-        chosen = choose(found, note)
+        chosen = look_up(self._name, own, self._others, self._notes, self._pipeline)
         if chosen is None:
             _LOG.info("%s: no store has a checkpoint: beginning at `start`", self._pipeline)
             return None
@@ -131,7 +127,34 @@ class LookupStore:
         self._store.close()
 
 
-def look_into(
+def look_up(
+    name: str,
+    own: Checkpoint | None,
+    others: Sequence[OtherStore],
+    notes: Notes,
+    pipeline: str,
+) -> Found | None:
+    """The checkpoint to go on from, wherever it is; None if no store has one.
+
+    Args:
+        name: of the configured store.
+        own: what that has.
+        others: where to look besides, in this order.
+        notes: say which store was written last.
+        pipeline: full name of the pipeline.
+
+    Raises:
+        TransientError: a store or the notes do not answer.
+        FatalError: as `_look_into`; or the note cannot be read.
+    """
+    note = notes.read()
+    found = [] if own is None else [Found(name, own)]
+    elsewhere = note if note is not None and note.store != name else None
+    found += _look_into(others, pipeline, found=bool(found), note=elsewhere)
+    return choose(found, note)
+
+
+def _look_into(
     others: Sequence[OtherStore],
     pipeline: str,
     *,
