@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from setl.codec.charset import Decoder, decoder, is_utf8
-from setl.codec.sql.tokens import Quoting, TokenKind, text_of, tokenize
+from setl.codec.sql.tokens import Quoting, Token, TokenKind, text_of, tokenize, with_others
 
 _WIDEST: Final = 4  # bytes of a character
 
@@ -29,18 +29,21 @@ def statement_text(raw: bytes, charset: str, quoting: Quoting) -> str:
     text = decode(raw)
     if text.isascii() or is_utf8(charset):
         return text
-    pieces: list[str] = []
-    at = 0
-    sent: dict[str, bytes] | None = None
-    for name, literal in pairwise(tokenize(text, quoting)):
-        named = literal.kind is TokenKind.TEXT and name.word.startswith("_")
-        if named and not literal.text.isascii():
-            sent = sent or _sent(raw, decode)
-            value = text_of(literal, no_backslash=quoting.no_backslash)
-            said = b"".join(sent.get(letter) or letter.encode("latin-1") for letter in value)
-            pieces += [text[at : literal.start], f" X'{said.hex()}'"]
-            at = literal.end
-    return "".join([*pieces, text[at:]])
+    literals = [
+        literal
+        for name, literal in pairwise(tokenize(text, quoting))
+        if literal.kind is TokenKind.TEXT
+        and name.word.startswith("_")
+        and not literal.text.isascii()
+    ]
+    sent = _sent(raw, decode) if literals else {}
+
+    def said(literal: Token) -> str:
+        value = text_of(literal, no_backslash=quoting.no_backslash)
+        data = b"".join(sent.get(letter) or letter.encode("latin-1") for letter in value)
+        return f" X'{data.hex()}'"
+
+    return with_others(text, ((literal, said(literal)) for literal in literals))
 
 
 def _sent(raw: bytes, decode: Decoder) -> dict[str, bytes]:

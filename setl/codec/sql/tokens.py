@@ -13,7 +13,7 @@ what has it still was executed, whatever its version number says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
@@ -177,13 +177,24 @@ def said_outright(text: str, quoting: Quoting = _PLAIN) -> str:
     """
     if "/*" not in text or "!" not in text:
         return text
+    return with_others(
+        text,
+        (
+            (token, " " * len(token.text))
+            for token in lexemes(text, quoting)
+            if token.kind is TokenKind.EXECUTED
+            or (token.kind is TokenKind.COMMENT and token.text.startswith(("/*!", "/*M!")))
+        ),
+    )
+
+
+def with_others(text: str, others: Iterable[tuple[Token, str]]) -> str:
+    """A text with something else in the place of some of its tokens, which come in their order."""
     pieces: list[str] = []
     at = 0
-    for token in lexemes(text, quoting):
-        other = token.kind is TokenKind.COMMENT and token.text.startswith(("/*!", "/*M!"))
-        if token.kind is TokenKind.EXECUTED or other:
-            pieces += [text[at : token.start], " " * len(token.text)]
-            at = token.end
+    for token, other in others:
+        pieces += [text[at : token.start], other]
+        at = token.end
     return "".join([*pieces, text[at:]])
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from setl.codec.sql.tokens import text_of, tokenize
+from setl.codec.sql.tokens import text_of, tokenize, with_others
 from setl.systems.mysql.identifiers import qualified
 
 _BYTES: Final = "latin-1"  # a character for each byte
@@ -44,14 +44,15 @@ def created_text(said: bytes) -> str:
 
 
 def _with_hexadecimal(text: str) -> str:
-    pieces: list[str] = []
-    at = 0
-    for token in tokenize(text):
-        value = text_of(token)
-        if not _is_text(value):
-            pieces += [text[at : token.start], f"X'{value.encode(errors=_KEPT).hex()}'"]
-            at = token.end
-    return "".join([*pieces, text[at:]])
+    values = ((token, text_of(token)) for token in tokenize(text))
+    return with_others(
+        text,
+        (
+            (token, f"X'{value.encode(errors=_KEPT).hex()}'")
+            for token, value in values
+            if not _is_text(value)
+        ),
+    )
 
 
 def _is_text(value: str) -> bool:

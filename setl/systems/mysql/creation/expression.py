@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
-from setl.codec.sql.tokens import Token, TokenKind, tokenize
+from setl.codec.sql.tokens import Token, TokenKind, tokenize, with_others
 from setl.systems.mysql.identifiers import quote
 
 # What gives the same value in MySQL and MariaDB. Functions on text that go by a collation give
@@ -35,16 +35,10 @@ def renamed(text: str, names: Mapping[str, str]) -> str | None:
         text: as SHOW CREATE TABLE writes it, names in backticks.
         names: the target's name for each name in lower case that reaches the target.
     """
-    pieces: list[str] = []
-    at = 0
-    for token in tokenize(text):
-        if token.kind is TokenKind.NAME:
-            name = names.get(token.name.lower())
-            if name is None:
-                return None
-            pieces += [text[at : token.start], quote(name)]
-            at = token.end
-    return "".join([*pieces, text[at:]])
+    found = [token for token in tokenize(text) if token.kind is TokenKind.NAME]
+    if any(token.name.lower() not in names for token in found):
+        return None
+    return with_others(text, ((token, quote(names[token.name.lower()])) for token in found))
 
 
 def is_portable(text: str, *, exact: bool) -> bool:
