@@ -9,20 +9,23 @@ from setl.errors import FatalError
 from setl.model.position import BinlogPosition
 
 _OLD_ROWS: Final = ("rows in the format of MySQL 5.1.5", "Upgrade the source")
+_LOAD: Final = ", and load the tables that it changed with `setl load PIPELINE --replace`"
+_ROWS: Final = "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. "
+_PAST: Final = (
+    "`setl stop` the channel, move on with `setl position reset PIPELINE --to {position}`, "
+    "which may name the next place to take, and start it"
+)
 
 _REFUSED: Final[dict[int, tuple[str, str]]] = {
-    EventType.EXECUTE_LOAD_QUERY: (
-        "LOAD DATA as a statement",
-        "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. ",
-    ),
+    EventType.EXECUTE_LOAD_QUERY: ("LOAD DATA as a statement", f"{_ROWS}{_PAST}{_LOAD}"),
     EventType.OLD_WRITE_ROWS: _OLD_ROWS,
     EventType.OLD_UPDATE_ROWS: _OLD_ROWS,
     EventType.OLD_DELETE_ROWS: _OLD_ROWS,
-    EventType.INCIDENT: ("an incident: the source says that it lost changes", ""),
+    EventType.INCIDENT: (
+        "an incident: the source says that it lost changes",
+        f"{_PAST}. Load the tables again with `setl load PIPELINE --replace`",
+    ),
 }
-
-
-_LOAD: Final = ", and load the tables that it changed with `setl load PIPELINE --replace`"
 
 
 def past(position: BinlogPosition) -> str:
@@ -30,10 +33,7 @@ def past(position: BinlogPosition) -> str:
 
     A load alone does not help: its rows go in between those of the stream, which stands still.
     """
-    return (
-        f"`setl stop` the channel, move on with `setl position reset PIPELINE --to {position}`, "
-        "which may name the next place to take, and start it"
-    )
+    return _PAST.format(position=position)
 
 
 def refused(kind: int, position: BinlogPosition) -> FatalError:
@@ -41,10 +41,7 @@ def refused(kind: int, position: BinlogPosition) -> FatalError:
     name, hint = _REFUSED.get(
         kind, ("events of a type that is not known", "This server's version is too new")
     )
-    if kind == EventType.EXECUTE_LOAD_QUERY:
-        hint += past(position) + _LOAD
-    elif kind == EventType.INCIDENT:
-        hint += past(position) + ". Load the tables again with `setl load PIPELINE --replace`"
+    hint = hint.format(position=position)
     return FatalError(f"the binlog holds {name} (event type {kind})", hint=hint, position=position)
 
 
@@ -61,9 +58,7 @@ def statement_format(schema: str, text: str, position: BinlogPosition) -> FatalE
     """The error about rows that were changed by a statement, which stands there instead."""
     return FatalError(
         f"the source logged a statement instead of its rows: {text[:80]!r}",
-        hint="SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. "
-        + past(position)
-        + _LOAD,
+        hint=_ROWS + past(position) + _LOAD,
         position=position,
         schema=schema,
     )
@@ -85,8 +80,7 @@ def of_temporary_table(schema: str, text: str, position: BinlogPosition) -> Fata
     return FatalError(
         f"the source logged a change of a temporary table as if it were a lasting one:"
         f" {text[:80]!r}",
-        hint="SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. "
-        + past(position),
+        hint=_ROWS + past(position),
         position=position,
         schema=schema,
     )
