@@ -26,9 +26,8 @@ from setl.systems.elasticsearch.client import NO_ACCESS_STATUSES
 _log = logging.getLogger(__name__)
 
 _MEMBER: Final = "setl_ids"
-_MOST: Final = (
-    1_000  # tables and entries of channel files that are kept in one index; the oldest goes first
-)
+# Tables and entries of channel files that are kept in one index; the oldest goes first.
+_MOST: Final = 1_000
 
 
 def check_ids(
@@ -56,8 +55,10 @@ def check_ids(
     # Another task of the same load may have noted it meanwhile, and written documents.
     for name, described in client.indices.get_mapping(index=index).items():
         noted = _noted(described)
-        before = noted.pop(owner, ids.parts)
-        if before != ids.parts and _has_documents(client, name):
+        before = noted.pop(owner, None)
+        if before == ids.parts:
+            continue
+        if before is not None and _has_documents(client, name):
             raise _others(name, before, ids.parts)
         _note(client, name, described, {**noted, owner: ids.parts})
 
