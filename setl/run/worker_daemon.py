@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
@@ -29,20 +30,32 @@ TASK_MODULES: Final = (
 
 _OF_QUERIES: Final = ("pandas", "pyspark.sql.pandas.serializers")
 
+_OF_SPARK: Final = ("pyspark.worker",)
+"""What a worker imports before its first task."""
+
+SINK_MODULES: Final = ("setl.systems.mysql.load.sink", "setl.systems.elasticsearch.load.sink")
+"""The sinks of setl's own targets. A worker that needs another one imports it by itself."""
+
 
 _ARCHIVES: Final = ("pyspark", "py4j")
 """What Spark puts in front of the path, as zip files beside an installed PySpark."""
 
+_CORE: Final = "spark-core_"
+"""How the archive of Spark's own Java classes is called, which Spark puts there, too."""
+
 
 def main() -> None:
     """Import, and fork workers until Spark closes standard input."""
-    sys.path[:] = without_archives(sys.path)
+    _leave_out_archives()
     # Forks are only safe in a process of one thread. A lock that another one holds is held in the
     # child for ever, and its task with it (https://issues.apache.org/jira/browse/SPARK-54456).
     # Arrow's allocator would start one when it is imported.
     os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
-    for module in TASK_MODULES + _OF_QUERIES:
+    for module in TASK_MODULES + _OF_QUERIES + _OF_SPARK:
         importlib.import_module(module)
+    for module in SINK_MODULES:
+        with suppress(ImportError):  # its client library is not installed, as nobody needs it
+            importlib.import_module(module)
     # Otherwise each worker's first load would do it, in a tenth of a second.
     keep_what_is_loaded(collect_rarely=True)
     from pyspark import daemon  # noqa: PLC0415 - from the path as it is now
@@ -54,11 +67,22 @@ def main() -> None:
         os._exit(1)
 
 
-def without_archives(path: list[str]) -> list[str]:
-    """The path, without zip files of an installed PySpark if it leads to its modules anyway.
+def _leave_out_archives() -> None:
+    before = list(sys.path)
+    sys.path[:] = without_archives(before)
+    # Each worker forgets what it knows of its path, and would read all archives here once more.
+    for entry in set(before) - set(sys.path):
+        for known in list(sys.path_importer_cache):
+            if known == entry or known.startswith(entry + os.sep):
+                del sys.path_importer_cache[known]
 
-    Modules in a zip file are compiled at each start, and each new worker reads its directory a
-    dozen times: half of a second of processor time, and a fifth of one for each worker.
+
+def without_archives(path: list[str]) -> list[str]:
+    """The path, without archives of an installed PySpark if it leads to its modules anyway.
+
+    Modules in a zip file are compiled at each start, and each new worker reads the directories of
+    all archives, of which the largest has no Python module: half of a second of processor time,
+    and a fifth of one for each worker.
 
     Args:
         path: as `sys.path`.
@@ -69,8 +93,14 @@ def without_archives(path: list[str]) -> list[str]:
 
 
 def _is_archive(entry: Path) -> bool:
-    name, package = entry.name.partition("-")[0].removesuffix(".zip"), entry.parent.parent.parent
-    return entry.suffix == ".zip" and name in _ARCHIVES and (package / "__init__.py").is_file()
+    if entry.suffix == ".jar":
+        return entry.name.startswith(_CORE) and _is_package(entry.parent.parent)
+    name = entry.name.partition("-")[0].removesuffix(".zip")
+    return entry.suffix == ".zip" and name in _ARCHIVES and _is_package(entry.parent.parent.parent)
+
+
+def _is_package(folder: Path) -> bool:
+    return (folder / "__init__.py").is_file()
 
 
 if __name__ == "__main__":

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from setl.run.worker_daemon import TASK_MODULES, without_archives
+from setl.run.worker_daemon import SINK_MODULES, TASK_MODULES, without_archives
 
 
 def test_a_new_worker_has_everything(spark):
-    wanted = (*TASK_MODULES, "pandas", "pyarrow")
+    wanted = (*TASK_MODULES, *SINK_MODULES, "pandas", "pyarrow", "pyspark.worker")
 
     def lacking(part):
         return [name for name in wanted if name not in sys.modules]
@@ -52,7 +52,18 @@ def test_workers_import_pyspark_compiled(spark):
     assert found == [pyspark.__file__]
 
 
-ARCHIVES = ["python/lib/pyspark.zip", "python/lib/py4j-0.10.9.9-src.zip"]
+def test_workers_do_not_read_the_archives_of_spark_again(spark):
+    def archives(_part):
+        return [path for path in sys.path_importer_cache if ".zip" in path or ".jar" in path]
+
+    assert spark.sparkContext.parallelize([0], 1).map(archives).collect() == [[]]
+
+
+ARCHIVES = [
+    "python/lib/pyspark.zip",
+    "python/lib/py4j-0.10.9.9-src.zip",
+    "jars/spark-core_2.13-4.3.0.jar",
+]
 
 
 @pytest.fixture
@@ -63,18 +74,18 @@ def installed(tmp_path):
     return tmp_path
 
 
-def test_zip_files_beside_an_installed_pyspark_are_left_out(installed):
+def test_archives_beside_an_installed_pyspark_are_left_out(installed):
     archives = [str(installed / "pyspark" / name) for name in ARCHIVES]
-    rest = ["/somewhere/own.zip", str(installed)]
+    rest = ["/somewhere/own.zip", "/somewhere/jars/own.jar", str(installed)]
     assert without_archives([*archives, *rest]) == rest
 
 
-def test_zip_files_are_kept_if_nothing_else_has_pyspark(installed, tmp_path):
+def test_archives_are_kept_if_nothing_else_has_pyspark(installed, tmp_path):
     archives = [str(installed / "pyspark" / name) for name in ARCHIVES]
     path = [*archives, str(tmp_path / "empty")]
     assert without_archives(path) == path
 
 
-def test_zip_files_of_a_spark_that_is_no_package_are_kept(installed):
+def test_archives_of_a_spark_that_is_no_package_are_kept(installed):
     path = [f"/opt/spark/{name}" for name in ARCHIVES] + [str(installed)]
     assert without_archives(path) == path
