@@ -194,9 +194,7 @@ def _context(conf: Mapping[str, str], *, workers: bool) -> SparkContext:
         options = f"{conf[_JVM_OPTIONS]} {folders.option}"
         spark_conf = SparkConf().setAll(list({**conf, _JVM_OPTIONS: options}.items()))
         output = JvmOutput()
-        # The first call to the JVM would import it, for half a second: it is what tells whether
-        # an argument is one of NumPy's.
-        _meanwhile(lambda: importlib.import_module("pyspark.testing.utils"))
+        _meanwhile(_import_for_calls)
         try:
             with output.writing() as end, folders.handed_over():
                 popen = {"stdout": end, "stderr": end, "pass_fds": folders.locks}
@@ -211,6 +209,22 @@ def _context(conf: Mapping[str, str], *, workers: bool) -> SparkContext:
         install_exception_handler()
         return context
     return SparkContext.getOrCreate(SparkConf().setAll(list(conf.items())))
+
+
+def _import_for_calls() -> None:
+    """Import what the first call to the JVM would: it tells whether an argument is one of NumPy's.
+
+    It also imports pandas, to tell PySpark's own tests whether there is one. That takes 30 MB and
+    a quarter of a second of each node, few of which use it; so it finds none.
+    """
+    without = "pandas" not in sys.modules
+    if without:
+        sys.modules["pandas"] = None  # pyright: ignore[reportArgumentType] - as Python documents
+    try:
+        importlib.import_module("pyspark.testing.utils")
+    finally:
+        if without:
+            del sys.modules["pandas"]
 
 
 def _out_of_reach(do: Callable[[], _T]) -> _T:

@@ -82,11 +82,14 @@ except Exception as error:
 import os
 from pathlib import Path
 print(sorted(path.name[:8] for path in Path(os.environ["TMPDIR"]).iterdir()))
+import sys
+print("pandas" in sys.modules)
+session.createDataFrame([(1,)], "n long").toPandas()
 session.stop()
 """
 
 
-def test_a_session_writes_nothing_to_the_terminal_and_leaves_no_files():
+def test_a_session_prints_nothing_leaves_no_files_and_imports_pandas_only_if_used():
     folder = Path("/tmp", f"j{os.getpid()} x")  # pytest's own is too long for sockets
     (folder / "setl-jvm-dead" / "blockmgr-1").mkdir(parents=True)
     try:
@@ -96,7 +99,7 @@ def test_a_session_writes_nothing_to_the_terminal_and_leaves_no_files():
             env={**os.environ, "TMPDIR": str(folder)},
         )  # fmt: skip
         assert done.stderr == ""
-        assert done.stdout == "PythonException\n['setl-jvm', 'setl-py-']\n"
+        assert done.stdout == "PythonException\n['setl-jvm', 'setl-py-']\nFalse\n"
         assert done.returncode == 0
         eventually(lambda: not list(folder.iterdir()))  # the JVM ends after the process
     finally:
