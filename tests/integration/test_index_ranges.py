@@ -120,7 +120,7 @@ class Writer:
     def _work(self):
         chance, table = random.Random(5), f"{self.indexed.db}.goods"
         with self.indexed.site.connect() as connection, connection.cursor() as cursor:
-            while not self.stopping.wait(0.03):
+            while not self.stopping.wait(0.06):
                 i = chance.randrange(self.FIRST, ROWS + 1)
                 cursor.execute(
                     chance.choice(

@@ -13,6 +13,8 @@ from tests.waiting import eventually
 
 ONLY_A, ONLY_B = range(1000, 1100), range(2000, 2100)
 BOTH, SAME = range(3000, 3200), range(4000, 4050)
+PAUSES = (0, 0.001, 0.05, 0.2)
+"""Seconds between two statements of a user: in bursts, and with time for the load between."""
 
 
 @pytest.fixture
@@ -103,7 +105,7 @@ def test_both_sites_end_equal_whatever_they_write_meanwhile(sites, policy, direc
     both = sites(policy, *directions, home="ba", rows_per_task=10)
     fill(both)
     begin(both)
-    users = [Users(both, site, 3 + site) for site in (0, 1)]
+    users = [Users(both, site, 3 + site, PAUSES) for site in (0, 1)]
     eventually(lambda: min(user.written for user in users) > 20, 60)
     loaded(both, *directions)
     # What is deleted where it is not loaded from is not brought back.
@@ -144,7 +146,7 @@ def test_leaders_that_die_while_both_sites_write(sites):
     both = sites("newest", "ab", "ba", home="ab", rows_per_task=10)
     fill(both)
     begin(both)
-    users = [Users(both, site, 11 + site) for site in (0, 1)]
+    users = [Users(both, site, 11 + site, PAUSES) for site in (0, 1)]
     over = threading.Event()
     for number in range(3):
         over.wait(1.0)

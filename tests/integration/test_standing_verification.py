@@ -72,7 +72,8 @@ def writing(server, table, first):
     def write():
         nonlocal written
         with server.connect() as connection, connection.cursor() as cursor:
-            while not stopping.wait(0.02):  # some are always under way
+            # Some are always under way; more of them take processor time and show no more.
+            while not stopping.wait(0.05):
                 key = first + written % 50
                 if written % 7:
                     cursor.execute(

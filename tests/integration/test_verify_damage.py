@@ -222,7 +222,7 @@ class Writer:
                 )
                 self.statements += 1
                 # A row may not go and come back while it is looked at.
-                self.stopping.wait(0.02)
+                self.stopping.wait(0.05)
 
     def __enter__(self):
         self.thread.start()
