@@ -669,6 +669,22 @@ def test_kafka_what_a_former_leader_stored_late_is_kept_or_replaced(commits):
         old.store(commits.at(400), 1)
 
 
+def test_kafka_what_slips_in_over_a_position_that_was_set_anew_is_not_gone_on_from(commits):
+    """It may lie further on, and the operator wants what is in between once more."""
+    frozen = commits.store()
+    frozen.store(commits.at(300), 1)
+    compared = frozen._committed()
+    commits.store().replace(commits.at(100, generation=2), 2)
+    frozen._committed = lambda: compared  # it had compared before it was frozen, and commits now
+    frozen.store(commits.at(400), 1)
+    assert commits.committed().offset == 400
+    with pytest.raises(FatalError, match="of generation 1, not of 2") as raised:
+        commits.store().load()
+    assert "setl position reset" in str(raised.value)
+    commits.store().replace(commits.at(100, generation=3), 3)
+    assert commits.store().load() == commits.at(100, generation=3)
+
+
 def test_kafka_members_of_the_group_keep_others_from_committing(commits):
     store = commits.store()
     member = commits.consumer(session_timeout_ms=6000)

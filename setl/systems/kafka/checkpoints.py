@@ -112,6 +112,8 @@ class KafkaCheckpointStore:
                 "Commit the offset to the group again",
                 self._owner.pipeline,
             ).at(**self._where())
+        if kept is not None and note is not None and note.store == "kafka":
+            self._check_generation(kept, note)
         if commit is not None and commit.checkpoint is None:
             _LOG.warning(
                 "%s: going on where a foreign client of the group %s stood: offset %d, time %d",
@@ -121,6 +123,19 @@ class KafkaCheckpointStore:
                 commit.timestamp,
             )
         return kept.checkpoint if kept else None
+
+    def _check_generation(self, kept: Kept, note: CheckpointNote) -> None:
+        """Refuse what a former leader committed over a position that was set anew since."""
+        found = kept.checkpoint
+        if found is not None and found.generation < note.generation:
+            raise missing(
+                note,
+                f"what is found in {self._place} is {found} of generation {found.generation}, not"
+                f" of {note.generation}: a leader of before (epoch {kept.epoch}) committed late,"
+                " over the position that was set since",
+                "Set the position once more",
+                self._owner.pipeline,
+            ).at(**self._where())
 
     def store(self, checkpoint: Checkpoint, epoch: int) -> None:
         """See `CheckpointStore.store`.
