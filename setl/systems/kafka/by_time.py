@@ -4,6 +4,11 @@ Brokers have an index of the time at which Kafka got a record, in milliseconds, 
 Alibaba's proxy, and neither is the time at which the source committed. So the place is found by
 bisection, reading single records. Commit times grow along a partition, nearly: sources deliver
 transactions a little out of order, so what lies shortly before the place is looked through as well.
+
+A statement that ran for an hour is the exception: MySQL dates its rows by when it began, and its
+COMMIT too if it committed by itself. Bisection takes all before it for older. So what stands before
+the place is looked through, until there are more transactions of before the time than were open at
+once.
 """
 
 from __future__ import annotations
@@ -23,6 +28,12 @@ SEARCH_SECONDS = 60.0
 _SLACK = 60  # seconds by which records may be out of order
 _MOST_SLACK = 200_000  # records of that time that are looked through at most
 _ENDS = frozenset((EntryKind.COMMIT, EntryKind.DDL))
+# Begins and ends of transactions, all older than a time and one behind the other, before which
+# nothing is as new: it would have been committed while all of these were open.
+_OPEN_AT_ONCE = 200
+_MOST_LOOKED_BACK = 1_000_000  # rows, and fillers, that are looked through for them
+_STEP_BACK = 256  # records that are looked through first
+_MOST_STEP = 1 << 16
 
 
 class Crossing(NamedTuple):
@@ -104,6 +115,38 @@ def place_at_time(
     raise _lost(seconds, f"the newest record is {_named(last)}", bounds)
 
 
+def with_all_since(
+    view: PartitionView, bounds: Bounds, offset: int, seconds: int, deadline: float
+) -> int:
+    """The offset, or one before it, before which nothing was committed at or after a time.
+
+    Raises:
+        PositionLostError: this cannot be told, since the transactions before it are too large.
+        TransientError: the records do not come by `deadline`.
+    """
+    until, step = offset, _STEP_BACK
+    seen = rows = fillers = 0
+    while until > bounds.first and seen < _OPEN_AT_ONCE and fillers < _MOST_LOOKED_BACK:
+        if rows > _MOST_LOOKED_BACK:
+            why = f"{rows} rows before offset {offset} do not tell what is older"
+            raise _lost(seconds, f"{why}: name an offset, or an earlier time", bounds)
+        begin = max(bounds.first, until - step)
+        older = 0
+        for record in view.records(begin, until, deadline):
+            if record.seconds >= seconds:
+                offset, seen = record.offset, 0
+                break
+            if not record.seconds:
+                fillers += 1
+            elif record.kind is EntryKind.ROWS and not record.full_load:
+                rows += 1
+            else:
+                older += 1
+        seen += older
+        until, step = begin, min(step * 4, _MOST_STEP)
+    return offset
+
+
 def utc(seconds: float) -> str:
     """A time as people read it."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
@@ -113,7 +156,7 @@ def _start(view: PartitionView, bounds: Bounds, seconds: int, deadline: float) -
     """An offset before which nothing was committed at or after a time."""
     early = crossing(view, bounds, seconds - _SLACK, deadline).offset
     late = crossing(view, bounds, seconds, deadline).offset
-    return max(early, late - _MOST_SLACK)
+    return with_all_since(view, bounds, max(early, late - _MOST_SLACK), seconds, deadline)
 
 
 def _boundary_before(

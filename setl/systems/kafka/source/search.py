@@ -21,6 +21,7 @@ from setl.systems.kafka.by_time import (
     newest,
     place_at_time,
     utc,
+    with_all_since,
 )
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView, SeenRecord, expired, ways_out
@@ -114,6 +115,7 @@ class TopicSearch:
             if start in tried:
                 continue
             tried.add(start)
+            start = with_all_since(self._view, bounds, start, applied, deadline)
             found = self._boundary(start, bounds.end, applied, deadline)
             if found is not None:
                 return found

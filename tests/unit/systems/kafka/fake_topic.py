@@ -63,3 +63,11 @@ def stream(numbers, step=30):
 
 def row(seconds, operation="INSERT"):
     return row_record(operation, [("id", 8)], sourceTimestamp=seconds)
+
+
+def dated_by_its_begin(number, began, rows, ended):
+    """A transaction as large as that, whose rows say when their statement began."""
+    begin, commit = begin_and_commit(number, BASE + began)
+    if ended != began:
+        commit = record("COMMIT", sourceTimestamp=BASE + ended, id=number)
+    return [begin, *[row(BASE + began)] * rows, commit]

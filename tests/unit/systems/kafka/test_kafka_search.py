@@ -17,6 +17,7 @@ from tests.unit.systems.kafka.fake_topic import (
     TWO,
     FakeTopic,
     begin_and_commit,
+    dated_by_its_begin,
     row,
     stream,
 )
@@ -100,6 +101,16 @@ def test_a_long_transaction_makes_it_go_back_further():
     found = search(FakeTopic(values, TWO)).resume(place)
     # A minute or ten before its end there is nothing but its rows.
     assert (found.offset, found.timestamp) == (0, BASE)
+
+
+def test_statements_that_ran_for_long_do_not_hide_what_was_not_read():
+    """What stands behind the first one seems to be of a minute before the place."""
+    before = stream(range(160), 10)
+    long = [*dated_by_its_begin(160, 1000, 4000, 1000), *dated_by_its_begin(161, 1250, 9, 1250)]
+    values = [*before, *long, *stream(range(162, 200), 10)]
+    place = KafkaPosition("orders", 0, 9000, BASE + 1300, 1, ONE)
+    found = search(FakeTopic(values, TWO)).resume(place)
+    assert found.offset <= 262
 
 
 def test_a_full_load_without_transactions_has_places_to_go_on_from():

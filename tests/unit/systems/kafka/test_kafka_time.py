@@ -19,6 +19,7 @@ from tests.unit.systems.kafka.fake_topic import (
     PARTITION,
     FakeTopic,
     begin_and_commit,
+    dated_by_its_begin,
     row,
     stream,
 )
@@ -62,6 +63,27 @@ def test_a_time_inside_a_transaction_goes_back_to_its_beginning():
     for seconds in (1, 200, 201, 500, 600):
         assert place(FakeTopic(values), BASE + seconds).offset == 2
     assert place(FakeTopic(values), BASE + 601).offset == 2 + len(long)
+
+
+@pytest.mark.parametrize("ended", [1000, 1600])
+def test_what_was_committed_while_a_statement_ran_for_long_is_not_left_out(ended):
+    """Bisection meets its rows, which are older than all that stands before them."""
+    before, behind = stream(range(160), 10), stream(range(161, 200), 10)
+    values = [*before, *dated_by_its_begin(160, 1000, 4000, ended), *behind]
+    for seconds in (1010, 1300, 1590):
+        assert place(FakeTopic(values), BASE + seconds).offset == seconds // 5
+    assert place(FakeTopic(values), BASE + 1610).offset == 320 + 4002
+
+
+def test_what_is_too_large_to_be_looked_through_is_no_place(monkeypatch):
+    monkeypatch.setattr("setl.systems.kafka.by_time._MOST_LOOKED_BACK", 1000)
+    values = [
+        *stream(range(160), 10),
+        *dated_by_its_begin(160, 1000, 4000, 1000),
+        *stream([161], 10),
+    ]
+    with pytest.raises(PositionLostError, match="do not tell what is older: name an offset"):
+        place(FakeTopic(values), BASE + 1300)
 
 
 @pytest.mark.parametrize("values", [[], [b""] * 50, [GAP] * 5])
@@ -110,7 +132,7 @@ def test_fillers_and_gaps_have_no_time_and_are_passed_over():
 def test_the_search_reads_few_records():
     topic = FakeTopic(stream(range(50_000)))
     place(topic, BASE + 30 * 31_415)
-    assert topic.polls < 100
+    assert topic.polls < 150
 
 
 @given(st.integers(0, 2**32), st.integers(0, 60), st.integers(0, 400))
