@@ -1,7 +1,8 @@
 """Dates and times of DTS images as the text that rows hold.
 
 ``millis`` holds microseconds, whatever its name says. Parts that are not there count as 0: a DATE
-has no clock, a TIME no date.
+has no clock, a TIME no date. What cannot be a time that a server wrote is refused: servers round a
+fraction of seven digits, and many more, in silence.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from setl.model.change import Value
 from setl.model.schema import Kind
 
 _OFFSET: Final = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
+_SECOND: Final = 1_000_000  # microseconds
 _THERE: Final = 2  # the branch int of a member
 _THERE_BYTE: Final = b"\2"
 _ANY_MOMENT: Final = re.compile(rb"(?:\x00|\x02[\x80-\xff]{0,9}[\x00-\x7f]){7}").match
@@ -40,11 +42,17 @@ def moment_kind(hinted: Kind | None, raw: dict[str, Any]) -> Kind:
 
 def timestamp_value(raw: dict[str, Any]) -> Value:
     """The Timestamp branch: seconds since 1970 UTC."""
-    return timestamp_text(raw["timestamp"], raw["millis"])
+    return timestamp_text(raw["timestamp"], _micros(raw))
 
 
 def year_value(raw: dict[str, Any]) -> Value:
-    """YEAR."""
+    """YEAR.
+
+    Raises:
+        ValueError: it has more than a year, which a YEAR could not keep.
+    """
+    if any(raw[part] for part in (*_CALENDAR[1:], *_CLOCK)):
+        raise ValueError("the type number says YEAR, and the value has more than a year")
     return raw["year"] or 0
 
 
@@ -69,15 +77,33 @@ def time_value(raw: dict[str, Any]) -> Value:
         raise ValueError("the type number says TIME, and the value has a date")
     hour, minute, second = raw["hour"] or 0, raw["minute"] or 0, raw["second"] or 0
     micros = raw["millis"] or 0
+    _check_micros(abs(micros))
     sign = "-" if min(hour, minute, second, micros) < 0 else ""
     return f"{sign}{clock_text(abs(hour), abs(minute), abs(second))}.{abs(micros):06d}"
 
 
 def datetime_value(raw: dict[str, Any]) -> Value:
-    """DATETIME."""
+    """DATETIME.
+
+    Raises:
+        ValueError: it has a clock alone, or such a fraction of a second as there is none.
+    """
+    if raw["year"] is None and any(raw[part] for part in _CLOCK):
+        raise ValueError("the type number says DATETIME, and the value has no date")
     date = date_text(raw["year"] or 0, raw["month"] or 0, raw["day"] or 0)
     clock = clock_text(raw["hour"] or 0, raw["minute"] or 0, raw["second"] or 0)
-    return f"{date} {clock}.{raw['millis'] or 0:06d}"
+    return f"{date} {clock}.{_micros(raw):06d}"
+
+
+def _micros(raw: dict[str, Any]) -> int:
+    micros = raw["millis"] or 0
+    _check_micros(micros)
+    return micros
+
+
+def _check_micros(micros: int) -> None:
+    if not 0 <= micros < _SECOND:
+        raise ValueError(f"a second has no {micros} microseconds")
 
 
 class _Texts(dict[bytes, str]):
@@ -182,7 +208,7 @@ def date_at(data: bytes, at: int) -> tuple[str, int] | None:
 
 
 def _with_micros(text: str, data: bytes, at: int) -> tuple[str, int] | None:
-    """A text with a fraction: a positive number of up to three bytes, as microseconds."""
+    """A text with a fraction: microseconds, in up to three bytes."""
     number = data[at]
     if number > 0x7F:
         at += 1
@@ -194,7 +220,9 @@ def _with_micros(text: str, data: bytes, at: int) -> tuple[str, int] | None:
             number = number & 0x3FFF | byte << 14
             if byte > 0x7F:
                 return None
-    return None if number & 1 else (f"{text}.{number >> 1:06d}", at + 1)
+    if number & 1 or number >= 2 * _SECOND:
+        return None
+    return f"{text}.{number >> 1:06d}", at + 1
 
 
 def moment_end(data: bytes, at: int) -> tuple[None, int] | None:
@@ -213,7 +241,7 @@ def zoned_value(raw: dict[str, Any]) -> Value:
     """A time with a zone, moved to UTC; a date with a zero part has no instant and stays.
 
     Raises:
-        ValueError: the zone is not known.
+        ValueError: the zone is not known, or its clocks showed that time twice, or never.
     """
     parts = raw["zoned"]
     if not (parts["year"] and parts["month"] and parts["day"]):
@@ -228,6 +256,8 @@ def zoned_value(raw: dict[str, Any]) -> Value:
         parts["millis"] or 0,
         _zone(raw["timezone"]),
     )
+    if local.utcoffset() != local.replace(fold=1).utcoffset():
+        raise ValueError(f"clocks of {raw['timezone']} showed {local:%F %T} twice, or never")
     return local.astimezone(UTC).replace(tzinfo=None).isoformat(sep=" ", timespec="microseconds")
 
 

@@ -156,6 +156,42 @@ def test_times_with_a_zone_move_to_utc(zone, expected):
     assert decode_value(12, value) == (expected, decode_value(12, value)[1])
 
 
+@pytest.mark.parametrize(
+    ("number", "value", "reason"),
+    [
+        # Servers take fractions of seven digits, and round them without a note.
+        (7, branch("Timestamp", timestamp=1772600767, millis=1_000_000), "no 1000000 micro"),
+        (7, branch("Timestamp", timestamp=1772600767, millis=-1), "no -1 micro"),
+        (12, moment(2026, 1, 2, 3, 4, 5, 1_048_575), "no 1048575 micro"),
+        (12, moment(2026, 1, 2, 3, 4, 5, 537_000_000), "no 537000000 micro"),
+        (11, moment(None, None, None, 3, 4, 5, -1_000_000), "no 1000000 micro"),
+        (12, moment(None, None, None, 3, 4, 5, 6), "has no date"),
+        (13, moment(2026, 1, 2, None, None, None, None), "has more than a year"),
+    ],
+)
+def test_what_no_server_has_written_is_no_time(number, value, reason):
+    usual = {
+        7: branch("Timestamp", timestamp=1772600767, millis=0),
+        12: moment(2026, 1, 2, 3, 4, 5, 999_999),
+    }.get(number, value)
+    codec = DtsRowCodec()
+    for image in (usual, value)[usual is value :]:
+        record_ = row_record("INSERT", [("c", number)], after=[image])
+        if image is value:
+            with pytest.raises(DataError, match=reason):
+                codec.decode(record_, ())
+        else:
+            codec.decode(record_, ())
+
+
+@pytest.mark.parametrize(("day", "month"), [(25, 10), (29, 3)])
+def test_a_time_that_clocks_showed_twice_or_never_is_none(day, month):
+    when = moment(2026, month, day, 2, 30, 0, 0)[1]
+    value = branch("TimestampWithTimeZone", value=when, timezone="Europe/Berlin")
+    with pytest.raises(DataError, match="02:30:00 twice, or never"):
+        decode_value(12, value)
+
+
 def test_null_and_absent_are_not_the_same():
     rows = DtsRowCodec().decode(
         row_record(
