@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from setl.codec.dts.relayed import RelayPlace
+from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition
 
@@ -29,7 +30,7 @@ class Resumption:
 
 
 def resumption(
-    checkpoint: Checkpoint, tails: Sequence[RelayPlace | None], *, exact: bool
+    checkpoint: Checkpoint, tails: Sequence[RelayPlace | None], *, exact: bool, spread: bool = False
 ) -> Resumption:
     """Decide where to go on.
 
@@ -45,6 +46,10 @@ def resumption(
         checkpoint: the stored one, located at the source that answers.
         tails: the place of the last record of each partition.
         exact: whether those are surely the farthest, since former leaders are fenced off.
+        spread: whether a row's partition goes by how many there are.
+
+    Raises:
+        FatalError: partitions were added, and rows would change theirs.
     """
     known = [tail for tail in tails if tail is not None]
     newest = max((tail.transaction.generation for tail in known), default=0)
@@ -61,7 +66,26 @@ def resumption(
         if _order(least)[1:3] < resume.order:
             reason = f"the topic has lost records: its last ones are before {resume}"
             return Resumption(_at(least, checkpoint), same, reason)
+    if spread and current and checkpoint.rows:
+        _check_added(tails)
     return Resumption(checkpoint, same)
+
+
+def _check_added(tails: Sequence[RelayPlace | None]) -> None:
+    """Refuse partitions that were added behind the rows of a checkpoint.
+
+    Subscribers read partitions side by side. The next change of a row that gets another partition
+    could be read before the last one in its former one, which would then be what stays.
+    """
+    added = [str(number) for number, tail in enumerate(tails) if tail is None]
+    if added:
+        raise FatalError(
+            f"nothing is in the partitions {', '.join(added)}, though each had a heartbeat before"
+            " the checkpoint: they were added, and rows would change their partitions",
+            hint="Let all subscribers come to the end. `setl stop` the channel, `setl position"
+            " reset PIPELINE --to PLACE` with the place where it is (`setl position show`), and"
+            " start it. Let subscribers read the new partitions, too (`partitions`)",
+        )
 
 
 def _order(place: RelayPlace) -> tuple[int, int, int, int]:

@@ -60,6 +60,7 @@ def build_relay_run(
         log=relaying.log,
         sequencer=_sequencers(pipeline, relaying, tables, clock),
         exact=relaying.exact,
+        spread=relaying.partition_by != "order",
         heartbeat=relaying.heartbeat,
         rows=pipeline.batch_rows,
         codec=BinlogRowCodec(),

@@ -39,6 +39,7 @@ class RelayParts:
         log: where records go.
         sequencer: makes what turns entries into records.
         exact: whether the log keeps former leaders out.
+        spread: whether a row's partition goes by how many there are.
         heartbeat: seconds after which every partition gets a heartbeat.
         rows: rows that are written before the log is flushed.
         codec: decodes rows of ``retl.xdual``.
@@ -48,6 +49,7 @@ class RelayParts:
     log: RelayLog
     sequencer: SequencerFactory
     exact: bool
+    spread: bool
     heartbeat: float
     rows: int
     codec: RowCodec
@@ -76,7 +78,8 @@ class RelayWork:
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`; goes by what is in the topic."""
-        found = resumption(checkpoint, self._tails, exact=self._parts.exact)
+        parts = self._parts
+        found = resumption(checkpoint, self._tails, exact=parts.exact, spread=parts.spread)
         if found.reason:
             _log.warning(
                 "relay goes on from the topic's last records",

@@ -1,8 +1,11 @@
 """Where a relay goes on, from its checkpoint and what is in the topic."""
 
+from dataclasses import replace
+
 import pytest
 
 from setl.codec.dts.relayed import HEARTBEAT, RelayPlace, RelayTransaction
+from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.relay.resume import resumption
@@ -36,6 +39,20 @@ def test_a_topic_that_has_lost_records_gets_them_again():
     assert (found.checkpoint.generation, found.checkpoint.rows) == (2, 40)
     assert found.tails == (last(400), last(90, 5, file=2), None)
     assert "has lost records" in found.reason
+
+
+def test_partitions_that_were_added_would_move_rows():
+    tails = (last(100), last(300, 7), None)
+    with pytest.raises(FatalError, match="nothing is in the partitions 2, though") as raised:
+        resumption(stored(100), tails, exact=True, spread=True)
+    assert "setl position reset" in raised.value.hint
+    # In order, nothing goes there. A reset says that subscribers have come to the end.
+    assert resumption(stored(100), tails, exact=True).tails == tails
+    anew = stored(100, generation=3)
+    assert resumption(anew, tails, exact=True, spread=True).tails == (None, None, None)
+    # Before the first checkpoint, partitions that got nothing have no heartbeat yet.
+    first = replace(stored(100), rows=0)
+    assert resumption(first, tails, exact=True, spread=True).tails == tails
 
 
 def test_late_records_of_a_former_leader_take_nothing_back():

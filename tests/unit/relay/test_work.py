@@ -40,7 +40,14 @@ class Place:
             )
 
         parts = RelayParts(
-            self.log, sequencer, exact=exact, heartbeat=10.0, rows=100, codec=binlog, heartbeat_id=1
+            self.log,
+            sequencer,
+            exact=exact,
+            spread=False,
+            heartbeat=10.0,
+            rows=100,
+            codec=binlog,
+            heartbeat_id=1,
         )
         self.work: Any = RelayWork(parts, Leadership("c", "r", "n1", 5), self.progress, clock)
         self.work.take_over()
