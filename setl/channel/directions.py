@@ -30,6 +30,16 @@ def way_back(file: ChannelFile, pipeline: Pipeline) -> Pipeline | None:
     return others[0]
 
 
+def partitions_read(file: ChannelFile, pipeline: Pipeline) -> frozenset[int]:
+    """Which partitions of a pipeline's topic the channel reads; none for a source without."""
+    return frozenset(
+        number
+        for other in file.pipelines
+        if other.source.address == pipeline.source.address
+        for number in other.source.partition_numbers
+    )
+
+
 def overwritten_by_loads(
     file: ChannelFile, pipeline: Pipeline, tables: Sequence[str] = ()
 ) -> list[str]:

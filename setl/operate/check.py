@@ -6,7 +6,13 @@ for; and nothing but a defect raises: a server that does not answer is a finding
 
 from __future__ import annotations
 
-from setl.channel.directions import comes_back, is_two_way, overwritten_by_loads, way_back
+from setl.channel.directions import (
+    comes_back,
+    is_two_way,
+    overwritten_by_loads,
+    partitions_read,
+    way_back,
+)
 from setl.channel.file import ChannelFile
 from setl.channel.routing import Router
 from setl.operate.acceptance import with_accepted
@@ -62,6 +68,7 @@ def check_channel(
                 two_way=is_two_way(file, pipeline),
                 back=way_back(file, pipeline),
                 comes_back=comes_back(file, pipeline),
+                partitions=partitions_read(file, pipeline),
                 expressions=expressions,
                 probe=probe,
             )

@@ -49,6 +49,8 @@ class PipelineCheck:
         back: the pipeline of the other direction, None if there is none.
         comes_back: whether another pipeline of the channel writes what this one reads, and this
             one writes where marks are kept; so marks have to arrive.
+        partitions: of the source's topic, those that pipelines of the channel read; empty if nobody
+            has looked.
         expressions: checks expressions, None to leave them unchecked.
         probe: whether a row without meaning may be written at the source.
         open: closes at the end what was opened for it.
@@ -60,6 +62,7 @@ class PipelineCheck:
     two_way: bool = False
     back: Pipeline | None = None
     comes_back: bool = False
+    partitions: frozenset[int] = frozenset()
     expressions: ExpressionCheck | None = None
     probe: bool = False
     open: ExitStack = field(default_factory=ExitStack)

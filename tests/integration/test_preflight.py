@@ -8,6 +8,7 @@ import uuid
 from contextlib import contextmanager
 
 import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
 from elasticsearch import Elasticsearch
 from kafka import KafkaProducer
 
@@ -685,6 +686,20 @@ def test_a_dts_source(scene, kafka, topic, changes, level, what):
     source = {"type": "dts", "brokers": [kafka.brokers], "topic": topic, **changes}
     finding = check_channel(scene.channel(source=source))[0]
     assert (finding.level, finding.what.startswith(what.replace("TOPIC", topic))) == (level, True)
+
+
+def test_partitions_that_nobody_reads(scene, kafka):
+    name = f"preflight-{uuid.uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": kafka.brokers})
+    admin.create_topics([NewTopic(name, 3)])[name].result()
+    source = {"type": "dts", "brokers": [kafka.brokers], "topic": name}
+    tables = [{"from": "x.y", "to": f"{scene.schema}.orders"}]
+    for partitions, unread in (({}, "1, 2"), ({"partitions": 2}, "2"), ({"partitions": 3}, "")):
+        faults = scene.faults(tables, source={**source, **partitions})
+        assert bool(faults) == bool(unread)
+        for fault in faults:
+            assert f"has 3 partitions, and the channel does not read {unread}: what" in fault.what
+            assert fault.fix[0].startswith("Write `partitions: 3`")
 
 
 def test_targets_of_a_dts_source_are_checked_as_far_as_they_are_named(scene, kafka, topic):

@@ -182,7 +182,7 @@ class KafkaSource:
 
     def preflight(self, check: PipelineCheck, report: Report) -> None:
         """See `SourceSystem.preflight`."""
-        check_dts_source(self._config, report)
+        check_dts_source(self._config, report, read=check.partitions)
         if check.pipeline.checkpoint == "kafka":
             check_commits(self._config, report)
         database = self._config.database

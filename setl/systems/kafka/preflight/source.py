@@ -15,16 +15,39 @@ from setl.systems.kafka.single import check_single
 _TIMEOUT = 5.0
 
 
-def check_dts_source(source: DtsSource, report: Report) -> None:
-    """Report everything about a DTS source."""
+def check_dts_source(
+    source: DtsSource, report: Report, *, read: frozenset[int] = frozenset()
+) -> None:
+    """Report everything about a DTS source.
+
+    Args:
+        source: the subscription.
+        report: where to put it.
+        read: the partitions that pipelines of the channel read; empty if nobody has looked.
+    """
     try:
         reader, partitions = reader_and_partitions(source, _TIMEOUT, few=True)
         try:
             _check_topic(reader, partitions, source, report)
+            _check_unread(partitions, source, read, report)
         finally:
             reader.close()
     except SetlError as error:
         _report(error, report)
+
+
+def _check_unread(
+    partitions: set[int], source: DtsSource, read: frozenset[int], report: Report
+) -> None:
+    unread = sorted(partitions - read)
+    if read and source.partition in partitions and unread:
+        report.warning(
+            f"the topic {source.topic} has {len(partitions)} partitions, and the channel does not"
+            f" read {', '.join(map(str, unread))}: what is there never arrives",
+            f"Write `partitions: {len(partitions)}`, unless another channel reads them, or a relay"
+            " with `partition_by: order` writes the topic",
+            code="partitions-unread",
+        )
 
 
 def _report(error: SetlError, report: Report) -> None:
