@@ -33,7 +33,7 @@ from setl.codec.binlog.refused import (
 from setl.codec.binlog.row_events import RowEvents
 from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind, placed
 from setl.codec.binlog.stream_place import StreamPlace
-from setl.codec.binlog.transaction import OpenTransaction
+from setl.codec.binlog.transaction_bounds import TransactionBounds
 from setl.codec.sql.statement import (
     Statement,
     StatementKind,
@@ -41,7 +41,7 @@ from setl.codec.sql.statement import (
     parse_statement,
     quoting_of,
 )
-from setl.errors import FatalError, TransientError
+from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.session import StatementSession
@@ -79,8 +79,8 @@ class BinlogHeaderReader:
     its context, as the same objects for all entries of a table, so that they are pickled once
     for each batch.
 
-    Entries of a transaction come out together with its end, see `OpenTransaction`. Row events that
-    follow each other in it may be one entry, see `setl.codec.binlog.runs`.
+    Entries of a transaction come out together with its end, see `TransactionBounds`. Row events
+    that follow each other in it may be one entry, see `setl.codec.binlog.runs`.
 
     A transaction that is compressed as a whole is one event, and events inside it have no
     place in the file. Their entries count up from its first byte: they are in order, come before
@@ -117,16 +117,9 @@ class BinlogHeaderReader:
                 cut that it was writing when it died.
         """
         self._place = StreamPlace(start)
-        self._is_whole = is_whole
-        self._gtid_at: int = 0  # where the GTID begins that was read last, of MariaDB
-        self._transaction = ""
-        self._open = False
-        self._begun = False  # a transaction's first event was read, and its last one was not
-        self._announced = False  # the statement that follows has no effect
+        self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
         self._mariadb = False
-        self._held = OpenTransaction(hold_bytes, self._open_is_whole)
         self._rows = RowEvents(run_events, run_bytes)
-        self._inner_end: int = 0  # end of the compressed transaction that is being read, or 0
         self._readers: dict[int, _Reader] = {
             EventType.TABLE_MAP: self._table_map,
             EventType.MARIADB_GTID: self._mariadb_gtid,
@@ -154,7 +147,7 @@ class BinlogHeaderReader:
     @property
     def boundary(self) -> BinlogPosition | None:
         """The place after the last event read, None inside a transaction."""
-        return None if self._begun else self.position
+        return None if self._bounds.begun else self.position
 
     def read(self, event: bytes, *, checksum: bool) -> Iterable[Entry]:
         """Take the next event in.
@@ -178,10 +171,10 @@ class BinlogHeaderReader:
             if size != len(event):
                 raise self._damaged(kind, f"{len(event)} bytes instead of {size}")
             if kind == EventType.MARIADB_GTID:
-                self._gtid_at = self._place.offset
+                self._bounds.gtid_at = self._place.offset
             if next_offset and not flags & ARTIFICIAL_FLAG:
                 self._place.offset = offset_behind(self._place.offset, next_offset)
-            elif self._open and not next_offset and kind in _WITHOUT_PLACE:
+            elif self._bounds.is_open and not next_offset and kind in _WITHOUT_PLACE:
                 self._place.offset += size
             before = () if kind in _WITHIN_RUN else self._end_run()
             reader = self._readers.get(kind)
@@ -207,7 +200,7 @@ class BinlogHeaderReader:
             and the entries that are complete.
         """
         entries: list[Entry] = []
-        if not self._open:
+        if not self._bounds.is_open:
             return at, entries
         while True:
             at, self._place.offset, ended = self._rows.take(
@@ -220,14 +213,14 @@ class BinlogHeaderReader:
     def _compressed_transaction(self, event: bytes, checksum: bool, _: int) -> Iterator[Entry]:  # noqa: FBT001
         end = self._place.offset
         self._place.offset = end - len(event)
-        self._inner_end = end
+        self._bounds.inner_end = end
         try:
             for inner in payload_events(event, checksum=checksum):
                 seconds, kind, _, _, _, flags = EVENT_HEADER.unpack_from(inner)
                 if kind in _PLACED:
                     self._place.offset += 1
                     if self._place.offset >= end:
-                        raise too_dense(len(event), self.position, self._transaction)
+                        raise too_dense(len(event), self.position, self._bounds.transaction)
                 reader = self._inner.get(kind)
                 if reader is not None:
                     yield from reader(inner, False, seconds)  # noqa: FBT003 - no checksum
@@ -235,7 +228,7 @@ class BinlogHeaderReader:
                     raise refused(kind, self.position)
         except (struct.error, LookupError, ValueError, OSError) as error:
             raise self._damaged(event[4], str(error)) from error
-        self._place.offset, self._inner_end = end, 0
+        self._place.offset, self._bounds.inner_end = end, 0
 
     # ---- rows
 
@@ -247,10 +240,10 @@ class BinlogHeaderReader:
             if self._rows.is_of_sequence(event):
                 return ()
             raise self._damaged(event[4], "no TABLE_MAP event came before it")
-        if self._open and not self._inner_end:
+        if self._bounds.is_open and not self._bounds.inner_end:
             event = placed(event, self._place.offset)
         run = self._rows.run
-        joins = self._open and not self._inner_end and may_join(event)
+        joins = self._bounds.is_open and not self._bounds.inner_end and may_join(event)
         before = () if joins and run.takes(event, table) else self._end_run()
         full = run.add(event, table, self._place.offset)
         return before if joins and not full else [*before, *self._end_run()]
@@ -268,14 +261,14 @@ class BinlogHeaderReader:
             float(run.seconds),
             table.schema,
             table.table,
-            self._transaction,
+            self._bounds.transaction,
             rows,
             run.events[0] if len(run.events) == 1 else b"".join(run.events),
             table.context,
             "",
         )
         run.clear()
-        return self._emit(entry)
+        return self._bounds.emit(entry)
 
     def _table_map(self, event: bytes, checksum: bool, _: int) -> Sequence[Entry]:  # noqa: FBT001
         self._rows.learn(event, checksum=checksum)
@@ -292,69 +285,24 @@ class BinlogHeaderReader:
     def _mariadb_gtid(self, event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         sequence, domain, flags = struct.unpack_from("<QIB", event, HEADER_BYTES)
         (server,) = struct.unpack_from("<I", event, 5)
-        self._transaction = f"{domain}-{server}-{sequence}"
-        self._begun = True
+        self._bounds.name(f"{domain}-{server}-{sequence}")
         if flags & _MARIADB_STANDALONE:
-            self._announced = is_announcement(event)
+            self._bounds.announced = is_announcement(event)
             return ()
         return self._begin(event, seconds)
 
     def _mysql_gtid(self, event: bytes, _checksum: bool, _seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        self._transaction = gtid_of(event)
-        self._begun = True
+        self._bounds.name(gtid_of(event))
         return ()
 
     def _begin(self, event: bytes, seconds: int) -> Sequence[Entry]:
-        if not self._open:
-            self._open = self._begun = True
+        if not self._bounds.is_open:
             self._rows.begin()
-            self._held.begin(
-                Entry(
-                    EntryKind.BEGIN,
-                    self.position,
-                    float(seconds),
-                    transaction=self._transaction,
-                    payload=event,
-                )
-            )
+            self._bounds.begin(event, seconds)
         return ()
-
-    def _emit(self, entry: Entry) -> Sequence[Entry]:
-        return self._held.add(entry) if self._open else (entry,)
-
-    def _open_is_whole(self) -> bool:
-        return not self._mariadb or self._is_whole(self._place.at(self._gtid_at))
 
     def _commit(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        opened = self._open
-        if opened and self._held.is_cut:
-            raise TransientError(
-                "the end of a transaction came that was not in the binlog a moment ago",
-                position=self.position,
-                transaction=self._transaction,
-            )
-        end = self._end(EntryKind.COMMIT, seconds)
-        return self._held.commit(end) if opened else (end,)
-
-    def _rollback(self, seconds: int, text: str) -> Sequence[Entry]:
-        kept = self._held.rollback() if self._open else []
-        if kept is None:
-            raise taken_back(text, self.position, self._transaction)
-        return [*kept, self._end(EntryKind.COMMIT, seconds)]
-
-    def _rollback_to(self, name: str, text: str) -> Sequence[Entry]:
-        if self._open and not self._held.rollback_to(name):
-            raise taken_back(text, self.position, self._transaction)
-        return ()
-
-    def _end(self, kind: EntryKind, seconds: int) -> Entry:
-        """The entry of something that ends a transaction; it may be all of it."""
-        transaction = self._transaction
-        self._place.pass_transaction(transaction)
-        self._transaction = ""
-        self._open = self._announced = self._begun = False
-        self._place.offset = self._inner_end or self._place.offset
-        return Entry(kind, self.position, float(seconds), transaction=transaction)
+        return self._bounds.commit(seconds)
 
     # ---- statements
 
@@ -373,23 +321,23 @@ class BinlogHeaderReader:
             case StatementKind.BEGIN | StatementKind.XA_START:
                 entries = self._begin(event, seconds)
             case StatementKind.COMMIT | StatementKind.XA_COMMIT:
-                entries = self._commit(event, checksum, seconds)
+                entries = self._bounds.commit(seconds)
             case StatementKind.ROLLBACK:
-                entries = self._rollback(seconds, text)
+                entries = self._bounds.rollback(seconds, text)
             case StatementKind.SAVEPOINT:
-                self._held.savepoint(statement.name)
+                self._bounds.savepoint(statement.name)
             case StatementKind.ROLLBACK_TO_SAVEPOINT:
-                entries = self._rollback_to(statement.name, text)
-            case StatementKind.DDL if not self._announced:
+                self._bounds.rollback_to(statement.name, text)
+            case StatementKind.DDL if not self._bounds.announced:
                 entries = self._ddl(statement, session, text, seconds)
             case StatementKind.UNKNOWN:
                 raise unknown_statement(schema, text, self.position)
             case StatementKind.ROWS:
                 raise statement_format(schema, text, self.position)
             case StatementKind.XA_ROLLBACK:
-                raise taken_back(text, self.position, self._transaction)
-            case StatementKind.HARMLESS | StatementKind.DDL if not self._open:
-                entries = (self._end(EntryKind.HEARTBEAT, seconds),)
+                raise taken_back(text, self.position, self._bounds.transaction)
+            case StatementKind.HARMLESS | StatementKind.DDL if not self._bounds.is_open:
+                entries = (self._bounds.end(EntryKind.HEARTBEAT, seconds),)
             case _:
                 pass
         return entries
@@ -401,11 +349,11 @@ class BinlogHeaderReader:
             raise of_temporary_table(session.schema, text, self.position)
         schema, table = statement.tables[0] if statement.tables else (session.schema, "")
         # CREATE TABLE ... SELECT stands inside a transaction, whose rows follow.
-        transaction = self._transaction
-        if not self._open:
-            self._end(EntryKind.DDL, seconds)
-        position = self._place.inside if self._open else self.position
-        return self._emit(
+        transaction = self._bounds.transaction
+        if not self._bounds.is_open:
+            self._bounds.end(EntryKind.DDL, seconds)
+        position = self._place.inside if self._bounds.is_open else self.position
+        return self._bounds.emit(
             Entry(
                 EntryKind.DDL,
                 position,
@@ -426,12 +374,7 @@ class BinlogHeaderReader:
         file = event[HEADER_BYTES + 8 : end].decode("ascii")
         if not self._place.go_to(file, offset):
             return ()
-        if self._open and self._held.rollback() is None:
-            what = "the file ends inside a transaction"
-            raise taken_back(what, self.position, self._transaction)
-        # Transactions do not go on in another file: this one was lost with the server.
-        self._open = self._begun = False
-        self._transaction = ""
+        self._bounds.break_off()
         # The position has to leave the old file even if nothing follows for long, since the
         # server may purge it.
         return (Entry(EntryKind.HEARTBEAT, self.position, float(seconds)),)
