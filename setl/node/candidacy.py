@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 from collections.abc import Callable
 
 from arbiter.arbiter import Arbiter, Contact
@@ -18,6 +17,7 @@ from setl.errors import FencedError, NodeFullError, NodeLacksError, SetlError, T
 from setl.node.lacking import Lacking
 from setl.node.leadership_record import LeadershipRecord, leadership_fields
 from setl.node.run_requests import Controls, RunRequests
+from setl.node.run_thread import RunThread
 from setl.node.status import PipelineStatus
 from setl.run.backoff import Backoff
 from setl.run.distributions import Distributions
@@ -74,15 +74,10 @@ class Candidacy:
         self._clock = clock
         self._wake = wake
         self._progress = Progress(clock)
-        # Guards the run and what it was told before it was there: the watchdog may cancel it
-        # while it is being built.
-        self._lock = threading.Lock()
-        self._run: Running | None = None
-        self._pending_calls: list[Callable[[Running], None]] = []
+        self._run = RunThread(f"run-{pipeline}")
         self._tries = 0  # attempts at a run, whether it could be built or not
         self._begun = 0  # the last of them whose run has begun
         self._record = LeadershipRecord(pipeline, nid, arbiter, clock)
-        self._thread: threading.Thread | None = None
         self._held: Mainstem | None = None
         self._failed_at: int | None = None  # channel revision under which the run failed
         self._fenced: tuple[int, int] | None = None  # epoch, revision; another epoch may do
@@ -98,9 +93,9 @@ class Candidacy:
             nid,
             arbiter,
             Controls(
-                rollback=self._rollback,
+                rollback=self._run.rollback,
                 restart=self._restart,
-                look_at_loads=lambda: self._tell(_look_at_loads),
+                look_at_loads=self._run.look_at_loads,
                 tries=lambda: self._tries,
                 begun=lambda: self._begun,
                 failed=lambda: self._progress.figures().error if self._failed else "",
@@ -126,7 +121,7 @@ class Candidacy:
     @property
     def busy(self) -> bool:
         """Whether a run still works, and leadership must not be given away yet."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._run.busy
 
     def tick(self, snapshot: Snapshot, *, warm: bool, turn: int | None) -> float | None:
         """Decide and act on one look at the cluster.
@@ -220,7 +215,7 @@ class Candidacy:
 
     def suspend(self) -> None:
         """Let no new load start; called from the watchdog too, so it must not block."""
-        self._tell(_suspend)
+        self._run.suspend()
         self._disturbed = True  # last: a tick in between would forget it
 
     def abort(self) -> None:
@@ -231,12 +226,12 @@ class Candidacy:
         """
         if self.busy:
             self._spent = self._held.epoch if self._held else self._spent
-            self._tell(_abort)
+            self._run.abort()
         self._disturbed = True  # last, as in `suspend`
 
     def drain(self) -> None:
         """Let the run finish what is loading, then end; returns at once."""
-        self._tell(_stop)
+        self._run.stop()
 
     def give_up(self) -> None:
         """Drain, and give the leadership up once nothing runs; returns at once, so call it again.
@@ -249,23 +244,6 @@ class Candidacy:
         self.drain()
         if not self.busy:
             self._campaign.resign()
-
-    def _tell(self, what: Callable[[Running], None]) -> None:
-        """Tell the run something: at once, or before it begins if it is still being built."""
-        with self._lock:
-            if not self.busy:
-                return
-            if self._run is not None:
-                what(self._run)
-            else:
-                # In the order of what was told last: a second silence comes after the contact
-                # between, and the run must not begin as if that still lasted.
-                self._pending_calls = [told for told in self._pending_calls if told is not what]
-                self._pending_calls.append(what)
-
-    def _rollback(self) -> threading.Event | None:
-        with self._lock:
-            return self._run.rollback() if self._run is not None and self.busy else None
 
     def _restart(self) -> None:
         self._failed_at = self._fenced = None
@@ -280,7 +258,7 @@ class Candidacy:
         if self._held is None or self._held.epoch != mainstem.epoch:
             self.abort()  # a run of an earlier epoch has no business any more
         elif self._arbiter.contact() is Contact.CONNECTED:  # still, after the look
-            self._tell(_resume)
+            self._run.resume()
         else:
             self._disturbed = True
 
@@ -296,11 +274,7 @@ class Candidacy:
         self._held = mainstem
         self._failed_at = None
         self._tries += 1
-        self._run, self._pending_calls = None, []
-        self._thread = threading.Thread(
-            target=self._work, args=(mainstem, revision), name=f"run-{self.pipeline}", daemon=True
-        )
-        self._thread.start()
+        self._run.start(lambda: self._work(mainstem, revision))
 
     def _drain(self, then: RunState) -> None:
         self.drain()
@@ -314,10 +288,7 @@ class Candidacy:
         try:
             self._progress.begin_attempt()
             run = self._build(mainstem.epoch, self._progress)
-            with self._lock:
-                self._run = run
-                for what in self._pending_calls:
-                    what(run)
+            self._run.built(run)
             self._begun = self._tries
             self._record.overtaken(mainstem, self._reason)
             try:
@@ -401,32 +372,8 @@ class Candidacy:
     def close(self, timeout: float) -> None:
         """Drain, then give the leadership up."""
         self.drain()
-        if self._thread is not None:
-            self._thread.join(timeout)
+        self._run.join(timeout)
         if self.busy:
             self.abort()
         if not self.busy:
             self._campaign.resign()
-
-
-# What a run can be told, as values, so that it can be noted for a run that is still being built.
-
-
-def _look_at_loads(run: Running) -> None:
-    run.look_at_loads()
-
-
-def _suspend(run: Running) -> None:
-    run.suspend()
-
-
-def _resume(run: Running) -> None:
-    run.resume()
-
-
-def _stop(run: Running) -> None:
-    run.stop()
-
-
-def _abort(run: Running) -> None:
-    run.abort()

@@ -317,7 +317,7 @@ def test_what_the_watchdog_does_during_a_look_is_not_forgotten(world, at_rest):
         lock.acquire()
         real()
 
-    lock = candidacy._lock
+    lock = candidacy._run._lock
     run.suspend = held_up
     candidacy.suspend()
     world.tick()

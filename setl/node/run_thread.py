@@ -1,0 +1,111 @@
+"""A run in a thread of its own, which can be told things from the first moment on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from setl.run.running import Running
+
+
+class RunThread:
+    """The thread of one run after another.
+
+    What a run is told while it is still being built is told it before it begins. All methods may
+    be called from any thread, and none waits for the run but `join`.
+    """
+
+    def __init__(self, name: str) -> None:
+        """No run yet; `name` is that of its thread."""
+        self._name = name
+        # Guards the run and what it was told before it was there: the watchdog may cancel it
+        # while it is being built.
+        self._lock = threading.Lock()
+        self._run: Running | None = None
+        self._pending_calls: list[Callable[[Running], None]] = []
+        self._thread: threading.Thread | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether a run is being built, or works."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Have `work` build a run, hand it to `built`, and run it. Only if none is busy."""
+        self._run, self._pending_calls = None, []
+        self._thread = threading.Thread(target=work, name=self._name, daemon=True)
+        self._thread.start()
+
+    def built(self, run: Running) -> None:
+        """The run is there; called by the thread itself."""
+        with self._lock:
+            self._run = run
+            for what in self._pending_calls:
+                what(run)
+
+    def join(self, timeout: float) -> None:
+        """Wait for the end of the run."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    # -- what a run can be told ----------------------------------------------------------
+
+    def suspend(self) -> None:
+        """See `Running.suspend`."""
+        self._tell(_suspend)
+
+    def resume(self) -> None:
+        """See `Running.resume`."""
+        self._tell(_resume)
+
+    def stop(self) -> None:
+        """See `Running.stop`."""
+        self._tell(_stop)
+
+    def abort(self) -> None:
+        """See `Running.abort`."""
+        self._tell(_abort)
+
+    def look_at_loads(self) -> None:
+        """See `Running.look_at_loads`."""
+        self._tell(_look_at_loads)
+
+    def rollback(self) -> threading.Event | None:
+        """See `Running.rollback`; None if there is no run."""
+        with self._lock:
+            return self._run.rollback() if self._run is not None and self.busy else None
+
+    def _tell(self, what: Callable[[Running], None]) -> None:
+        with self._lock:
+            if not self.busy:
+                return
+            if self._run is not None:
+                what(self._run)
+            else:
+                # In the order of what was told last: a second silence comes after the contact
+                # between, and the run must not begin as if that still lasted.
+                self._pending_calls = [told for told in self._pending_calls if told is not what]
+                self._pending_calls.append(what)
+
+
+# As values, so that they can be noted for a run that is still being built.
+
+
+def _suspend(run: Running) -> None:
+    run.suspend()
+
+
+def _resume(run: Running) -> None:
+    run.resume()
+
+
+def _stop(run: Running) -> None:
+    run.stop()
+
+
+def _abort(run: Running) -> None:
+    run.abort()
+
+
+def _look_at_loads(run: Running) -> None:
+    run.look_at_loads()
