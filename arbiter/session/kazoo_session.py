@@ -1,17 +1,13 @@
-"""A ZooKeeper session through kazoo: requests with limits, and a watch over its life."""
+"""A ZooKeeper session through kazoo, and its life: it begins, is refused, ends, begins anew."""
 
 from __future__ import annotations
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Sequence
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
-from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
 from kazoo.protocol.states import KazooState, KeeperState
 from kazoo.security import ACL
 
@@ -19,16 +15,13 @@ from arbiter.access import Access
 from arbiter.arbiter import ArbiterError, Contact, Denied, Invalid, Unreachable
 from arbiter.paths import Paths
 from arbiter.session.acls import check_root
-from arbiter.session.kazoo_client import new_client, refusal, translate, unanswered
+from arbiter.session.kazoo_client import new_client, refusal, unanswered
 from arbiter.session.kazoo_link import LinkHandler
+from arbiter.session.kazoo_requests import KazooRequests
 from arbiter.session.monitor import Monitor
-from arbiter.session.session_state import SessionState
-from arbiter.session.watching import Fired, TreeWatch
-from arbiter.znodes import Changed, Exists, Missing, Znode
+from arbiter.znodes import Missing
 
 _log = logging.getLogger(__name__)
-
-_T = TypeVar("_T")
 
 _CLOSE_SECONDS = 3.0
 _ASK_SECONDS = 0.2  # after which `start` asks again whether anybody waits for it
@@ -37,7 +30,7 @@ _FORGOTTEN = 2
 """Session timeouts without contact after which what was seen before counts no more."""
 
 
-class KazooSession:
+class KazooSession(KazooRequests):
     """Implements `arbiter.znodes.Znodes`, whose method descriptions hold here."""
 
     def __init__(
@@ -63,18 +56,13 @@ class KazooSession:
         """
         if session_timeout <= 0:
             raise Invalid(f"the session timeout must be positive, not {session_timeout}")
-        self._hosts = hosts
+        super().__init__(hosts, paths, call_timeout or max(0.5, session_timeout / 3), self._stir)
         self._paths = paths
-        self._root = paths.root or "/"
         self._asked_timeout = session_timeout
-        self._call_timeout = call_timeout or max(0.5, session_timeout / 3)
         self._access = access or Access()
-        self._life = SessionState()
-        self._watches = TreeWatch(paths, self, self._stir)
         self._monitor = Monitor(self._life, self, self._watches, lambda: self.session_timeout)
         self._closing = False
         self._ended = ""  # why kazoo has given up, if it has
-        self._refused = ""  # what the servers have against this client, if they said so
         self._news = threading.Event()  # of the connection, for `start`
         self._handler, self._client = self._new_client()
 
@@ -167,111 +155,7 @@ class KazooSession:
         """See `arbiter.znodes.Znodes.rejoined`."""
         self._life.rejoined(session)
 
-    # -- requests -------------------------------------------------------------------------
-
-    def create(
-        self,
-        path: str,
-        data: bytes,
-        *,
-        ephemeral: bool = False,
-        session: int = 0,
-    ) -> Znode:
-        """See `arbiter.znodes.Znodes.create`."""
-        try:
-            _, stat = self._change(
-                path,
-                lambda client: client.create_async(
-                    path, data, ephemeral=ephemeral, include_data=True
-                ),
-                session=session,
-            )
-        except Denied:
-            # ZooKeeper asks whether the parent may be written to before it says that there is
-            # such a znode. A root may well lie in a folder that only an administrator writes to.
-            if data or self._ask(path, lambda client: client.exists_async(path)) is None:
-                raise
-            raise Exists(path) from None
-        return Znode(data, stat.version, stat.czxid, stat.ephemeralOwner)
-
-    def append(self, path: str, data: bytes) -> str:
-        """See `arbiter.znodes.Znodes.append`."""
-        made, _ = self._change(
-            path, lambda client: client.create_async(path, data, sequence=True, include_data=True)
-        )
-        return made.rpartition("/")[2]
-
-    def read(self, path: str) -> Znode | None:
-        """See `arbiter.znodes.Znodes.read`."""
-        return self.read_all((path,))[0]
-
-    def read_all(self, paths: Sequence[str]) -> list[Znode | None]:
-        """See `arbiter.znodes.Znodes.read_all`."""
-        deadline = time.monotonic() + self._call_timeout
-        with self._bound(0):
-            pending = [self._client.get_async(path) for path in paths]
-        found: list[Znode | None] = []
-        for path, answer in zip(paths, pending, strict=True):
-            try:
-                data, stat = self._wait(path, answer, deadline - time.monotonic())
-            except Missing:
-                found.append(None)
-            else:
-                found.append(Znode(data or b"", stat.version, stat.czxid, stat.ephemeralOwner))
-        return found
-
-    def children(self, path: str) -> list[str]:
-        """See `arbiter.znodes.Znodes.children`."""
-        return self.children_all((path,))[0]
-
-    def children_all(self, paths: Sequence[str]) -> list[list[str]]:
-        """See `arbiter.znodes.Znodes.children_all`."""
-        deadline = time.monotonic() + self._call_timeout
-        with self._bound(0):
-            pending = [self._client.get_children_async(path) for path in paths]
-        found: list[list[str]] = []
-        for path, answer in zip(paths, pending, strict=True):
-            try:
-                found.append(sorted(self._wait(path, answer, deadline - time.monotonic())))
-            except Missing:
-                found.append([])
-        return found
-
-    def write(self, path: str, data: bytes, version: int, *, session: int = 0) -> int:
-        """See `arbiter.znodes.Znodes.write`."""
-        stat = self._change(
-            path, lambda client: client.set_async(path, data, version), session=session
-        )
-        return stat.version
-
-    def delete(self, path: str, version: int, *, session: int = 0) -> None:
-        """See `arbiter.znodes.Znodes.delete`."""
-        self._change(path, lambda client: client.delete_async(path, version), session=session)
-
-    def delete_all(self, expected: Sequence[tuple[str, int]]) -> None:
-        """See `arbiter.znodes.Znodes.delete_all`."""
-
-        def commit(client: KazooClient) -> AsyncResult[Any]:
-            together = cast("Any", client).transaction()
-            for path, version in expected:
-                together.delete(path, version)
-            return together.commit_async()
-
-        answers = self._change(self._root, commit)
-        refused = [a for a in answers if isinstance(a, Exception)]
-        if refused:
-            # Those that are right by themselves are answered with "rolled back".
-            raise Changed(", ".join(dict.fromkeys(type(r).__name__ for r in refused)))
-
-    def news(self) -> int | None:
-        """See `arbiter.znodes.Znodes.news`."""
-        return self._watches.news
-
-    def last_change(self) -> int | None:
-        """See `arbiter.znodes.Znodes.last_change`: every answer tells the server's last zxid."""
-        return cast("Any", self._client).last_zxid or None
-
-    # -- for the monitor and its watches -----------------------------------------------------
+    # -- for the monitor ---------------------------------------------------------------------
 
     def beat(self, session: int, limit: float) -> None:
         """See `arbiter.session.monitor.MonitoredConnection.beat`.
@@ -288,17 +172,6 @@ class KazooSession:
     def drop(self) -> None:
         """See `arbiter.session.monitor.MonitoredConnection.drop`."""
         self._handler.drop()
-
-    def children_watched(self, path: str, fired: Fired) -> Sequence[str] | None:
-        """See `arbiter.session.watching.WatchedReads.children_watched`."""
-        try:
-            return self._ask(path, lambda client: client.get_children_async(path, watch=fired))
-        except Missing:
-            return None
-
-    def exists_watched(self, path: str, fired: Fired) -> bool:
-        """See `arbiter.session.watching.WatchedReads.exists_watched`."""
-        return self._ask(path, lambda client: client.exists_async(path, watch=fired)) is not None
 
     # -- how ------------------------------------------------------------------------------
 
@@ -386,44 +259,3 @@ class KazooSession:
         if stopper.is_alive():
             handler.drop()
         self._life.on_lost()
-
-    def _ask(
-        self,
-        path: str,
-        send: Callable[[KazooClient], AsyncResult[_T]],
-        *,
-        session: int = 0,
-        limit: float | None = None,
-    ) -> _T:
-        """Send a request in a session and wait for its answer, within a limit."""
-        # kazoo queues requests while it is not connected, and sends them whenever it is again;
-        # `bound` refuses them at once.
-        with self._bound(session):
-            pending = send(self._client)
-        return self._wait(path, pending, self._call_timeout if limit is None else limit)
-
-    def _change(
-        self, path: str, send: Callable[[KazooClient], AsyncResult[_T]], *, session: int = 0
-    ) -> _T:
-        """As `_ask`, of something that changes the tree, whatever comes of it."""
-        try:
-            return self._ask(path, send, session=session)
-        finally:
-            self._watches.touched("" if path == self._root else path)
-
-    @contextmanager
-    def _bound(self, session: int) -> Generator[None]:
-        """See `SessionState.bound`; raises Denied if that is why nothing is sent."""
-        try:
-            with self._life.bound(session):
-                yield
-        except Unreachable as error:
-            if self._refused:
-                raise Denied(self._refused) from error
-            raise
-
-    def _wait(self, path: str, pending: AsyncResult[_T], limit: float) -> _T:
-        try:
-            return pending.get(timeout=max(0.0, limit))
-        except (KazooException, KazooTimeoutError) as error:
-            translate(error, self._hosts, path, hung_up=self._handler.ended_by_server)
