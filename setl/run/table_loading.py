@@ -31,13 +31,7 @@ from dataclasses import replace
 from setl import failpoints
 from setl.bulk.source_reader import SourceTables
 from setl.clock import Clock
-from setl.errors import (
-    ConfigurationError,
-    DataError,
-    FencedError,
-    SetlError,
-    TransientError,
-)
+from setl.errors import ConfigurationError, DataError, FencedError, SetlError, TransientError
 from setl.extract.free_gate import GateRow
 from setl.load.sink import LoadTicket
 from setl.log import fields
@@ -51,19 +45,13 @@ from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name
 from setl.run import load_choice
 from setl.run.catching_up import load_catching_up
-from setl.run.figures import LoadOutlook
 from setl.run.gate_requests import gate_requests
 from setl.run.giving_way import GivingWay
 from setl.run.joined_targets import NamedRoute, with_targets_of_their_own
 from setl.run.listed_tables import ListedTables
 from setl.run.load_choice import START
-from setl.run.load_items import (
-    Step,
-    StepSize,
-    check_request,
-    keys_of,
-    ranges_of,
-)
+from setl.run.load_items import Step, StepSize, check_request, keys_of, ranges_of
+from setl.run.load_progress import LoadProgress
 from setl.run.load_queue import LoadQueue
 from setl.run.load_size import LoadSize, spent_on_rows
 from setl.run.progress import Progress
@@ -102,8 +90,8 @@ class TableLoading:
         self._waiting: tuple[StreamEnd, SetlError] | None = None
         self._checked = ""  # the request that was seen to make sense
         self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
-        self._outlook = LoadOutlook()
         self._way = GivingWay(parts.limits, lambda: progress.figures().lag, clock)
+        self._told = LoadProgress(progress, self._tables, self._way)
 
     def begin(self, load: TableLoad | None) -> None:
         """A leadership goes on with a load, or there is none.
@@ -131,13 +119,6 @@ class TableLoading:
         for request in gate_requests(wanted, self._clock.now()):
             self._parts.requests.add(request)
             self._queue.look_again()
-
-    def _warn_of_keys(self, refused: Sequence[str]) -> None:
-        shown = "; ".join(refused[:_REFUSED])
-        _log.warning(
-            "rows of the free gate are left out",
-            extra=self._fields(count=len(refused), error=shown),
-        )
 
     def look_again(self) -> None:
         """Requests may have changed; from any thread."""
@@ -224,14 +205,14 @@ class TableLoading:
         moved = self._read(reached, request, ticket, allowed)
         if moved is not None:
             left = len(moved.left(self._tables.names_of(moved)))
-            self._tell(moved, tables_left=left)
+            self._told.tell(moved, tables_left=left)
         return moved
 
     def _has_to_wait(
         self, load: TableLoad, request: LoadRequest | None, reached: Checkpoint
     ) -> bool:
         if request is not None and request.state is RequestState.PAUSED:
-            self._tell(load, paused=True)
+            self._told.tell(load, paused=True)
             return True
         return self._waiting is not None and not self._waiting[0].is_past(reached)
 
@@ -258,27 +239,7 @@ class TableLoading:
         self._tables.list_anew()
         named, there = self._tables.routes_of(load), [table.name for table in self._tables.mapped]
         self._alone = with_targets_of_their_own(named, there, self._parts.router)
-        request, sizes = self._queue.of(load), self._tables.sizes_of(load)
-        rows, size = sum(each.rows for each in sizes), sum(each.bytes for each in sizes)
-        expected = rows if request is None or not request.where else None
-        if request is not None and request.keys:
-            expected = len(request.keys)
-        row_bytes = size / rows if rows else 0.0
-        self._outlook = LoadOutlook(rows_expected=expected, row_bytes=row_bytes)
-
-    def _tell(
-        self, load: TableLoad, *, tables_left: int | None = None, paused: bool = False
-    ) -> None:
-        size = self._tables.size_of(load.table)
-        outlook = replace(
-            self._outlook,
-            table_rows_expected=None if size is None else size.rows,
-            tables_left=tables_left,
-            paused=paused,
-            given_way=self._way.count,
-            waits_for=self._way.waits_for,
-        )
-        self._progress.loads_tables(load, outlook)
+        self._told.expect(load, self._queue.of(load))
 
     def _doubt(self, load: TableLoad) -> str:
         there = {table.text for table in self._tables.mapped}
@@ -287,7 +248,7 @@ class TableLoading:
     def _end(self, load: TableLoad) -> TableLoad:
         self._alone, self._waiting = (), None
         ended = replace(load, ended=self._clock.now())
-        self._tell(ended)
+        self._told.tell(ended)
         self._queue.look_again()  # it is answered once it is kept
         _log.info(
             "tables are loaded",
@@ -309,7 +270,7 @@ class TableLoading:
         try:
             with self._tables.opened() as there:
                 if not self._may_step(there):
-                    self._tell(load)
+                    self._told.tell(load)
                     return None
                 step = self._next(reached, load, request, there)
                 if step.refused:  # also where it is all that was asked for
@@ -368,6 +329,13 @@ class TableLoading:
             return keys_of(load, mapped, request, there, size)
         return ranges_of(load, mapped, request.where if request else "", there, size)
 
+    def _warn_of_keys(self, refused: Sequence[str]) -> None:
+        shown = "; ".join(refused[:_REFUSED])
+        _log.warning(
+            "rows of the free gate are left out",
+            extra=self._fields(count=len(refused), error=shown),
+        )
+
     def _check_empty(self, load: TableLoad) -> None:
         targets = {route.target for _, route in self._tables.routes_of(load)}
         full = sorted(target_name(t) for t in targets if self._parts.holds_rows(t))
@@ -384,7 +352,7 @@ class TableLoading:
         if load.reads:
             with self._tables.opened() as there:
                 load = self._all_is_read(load, there)
-        self._tell(load)
+        self._told.tell(load)
         return load
 
     def _pass_is_over(self, load: TableLoad, there: SourceTables) -> TableLoad:
