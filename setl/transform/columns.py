@@ -85,7 +85,7 @@ class ColumnPlan:
             schema: the source's columns.
             rules: what the table mapping says.
             incomplete: the schema has only the columns that some record mentioned (see
-                `setl.transform.compaction.Survivors.partial`), so names may be missing from it.
+                `setl.transform.survivors.Survivors.partial`), so names may be missing from it.
 
         Raises:
             ConfigurationError: the mapping names columns that the source does not have, or

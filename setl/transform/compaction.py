@@ -47,7 +47,6 @@ Images with absent values
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -55,32 +54,9 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, RowChange, Value
 from setl.model.schema import RowSchema
 from setl.transform.columns import READ_AT_SOURCE, identity_indexes, key_indexes
+from setl.transform.survivors import SurvivorGroups, Survivors
 
 _FULL_IMAGES = "Set binlog_row_image=FULL at the source, or subscribe to all columns"
-
-
-@dataclass(frozen=True, slots=True)
-class Survivors:
-    """What is left of the changes of one table: rows of one schema, none of them absent.
-
-    Attributes:
-        schema: the columns of `upserts`.
-        key: indexes of the key columns in it, in key order.
-        partial: whether rows lack columns that their table has, because no record mentioned
-            them: the target must keep what it holds there.
-        upserts: rows to insert or to replace, in the order of their last changes.
-        upsert_versions: version of the last change of each.
-        deletes: keys to delete (values of the key columns, in key order), ordered likewise.
-        delete_versions: version of each delete.
-    """
-
-    schema: RowSchema
-    key: tuple[int, ...]
-    partial: bool = False
-    upserts: list[Row] = field(default_factory=list[Row])
-    upsert_versions: list[int] = field(default_factory=list[int])
-    deletes: list[Row] = field(default_factory=list[Row])
-    delete_versions: list[int] = field(default_factory=list[int])
 
 
 class _Shape(NamedTuple):
@@ -200,10 +176,7 @@ class Compactor:
             self._refuse_null_keys()
         groups: list[Survivors] = []
         for shape in self._shapes:
-            whole = Survivors(shape.schema, shape.key)
-            parts: dict[tuple[int, ...], Survivors] = {}
-            self._collect(shape, whole, parts)
-            groups += [g for g in (whole, *parts.values()) if g.upserts or g.deletes]
+            groups += self._grouped(shape).found()
         return groups
 
     def _enter(self, schema: RowSchema) -> None:
@@ -286,10 +259,9 @@ class Compactor:
         self._pending.pop(key, None)
         self._pending[key] = (row, version, shape)
 
-    def _collect(
-        self, shape: _Shape, whole: Survivors, parts: dict[tuple[int, ...], Survivors]
-    ) -> None:
-        single, partial = len(shape.key) == 1, self._partial
+    def _grouped(self, shape: _Shape) -> SurvivorGroups:
+        groups = SurvivorGroups(shape.schema, shape.key)
+        whole, single, partial = groups.whole, len(shape.key) == 1, self._partial
         for key, (row, version, of) in self._pending.items():
             if of is not shape:
                 continue
@@ -301,10 +273,11 @@ class Compactor:
                 if emptied is not None:
                     whole.deletes.append(shape.key_row(key))
                     whole.delete_versions.append(emptied[1])
-                _add_partial(parts, shape, row, version)
+                groups.add_partial(row, version)
             else:
                 whole.upserts.append(row)
                 whole.upsert_versions.append(version)
+        return groups
 
     def take_null_keys(self) -> list[tuple[RowSchema, Row | None, int, DataError]]:
         """Take out what is pending under keys that are null and must not be.
@@ -357,29 +330,6 @@ def _contradict(row: Row, image: Row) -> bool:
     return any(
         v != w for v, w in zip(row, image, strict=True) if v is not ABSENT and w is not ABSENT
     )
-
-
-def _add_partial(
-    parts: dict[tuple[int, ...], Survivors], shape: _Shape, row: Row, version: int
-) -> None:
-    present = tuple(i for i, value in enumerate(row) if value is not ABSENT)
-    group = parts.get(present)
-    if group is None:
-        places = {source: i for i, source in enumerate(present)}
-        schema = replace(
-            shape.schema,
-            columns=tuple(shape.schema.columns[i] for i in present),
-            key=_moved(shape.schema.key, places) or (),
-            unique=tuple(u for u in (_moved(u, places) for u in shape.schema.unique) if u),
-        )
-        key = tuple(places[i] for i in shape.key)
-        group = parts[present] = Survivors(schema, key, partial=True)
-    group.upserts.append(tuple(row[i] for i in present))
-    group.upsert_versions.append(version)
-
-
-def _moved(indexes: tuple[int, ...], places: dict[int, int]) -> tuple[int, ...] | None:
-    return tuple(places[i] for i in indexes) if all(i in places for i in indexes) else None
 
 
 def _refuse_absent_key(shape: _Shape, row: Row) -> None:

@@ -23,7 +23,7 @@ from setl.model.change import DecodedRows, Row
 from setl.model.nesting import Documents
 from setl.model.schema import RowSchema
 from setl.transform.columns import image_key, key_indexes
-from setl.transform.compaction import Survivors
+from setl.transform.survivors import Survivors
 
 _BELONGS = "which document its row belongs to"
 

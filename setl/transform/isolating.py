@@ -16,7 +16,7 @@ from setl.model.change import DecodedRows, Op, Row
 from setl.model.faulty import FaultyRow, RawRecord, SourceChange
 from setl.model.schema import RowSchema
 from setl.transform.columns import key_indexes
-from setl.transform.compaction import Survivors
+from setl.transform.survivors import Survivors
 
 Refused = tuple[int, DataError]
 """Number of a survivor among `Survivors.upserts`, and why it cannot go on."""

@@ -18,7 +18,8 @@ from typing import Any, Final
 from setl.codec.scanning import RowScanner, Scanned
 from setl.errors import DataError
 from setl.model.change import Row
-from setl.transform.compaction import Compactor, Survivors
+from setl.transform.compaction import Compactor
+from setl.transform.survivors import Survivors
 
 _DAMAGED: Final = (ValueError, LookupError, struct.error, zlib.error, DataError)
 

@@ -11,7 +11,7 @@ from setl.model.change import TargetChanges
 from setl.model.document import DocumentForm, MadeOf
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import READ_AT_SOURCE, ColumnPlan, key_indexes
-from setl.transform.compaction import Survivors
+from setl.transform.survivors import Survivors
 
 _NUMBERS: Final = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
 _LABELS: Final = frozenset({Kind.ENUM, Kind.SET})

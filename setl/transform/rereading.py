@@ -59,7 +59,8 @@ from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
 from setl.model.checkpoint import Place
 from setl.model.schema import RowSchema
 from setl.transform.columns import image_key, key_indexes
-from setl.transform.compaction import Compactor, Survivors
+from setl.transform.compaction import Compactor
+from setl.transform.survivors import Survivors
 
 
 class RowSource(Protocol):

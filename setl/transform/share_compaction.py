@@ -20,13 +20,14 @@ from setl.model.change import DecodedRows
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import RowSchema
 from setl.transform.columns import identity_indexes
-from setl.transform.compaction import Compactor, Survivors
+from setl.transform.compaction import Compactor
 from setl.transform.documents import DocumentKeys, DocumentSource
 from setl.transform.isolating import Refused, faults_one_by_one, null_keys, take_out, undecodable
 from setl.transform.lazy_images import LatestImages, UndecodedRowError
 from setl.transform.processing import processed
 from setl.transform.projection import half_a_document
 from setl.transform.rereading import RereadRows
+from setl.transform.survivors import Survivors
 from setl.transform.unchanged import UnchangedRows
 from setl.transform.work import TransformPlan, WorkItem, codec_named, single_items
 
