@@ -5,18 +5,11 @@ from __future__ import annotations
 import logging
 import random
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 
 from setl import failpoints, garbage_collection
 from setl.clock import Clock
-from setl.errors import (
-    FatalError,
-    FencedError,
-    SetlError,
-    TargetWentBackError,
-    TransientError,
-)
+from setl.errors import FatalError, FencedError, TargetWentBackError, TransientError
 from setl.log import fields
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
@@ -24,6 +17,7 @@ from setl.model.leadership import Leadership
 from setl.run.backlog import Backlog, has_ddl
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_begin
+from setl.run.cancelling import Cancelling
 from setl.run.checkpoint_keeping import BUSY_SECONDS, CheckpointKeeping
 from setl.run.figures import RunState
 from setl.run.interruption import Interruption
@@ -38,7 +32,6 @@ _POLL_SECONDS = 0.2
 # Longer than from one heartbeat to the next, which is a batch: sixty quiet pipelines need not wake
 # up in between as well.
 _QUIET_POLL_SECONDS = 1.2
-_ABORT_SECONDS = 0.2
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
 
 
@@ -59,6 +52,7 @@ class PipelineRun:
         self._asked = Interruption(parts.select.wake)
         self._ended = threading.Event()
         self._aborted = False
+        self._cancelling = Cancelling(parts.work, leadership, self._ended)
         before = progress.pace().retrying  # under the epoch before this one
         self._backoff = Backoff(
             random.Random(),  # noqa: S311 - jitter is no secret
@@ -97,24 +91,7 @@ class PipelineRun:
             return
         self._aborted = True
         self.stop()
-        # Neither may hold up the caller, which has other runs to cancel.
-        for end in (self._parts.work.cancel, self._end_writers):
-            threading.Thread(
-                target=self._until_ended, args=(end,), name="abort", daemon=True
-            ).start()
-
-    def _until_ended(self, end: Callable[[], None]) -> None:
-        # Again and again: the first time may come just before the load begins.
-        while not self._ended.is_set():
-            end()
-            self._ended.wait(_ABORT_SECONDS)
-
-    def _end_writers(self) -> None:
-        # Spark takes up to four seconds to end a cancelled task; its connection ends at once.
-        try:
-            self._parts.work.end_writers()
-        except SetlError as error:
-            _log.info("writers not ended", extra=self._fields(error=str(error)))
+        self._cancelling.begin()
 
     @property
     def abandoned(self) -> bool:
