@@ -25,7 +25,7 @@ from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, tran
 from setl.systems.elasticsearch.load.index import ensure_index
 from setl.systems.elasticsearch.mapping import fields_of, mapped_field
 from setl.systems.mysql.ddl.definitions import defined_columns
-from setl.systems.mysql.ddl.passing import parsed, refuse_schema
+from setl.systems.mysql.ddl.statements import parsed, refuse_schema
 
 _DELETED: Final = frozenset({200, 404, 409})  # gone, was gone, or newer than the change
 _PRIMARY: Final = "PRIMARY"

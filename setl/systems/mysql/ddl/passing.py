@@ -20,9 +20,7 @@ from pymysql.connections import Connection
 
 from setl import failpoints
 from setl.codec.sql.created_table import without_next_number
-from setl.codec.sql.statement import parse_statement, quoting_of
-from setl.codec.sql.table_ddl import Action, TableDdl, parse_table_ddl
-from setl.codec.sql.tokens import tokenize
+from setl.codec.sql.table_ddl import Action, TableDdl
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
@@ -38,6 +36,7 @@ from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rew
 from setl.systems.mysql.ddl.replaced import MISSING_TABLE, ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.shadow_swaps import refuse_drop_before_swap, refuse_other_shadows
+from setl.systems.mysql.ddl.statements import parsed, refuse_schema
 from setl.systems.mysql.load.writer import Writer
 
 # What a server says to a change that was made before: table, column, key or constraint is there
@@ -359,32 +358,6 @@ class _Attempt:
         connection = self._writer.open()
         texts = [_look(connection, name) for name in tables]
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
-
-
-def parsed(statement: str, session: StatementSession) -> TableDdl | None:
-    """A statement as its session understood it; None if it is not about tables."""
-    return parse_table_ddl(statement, session.schema, quoting_of(session))
-
-
-def refuse_schema(change: SchemaChange, routing: Routing) -> None:
-    """Refuse a statement that is about no table, and takes tables with it.
-
-    Raises:
-        FatalError: it drops a schema of which tables are mapped.
-    """
-    words = [token.word for token in tokenize(change.statement, quoting_of(change.session))[:2]]
-    if words not in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
-        return
-    said = parse_statement(change.statement, change.session.schema, quoting_of(change.session))
-    for schema, _ in said.tables:
-        if routing.maps(schema):
-            raise FatalError(
-                f"this schema change cannot be passed on: tables of {schema} are mapped, and which"
-                f" of them there were is not known: {change.statement[:300]}",
-                hint="Drop their tables (of an index: delete their documents) at the target by"
-                " hand, then let the pipeline pass it with"
-                " `ddl: ignore`",
-            )
 
 
 def _look(connection: Connection[Any], name: Name) -> str:
