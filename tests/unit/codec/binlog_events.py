@@ -14,6 +14,9 @@ from setl.model.position import BinlogPosition
 DATA = Path(__file__).parent.parent / "data" / "binlog"
 START = BinlogPosition("binlog.000007", 4)
 MYSQL_TYPES, MARIADB_TYPES = 41, 171
+SERVER = "9d437549-9a4c-11ea-9659-9efc635af2ae"
+INT = (3, b"")
+VARCHAR = (15, struct.pack("<H", 300))
 
 
 class EventWriter:
@@ -248,3 +251,31 @@ def stored(name):
         events.append(data[at + 4 : at + 4 + size])
         at += 4 + size
     return events, json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def mysql_transaction(writer, number, *steps):
+    """Steps make events, so that these are written in order."""
+    events = [writer.gtid(number), writer.query("BEGIN")]
+    for step in steps:
+        events += step(writer)
+    return [*events, writer.xid()]
+
+
+def one_row(writer, kind=30, value=1):
+    image = b"\0" + struct.pack("<i", value)
+    return [
+        writer.table_map([INT], optional=names("id")),
+        writer.rows(kind, 1, [image, image] if kind in (24, 31) else [image]),
+    ]
+
+
+def one_deleted(writer):
+    return one_row(writer, kind=32)
+
+
+def statement(text):
+    return lambda writer: [writer.query(text)]
+
+
+def kinds(entries):
+    return [entry.kind.name for entry in entries]

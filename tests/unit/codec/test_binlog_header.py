@@ -6,47 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.author import NOBODY, Author, author_of
-from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.query import parse_session
-from setl.codec.sql.statement import tables_of
 from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.model.session import StatementSession
-from tests.unit.codec.binlog_events import START, EventWriter, entries_of, names
-
-SERVER = "9d437549-9a4c-11ea-9659-9efc635af2ae"
-INT = (3, b"")
-VARCHAR = (15, struct.pack("<H", 300))
-
-
-def mysql_transaction(writer, number, *steps):
-    """Steps make events, so that these are written in order."""
-    events = [writer.gtid(number), writer.query("BEGIN")]
-    for step in steps:
-        events += step(writer)
-    return [*events, writer.xid()]
-
-
-def one_row(writer, kind=30, value=1):
-    image = b"\0" + struct.pack("<i", value)
-    return [
-        writer.table_map([INT], optional=names("id")),
-        writer.rows(kind, 1, [image, image] if kind in (24, 31) else [image]),
-    ]
-
-
-def one_deleted(writer):
-    return one_row(writer, kind=32)
-
-
-def statement(text):
-    return lambda writer: [writer.query(text)]
-
-
-def kinds(entries):
-    return [entry.kind.name for entry in entries]
+from tests.unit.codec.binlog_events import (
+    INT,
+    SERVER,
+    VARCHAR,
+    EventWriter,
+    entries_of,
+    kinds,
+    mysql_transaction,
+    names,
+    one_deleted,
+    one_row,
+    statement,
+)
 
 
 def test_a_mysql_transaction():
@@ -90,33 +66,6 @@ def test_positions_are_added_up_where_events_do_not_say_where_they_end():
         begin, begin + sum(sizes[:2]), begin + sum(sizes), writer.offset,
     ]  # fmt: skip
     assert reader.position.offset == writer.offset
-
-
-def test_entries_wait_for_the_end_of_their_transaction():
-    writer = EventWriter()
-    reader = BinlogHeaderReader(START)
-    *body, end = [*writer.opening(), *mysql_transaction(writer, 5, one_row)]
-    assert [e for event in body for e in reader.read(event, checksum=True)] == []
-    assert kinds(reader.read(end, checksum=True)) == ["BEGIN", "ROWS", "COMMIT"]
-
-
-def test_a_transaction_beyond_the_limit_comes_out_in_pieces():
-    writer = EventWriter()
-    events = [writer.gtid(1), writer.query("BEGIN")]
-    for _ in range(10):
-        events += one_row(writer)
-    entries, _ = entries_of([*writer.opening(), *events, writer.xid()], hold_bytes=100)
-    whole, _ = entries_of([*EventWriter().opening(), *events, writer.xid()])
-    assert kinds(entries) == ["BEGIN", *["ROWS"] * 10, "COMMIT"] == kinds(whole)
-    reader = BinlogHeaderReader(START, hold_bytes=100)
-    early = [
-        e
-        for event in [*EventWriter().opening(), *events]
-        for e in reader.read(event, checksum=True)
-    ]
-    assert early
-    with pytest.raises(FatalError, match="took back"):
-        reader.read(writer.query("ROLLBACK"), checksum=True)
 
 
 def test_a_mariadb_transaction_begins_with_its_gtid():
@@ -372,158 +321,6 @@ def test_statements_that_change_no_table_only_move_the_position(text):
     assert entries[0].position.offset == writer.offset
 
 
-def test_a_rolled_back_transaction_brings_no_rows():
-    writer = EventWriter()
-    events = [
-        *writer.opening(),
-        writer.gtid(1),
-        writer.query("BEGIN"),
-        *one_row(writer),
-        writer.query("DROP TEMPORARY TABLE IF EXISTS tmp"),
-        writer.query("ROLLBACK"),
-        *mysql_transaction(writer, 2, one_row),
-    ]
-    entries, _ = entries_of(events)
-    assert kinds(entries) == ["BEGIN", "COMMIT", "BEGIN", "ROWS", "COMMIT"]
-    assert entries[1].transaction == f"{SERVER}:1"
-    assert entries[3].transaction == f"{SERVER}:2"
-
-
-def test_a_transaction_that_a_crash_cut_off_brings_nothing():
-    writer = EventWriter()
-    events = [*writer.opening(), writer.gtid(1), writer.query("BEGIN"), *one_row(writer)]
-    _, cut = entries_of(events, hold_bytes=10)
-    following = [writer.rotate("binlog.000008", artificial=True), writer.format_description(5)]
-    following += mysql_transaction(writer, 2, one_row)
-    entries, _ = entries_of([*events, *following])
-    assert kinds(entries) == ["HEARTBEAT", "BEGIN", "ROWS", "COMMIT"]
-    assert {e.transaction for e in entries[1:]} == {f"{SERVER}:2"}
-    with pytest.raises(FatalError, match="ends inside a transaction"):
-        cut.read(following[0], checksum=True)
-
-
-def unfinished(writer, sequence, rows=5):
-    """A transaction of MariaDB without its end."""
-    events = [writer.mariadb_gtid(sequence, domain=1, server=101)]
-    for _ in range(rows):
-        events += one_row(writer, kind=23)
-    return events
-
-
-def test_rows_that_a_crash_of_mariadb_cut_off_do_not_come_out_early():
-    writer, asked = EventWriter(mariadb=True), []
-    opening = writer.opening()
-    first = writer.offset
-    events = [*opening, *unfinished(writer, 8), writer.xid()]
-    cut = writer.offset
-    events += [*unfinished(writer, 9), writer.rotate("binlog.000008")]
-    events += [writer.format_description(5), *unfinished(writer, 9), writer.xid()]
-
-    def is_whole(begin):
-        asked.append((begin.file, begin.offset))
-        return asked[-1] != (START.file, cut)
-
-    entries, _ = entries_of(events, hold_bytes=10, is_whole=is_whole)
-    whole = ["BEGIN", *["ROWS"] * 5, "COMMIT"]
-    assert kinds(entries) == [*whole, "HEARTBEAT", *whole]
-    # Once for each of them.
-    assert asked[:2] == [(START.file, first), (START.file, cut)]
-    assert [file for file, _ in asked[2:]] == ["binlog.000008"]
-
-
-def test_a_transaction_that_was_thought_to_be_cut_is_read_again_if_it_ends():
-    writer = EventWriter(mariadb=True)
-    events = [*writer.opening(), *unfinished(writer, 8)]
-    _, reader = entries_of(events, hold_bytes=10, is_whole=lambda _: False)
-    with pytest.raises(TransientError, match="a moment ago"):
-        reader.read(writer.xid(), checksum=True)
-
-
-def test_rows_after_a_savepoint_go_with_it():
-    writer = EventWriter()
-    events = [
-        *writer.opening(),
-        writer.gtid(1),
-        writer.query("BEGIN"),
-        *one_row(writer, value=1),
-        writer.query("SAVEPOINT `a`"),
-        *one_row(writer, value=2),
-        writer.query("SAVEPOINT b"),
-        *one_row(writer, value=3),
-        writer.query("ROLLBACK TO `A`"),
-        *one_row(writer, value=4),
-        writer.xid(),
-    ]
-    entries, _ = entries_of(events)
-    rows = [struct.unpack_from("<i", e.payload, len(e.payload) - 8)[0] for e in entries[1:-1]]
-    assert kinds(entries) == ["BEGIN", "ROWS", "ROWS", "COMMIT"]
-    assert rows == [1, 4]
-
-
-@pytest.mark.parametrize("names", [("é", "e"), ("e", "É"), ("xé", "xè")])
-def test_savepoints_that_may_be_the_same_one_to_a_server_are_an_error(names):
-    writer = EventWriter()
-    events = [*writer.opening(), writer.gtid(1), writer.query("BEGIN")]
-    for name in (*names, "other"):
-        events += [*one_row(writer), writer.query(f"SAVEPOINT `{name}`")]
-    _, reader = entries_of(events)
-    reader.read(writer.query("ROLLBACK TO OTHER"), checksum=True)
-    with pytest.raises(FatalError, match="took back"):
-        reader.read(writer.query(f"ROLLBACK TO `{names[0]}`"), checksum=True)
-
-
-def test_a_table_that_was_dropped_stays_so_after_a_rollback():
-    writer = EventWriter()
-    drop = "DROP TABLE IF EXISTS `d`.`t`/* Generated to handle failed CREATE OR REPLACE */"
-    events = [
-        *writer.opening(),
-        writer.gtid(1),
-        writer.query("BEGIN"),
-        *one_row(writer),
-        writer.query(drop),
-        writer.query("ROLLBACK"),
-    ]
-    entries, _ = entries_of(events)
-    assert [(e.kind.name, e.statement) for e in entries] == [
-        ("BEGIN", ""),
-        ("DDL", drop),
-        ("COMMIT", ""),
-    ]
-
-
-def test_going_back_to_rows_that_were_let_go_is_an_error():
-    writer = EventWriter()
-    events = [
-        *writer.opening(),
-        writer.gtid(1),
-        writer.query("BEGIN"),
-        writer.query("SAVEPOINT a"),
-        *one_row(writer),
-        *one_row(writer),
-    ]
-    _, reader = entries_of(events, hold_bytes=10)
-    with pytest.raises(FatalError, match="took back"):
-        reader.read(writer.query("ROLLBACK TO a"), checksum=True)
-
-
-def test_two_phase_transactions():
-    writer = EventWriter()
-    events = [
-        *writer.opening(),
-        writer.gtid(1),
-        writer.query("XA START X'61',X'',1"),
-        *one_row(writer),
-        writer.query("XA END X'61',X'',1"),
-        writer.xa_prepare(),
-        writer.gtid(2),
-        writer.query("XA COMMIT X'61',X'',1"),
-    ]
-    entries, reader = entries_of(events)
-    assert kinds(entries) == ["BEGIN", "ROWS", "COMMIT", "COMMIT"]
-    with pytest.raises(FatalError, match="took back"):
-        reader.read(writer.query("XA ROLLBACK X'61',X'',1"), checksum=True)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -621,75 +418,6 @@ def test_damage_gives_a_fatal_error_or_entries(at, bit, cut):
             entries_of(stream)
 
 
-def test_a_begin_tells_who_wrote_its_transaction():
-    writer = EventWriter()
-    (begin, *_), _ = entries_of([*writer.opening(), *mysql_transaction(writer, 5, one_row)])
-    assert author_of(begin.payload) == Author(server_id=1, thread_id=7)
-
-
-def test_mariadb_does_not_tell_the_connection():
-    writer = EventWriter(mariadb=True)
-    events = [*writer.opening(), writer.mariadb_gtid(5, server=3), *one_row(writer), writer.xid()]
-    (begin, *_), _ = entries_of(events)
-    assert author_of(begin.payload) == Author(server_id=3)
-
-
-def test_what_does_not_begin_a_transaction_has_no_author():
-    assert author_of(b"") == NOBODY
-
-
-def query_event(status, text=b"TRUNCATE t", *, flags=0, error=0, writer=None):
-    body = struct.pack("<IIBHH", 7, 0, 4, error, len(status)) + status + b"shop\0" + text
-    return (writer or EventWriter(checksum=False)).event(2, body, flags=flags)
-
-
-# As MySQL 9.7 and MariaDB 10.11 write them, in one order each.
-STATUS = (
-    b"\0" + struct.pack("<I", 1 << 26 | 1 << 27) + b"\1" + struct.pack("<Q", 1 << 20 | 4)
-    + b"\6\3std" + b"\3" + b"\3\0\2\0" + b"\4" + struct.pack("<HHH", 45, 47, 8) + b"\5\6+02:00"
-    + b"\7\4\0" + b"\x0b\1u\2h1"
-)  # fmt: skip
-MYSQL_STATUS = STATUS + b"\x0c\2a\0bc\0" + b"\x0d\x57\x3c\4" + b"\x10\1" + b"\x11" + b"\1" * 8
-MYSQL_STATUS += b"\x12\x2d\0" + b"\x13\0" + b"\x14\0"
-
-
-def test_the_session_of_a_statement():
-    session = parse_session(query_event(MYSQL_STATUS), mariadb=False)
-    assert session == StatementSession(
-        "shop",
-        1 << 20 | 4,
-        foreign_keys=False,
-        time_zone="+02:00",
-        at=1_700_000_000_277_591,
-        mariadb=False,
-        unique_checks=False,
-        explicit_timestamps=True,
-        increment=3,
-        offset=2,
-        collation=47,
-        utf8mb4=45,
-        month_names=4,
-    )
-    assert session.has_mode("NO_BACKSLASH_ESCAPES")
-    assert session.has_mode("ANSI_QUOTES")
-    assert not session.has_mode("NO_ZERO_DATE")
-
-
-def test_the_session_of_a_statement_of_mariadb():
-    status = STATUS + b"\x80\x58\x1c\x0c" + b"\x81" + b"\1" * 8 + b"\x82\4" + b"\1" * 8
-    status += b"\x83\1" + struct.pack("<HH", 45, 46)
-    session = parse_session(query_event(status, flags=4, error=1005), mariadb=True)
-    assert (session.at, session.collations) == (1_700_000_000_793_688, ((45, 46),))
-    assert (session.mariadb, session.explicit_timestamps) == (True, False)
-    assert (session.error, session.temporary) == (1005, True)
-    assert parse_session(query_event(b"\0" + struct.pack("<I", 1 << 24)), mariadb=True)[7]
-
-
-def test_a_variable_that_is_not_known_ends_the_list():
-    session = parse_session(query_event(STATUS + b"\xf0\1\2\3"), mariadb=False)
-    assert (session.time_zone, session.increment) == ("+02:00", 3)
-
-
 @pytest.mark.parametrize("text", [
     b"SELECT `d`.`f`(1)",
     b"--\n-- Dump\n--\n\nINSERT INTO t VALUES (1)",
@@ -704,26 +432,3 @@ def test_a_statement_that_may_change_rows_stops_the_stream(text, inside):
     begin = [writer.query("BEGIN")] if inside else []
     with pytest.raises(FatalError, match="logged a statement"):
         entries_of([*writer.opening(), *begin, writer.query(text)])
-
-
-@pytest.mark.parametrize(
-    "text", [b"TRUNCATE t", b"ALTER TABLE t ADD a INT", b"CREATE INDEX i ON t(a)"]
-)
-def test_ddl_of_a_temporary_table_is_not_taken_for_a_lasting_ones(text):
-    writer = EventWriter()
-    opening = writer.opening()
-    with pytest.raises(FatalError, match="temporary"):
-        entries_of([*opening, query_event(STATUS, text, flags=4, writer=writer)])
-    # Servers flag DROP and CREATE OR REPLACE, too, which say what they mean.
-    entry = entries_of([*opening, query_event(STATUS, b"DROP TABLE `t`", flags=4, writer=writer)])[
-        0
-    ][-1]
-    assert entry.kind is EntryKind.DDL
-
-
-def test_names_are_read_as_the_session_quotes():
-    writer = EventWriter()
-    status = b"\1" + struct.pack("<Q", 1 << 20)  # NO_BACKSLASH_ESCAPES
-    text = b"ALTER TABLE a COMMENT = 'C:\\', RENAME TO b"
-    entry = entries_of([*writer.opening(), query_event(status, text, writer=writer)])[0][-1]
-    assert tables_of(entry) == (("shop", "a"), ("shop", "b"))
