@@ -1,6 +1,8 @@
-"""What tests of a pipeline's run share."""
+"""What tests of a run, and of the tables that it loads, share."""
 
 import pytest
+
+from setl.run import table_loading
 
 from .scripted_run import Bench
 
@@ -20,3 +22,9 @@ def begun():
         bench.run.abort()
         if bench.thread.ident:
             bench.thread.join(10)
+
+
+@pytest.fixture
+def small_ranges(monkeypatch):
+    """Few rows make a range, so that small tables have several."""
+    monkeypatch.setattr(table_loading, "_LEAST_ROWS", 500)
