@@ -8,7 +8,7 @@ from kafka import KafkaProducer
 from setl.channel.mark_ids import channel_mark_id
 from setl.channel.reading import parse_channel
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, site
-from tests.integration.test_source_replaced import remake
+from tests.integration.test_kafka_replaced import remake
 from tests.unit.codec.dts_records import character, integer, record, row_record
 from tests.waiting import eventually
 

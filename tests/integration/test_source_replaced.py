@@ -6,36 +6,30 @@ No entry may be lost without an error, and none may be read from a place that on
 import socket
 import threading
 import time
-import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, KafkaProducer
-from kafka.admin import NewTopic
-from kafka.structs import TopicPartition
 
-from setl.channel.file import DtsSource, GtidStart
-from setl.errors import PositionLostError, SetlError, TransientError
+from setl.channel.file import GtidStart
+from setl.errors import PositionLostError, TransientError
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind
-from setl.model.position import BinlogPosition, KafkaPosition
+from setl.model.position import BinlogPosition
 from setl.select.batching import BatchSettings
 from setl.select.identity import passing_id
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
-from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.mysql.binlog import source as binlog_source
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
-from setl_embedded import Kafka, MariaDb, MySql
+from setl_embedded import MariaDb, MySql
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.replicas import points_at
+from tests.integration.streams_read import checkpoint_at, read_until
 from tests.loading import endpoint_of
-from tests.runs import single
-from tests.unit.codec.dts_records import integer, record, row_record
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.servers
@@ -55,15 +49,6 @@ def opened(server, position, reader=READER):
         yield source
     finally:
         source.close()
-
-
-def read_until(source, done, timeout=20.0):
-    """Entries until `done` of them is true."""
-    entries, deadline = [], time.monotonic() + timeout
-    while not done(entries):
-        assert time.monotonic() < deadline, f"{len(entries)} entries, last {entries[-3:]}"
-        entries += source.read(1000, 0.5)
-    return entries
 
 
 def read_to_end(server, position, timeout=20.0):
@@ -129,13 +114,6 @@ def caught_up(replica, server):
     assert execute(replica, f"SELECT MASTER_GTID_WAIT('{gtid}', 30)") == ((0,),)
     # The replica's own binlog ends with it as well, not just its tables.
     eventually(lambda: newest(replica) == gtid, 30)
-
-
-def checkpoint_at(entries, index):
-    """The checkpoint after the first `index` entries, read from a boundary on."""
-    tracker = CheckpointTracker(Checkpoint(entries[0].position))
-    tracker.advance_all(entries[1:index])
-    return tracker.checkpoint
 
 
 def commits(entries):
@@ -731,221 +709,3 @@ def test_a_start_by_gtid_of_another_server_with_that_number_is_refused(pair):
     domain, _, number = gtid.split("-")
     with pytest.raises(PositionLostError, match="has not executed the GTIDs 1-999-"):
         source_of(pair.one, GtidStart(gtid=f"{domain}-999-{number}")).initial()
-
-
-# ---- Kafka
-
-
-class Topic:
-    """A topic whose records carry the times that the test gives them."""
-
-    def __init__(self, brokers, name):
-        self.brokers, self.name = brokers, name
-        self.producer = KafkaProducer(bootstrap_servers=brokers, linger_ms=2)
-
-    def send(self, *records):
-        """Records as (seconds, value); Kafka keeps the same time."""
-        for seconds, value in records:
-            self.producer.send(self.name, value, partition=0, timestamp_ms=seconds * 1000)
-        self.producer.flush()
-
-    def transaction(self, number, seconds, rows=2):
-        rows = [
-            row_record(
-                "INSERT",
-                [("id", 3)],
-                after=[integer(number * 100 + row)],
-                sourceTimestamp=seconds,
-                id=number,
-            )
-            for row in range(rows)
-        ]
-        begin, commit = (
-            record(operation, sourceTimestamp=seconds, id=number)
-            for operation in ("BEGIN", "COMMIT")
-        )
-        self.send(*[(seconds, value) for value in (begin, *rows, commit)])
-
-    def close(self):
-        self.producer.close(0)
-
-
-# Of today: brokers look every second or every few minutes for records older than a week, by the
-# times that records carry, and drop them.
-BASE = int(time.time()) - 7200
-
-
-@pytest.fixture
-def brokers(tmp_path):
-    """Starts brokers at one address, one after the other."""
-    started, port = [], []
-
-    def start():
-        if started:
-            started[-1].stop()
-        broker = Kafka(tmp_path / f"kafka-{len(started)}")
-        if port:
-            broker.port = port[0]
-        port.append(broker.port)
-        broker.start()
-        started.append(broker)
-        return broker
-
-    yield start
-    for broker in started:
-        with suppress(SetlError):
-            broker.stop()
-
-
-@pytest.fixture
-def dts():
-    made = []
-
-    def source(brokers, topic, start: Any = "earliest"):
-        config = DtsSource(type="dts", brokers=[brokers], topic=topic, start=start)
-        made.append(DtsKafkaSource(config, timeout=10.0))
-        return made[-1]
-
-    yield source
-    for one in made:
-        one.close()
-
-
-def read_dts(source, position, count):
-    source.open(position)
-    return single(read_until(source, lambda found: len(single(found)) >= count))
-
-
-def payloads(entries):
-    return [e.payload for e in entries if e.kind is EntryKind.ROWS]
-
-
-def test_another_kafka_is_found_by_time_and_nothing_is_lost(brokers, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(brokers().brokers, name)
-    for number in range(20):
-        topic.transaction(number, BASE + 30 * number)
-    source = dts(topic.brokers, name)
-    entries = read_dts(source, source.initial(), 80)
-    checkpoint = checkpoint_at(entries, 48)  # the end of the twelfth
-    assert checkpoint.resume == entries[47].position
-    assert entries[47].position.timestamp == BASE + 30 * 11
-    assert source.locate(checkpoint) is checkpoint
-    topic.close()
-
-    brokers()
-    # It has the stream from a later beginning, so that offsets mean something else there.
-    again = Topic(topic.brokers, name)
-    for number in range(5, 20):
-        again.transaction(number, BASE + 30 * number)
-    moved = source.locate(checkpoint)
-    assert moved.generation == 2
-    assert moved.applied is None
-    assert source.locate(moved) is moved
-    found = payloads(read_dts(source, moved.resume, 40))
-    rest = payloads(entries[48:])
-    assert found[-len(rest) :] == rest
-    assert found == payloads(entries)[-len(found) :]
-    assert len(rest) < len(found) <= len(rest) + 8  # a minute more, not the whole topic
-    # Inside a transaction too, from its beginning or before.
-    cut = checkpoint_at(entries, 50)
-    assert cut.applied is not None
-    assert source.locate(cut).resume == moved.resume
-    # Whoever opens the old place all the same gets an error before any entry.
-    with pytest.raises(TransientError, match="another record stands before 48"):
-        read_dts(source, checkpoint.resume, 1)
-    again.close()
-
-
-def test_a_kafka_replaced_while_it_is_read_is_not_read_on_at_the_old_offset(brokers, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(brokers().brokers, name)
-    for number in range(5):
-        topic.transaction(number, BASE + 30 * number)
-    source = dts(topic.brokers, name)
-    entries = read_dts(source, source.initial(), 20)
-    topic.close()
-    brokers()
-    again = Topic(topic.brokers, name)
-    for number in range(9):
-        again.transaction(100 + number, BASE + 30 * number)
-    with pytest.raises(TransientError, match="looked up again"):
-        read_until(source, lambda found: found, 30)
-    moved = source.locate(checkpoint_at(entries, 20))
-    assert moved.generation == 2
-    assert isinstance(moved.resume, KafkaPosition)
-    assert moved.resume.timestamp < BASE + 30 * 4
-    again.close()
-
-
-def remake(brokers, name):
-    """Delete a topic and make it anew, empty."""
-    admin = KafkaAdminClient(bootstrap_servers=brokers)
-    admin.delete_topics([name])
-    admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
-    admin.close()
-
-
-def test_a_topic_made_anew_that_does_not_reach_back_is_lost(kafka, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(kafka.brokers, name)
-    for number in range(6):
-        topic.transaction(number, BASE + 30 * number)
-    source = dts(kafka.brokers, name)
-    entries = read_dts(source, source.initial(), 24)
-    checkpoint = checkpoint_at(entries, 12)
-    topic.close()
-    remake(kafka.brokers, name)
-    with pytest.raises(PositionLostError, match="the topic is empty") as raised:
-        source.locate(checkpoint)
-    assert "--to earliest" in raised.value.hint
-    topic = Topic(kafka.brokers, name)
-    topic.transaction(50, BASE + 3000)
-    with pytest.raises(PositionLostError, match=r"it was made anew.*nothing in it is older than"):
-        source.locate(checkpoint)
-    for number in range(51, 60):
-        topic.transaction(number, BASE + 3000)
-    with pytest.raises(PositionLostError, match="another record than the one that was read"):
-        source.locate(checkpoint)
-    topic.close()
-
-
-def test_a_topic_that_has_not_come_that_far_is_read_on_without_a_gap(kafka, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(kafka.brokers, name)
-    for number in range(8):
-        topic.transaction(number, BASE + 300 * number)
-    source = dts(kafka.brokers, name)
-    entries = read_dts(source, source.initial(), 32)
-    checkpoint = checkpoint_at(entries, 28)
-    topic.close()
-    remake(kafka.brokers, name)
-    topic = Topic(kafka.brokers, name)
-    for number in range(3, 5):
-        topic.transaction(number, BASE + 300 * number)
-    moved = source.locate(checkpoint)
-    assert (
-        str(moved.resume) == f"{name}[0]@4"
-    )  # its newest transaction, of long before the position
-    for number in range(5, 8):
-        topic.transaction(number, BASE + 300 * number)
-    assert payloads(read_dts(source, moved.resume, 16)) == payloads(entries[16:])
-    topic.close()
-
-
-def test_expired_records_are_lost_and_not_looked_for_by_time(kafka, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(kafka.brokers, name)
-    for number in range(6):
-        topic.transaction(number, BASE + 30 * number)
-    source = dts(kafka.brokers, name)
-    entries = read_dts(source, source.initial(), 24)
-    checkpoint = checkpoint_at(entries, 8)
-    admin = KafkaAdminClient(bootstrap_servers=kafka.brokers)
-    admin.delete_records({TopicPartition(name, 0): 16})
-    admin.close()
-    with pytest.raises(PositionLostError, match="offset 8 has expired; the topic holds 16 to 24"):
-        source.locate(checkpoint)
-    # Where the record before the place has just expired, nothing is missing.
-    assert source.locate(checkpoint_at(entries, 16)).generation == 1
-    topic.close()
