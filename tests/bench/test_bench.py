@@ -16,7 +16,6 @@ from tests.bench.__main__ import main
 from tests.bench.cases import WORKLOADS, sized
 from tests.bench.competitor import Place, differences
 from tests.bench.far import pin
-from tests.bench.plots import line_chart
 from tests.bench.report import (
     EXPRESSIONS,
     HALF,
@@ -319,13 +318,6 @@ def test_floors_are_met_or_not_or_not_measured():
     slow = [Latency("mysql", STEADY, p50=0.02, p99=0.07), Latency("mysql", HALF, p50=9.0, p99=0.19),
             Latency("mysql", EXPRESSIONS, p50=0.2)]  # fmt: skip
     assert [v.met for v in verdicts([], slow)][-4:] == [True, False, True, False]
-
-
-def test_a_chart_has_its_lines_and_labels():
-    chart = line_chart("a < b", "rows", "rate", {"w1": [("500", 10.0), ("2,000", 19.0)]})
-    assert chart.count("<circle") == 2
-    for text in ("a &lt; b", ">500<", ">2,000<", ">20<", ">w1<"):
-        assert text in chart
 
 
 def test_cpu_and_memory_of_a_process_and_its_children():
