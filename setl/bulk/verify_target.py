@@ -69,41 +69,11 @@ class VerifySettings:
     checksums: bool = True
 
 
-def verify_target(
-    spark: SparkSession | SparkOnDemand,
-    sources: Sequence[MappedTable],
-    target: TargetReader,
-    settings: VerifySettings = VerifySettings(),
-    *,
-    progress: Progress | None = None,
-    arrivals: Arrivals | None = None,
-    wait: Callable[[float], None] = time.sleep,
-) -> TableVerdict:
-    """Compare a target with all source tables that go into it.
-
-    Columns that only the target has are not looked at. The target is closed at the end.
-
-    Args:
-        spark: the session; one on demand is not started if servers can do it all.
-        sources: the source tables, at least one.
-        target: the target.
-        settings: how thoroughly to look.
-        progress: is told how many rows were read so far, from a thread of its own.
-        arrivals: tells when the target has what the source has shown; None if nobody can.
-        wait: waits for so many seconds, where nobody can.
-
-    Raises:
-        SetlError: a side cannot be read, or Spark failed.
-    """
-    return TargetComparison(
-        spark, sources, target, settings, progress=progress, arrivals=arrivals, wait=wait
-    ).compare_all()
-
-
 class TargetComparison:
     """Compares one target with all source tables that go into it; a `RangeComparer`.
 
-    What it knows of the tables' columns is of the time when it was made.
+    Columns that only the target has are not looked at. What it knows of the tables' columns is of
+    the time when it was made.
     """
 
     def __init__(
@@ -117,7 +87,17 @@ class TargetComparison:
         arrivals: Arrivals | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Nothing is read yet; arguments as `verify_target`."""
+        """Nothing is read yet.
+
+        Args:
+            spark: the session; one on demand is not started if servers can do it all.
+            sources: the source tables, at least one.
+            target: the target; it is closed at the end.
+            settings: how thoroughly to look.
+            progress: is told how many rows were read so far, from a thread of its own.
+            arrivals: tells when the target has what the source has shown; None if nobody can.
+            wait: waits for so many seconds, where nobody can.
+        """
         self._spark = SparkOnDemand.of(spark)
         self._sources = sources
         self._target = target

@@ -12,7 +12,7 @@ from setl.bulk.arrivals import Arrivals
 from setl.bulk.row_counter import Progress
 from setl.bulk.source_side import MappedTable
 from setl.bulk.verdict import TableVerdict
-from setl.bulk.verify_target import VerifySettings, verify_target
+from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
 from setl.run.compared_targets import mapped_targets, target_reader
 from setl.transform.spark_on_demand import SparkOnDemand
@@ -59,9 +59,9 @@ def verify_pipeline(
         mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
         reader = target_reader(pipeline, target, mapped)
         report = None if progress is None else _for_target(progress, reader.name)
-        verdict = verify_target(
+        verdict = TargetComparison(
             spark, mapped, reader, chosen, progress=report, arrivals=arrivals, wait=wait
-        )
+        ).compare_all()
         verdicts.append(verdict)
         if finished is not None:
             finished(verdict)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from pydantic import ValidationError
+
 from setl.channel.file import BinlogStart, GtidStart, OffsetStart, TimestampStart
+from setl.errors import ConfigurationError
+
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +40,38 @@ class Place:
         return self.time or 0.0
 
 
-def seconds_of(text: str) -> float:
-    """A time in ISO 8601 as seconds since 1970 UTC; local unless it names a zone.
+def parse_place(
+    text: str,
+    *,
+    own: Callable[[str], Place | None],
+    at_time: Callable[[float], Place],
+    forms: str,
+) -> Place:
+    """Understand a place: latest, earliest, a time, or what only streams of one kind have.
+
+    Args:
+        text: what was written. A time is ISO 8601 with hours and minutes, local unless it
+            names a zone.
+        own: understands the places that only streams of this kind have, gives None for others;
+            may raise ValueError.
+        at_time: the place of a time in seconds since 1970 UTC.
+        forms: what `own` understands, for people.
 
     Raises:
-        ValueError: it is no time.
+        ConfigurationError: it is none of those.
     """
-    return datetime.fromisoformat(text).astimezone().timestamp()
+    text = text.strip()
+    if text in ("latest", "earliest"):
+        return Place(text)
+    try:
+        if _TIME.fullmatch(text):
+            return at_time(datetime.fromisoformat(text).astimezone().timestamp())
+        found = own(text)
+    except (ValidationError, ValueError, OverflowError) as error:
+        raise ConfigurationError(f"not a place in the source: {text!r}: {error}") from error
+    if found is None:
+        raise ConfigurationError(
+            f"not a place in the source: {text!r}",
+            hint=f"Write latest, earliest, {forms}, or a time such as 2026-11-21T22:00",
+        )
+    return found

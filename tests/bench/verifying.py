@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 
 from setl.bulk.source_side import MappedTable
-from setl.bulk.verify_target import VerifySettings, plan_of, verify_target
+from setl.bulk.verify_target import TargetComparison, VerifySettings, plan_of
 from setl.channel.file import Pipeline
 from setl.run.compared_targets import mapped_targets, target_reader
 from setl.run.spark_session import SparkSettings, start_session
@@ -68,7 +68,7 @@ def compared(
         raise SystemExit(f"no checksums: {plan_of(mapped, reader).why}")
     roots = {"source": source.pid, "target": target.pid}
     before, began = cpu_by_role(roots), time.monotonic()
-    verdict = verify_target(spark, mapped, reader, settings)
+    verdict = TargetComparison(spark, mapped, reader, settings).compare_all()
     seconds, after = time.monotonic() - began, cpu_by_role(roots)
     if not verdict.equal or verdict.source_rows != verdict.target_rows:
         raise SystemExit(f"the tables are not equal: {verdict}")

@@ -10,7 +10,7 @@ from elasticsearch.helpers import bulk
 from setl.bulk.comparison import What
 from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
-from setl.bulk.verify_target import VerifySettings, verify_target
+from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import ConfigurationError
@@ -426,7 +426,7 @@ def test_an_error_in_a_task_keeps_its_kind(pair):
     shape = TableShape.build(target.schema, target.schema.names, ["id"])
     mapped = MappedTable.build(pair.spark, broken, sources[0][1])
     with pytest.raises(ConfigurationError, match="note"):
-        verify_target(pair.spark, [mapped], TableTarget(target, shape), AT_ONCE)
+        TargetComparison(pair.spark, [mapped], TableTarget(target, shape), AT_ONCE).compare_all()
 
 
 def test_rows_that_arrive_while_it_looks_are_no_differences(pair):

@@ -2,41 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
-from pydantic import ValidationError
-
 from setl.channel.file import DtsSource, OffsetStart, TimestampStart
 from setl.errors import ConfigurationError
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
-from setl.select.place import Place, seconds_of
-
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
+from setl.select.place import Place, parse_place
 
 
 def parse_topic_place(text: str) -> Place:
-    """Understand a place: latest, earliest, an offset, or a time.
-
-    Args:
-        text: what was written. A time is ISO 8601 with hours and minutes, local unless it
-            names a zone.
-
-    Raises:
-        ConfigurationError: it is none of those.
-    """
-    text = text.strip()
-    if text in ("latest", "earliest"):
-        return Place(text)
-    try:
-        if text.isdigit():
-            return Place(OffsetStart(offset=int(text)))
-        if _TIME.fullmatch(text):
-            return Place(TimestampStart(timestamp=int(seconds_of(text))))
-    except (ValidationError, ValueError, OverflowError) as error:
-        raise ConfigurationError(f"not a place in the source: {text!r}: {error}") from error
-    raise ConfigurationError(
-        f"not a place in the source: {text!r}",
-        hint="Write latest, earliest, an offset, or a time such as 2026-11-21T22:00",
+    """Understand an offset as a place, and what `parse_place` does; raises as it."""
+    return parse_place(
+        text,
+        own=lambda text: Place(OffsetStart(offset=int(text))) if text.isdigit() else None,
+        at_time=lambda seconds: Place(TimestampStart(timestamp=int(seconds))),
+        forms="an offset",
     )
 
 

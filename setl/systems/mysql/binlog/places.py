@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, cast
 
-from pydantic import ValidationError
 from pymysql.err import MySQLError
 
 from setl.channel.file import BinlogStart, GtidStart, MysqlSource
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogPosition, Position
-from setl.select.place import Place, seconds_of
+from setl.select.place import Place, parse_place
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogFile, BinlogServer
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
@@ -25,7 +24,6 @@ from setl.systems.mysql.endpoint import mysql_endpoint
 _FILE_OFFSET = re.compile(r"(?P<file>[^\s:]+\.\d+):(?P<offset>\d+)")
 # Of MariaDB, or of MySQL, where a tag may stand in front of numbers.
 _GTIDS = re.compile(r"[0-9a-fA-F-]+(\s*:\s*[\w-]+)*(\s*,\s*[0-9a-fA-F-]+(\s*:\s*[\w-]+)*)*")
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 # Events that stand inside a transaction, as SHOW BINLOG EVENTS names them. What begins with
 # one of them cannot be read from there: its table maps and its mark stand before it (I7).
@@ -38,32 +36,20 @@ _PAGE = 500  # events that are asked for at a time
 
 
 def parse_binlog_place(text: str) -> Place:
-    """Understand a place: latest, earliest, FILE:OFFSET, GTIDs, or a time.
-
-    Args:
-        text: what was written. A time is ISO 8601 with hours and minutes, local unless it
-            names a zone.
-
-    Raises:
-        ConfigurationError: it is none of those.
-    """
-    text = text.strip()
-    if text in ("latest", "earliest"):
-        return Place(text)
-    try:
-        found = _FILE_OFFSET.fullmatch(text)
-        if found:
-            return Place(BinlogStart(file=found["file"], offset=int(found["offset"])))
-        if _TIME.fullmatch(text):
-            return Place("earliest", time=seconds_of(text))
-        if _GTIDS.fullmatch(text) and "-" in text:
-            return Place(GtidStart(gtid=text))
-    except (ValidationError, ValueError, OverflowError) as error:
-        raise ConfigurationError(f"not a place in the source: {text!r}: {error}") from error
-    raise ConfigurationError(
-        f"not a place in the source: {text!r}",
-        hint="Write latest, earliest, FILE:OFFSET, GTIDs, or a time such as 2026-11-21T22:00",
+    """Understand FILE:OFFSET and GTIDs as places, and what `parse_place` does; raises as it."""
+    return parse_place(
+        text,
+        own=_own_place,
+        at_time=lambda seconds: Place("earliest", time=seconds),
+        forms="FILE:OFFSET, GTIDs",
     )
+
+
+def _own_place(text: str) -> Place | None:
+    found = _FILE_OFFSET.fullmatch(text)
+    if found:
+        return Place(BinlogStart(file=found["file"], offset=int(found["offset"])))
+    return Place(GtidStart(gtid=text)) if _GTIDS.fullmatch(text) and "-" in text else None
 
 
 def find_binlog_place(config: MysqlSource, server_id: int, place: Place) -> BinlogPosition:
