@@ -14,7 +14,6 @@ import click
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel, Facts, PipelineId
 from setl.channel.directions import overwritten_by_loads
-from setl.channel.keys_file import read_keys
 from setl.cli.asking import (
     carried_out,
     progress_line,
@@ -37,6 +36,7 @@ from setl.cli.cluster import (
 from setl.cli.completion import complete_name, complete_pipeline
 from setl.cli.confirmation import confirm, yes_option
 from setl.cli.interruption import going_on
+from setl.cli.keys_file import read_keys
 from setl.cli.output import console, print_rows, print_value
 from setl.cli.spark_options import spark_options
 from setl.cli.stored_channels import pipeline_config, stored_file

@@ -1,1 +1,1 @@
-"""What an operator asks for: check, peek, positions and verify."""
+"""What an operator asks for: check, plan, peek, positions, verify and cut-over."""

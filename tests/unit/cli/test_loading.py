@@ -4,10 +4,10 @@ import threading
 import pytest
 
 from arbiter.values import ChannelState, SignalKind, SignalState
-from setl.channel.keys_file import read_keys
 from setl.channel.reading import parse_channel
 from setl.cli import asking, loading
 from setl.cli.cluster import AnswerNo
+from setl.cli.keys_file import read_keys
 from setl.errors import ConfigurationError
 from setl.model.load_request import RequestState, in_pieces
 from setl.run.load_requests import ENDED_KEPT, StoredLoadRequests

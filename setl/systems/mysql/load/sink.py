@@ -27,7 +27,6 @@ from setl.load.deadletters.keeping import Faults, LetterUpdate, loaded_with, upd
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import LoadTicket, ReadRendered
 from setl.load.timings import Timings
-from setl.load.transactions import transactions
 from setl.model.change import Row, TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
 from setl.model.faulty import FaultyRow
@@ -54,6 +53,7 @@ from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse, write_rows
 from setl.systems.mysql.load.statements import Strategy, TableWrites
 from setl.systems.mysql.load.targets import Targets
+from setl.systems.mysql.load.transactions import transactions
 from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.systems.mysql.load.writer import Writer
 from setl.systems.mysql.marks import applied_through

@@ -1,8 +1,8 @@
 """Which changes of a task share a transaction."""
 
-from setl.load.transactions import transactions
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
+from setl.systems.mysql.load.transactions import transactions
 
 COLUMNS = (Column("id", Kind.INTEGER),)
 
