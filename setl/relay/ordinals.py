@@ -49,4 +49,7 @@ def _plain_bytes(event: bytes) -> int:
     try:
         return images_bytes(event)
     except (ValueError, LookupError) as error:
-        raise FatalError(f"a compressed event in the binlog is damaged: {error}") from error
+        raise FatalError(
+            f"a compressed event in the binlog is damaged: {error}",
+            hint="Check the binlog with mysqlbinlog --verify-binlog-checksum on the source",
+        ) from error

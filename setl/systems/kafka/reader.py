@@ -238,7 +238,12 @@ class TopicReader(TopicClient):
         if name == "_AUTO_OFFSET_RESET":
             return PositionLostError(f"the broker does not have the offset: {error.str()}")
         if name in _DAMAGED:
-            return FatalError(f"Kafka delivers a damaged record: {error.str()}")
+            return FatalError(
+                f"Kafka delivers a damaged record: {error.str()}",
+                hint="Look at the brokers' logs and disks. If it cannot be mended: `setl stop` the"
+                " channel, move past it with `setl position reset PIPELINE --to` an offset, start"
+                " it, and compare with `setl verify --repair`",
+            )
         if name == "GROUP_AUTHORIZATION_FAILED" and not self._is_member:
             return None  # the client asks for a group's coordinator that nobody needs here
         return translate(error, "source")

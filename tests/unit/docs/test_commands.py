@@ -1,5 +1,6 @@
-"""Every `setl` command that is shown exists, with the options and arguments shown."""
+"""Every `setl` command that is shown or named exists, with the options and arguments given."""
 
+import ast
 import re
 import shlex
 
@@ -8,7 +9,7 @@ import pytest
 
 from setl.cli.main import cli
 
-from .pages import blocks, pages, prose
+from .pages import ROOT, blocks, pages, prose
 
 _ASSIGNMENT = re.compile(r"[A-Z_][A-Z_0-9]*=")
 _INLINE = re.compile(r"`setl ([^`]+)`")
@@ -41,10 +42,15 @@ SHOWN = [
 BY_DEFAULT = {"load": "begin"}  # what a group does with words that are none of its commands
 
 
-def check(words):
-    """Fail if click would refuse these words, whatever files and servers there are."""
+def check(words, *, whole=True):
+    """Fail if click would refuse these words, whatever files and servers there are.
+
+    If they are not a whole command, more of them may follow.
+    """
     command, context, rest = cli, click.Context(cli, info_name="setl"), list(words)
     while isinstance(command, click.Group):
+        if not (rest or whole):
+            return
         assert rest, f"{context.command_path} alone does nothing"
         name = rest.pop(0)
         if command.name in BY_DEFAULT and command.get_command(context, name) is None:
@@ -58,7 +64,9 @@ def check(words):
     for parameter in command.params:
         given = values.get(parameter.name)
         if given is None or given in ((), []):
-            assert not parameter.required, f"{context.command_path} needs {parameter.name}"
+            assert not (parameter.required and whole), (
+                f"{context.command_path} needs {parameter.name}"
+            )
         elif isinstance(parameter.type, click.Choice):
             for one in given if isinstance(given, (list, tuple)) else [given]:
                 parameter.type.convert(one, parameter, context)
@@ -123,3 +131,50 @@ def test_a_mention_in_the_text_names_what_exists(mention):
         assert set(rest[0].split("|")) <= known
     known = options_below(command)
     assert {word.partition("=")[0] for word in rest if word.startswith("-")} <= known
+
+
+def texts_in(program):
+    """The line and text of each string of a program; values that are put in are X."""
+    parts, found = set(), []
+    for node in ast.walk(ast.parse(program)):
+        if isinstance(node, ast.JoinedStr):
+            parts.update(map(id, node.values))
+            values = [v.value if isinstance(v, ast.Constant) else "X" for v in node.values]
+            found.append((node.lineno, "".join(map(str, values))))
+        elif isinstance(node, ast.Constant) and id(node) not in parts:
+            found.append((node.lineno, str(node.value)))
+    return found
+
+
+def check_named(words):
+    """Fail if no command begins with these words."""
+    words = words[: words.index(">")] if ">" in words else words
+    try:
+        check(words, whole=False)
+    except click.BadOptionUsage:
+        check([*words, "X"], whole=False)  # cut short behind an option
+
+
+def test_commands_that_messages_name_exist():
+    named, wrong = 0, []
+    for path in sorted(path for name in ("setl", "deploy") for path in (ROOT / name).rglob("*.py")):
+        program = path.read_text(encoding="utf-8")
+        for line, text in texts_in(program) if "setl " in program else ():
+            for found in _INLINE.finditer(text):
+                if found[1] == "X":
+                    continue  # all of it is put in
+                named += 1
+                try:
+                    check_named(shlex.split(found[1]))
+                except (AssertionError, click.UsageError) as error:
+                    wrong.append(f"{path.relative_to(ROOT)}:{line}: `setl {found[1]}`: {error}")
+    assert named > 150
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    "words", ["begin shop", "start shop --fast", "stop a b", "position move x"]
+)
+def test_a_message_that_names_what_does_not_exist_is_found(words):
+    with pytest.raises((AssertionError, click.UsageError)):
+        check_named(words.split())

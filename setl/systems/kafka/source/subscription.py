@@ -30,6 +30,10 @@ from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.search import moved_reason
 
 _LOG = logging.getLogger(__name__)
+_PAST = (
+    "`setl peek` shows it. To leave it out: `setl stop` the channel, `setl position reset PIPELINE"
+    " --to {}`, start it, and compare with `setl verify --repair`"
+)
 
 # Records that are taken from the client at once: with more, they have left the processor's caches
 # when they are looked at.
@@ -284,7 +288,9 @@ class DtsKafkaSource:
         if error is not None:
             failure = error
             if isinstance(error, DataError):
-                failure = FatalError(error.message, hint=error.hint, **error.where)
+                behind = error.where.get("position", "").rpartition("@")[2]
+                hint = ". ".join(filter(None, (error.hint, _PAST.format(behind))))
+                failure = FatalError(error.message, hint=hint, **error.where)
                 failure.__cause__ = error
             self._held = failure.at(**self._access.where())
             if not entries:

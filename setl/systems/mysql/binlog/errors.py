@@ -70,12 +70,20 @@ def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError
             hint="`setl check` prints the settings to change on the server",
         )
     elif code in (MesErrorCode.NULL_ARG, MesErrorCode.INVALID_ARG):
-        final = ConfigurationError(f"the place to start at is not understood: {text}")
+        final = ConfigurationError(
+            f"the place to start at is not understood: {text}",
+            hint="Correct `start` in the channel file",
+        )
     elif code in (MesErrorCode.PARSE, MesErrorCode.CHECKSUM, MesErrorCode.QUEUE_FULL):
         final = FatalError(
             f"an event of the binlog cannot be taken in: {text}",
             hint="Check the binlog with mysqlbinlog on the source; then move the position past it",
         )
     elif "error 1236" in text:
-        final = FatalError(f"the source refuses to send its binlog: {text}")
+        final = FatalError(
+            f"the source refuses to send its binlog: {text}",
+            hint="Its own log says more. If this place cannot be read any more: `setl stop` the"
+            " channel, move on with `setl position reset PIPELINE --to latest`, start it, and load"
+            " the tables again with `setl load PIPELINE --replace`",
+        )
     return final or TransientError(f"the connection to the source was lost: {text}")
