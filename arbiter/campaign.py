@@ -77,6 +77,7 @@ class Campaign:
         self._unclaimed = False
         self._reason = ""
         self._vacant_from: float | None = None
+        self._still_since: float | None = None  # see `vacant_from`
         self._said: Decision | None = None
 
     def cycle(
@@ -113,6 +114,10 @@ class Campaign:
         if view.contact is Contact.CONNECTED and view.mainstem is not None and view.mine:
             view = self._answer(view, snapshot, view.mainstem)
         decision = decide(view, self._settings)
+        if decision.action in (Action.SUSPEND, Action.ABORT):
+            self._still_since = view.now if self._still_since is None else self._still_since
+        elif decision.action not in (Action.RESIGN, Action.WAIT, Action.CAMPAIGN):
+            self._still_since = None
         if decision.action is Action.CAMPAIGN:
             view, decision = self._campaign(view, decision)
         elif decision.action is Action.RESIGN and view.mainstem is not None:
@@ -248,7 +253,7 @@ class Campaign:
     def _campaign(self, view: View, decision: Decision) -> tuple[View, Decision]:
         """Try to become the leader; what comes of it is this cycle's decision."""
         self._reason = decision.sentence
-        began = vacant_from(self._past, view.session_timeout)
+        began = vacant_from(self._past, view.session_timeout, self._still_since)
         self._vacant_from = None if began is None else self._clock.now() - view.now + began
         try:
             mainstem = self._arbiter.campaign(self._pipeline, self._nid)

@@ -47,14 +47,26 @@ def owned(mainstem: Mainstem | None, session: int) -> bool:
     return mainstem is not None and session != 0 and mainstem.session == session
 
 
-def vacant_from(past: Past, session_timeout: float) -> float | None:
-    """Monotonic time since which nobody led, as far as this node can tell; None if it cannot.
+def vacant_from(
+    past: Past, session_timeout: float, still_since: float | None = None
+) -> float | None:
+    """Monotonic time since which nobody applied anything, as far as this node can tell; or None.
 
     A leader that died was there until its session began to be silent, so its vacancy is dated
     back by the session timeout, at most that much too far.
+
+    Args:
+        past: what the node remembers.
+        session_timeout: seconds.
+        still_since: when this node, as the last leader, was told to begin no load or to cancel
+            what ran; None if it was not. A session may outlive a silence of hours, as it does
+            when ZooKeeper has no quorum: the leadership is given up after it, and was of no use
+            since its beginning.
     """
     if past.ending is not None:
-        return None if past.ending is Ending.STOPPED else past.ended_at
+        if past.ending is Ending.STOPPED:
+            return None
+        return past.ended_at if still_since is None else min(past.ended_at, still_since)
     if past.vacant_since is None or not past.leader:
         return None
     return past.vacant_since - (session_timeout if past.leader_gone else 0.0)

@@ -114,7 +114,8 @@ class HistoryItem:
         nid: its node.
         reason: why it began, for people.
         at: when it began to apply, seconds since 1970 UTC.
-        outage: seconds since the leader before was last known to be there, None if unknown.
+        outage: seconds since the leader before was last known to be there and applied changes,
+            None if unknown.
         redelivered: rows that were applied again because of the change, None if unknown.
         error: what it failed with, "" if it did not.
     """

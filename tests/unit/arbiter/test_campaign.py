@@ -368,6 +368,34 @@ def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2)
     assert n2.act() is Action.FOLLOW
 
 
+def test_an_outage_counts_from_the_silence_and_not_from_the_resignation_after_it(
+    cluster, n1, n2, operator
+):
+    """A session outlives hours without a quorum; the epoch is given up only after them."""
+    lead(cluster, n1, n2)
+    n1.link.suspend()
+    suspended = cluster.clock.monotonic()
+    assert n1.act() is Action.SUSPEND
+    cluster.advance(9)
+    assert n1.act() is Action.ABORT
+    cluster.clock.advance(3600)
+    n1.link.resume()
+    assert n1.act(spent=n1.epochs[-1]) is Action.RESIGN
+    state = n1.cycle(spent=n1.epochs[-1])
+    assert state.mine
+    assert state.vacant_from == suspended
+    # What was suspended for a moment only is no part of a later outage.
+    n1.link.suspend()
+    n1.act()
+    n1.link.resume()
+    assert n1.act() is Action.LEAD
+    cluster.advance(100)
+    resigned = cluster.clock.monotonic()
+    assert n1.act(spent=n1.epochs[-1]) is Action.ABORT
+    n1.act(spent=n1.epochs[-1])
+    assert n1.cycle(spent=n1.epochs[-1]).vacant_from == resigned
+
+
 # -- operators' requests ------------------------------------------------------------------------
 
 OPERATOR = Requester("root", 0.0)
