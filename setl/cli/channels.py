@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arbiter import requests
-from arbiter.arbiter import ArbiterError
+from arbiter.arbiter import ArbiterError, Unreachable
 from arbiter.values import ChannelState
 from setl.cli.cluster import AnswerNo, acting, cluster_options, joined
 from setl.cli.findings import (
@@ -136,14 +136,15 @@ def _beside_the_cluster(
             return ring_findings(arbiter, definition), without_used_starts(channel, arbiter)
     except ArbiterError as error:
         fix = (
-            "Check `--zookeeper` and SETL_ZOOKEEPER; whether changes would go round with other"
-            " channels was not looked at"
+            "Check `--zookeeper` and SETL_ZOOKEEPER, and that most of its servers run; whether"
+            " changes would go round with other channels was not looked at"
         )
         finding = Finding(
             "error",
             f"no answer: {error}",
             f"ZooKeeper {zookeeper}",
             (fix,),
+            unseen=isinstance(error, Unreachable),
             code="zookeeper-unreachable",
         )
         return [finding], channel

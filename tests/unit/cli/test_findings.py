@@ -9,7 +9,9 @@ import pytest
 from rich.console import Console
 
 import setl
+from arbiter.arbiter import Denied, Unreachable
 from setl.channel.reading import parse_channel
+from setl.cli import channels
 from setl.cli.findings import exit_status, finding_row, print_findings, sql_scripts, summary
 from setl.operate.acceptance import with_accepted
 from setl.systems.finding import Finding, Report
@@ -184,3 +186,17 @@ def test_sql_of_one_server(shop, tmp_path, monkeypatch, capsys):
     told = capsys.readouterr().out
     assert "GRANT SELECT" in told
     assert "db1" not in told
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(Unreachable("no ZooKeeper server answered"), 3), (Denied("the login is refused"), 1)],
+)
+def test_a_zookeeper_that_does_not_answer_is_a_server_that_does_not(monkeypatch, error, status):
+    def joined(*_):
+        raise error
+
+    monkeypatch.setattr(channels, "joined", joined)
+    found, _ = channels._beside_the_cluster({}, None, "zk1:2181", "/setl")
+    assert [finding.code for finding in found] == ["zookeeper-unreachable"]
+    assert exit_status(found, strict=False) == status
