@@ -13,11 +13,13 @@ class Identity(NamedTuple):
         id: given by the target when it is made, and never again.
         name: its own name, which may be another one than that it was asked for.
         alias: whether it was asked for by another name, which somebody has given it.
+        several: the own names of all that an alias stands for, if that is more than one.
     """
 
     id: str
     name: str
     alias: bool = False
+    several: tuple[str, ...] = ()
 
     @property
     def stored(self) -> str:
@@ -26,7 +28,7 @@ class Identity(NamedTuple):
 
     @classmethod
     def of(cls, stored: str) -> Self:
-        """Inverse of `stored`, except for `alias`."""
+        """Inverse of `stored`, as far as that goes."""
         id_, _, name = stored.partition(" ")
         return cls(id_, name)
 

@@ -96,7 +96,7 @@ class Identities:
 
         Raises:
             TargetReplacedError: one of them is not what it was.
-            ConfigurationError: two of them are names of one index.
+            ConfigurationError: two of them are names of one index, or one is a name of several.
             SetlError: the target does not answer.
         """
         names = {target_name(target) for target in targets}
@@ -150,6 +150,7 @@ class Identities:
 
     def _look(self, names: Collection[str]) -> None:
         found = self._ask(names)
+        self._refuse_several(found)
         others = [name for name in names if not self._take(name, found.get(name))]
         if not others:
             return
@@ -158,6 +159,22 @@ class Identities:
         for name in others:
             if not self._take(name, found.get(name)):
                 raise self._replaced(name, found.get(name))
+
+    def _refuse_several(self, found: Mapping[str, Identity]) -> None:
+        """Refuse aliases of several indexes, as after a rollover.
+
+        A row that changes would be written into one of them, and stay as it was in another.
+        """
+        for name, identity in found.items():
+            if identity.several:
+                raise ConfigurationError(
+                    f"the alias {name} stands for {len(identity.several)} indexes:"
+                    f" {', '.join(identity.several)}",
+                    hint="Let it stand for the one that has all documents. What was written into"
+                    " another one meanwhile is missing there: `setl verify --repair` finds it",
+                    pipeline=self._leadership.key,
+                    index=name,
+                )
 
     def _refuse_two_names(self) -> None:
         """Refuse targets that are one: rows of the same key would become one document."""

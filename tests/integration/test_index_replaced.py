@@ -205,3 +205,31 @@ def test_two_names_of_one_index_are_refused(site_a, elasticsearch, db, place, cl
     error = place.lead(file).ends()
     assert isinstance(error, ConfigurationError), error
     assert "names of one index" in str(error)
+
+
+def test_an_alias_that_comes_to_stand_for_two_indexes_stops(
+    site_a, elasticsearch, db, place, cluster, monkeypatch
+):
+    """As after a rollover: a changed row would go into one, and stay as it was in the other."""
+    monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)
+    client, alias = cluster.client, cluster.index
+    for number in (1, 2):
+        client.indices.create(index=f"{alias}-{number}")
+    client.indices.put_alias(index=f"{alias}-1", name=alias)
+    file = channel(site_a, elasticsearch, db)
+    insert(site_a, db, 1)
+    running = place.lead(file)
+    running.applied(1)
+    rolled_over = [
+        {"add": {"index": f"{alias}-{number}", "alias": alias, "is_write_index": number == 2}}
+        for number in (1, 2)
+    ]
+    client.indices.update_aliases(actions=rolled_over)
+    execute(site_a, f"UPDATE {db}.orders SET v = 'w'")
+    error = running.ends()
+    assert isinstance(error, ConfigurationError), error
+    assert f"the alias {alias} stands for 2 indexes: {alias}-1, {alias}-2" in str(error)
+    assert cluster.ids() == [1]  # and not one of each index
+    client.indices.delete_alias(index=f"{alias}-2", name=alias)
+    place.lead(file).applied(1)
+    assert cluster.ids() == [1]

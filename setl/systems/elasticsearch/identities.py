@@ -72,7 +72,8 @@ def _identity(name: str, there: Mapping[str, dict[str, Any]]) -> Identity | None
     indexes = written or behind
     if not indexes:
         return None
-    return Identity("+".join(_id(there[own]) for own in indexes), "+".join(indexes), alias=True)
+    id_, name_ = "+".join(_id(there[own]) for own in indexes), "+".join(indexes)
+    return Identity(id_, name_, alias=True, several=tuple(behind) if len(behind) > 1 else ())
 
 
 def _id(index: dict[str, Any]) -> str:
