@@ -54,6 +54,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, RowChange, Value
 from setl.model.schema import RowSchema
 from setl.transform.columns import READ_AT_SOURCE, identity_indexes, key_indexes
+from setl.transform.null_keys import Images, NullKeys
 from setl.transform.survivors import SurvivorGroups, Survivors
 
 _FULL_IMAGES = "Set binlog_row_image=FULL at the source, or subscribe to all columns"
@@ -99,6 +100,7 @@ class Compactor:
         # Deletes under keys that were then filled again by partial rows, which must not take
         # their missing values from the row that was deleted.
         self._emptied: dict[Any, _State] = {}
+        self._nulls = NullKeys(len(self._key_names))
 
     def __len__(self) -> int:
         """Number of keys pending."""
@@ -129,6 +131,13 @@ class Compactor:
         if schema is not self._schema:
             self._enter(schema)
         shape = self._shapes[-1]
+        if self._nulls.concern(shape.key, images):
+            for image in images:
+                self._add_keyed(shape, *self._nulls.rest(schema, shape.key, op, image, version))
+            return
+        self._add_keyed(shape, op, images, version)
+
+    def _add_keyed(self, shape: _Shape, op: Op, images: Images, version: int) -> None:
         if op is Op.DELETE:
             self._delete(shape, images, version)
             return
@@ -172,8 +181,8 @@ class Compactor:
         Raises:
             DataError: a column that the mapping names as key is null.
         """
-        if self._key_names:
-            self._refuse_null_keys()
+        for _, error in self._nulls.take():
+            raise error
         groups: list[Survivors] = []
         for shape in self._shapes:
             groups += self._grouped(shape).found()
@@ -285,31 +294,8 @@ class Compactor:
         Returns:
             For each the schema, the row (None for a delete), the version, and what is wrong.
         """
-        found = [(key, error) for key in self._pending if (error := self._null_key(key))]
-        taken: list[tuple[RowSchema, Row | None, int, DataError]] = []
-        for key, error in found:
-            row, version, shape = self._pending.pop(key)
-            taken.append((shape.schema, row, version, error))
-        return taken
-
-    def _refuse_null_keys(self) -> None:
-        for key in self._pending:
-            error = self._null_key(key)
-            if error is not None:
-                raise error
-
-    def _null_key(self, key: Any) -> DataError | None:
-        shape = self._pending[key][2]
-        row = shape.key_row(key)
-        # A document without a routing value is routed by its id.
-        if None not in row[: len(self._key_names)]:
-            return None
-        return DataError(
-            f"a row of {shape.schema.name} has null in a column that its mapping names as key",
-            hint="Name columns under `key` that are unique and never null",
-            table=shape.schema.name,
-            key=row,
-        )
+        taken = self._nulls.take()
+        return [(found.schema, found.row, found.version, error) for found, error in taken]
 
 
 def _filled(row: Row, other: Row) -> Row:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from setl.channel.routing import Route
 from setl.codec.row_codec import RowCodec
@@ -100,15 +100,20 @@ class _Compaction:
     def take_run(self, item: WorkItem) -> None:
         """Take an entry in: its rows undecoded, as far as it can be without decoding them."""
         images = scanner = None
+        named = False
         undecoded = item.decoded is None and item.table_rows is None
         if len(item.routes) == 1 and undecoded and item.table[1]:
             route, _, images, _ = self._table((item.routes[0], *item.table))
             scanner = None if images is None else self._scanner(route, item)
+            named = bool(route.key)
         if images is None or scanner is None:
             self.take_records(item)
             return
         payload = item.payload
         scanned = scanner.scan(payload, 0, item.version)
+        if named and _may_have_null(scanned.keys):
+            self.take_records(item)  # rows without a key are told apart by all that they hold
+            return
         if scanned.keys:
             images.take(scanner, payload, scanned)
             self._count(scanned.versions)
@@ -213,6 +218,11 @@ class _Compaction:
                 faulty += [(route, f) for f in take_out(route, part.schema, part, refused)]
                 survivors.append((route, part.schema, part))
         return Compacted(survivors, self._rows, self._redelivered, faulty)
+
+
+def _may_have_null(keys: Sequence[Any]) -> bool:
+    """Whether a value of a key is null, or of what stands beside it, as `Scanned` has keys."""
+    return any(key is None or (isinstance(key, tuple) and None in key) for key in keys)
 
 
 def _compactor(plan: TransformPlan, route: Route, schema: str, table: str) -> Taking:

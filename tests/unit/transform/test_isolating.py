@@ -109,3 +109,40 @@ def test_a_faulty_row_goes_where_later_changes_of_it_go():
     shares = [pickle.loads(share) for _, share in dealt]
     written = sorted(row[0] for s in shares for c in s.changes for row in c.upserts)
     assert written == list(range(8, 16))
+
+
+def named(*items):
+    """What is left with `name` as key: upserts, deletes, and the images of faulty rows."""
+    found = compact(plan(key=["name"]), items)
+    images = [(content_of(f).before, content_of(f).after) for _, f in found.faulty]
+    upserts = [row for _, _, part in found.survivors for row in part.upserts]
+    deletes = [key for _, _, part in found.survivors for key in part.deletes]
+    return upserts, deletes, images
+
+
+def updates(version, *images):
+    return item(version, *images, op=Op.UPDATE)
+
+
+def test_rows_without_the_key_that_a_mapping_names_are_faulty_each_on_its_own():
+    two = inserts(10, (1, None), (2, None))
+    assert named(two) == ([], [], [(None, (1, None)), (None, (2, None))])
+    given = updates(11, ((2, None), (2, "b")))
+    assert named(two, given) == ([(2, "b")], [], [(None, (1, None))])
+    gone = item(11, ((2, None), None), op=Op.DELETE)
+    assert named(two, gone) == ([], [], [(None, (1, None))])
+    changed = updates(11, ((2, None), (3, None)))
+    assert named(two, changed) == ([], [], [(None, (1, None)), (None, (3, None))])
+
+
+def test_a_row_that_loses_its_key_is_deleted_and_faulty():
+    lost = updates(11, ((1, "a"), (1, None)), ((2, "b"), (2, None)))
+    faulty = [(None, (1, None)), (None, (2, None))]
+    assert named(inserts(10, (1, "a")), lost) == ([], [("a",), ("b",)], faulty)
+
+
+def test_a_row_without_a_key_of_an_earlier_load_may_be_at_the_target():
+    given = updates(11, ((2, None), (2, "b")))
+    assert named(given) == ([(2, "b")], [], [(None, None)])
+    with pytest.raises(DataError):
+        compact(plan(key=["name"], isolates=False), [given])
