@@ -6,7 +6,15 @@ import pytest
 
 from setl.errors import ConfigurationError, DataError, FatalError
 from setl.systems.registry import system_of
-from tests.integration.pipelines import binlog_end, execute, mysql, one_way, rows
+from tests.integration.pipelines import (
+    binlog_end,
+    execute,
+    fresh_name,
+    install_system_tables,
+    mysql,
+    one_way,
+    rows,
+)
 from tests.mysql_servers import compressed_binlog
 
 
@@ -183,3 +191,32 @@ def test_a_session_that_logs_statements_stops_the_pipeline(servers, db, place, f
         found(re.findall(r"--to ([^`]+)`", error.hint)[0])
     assert f"begins at {behind};" in inside.value.hint
     assert str(found(behind)) == behind
+
+
+@pytest.fixture
+def folding(another_server, tmp_path):
+    option = "--lower-case-table-names=1"
+    with another_server(tmp_path / "c", "site-c", server_id=103, options=(option,)) as server:
+        install_system_tables(server)
+        yield server
+
+
+@pytest.mark.family("mariadb", why="MySQL has to be installed with it, which takes long")
+def test_schema_changes_of_a_server_that_folds_names(folding, servers, place):
+    """Its rows name shop.orders, whatever name a statement has for it."""
+    a, b = folding, servers[1]
+    db = fresh_name("shop")
+    for server in (a, b):
+        execute(server, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.orders (id INT PRIMARY KEY)")
+    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.orders"}], ddl="pass"))
+    name = f"{db.upper()}.Orders"
+    execute(
+        a,
+        f"INSERT INTO {name} VALUES (1), (2)",
+        f"TRUNCATE TABLE {name}",
+        f"ALTER TABLE {name} ADD COLUMN more INT NOT NULL DEFAULT 5",
+        f"INSERT INTO {name} VALUES (3, 4)",
+    )
+    running.applied(3)
+    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders") == ((3, 4),)
+    execute(b, f"DROP DATABASE {db}")

@@ -34,6 +34,7 @@ from setl.codec.binlog.row_events import RowEvents
 from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind, placed
 from setl.codec.binlog.stream_place import StreamPlace
 from setl.codec.binlog.transaction_bounds import TransactionBounds
+from setl.codec.sql.folded_names import with_folded_names
 from setl.codec.sql.statement import (
     Statement,
     StatementKind,
@@ -41,6 +42,7 @@ from setl.codec.sql.statement import (
     parse_statement,
     quoting_of,
 )
+from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
@@ -69,6 +71,10 @@ _PLACED: Final = ROWS | {EventType.QUERY}
 _NO_SESSION: Final = StatementSession()
 
 _Reader = Callable[[bytes, bool, int], Iterable[Entry]]
+
+
+def _as_written(text: str, _: Quoting) -> str:
+    return text
 
 
 class BinlogHeaderReader:
@@ -102,6 +108,7 @@ class BinlogHeaderReader:
         run_events: int = 1,
         run_bytes: int = MOST_BYTES,
         is_whole: Callable[[BinlogPosition], bool] = lambda _: True,
+        folds_names: bool = False,
     ) -> None:
         """Begin at `start`: the first event given to `read` is the first one sent from there.
 
@@ -115,8 +122,11 @@ class BinlogHeaderReader:
             is_whole: whether the end of the transaction that begins at a place is in its file;
                 asked before rows of one come out early, on MariaDB, which leaves a transaction
                 cut that it was writing when it died.
+            folds_names: whether the server keeps names of tables in lower case, however statements
+                write them.
         """
         self._place = StreamPlace(start)
+        self._as_named = with_folded_names if folds_names else _as_written
         self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
         self._mariadb = False
         self._rows = RowEvents(run_events, run_bytes)
@@ -315,7 +325,9 @@ class BinlogHeaderReader:
         session = _NO_SESSION
         if statement is None:
             session = parse_session(event, mariadb=self._mariadb)
-            statement = parse_statement(text, schema, quoting_of(session))
+            quoting = quoting_of(session)
+            text = self._as_named(text, quoting)
+            statement = parse_statement(text, schema, quoting)
         entries: Sequence[Entry] = ()
         match statement.kind:
             case StatementKind.BEGIN | StatementKind.XA_START:

@@ -102,6 +102,7 @@ class BinlogPeek:
             limits=self._limits,
             server=server,
             cut=cut_files(endpoint, self._limits, server),
+            folds_names=server.folds_names(),
         )
         stream.open()
         return self._read(stream, end)

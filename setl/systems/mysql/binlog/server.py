@@ -130,6 +130,15 @@ class BinlogServer:
         with self._session() as session:
             return session.identity()
 
+    def folds_names(self) -> bool:
+        """Whether it keeps names of tables in lower case, and its binlog has them so.
+
+        Statements stand there as they were written. Raises TransientError.
+        """
+        with self._session() as session:
+            row = session.row("SELECT @@lower_case_table_names")
+            return row is not None and int(row[0]) == 1
+
     def retention(self) -> tuple[float | None, float]:
         """Seconds for which files are kept, None for ever; and the server's time since 1970 UTC.
 

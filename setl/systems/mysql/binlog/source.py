@@ -124,6 +124,7 @@ class MysqlBinlogSource:
             server=self._server,
             cut=self._cut,
             shared=self._shared,
+            folds_names=self._server.folds_names(),
         )
         with self._lock:
             self._stream = stream

@@ -144,6 +144,7 @@ class BinlogStream:
         server: BinlogServer,
         cut: CutFiles,
         shared: SharedReaders | None = None,
+        folds_names: bool = False,
     ) -> None:
         """Describe a stream; nothing is connected. It may read with others if they are given."""
         self._endpoint = endpoint
@@ -156,6 +157,7 @@ class BinlogStream:
             is_whole=lambda begin: cut.is_whole(begin, lambda: not self._closed),
             run_events=limits.run_events,
             run_bytes=min(limits.run_bytes, limits.event_bytes),
+            folds_names=folds_names,
         )
         self._intake = _Intake(self._reader, self._put)
         self._client: DeliveringClient = (
