@@ -134,7 +134,7 @@ def processing(route: Route, schema: RowSchema) -> Callable[[list[Row]], list[Ro
         inserts = DecodedRows(schema, Op.INSERT, [(None, row) for row in rows])
         return [
             after[:width]
-            for part in processed(name, inserts, route.key)
+            for part in processed(name, inserts, route.key, route.routing)
             for _, after in part.images
             if after is not None
         ]

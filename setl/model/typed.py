@@ -148,11 +148,23 @@ class TypedChange:
         after: the row after; None for a delete.
     """
 
-    __slots__ = ("_after", "_before", "_rows", "op", "schema")
+    __slots__ = ("_after", "_before", "_identity", "_rows", "op", "schema")
 
-    def __init__(self, schema: RowSchema, op: Op, before: Row | None, after: Row | None) -> None:
-        """Nothing is looked at yet; the arguments are the attributes, as a codec gives them."""
+    def __init__(
+        self,
+        schema: RowSchema,
+        op: Op,
+        before: Row | None,
+        after: Row | None,
+        identity: tuple[int, ...] | None = None,
+    ) -> None:
+        """Nothing is looked at yet; the arguments are the attributes, as a codec gives them.
+
+        `identity` are the places of the columns by which the target finds the row, if these are
+        not those of the key.
+        """
         self.schema = schema
+        self._identity = schema.key if identity is None else identity
         self.op = op
         self._before = before
         self._after = after
@@ -210,12 +222,12 @@ class TypedChange:
                 the row does not have is added at its end; the row before does not have it.
 
         Raises:
-            DataError: a column cannot hold its value, or is part of the primary key, which the
-                row before has as well: see `mapped`.
+            DataError: a column cannot hold its value, or is one by which the row is found, as
+                those of its key, so that the row before has to have it as well: see `mapped`.
         """
         for name in values:
             place = self.schema.folded.get(name.lower())
-            if place is not None and place in self.schema.key:
+            if place is not None and place in self._identity:
                 raise DataError(
                     "the key of a row is to be changed without the row before it",
                     hint="Use `mapped`, which changes both",
@@ -225,7 +237,8 @@ class TypedChange:
         if self._after is None:
             return self
         schema, after = rewritten(self.schema, self._after, values)
-        return TypedChange(schema, self.op, _widened(self._before, schema), after)
+        before = _widened(self._before, schema)
+        return TypedChange(schema, self.op, before, after, self._identity)
 
     def mapped(self, function: Callable[[TypedRow], Mapping[str, object]]) -> TypedChange:
         """The same change with both rows rewritten in the same way.
@@ -247,11 +260,12 @@ class TypedChange:
             _, before = rewritten(self.schema, before, values)
             # Columns that are added are of no use in a row that is only looked for by its key.
             before = _widened(before[: len(self.schema.columns)], schema)
-        return TypedChange(schema, self.op, before, after)
+        return TypedChange(schema, self.op, before, after, self._identity)
 
     def as_delete(self) -> TypedChange:
         """That the row is gone: under its key before the change, or after it for an insert."""
-        return TypedChange(self.schema, Op.DELETE, self._before or self._after, None)
+        before = self._before or self._after
+        return TypedChange(self.schema, Op.DELETE, before, None, self._identity)
 
     def _changed_at(self, place: int) -> bool:
         before, after = self._before, self._after
@@ -270,11 +284,13 @@ class TypedChange:
         return rows[side]
 
 
-def typed_changes(rows: DecodedRows) -> Iterator[TypedChange]:
-    """The changes of one decoded entry, in order."""
+def typed_changes(
+    rows: DecodedRows, identity: tuple[int, ...] | None = None
+) -> Iterator[TypedChange]:
+    """The changes of one decoded entry, in order; see `TypedChange` for `identity`."""
     schema, op, images = rows
     for before, after in images:
-        yield TypedChange(schema, op, before, after)
+        yield TypedChange(schema, op, before, after, identity)
 
 
 def rewritten(schema: RowSchema, row: Row, values: Mapping[str, object]) -> tuple[RowSchema, Row]:

@@ -26,9 +26,10 @@ from functools import lru_cache
 from typing import Any, cast
 
 from setl.errors import ConfigurationError, DataError, NodeLacksError, SetlError
-from setl.model.change import DecodedRows
+from setl.model.change import DecodedRows, Op
+from setl.model.schema import RowSchema
 from setl.model.typed import TypedChange, typed_changes
-from setl.transform.columns import key_indexes
+from setl.transform.columns import identity_indexes, key_indexes
 
 Processor = Callable[[TypedChange], "TypedChange | Iterable[TypedChange] | None"]
 
@@ -45,7 +46,8 @@ def processor_named(name: str) -> Processor:
     module_name, _, function_name = name.partition(":")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:  # the module's own code runs here, and may raise anything
+    # The module's own code runs here, and may raise anything, or end as a program does.
+    except (Exception, SystemExit) as error:
         raise NodeLacksError(
             f"the processor {name} cannot be imported: {type(error).__name__}: {error}",
             hint=_MISSING if isinstance(error, ImportError) else f"Fix {module_name}",
@@ -63,13 +65,16 @@ def processor_named(name: str) -> Processor:
     return cast("Processor", function)
 
 
-def processed(name: str, decoded: DecodedRows, key: tuple[str, ...]) -> Iterator[DecodedRows]:
+def processed(
+    name: str, decoded: DecodedRows, key: tuple[str, ...], routing: str | None = None
+) -> Iterator[DecodedRows]:
     """What a processor makes of the changes of one entry, in order.
 
     Args:
         name: the processor.
         decoded: the changes.
-        key: columns that identify a row in place of the primary key, for messages.
+        key: columns that identify a row in place of the primary key.
+        routing: a column by which its document is found, too.
 
     Raises:
         ConfigurationError: the processor is not there, or returns what is no change.
@@ -77,7 +82,7 @@ def processed(name: str, decoded: DecodedRows, key: tuple[str, ...]) -> Iterator
     """
     processor = processor_named(name)
     pending: DecodedRows | None = None
-    for change in typed_changes(decoded):
+    for change in typed_changes(decoded, _identity(decoded.schema, key, routing)):
         for result in _results(name, processor, change, key):
             if (
                 pending is None
@@ -102,20 +107,50 @@ def _results(
             results: list[Any] = [] if result is None else [result]
         else:
             results = list(result)  # a generator runs here
-    except Exception as error:  # it is the user's code, and may raise anything
+    # It is the user's code, and may raise anything, or end as a program does.
+    except (Exception, SystemExit) as error:
         raise _failure(name, error, change, key) from error
     for each in results:
-        if not isinstance(each, TypedChange):
+        # What the source leaves out is no fault of the processor.
+        if each is not change and (problem := _problem(each)):
             raise ConfigurationError(
-                f"the processor {name} returns {type(each).__name__}, which is no change",
-                hint="Return a TypedChange, several of them, or None",
+                f"the processor {name} returns {problem}",
+                hint="Return a TypedChange, several of them, or None; make others of the one that"
+                " was given, with its methods",
                 processor=name,
                 table=change.schema.name,
             )
     return results
 
 
-def _failure(name: str, error: Exception, change: TypedChange, key: tuple[str, ...]) -> SetlError:
+def _problem(result: object) -> str:
+    """Why what a processor returned cannot be applied, in words; "" if it can."""
+    if not isinstance(result, TypedChange):
+        return f"{type(result).__name__}, which is no change"
+    before, after = result.images
+    width = len(result.schema.columns)
+    if any(row is not None and len(row) != width for row in (before, after)):
+        return f"a row that has not a value for each of the {width} columns"
+    if result.op is Op.DELETE:
+        return "a delete without the row before it" if before is None else ""
+    return f"an {result.op.value} without the row after it" if after is None else ""
+
+
+def _identity(
+    schema: RowSchema, key: tuple[str, ...], routing: str | None
+) -> tuple[int, ...] | None:
+    """Places of the columns by which a row is found at the target; None if that is the key."""
+    if not key and routing is None:
+        return None
+    try:
+        return identity_indexes(schema, key, routing)
+    except SetlError:  # whoever maps the rows says so
+        return None
+
+
+def _failure(
+    name: str, error: BaseException, change: TypedChange, key: tuple[str, ...]
+) -> SetlError:
     """The error of a processor, with the row and the place in its code."""
     schema, row = change.schema, change.row
     try:

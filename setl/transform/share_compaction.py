@@ -252,7 +252,7 @@ def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: boo
     if route.processor is None:
         compactor.add_many(decoded, version)
         return
-    for part in processed(route.processor, decoded, route.key):
+    for part in processed(route.processor, decoded, route.key, route.routing):
         compactor.add_many(part, version)
 
 

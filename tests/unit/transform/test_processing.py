@@ -14,7 +14,8 @@ SCHEMA = RowSchema(
     "shop", "orders", (Column("id", Kind.INTEGER), Column("name", Kind.TEXT)), key=(0,)
 )
 CODE = """
-    counted = []
+    from setl.model.change import Op
+    from setl.model.typed import TypedChange
 
     def keep(change):
         return change
@@ -47,6 +48,22 @@ CODE = """
     def wrong(change):
         return "orders"
 
+    def renamed(change):
+        return change.with_values({"name": "other"})
+
+    def leaves(change):
+        raise SystemExit("all done")
+
+    def made(change):
+        number = change.row.as_integer("id")
+        op, *images = {
+            1: (Op.INSERT, None, (1,)),
+            2: (Op.INSERT, None, None),
+            3: (Op.UPDATE, (3, "a"), None),
+            4: (Op.DELETE, None, (4, "a")),
+        }[number]
+        return TypedChange(change.schema, op, *images)
+
     class Rules:
         @staticmethod
         def keep(change):
@@ -61,6 +78,7 @@ def rules(tmp_path, monkeypatch):
     name = f"rules_{abs(hash(tmp_path)):x}"
     (tmp_path / f"{name}.py").write_text(textwrap.dedent(CODE))
     (tmp_path / f"{name}_broken.py").write_text("raise RuntimeError('at once')\n")
+    (tmp_path / f"{name}_program.py").write_text("raise SystemExit(0)\n")
     monkeypatch.syspath_prepend(tmp_path)
     yield name
     processor_named.cache_clear()
@@ -108,6 +126,7 @@ def test_columns_may_be_added(rules):
         ("fails", "raised LookupError: no such customer in line", "2"),
         ("misreads", "there is no column 'nothing'", "1"),
         ("late", "raised KeyError: 'late' in line", "1"),
+        ("leaves", "raised SystemExit: all done in line", "1"),
     ],
 )
 def test_what_a_processor_raises_names_the_row(rules, function, text, key):
@@ -131,10 +150,33 @@ def test_what_is_no_change_is_refused(rules):
 
 
 @pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (1, "a row that has not a value for each of the 2 columns"),
+        (2, "an insert without the row after it"),
+        (3, "an update without the row after it"),
+        (4, "a delete without the row before it"),
+    ],
+)
+def test_a_change_that_cannot_be_is_refused(rules, number, text):
+    with pytest.raises(ConfigurationError, match=text):
+        run(f"{rules}:made", inserts((number, "a")))
+
+
+@pytest.mark.parametrize(("key", "routing"), [(("name",), None), ((), "name")])
+def test_what_a_row_is_found_by_is_not_changed_in_one_of_its_images(rules, key, routing):
+    """A delete would not find the row that an insert has made."""
+    assert run(f"{rules}:renamed", inserts((1, "a")))
+    with pytest.raises(DataError, match="without the row before it"):
+        list(processed(f"{rules}:renamed", inserts((1, "a")), key, routing))
+
+
+@pytest.mark.parametrize(
     ("suffix", "text"),
     [
         ("_nowhere:keep", "cannot be imported: ModuleNotFoundError"),
         ("_broken:keep", "cannot be imported: RuntimeError: at once"),
+        ("_program:keep", "cannot be imported: SystemExit: 0"),
         (":nothing", "has no function nothing"),
         (":number", "has no function number"),
     ],
