@@ -49,6 +49,20 @@ def unforeseen(error: Exception) -> FatalError:
     return failure
 
 
+def _way_on(refusal: str) -> str:
+    if "anonymous" in refusal:
+        # A server with GTID_MODE=ON sends nothing that was written before it had GTIDs.
+        return (
+            "Run SET GLOBAL gtid_mode = ON_PERMISSIVE on the source and start the channel; set it"
+            " to ON again when the pipeline has passed what was written without GTIDs"
+        )
+    return (
+        "Mend at the source what it says; its own log says more. If this place cannot be read any"
+        " more: `setl stop` the channel, move on with `setl position reset PIPELINE --to latest`,"
+        " start it, and load the tables again with `setl load PIPELINE --replace`"
+    )
+
+
 def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError:
     """The kind of setl error that an error of the client is; not for lost positions."""
     text, code = str(error), error.code
@@ -80,10 +94,5 @@ def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError
             hint="Check the binlog with mysqlbinlog on the source; then move the position past it",
         )
     elif "error 1236" in text:
-        final = FatalError(
-            f"the source refuses to send its binlog: {text}",
-            hint="Its own log says more. If this place cannot be read any more: `setl stop` the"
-            " channel, move on with `setl position reset PIPELINE --to latest`, start it, and load"
-            " the tables again with `setl load PIPELINE --replace`",
-        )
+        final = FatalError(f"the source refuses to send its binlog: {text}", hint=_way_on(text))
     return final or TransientError(f"the connection to the source was lost: {text}")

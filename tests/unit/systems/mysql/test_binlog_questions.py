@@ -191,6 +191,17 @@ def test_the_kind_of_an_error(error, kind):
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON", "ON_PERMISSIVE"),
+        ("log event entry exceeded max_allowed_packet", "Mend at the source what it says"),
+    ],
+)
+def test_a_refusal_names_the_way_on(text, hint):
+    assert hint in translate(MesError(f"MySQL server error 1236: {text}", STREAM), 7).hint
+
+
+@pytest.mark.parametrize(
     "error",
     [
         MesError("1236: Could not find first log file name in binary log index file", STREAM),
