@@ -20,6 +20,13 @@ from setl.codec.binlog.gtid import MariadbGtids, MysqlGtids
 from setl.codec.binlog.gtid_event import gtid_of, is_announcement
 from setl.codec.binlog.inflation import inflated_query
 from setl.codec.binlog.payload import payload_events
+from setl.codec.binlog.prepared import (
+    Earlier,
+    Matters,
+    PreparedTransactions,
+    everything,
+    unknown,
+)
 from setl.codec.binlog.query import parse_query, parse_session
 from setl.codec.binlog.refused import (
     damaged,
@@ -49,6 +56,7 @@ from setl.model.position import BinlogPosition
 from setl.model.session import StatementSession
 
 _MARIADB_STANDALONE: Final = 1  # the event after this GTID is a group of its own: DDL
+_MARIADB_XA: Final = 64  # what follows this GTID ends with an XA_PREPARE event
 
 _HELD_BYTES: Final = 32 * 1024 * 1024
 _COMMON: Final = {
@@ -109,6 +117,8 @@ class BinlogHeaderReader:
         run_bytes: int = MOST_BYTES,
         is_whole: Callable[[BinlogPosition], bool] = lambda _: True,
         folds_names: bool = False,
+        matters: Matters = everything,
+        earlier: Earlier = unknown,
     ) -> None:
         """Begin at `start`: the first event given to `read` is the first one sent from there.
 
@@ -124,12 +134,16 @@ class BinlogHeaderReader:
                 cut that it was writing when it died.
             folds_names: whether the server keeps names of tables in lower case, however statements
                 write them.
+            matters: asked about the tables of an XA transaction that is prepared: if none of its
+                rows goes anywhere, a rollback of it is passed over.
+            earlier: asked about one that was prepared in front of the start and is rolled back.
         """
         self._place = StreamPlace(start)
         self._as_named = with_folded_names if folds_names else _as_written
         self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
         self._mariadb = False
         self._rows = RowEvents(run_events, run_bytes)
+        self._prepared = PreparedTransactions(matters, earlier)
         self._readers: dict[int, _Reader] = {
             EventType.TABLE_MAP: self._table_map,
             EventType.MARIADB_GTID: self._mariadb_gtid,
@@ -140,7 +154,7 @@ class BinlogHeaderReader:
             EventType.MARIADB_QUERY_COMPRESSED: self._compressed_query,
             EventType.TRANSACTION_PAYLOAD: self._compressed_transaction,
             EventType.XID: self._commit,
-            EventType.XA_PREPARE: self._commit,
+            EventType.XA_PREPARE: self._xa_prepare,
             EventType.ROTATE: self._rotate,
             EventType.FORMAT_DESCRIPTION: self._format_description,
             EventType.PREVIOUS_GTIDS: self._previous_gtids,
@@ -264,6 +278,7 @@ class BinlogHeaderReader:
         table = run.table
         if table is None:
             return ()
+        self._prepared.rows(table.schema, table.table)
         rows = table.estimate.rows(run.events, run.size, checksum=table.checksum)
         entry = Entry(
             EntryKind.ROWS,
@@ -299,20 +314,30 @@ class BinlogHeaderReader:
         if flags & _MARIADB_STANDALONE:
             self._bounds.announced = is_announcement(event)
             return ()
-        return self._begin(event, seconds)
+        return self._begin(event, seconds, xa=bool(flags & _MARIADB_XA))
 
     def _mysql_gtid(self, event: bytes, _checksum: bool, _seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         self._bounds.name(gtid_of(event))
         return ()
 
-    def _begin(self, event: bytes, seconds: int) -> Sequence[Entry]:
+    def _begin(self, event: bytes, seconds: int, *, xa: bool) -> Sequence[Entry]:
         if not self._bounds.is_open:
+            self._prepared.begin(xa=xa)
             self._rows.begin()
             self._bounds.begin(event, seconds)
         return ()
 
     def _commit(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         return self._bounds.commit(seconds)
+
+    def _xa_prepare(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
+        self._prepared.prepare(event)
+        return self._commit(event, checksum, seconds)
+
+    def _xa_rollback(self, seconds: int, text: str) -> Sequence[Entry]:
+        if self._bounds.is_open or self._prepared.takes_back(text, self.position):
+            raise taken_back(text, self.position, self._bounds.transaction)
+        return (self._bounds.end(EntryKind.COMMIT, seconds),)
 
     # ---- statements
 
@@ -331,7 +356,7 @@ class BinlogHeaderReader:
         entries: Sequence[Entry] = ()
         match statement.kind:
             case StatementKind.BEGIN | StatementKind.XA_START:
-                entries = self._begin(event, seconds)
+                entries = self._begin(event, seconds, xa=statement.kind is StatementKind.XA_START)
             case StatementKind.COMMIT | StatementKind.XA_COMMIT:
                 entries = self._bounds.commit(seconds)
             case StatementKind.ROLLBACK:
@@ -347,7 +372,7 @@ class BinlogHeaderReader:
             case StatementKind.ROWS:
                 raise statement_format(schema, text, self.position)
             case StatementKind.XA_ROLLBACK:
-                raise taken_back(text, self.position, self._bounds.transaction)
+                entries = self._xa_rollback(seconds, text)
             case StatementKind.HARMLESS | StatementKind.DDL if not self._bounds.is_open:
                 entries = (self._bounds.end(EntryKind.HEARTBEAT, seconds),)
             case _:

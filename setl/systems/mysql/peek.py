@@ -7,6 +7,7 @@ from dataclasses import replace
 from zlib import crc32
 
 from setl.channel.file import MysqlSource
+from setl.codec.binlog.prepared import nothing
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.row_codec import single_entries
 from setl.errors import ConfigurationError, DataError
@@ -103,6 +104,7 @@ class BinlogPeek:
             server=server,
             cut=cut_files(endpoint, self._limits, server),
             folds_names=server.folds_names(),
+            matters=nothing,
         )
         stream.open()
         return self._read(stream, end)

@@ -7,13 +7,16 @@ import secrets
 import socket
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Literal
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.file import MysqlSource, Pipeline
+from setl.channel.patterns import is_system
 from setl.channel.routing import Router
 from setl.clock import SystemClock
 from setl.codec.binlog.runs import MOST_BYTES, MOST_EVENTS
+from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition, Position
 from setl.relay.tables import RelayedTables
 from setl.select.checkpoints.note import Notes
@@ -80,7 +83,14 @@ class MysqlSourceSystem:
         alone = self._config.server_id is not None or not self._config.shared
         shared = None if alone else SHARED_READERS
         start = self._config.start
-        return MysqlBinlogSource(self._endpoint, server_id, start, limits, shared=shared)
+        return MysqlBinlogSource(
+            self._endpoint,
+            server_id,
+            start,
+            limits,
+            shared=shared,
+            matters=partial(_goes_anywhere, Router(pipeline)),
+        )
 
     def turns(self, source: Source) -> Turns | None:  # noqa: ARG002
         """See `SourceSystem.turns`; a server serves every replica."""
@@ -192,3 +202,11 @@ class MysqlSourceSystem:
 
     def _server_id(self, pipeline: Pipeline, channel: str, nid: str) -> int:
         return self._config.server_id or replica_id(channel, pipeline.name, nid)
+
+
+def _goes_anywhere(router: Router, schema: str, table: str) -> bool:
+    """Whether rows of a table may have been passed on; what setl's own tables say may have been."""
+    try:
+        return is_system(schema) or bool(router.route(schema, table))
+    except ConfigurationError:
+        return True

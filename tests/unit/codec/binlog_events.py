@@ -261,10 +261,10 @@ def mysql_transaction(writer, number, *steps):
     return [*events, writer.xid()]
 
 
-def one_row(writer, kind=30, value=1):
+def one_row(writer, kind=30, value=1, **table):
     image = b"\0" + struct.pack("<i", value)
     return [
-        writer.table_map([INT], optional=names("id")),
+        writer.table_map([INT], optional=names("id"), **table),
         writer.rows(kind, 1, [image, image] if kind in (24, 31) else [image]),
     ]
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from setl.codec.binlog.prepared import Xid
 from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogOrigin, BinlogPosition
@@ -319,6 +320,41 @@ def test_statements_that_change_no_table_only_move_the_position(text):
     entries, _ = entries_of([*writer.opening(), writer.gtid(1), writer.query(text)])
     assert kinds(entries) == ["HEARTBEAT"]
     assert entries[0].position.offset == writer.offset
+
+
+@pytest.mark.parametrize(
+    ("tables", "passes"), [((), True), (("a",), True), (("a", "mapped"), False)]
+)
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_prepared_transaction_without_rows_that_go_anywhere_may_be_rolled_back(
+    tables, passes, earlier
+):
+    writer = EventWriter()
+    events = [writer.gtid(1), writer.query("XA START X'61',X'',1")]
+    for table in tables:
+        events += one_row(writer, table=table)
+    events += [writer.query("XA END X'61',X'',1"), writer.xa_prepare()]
+    events += [writer.gtid(2), writer.query("BEGIN"), *one_row(writer, table="mapped")]
+    events += [writer.xid(), writer.gtid(3)]
+    asked = []
+
+    def look_up(xid, place):
+        asked.append((xid, place.offset))
+        return not passes
+
+    _, reader = entries_of(
+        [*writer.opening(), *(() if earlier else events)],
+        matters=lambda schema, table: (schema, table) == ("shop", "mapped"),
+        earlier=look_up,
+    )
+    rollback = writer.query("XA ROLLBACK X'61',X'',1")
+    if passes:
+        (entry,) = reader.read(rollback, checksum=True)
+        assert (entry.kind, entry.position) == (EntryKind.COMMIT, reader.boundary)
+    else:
+        with pytest.raises(FatalError, match="took back"):
+            reader.read(rollback, checksum=True)
+    assert asked == ([(Xid(1, b"a", b""), reader.position.offset)] if earlier else [])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from typing import Literal
 from setl.channel.endpoints import LoadStart
 from setl.channel.file import BinlogStart, GtidStart
 from setl.clock import Clock, SystemClock
+from setl.codec.binlog.prepared import Matters, everything
 from setl.errors import FatalError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
@@ -19,7 +20,12 @@ from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
-from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits, cut_files
+from setl.systems.mysql.binlog.stream import (
+    BinlogStream,
+    StreamLimits,
+    cut_files,
+    earlier_prepares,
+)
 from setl.systems.mysql.connection import MysqlEndpoint
 
 _LOG = logging.getLogger(__name__)
@@ -48,6 +54,7 @@ class MysqlBinlogSource:
         clock: Clock | None = None,
         *,
         shared: SharedReaders | None = None,
+        matters: Matters = everything,
     ) -> None:
         """Nothing is connected yet.
 
@@ -60,6 +67,8 @@ class MysqlBinlogSource:
             clock: for the limits of searches and of silence.
             shared: where to read with other sources once the end of the binlog is reached; None
                 to read alone.
+            matters: whether rows of a table go anywhere; an XA transaction without such rows may
+                be rolled back after it was prepared. Called by a thread of the source's.
         """
         self._endpoint = endpoint
         self._server_id = server_id
@@ -67,9 +76,11 @@ class MysqlBinlogSource:
         self._limits = limits or StreamLimits()
         self._clock = clock or SystemClock()
         self._shared = shared
+        self._matters = matters
         self._server = BinlogServer(endpoint, timeout=self._limits.silence)
         self._search = BinlogSearch(endpoint, self._limits, self._server, self._clock)
         self._cut = cut_files(endpoint, self._limits, self._server)
+        self._earlier = earlier_prepares(endpoint, self._limits, self._server, matters)
         self._stream: BinlogStream | None = None
         self._moved = 0.0  # when the stream was last seen to move
         self._ahead: BinlogPosition | None = None
@@ -125,6 +136,8 @@ class MysqlBinlogSource:
             cut=self._cut,
             shared=self._shared,
             folds_names=self._server.folds_names(),
+            matters=self._matters,
+            earlier=self._earlier,
         )
         with self._lock:
             self._stream = stream

@@ -19,6 +19,7 @@ from mysql_event_stream import MesConnectionError, MesError
 
 from setl.codec.binlog.event import EventType
 from setl.codec.binlog.header import BinlogHeaderReader
+from setl.codec.binlog.prepared import Matters, everything
 from setl.codec.binlog.runs import MOST_BYTES
 from setl.errors import SetlError, TransientError
 from setl.model.entry import Entry
@@ -27,6 +28,7 @@ from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.cut_files import CutFiles, PastCutFiles
 from setl.systems.mysql.binlog.dump import DumpClient
+from setl.systems.mysql.binlog.earlier_prepares import EarlierPrepares
 from setl.systems.mysql.binlog.errors import is_lost, translate, unforeseen
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders, Subscription
@@ -77,6 +79,18 @@ def cut_files(endpoint: MysqlEndpoint, limits: StreamLimits, server: BinlogServe
         endpoint,
         server,
         lambda server_id, place: open_client(endpoint, server_id, limits, place),
+    )
+
+
+def earlier_prepares(
+    endpoint: MysqlEndpoint, limits: StreamLimits, server: BinlogServer, matters: Matters
+) -> EarlierPrepares:
+    """What looks prepared XA transactions up, for one stream after another."""
+    return EarlierPrepares(
+        endpoint,
+        server,
+        lambda server_id, place: open_client(endpoint, server_id, limits, place),
+        matters,
     )
 
 
@@ -145,8 +159,13 @@ class BinlogStream:
         cut: CutFiles,
         shared: SharedReaders | None = None,
         folds_names: bool = False,
+        matters: Matters = everything,
+        earlier: EarlierPrepares | None = None,
     ) -> None:
-        """Describe a stream; nothing is connected. It may read with others if they are given."""
+        """Describe a stream; nothing is connected. It may read with others if they are given.
+
+        What `matters`, and was prepared `earlier`: see `setl.codec.binlog.prepared`.
+        """
         self._endpoint = endpoint
         self._server_id = server_id
         self._limits = limits
@@ -158,6 +177,10 @@ class BinlogStream:
             run_events=limits.run_events,
             run_bytes=min(limits.run_bytes, limits.event_bytes),
             folds_names=folds_names,
+            matters=matters,
+            earlier=lambda xid, place: (
+                earlier.mattered(xid, place, lambda: not self._closed) if earlier else None
+            ),
         )
         self._intake = _Intake(self._reader, self._put)
         self._client: DeliveringClient = (

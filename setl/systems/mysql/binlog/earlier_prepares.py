@@ -1,0 +1,174 @@
+"""Looks up XA transactions that were prepared before a stream began.
+
+One may stay prepared for hours, and be rolled back under another leadership than the one that read
+its rows. What it changed stands in the binlog, so nothing has to be kept: the files are read again,
+the newest first. A transaction never goes on in another file.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Final
+
+from mysql_event_stream import MesConnectionError, MesError, PollResult
+
+from setl.codec.binlog.event import (
+    ARTIFICIAL_FLAG,
+    EVENT_HEADER,
+    HEADER_BYTES,
+    EventType,
+)
+from setl.codec.binlog.payload import payload_events
+from setl.codec.binlog.prepared import Matters, Xid, prepared_xid
+from setl.codec.binlog.runs import offset_behind
+from setl.errors import TransientError
+from setl.log import fields
+from setl.model.position import BinlogPosition
+from setl.select.identity import passing_id
+from setl.systems.mysql.binlog.client import EventClient
+from setl.systems.mysql.binlog.errors import ends_in_event, is_lost, translate
+from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer
+from setl.systems.mysql.connection import MysqlEndpoint
+
+_LOG = logging.getLogger(__name__)
+
+_NAMES: Final = HEADER_BYTES + 8  # of a table map: behind the table's number and the flags
+_BEGINS: Final = frozenset(
+    (EventType.GTID, EventType.GTID_TAGGED, EventType.ANONYMOUS_GTID, EventType.MARIADB_GTID)
+)
+
+OpenClient = Callable[[int, BinlogPosition], EventClient]
+"""Makes a client that reads as somebody from a place on; not connected yet."""
+
+
+class EarlierPrepares:
+    """Knows what was prepared on one server. Belongs to one thread."""
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        server: BinlogServer,
+        open_client: OpenClient,
+        matters: Matters,
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            endpoint: the server, for errors.
+            server: answers questions about its files.
+            open_client: reads them.
+            matters: whether rows of a table go anywhere.
+        """
+        self._endpoint = endpoint
+        self._server = server
+        self._open_client = open_client
+        self._matters = matters
+        self._last: tuple[Xid, BinlogPosition, bool | None] | None = None
+
+    def mattered(self, xid: Xid, place: BinlogPosition, wanted: Callable[[], bool]) -> bool | None:
+        """Whether what was prepared last under an id had rows that go anywhere.
+
+        Args:
+            xid: the transaction's id.
+            place: where its rollback ends.
+            wanted: whether anybody still wants to know.
+
+        Returns:
+            None if the binlog does not have it.
+
+        Raises:
+            SetlError: the server does not answer.
+        """
+        # While much is read, the server may give up the stream that waits for the answer, and
+        # the next stream asks again.
+        if self._last is None or self._last[:2] != (xid, place):
+            _LOG.info(
+                "an XA transaction was rolled back that was prepared earlier; the binlog is read"
+                " again for the tables that it had changed",
+                extra=fields(server=str(self._endpoint), position=str(place)),
+            )
+            self._last = (xid, place, self._find(xid, place, wanted))
+        return self._last[2]
+
+    def _find(self, xid: Xid, place: BinlogPosition, wanted: Callable[[], bool]) -> bool | None:
+        if place.origin is not None and place.origin.server != self._server.identity():
+            raise TransientError("another server answers since the binlog was opened")
+        names = [kept.name for kept in self._server.files()]
+        if place.file not in names:
+            return None
+        for name in reversed(names[: names.index(place.file) + 1]):
+            found = None
+            tables: set[tuple[str, str]] = set()
+            for event in self._transactions(name, place):
+                if not wanted():
+                    raise TransientError("the source was closed", server=self._endpoint)
+                kind = event[4]
+                if kind in _BEGINS:
+                    tables.clear()
+                elif kind == EventType.TABLE_MAP:
+                    tables.add(_names(event))
+                elif prepared_xid(event) == xid:
+                    found = any(self._matters(*table) for table in tables)
+            if found is not None:
+                return found
+        return None
+
+    def _transactions(self, file: str, place: BinlogPosition) -> Iterator[bytes]:
+        """The events of a file, in front of a place, that `_find` looks at."""
+        for result in self._events(file, place):
+            event = result.data or b""
+            kind = event[4]
+            if kind == EventType.TRANSACTION_PAYLOAD:
+                inner = payload_events(event, checksum=result.checksum_enabled)
+                yield from (each for each in inner if _is_of_interest(each[4]))
+            elif _is_of_interest(kind):
+                yield event
+
+    def _events(self, file: str, place: BinlogPosition) -> Iterator[PollResult]:
+        server_id, offset = passing_id(), 0
+        with closing(self._open_client(server_id, BinlogPosition(file, FIRST_OFFSET))) as client:
+            try:
+                client.connect()
+                client.start()
+                while True:
+                    for result in client.poll_batch():
+                        if result.data is None:
+                            continue
+                        _, kind, _, _, end, flags = EVENT_HEADER.unpack_from(result.data)
+                        if kind == EventType.ROTATE and not _names_file(result, file):
+                            return
+                        if end and not flags & ARTIFICIAL_FLAG:
+                            offset = offset_behind(offset, end)
+                            if file == place.file and offset >= place.offset:
+                                return
+                        yield result
+            except (MesError, MesConnectionError) as error:
+                if ends_in_event(error):
+                    return  # what is cut off never took effect
+                if is_lost(error):  # purged meanwhile: next time it is not among the files
+                    raise TransientError(
+                        f"the source does not send {file}: {error}", server=self._endpoint
+                    ) from error
+                raise translate(error, server_id).at(
+                    server=self._endpoint, position=place
+                ) from error
+
+
+def _is_of_interest(kind: int) -> bool:
+    return kind in _BEGINS or kind in (EventType.TABLE_MAP, EventType.XA_PREPARE)
+
+
+def _names(event: bytes) -> tuple[str, str]:
+    """Schema and table of a table map."""
+    end = _NAMES + 1 + event[_NAMES]
+    table = end + 1  # behind a NUL
+    schema_name = event[_NAMES + 1 : end]
+    return schema_name.decode(), event[table + 1 : table + 1 + event[table]].decode()
+
+
+def _names_file(rotation: PollResult, file: str) -> bool:
+    data = rotation.data or b""
+    end = len(data) - 4 if rotation.checksum_enabled else len(data)
+    return data[HEADER_BYTES + 8 : end] == file.encode()
