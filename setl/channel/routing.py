@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from setl.channel.document_ids import IdsOf, IdTemplate, IdTemplateError, document_form, parse_id
 from setl.channel.file import Pipeline, TableMapping
+from setl.channel.mapped_by import mapped_by
 from setl.channel.nested_rows import nested_table
 from setl.channel.patterns import (
     PatternError,
@@ -64,6 +65,7 @@ class Route:
         rereads: whether changes only name rows, which are read at the source then.
         skips_unchanged: whether updates are left out that change no column that passes.
         ids_of: what tells its documents' ids from those of other entries, or of other times.
+        mapped_by: see `setl.channel.mapped_by`.
     """
 
     index: int
@@ -87,6 +89,7 @@ class Route:
     rereads: bool = False
     skips_unchanged: bool = False
     ids_of: IdsOf = field(default_factory=IdsOf)
+    mapped_by: str = ""
 
     def nests(self, schema: str, table: str) -> bool:
         """Whether rows of this table are only nested in documents of another table."""
@@ -130,6 +133,7 @@ class RoutedTable:
         mapping: the entry.
         id: its `id`; None for the default.
         tells_types: see `IdsOf`.
+        mapped_by: see `setl.channel.mapped_by`.
     """
 
     index: int
@@ -138,6 +142,7 @@ class RoutedTable:
     mapping: TableMapping
     id: IdTemplate | None = None
     tells_types: bool = True
+    mapped_by: str = ""
 
     @property
     def name(self) -> str:
@@ -318,7 +323,8 @@ def _compiled(index: int, pipeline: Pipeline) -> RoutedTable:
         raise ConfigurationError(f"tables[{index}]: `from`, `except` or `to` {error}") from error
     except IdTemplateError as error:
         raise ConfigurationError(f"tables[{index}].id {error}") from error
-    return RoutedTable(index, pattern, target, mapping, template, pipeline.source.tells_signs)
+    tells = pipeline.source.tells_signs
+    return RoutedTable(index, pattern, target, mapping, template, tells, mapped_by(mapping))
 
 
 def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | None) -> Route:
@@ -350,6 +356,7 @@ def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | N
         rereads=mapping.read == "source",
         skips_unchanged=mapping.unchanged == "skip",
         ids_of=IdsOf(entry.name, mapping.id or "", entry.pattern.exact is None, entry.tells_types),
+        mapped_by=entry.mapped_by,
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arbiter.values import ChannelState, Facts, PipelineId
+from setl.channel.routing import Router
 from setl.cli.cluster import (
     AnswerNo,
     acting,
@@ -29,7 +30,7 @@ from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.cluster_view import moment
 from setl.node.naming import meant_by
 from setl.node.stored import pipelines_of
-from setl.operate.dead_letters import WAITING, loadable, missing
+from setl.operate.dead_letters import WAITING, ask_for, loadable, missing
 from setl.operate.questions import before_drop
 from setl.systems.registry import system_of
 
@@ -117,7 +118,11 @@ def show(letter: str, zookeeper: str, root: str, output: str) -> None:
 @_of
 @click.argument("ids", nargs=-1, metavar="[ID...]")
 @click.option("--all", "everything", is_flag=True, help="All that are open.")
-@click.option("--force", is_flag=True, help="Also letters whose row is not known.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also letters whose row is not known, or is mapped anew.",
+)
 @cluster_options
 @timeout_option
 @output_option
@@ -141,16 +146,19 @@ def retry(  # noqa: PLR0917 - click passes options by name
 
     Superseded letters are refused: their rows have changed since. If a record could not be
     decoded, or its key is not known, nobody can tell whether its rows have changed since. --force
-    loads it anyway, which may bring old values back (`setl verify` finds them).
+    loads it anyway, which may bring old values back (`setl verify` finds them). The same is so of
+    letters from before the channel file mapped their tables in another way: a row that was mapped
+    already goes to the target that it was meant for then.
     """
     pipeline, ids = _meant(pipeline, ids, zookeeper, root)
     ident, config, runs = _pipeline(pipeline, zookeeper, root)
     with system_of(config.target).dead_letters() as store:
         chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)
-        wanted = _loadable(chosen, force=force, everything=everything)
+        router = Router(config)
+        wanted = _loadable(chosen, router, force=force, everything=everything)
         marked = {letter.id for letter in wanted}
         with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as told:
-            store.mark(marked, State.RETRY)
+            ask_for(store, wanted, router)
             told.outcome = f"{len(marked)} dead letters are to be loaded again"
         until = time.monotonic() + (timeout if runs else 0)
         while (waiting := _waiting(store.find(str(ident), ids=marked), marked)) and (
@@ -279,12 +287,12 @@ def _chosen(
 
 
 def _loadable(
-    chosen: Sequence[DeadLetter], *, force: bool, everything: bool
+    chosen: Sequence[DeadLetter], router: Router, *, force: bool, everything: bool
 ) -> Sequence[DeadLetter]:
     """Those that may be loaded again; what is chosen by its id must be, or nothing is done."""
-    found = loadable(chosen, force=force, everything=everything)
-    if found.unknown:
-        click.echo(f"{found.unknown} left out, whose rows are not known (--force)", err=True)
+    found = loadable(chosen, router, force=force, everything=everything)
+    if found.left_out:
+        click.echo(f"{found.left_out} (--force)", err=True)
     return found.letters
 
 

@@ -87,6 +87,7 @@ class TargetChanges:
         new: whether the target has most likely none of the rows yet. It may have some, after a
             crash for instance, so it is no more than a hint which way of writing is cheap.
         ids: what the documents' ids are made of; None if that is not known.
+        mapped_by: tells the mapping that made the rows from others, see `FaultyRow`.
     """
 
     target: tuple[str, str]
@@ -103,6 +104,7 @@ class TargetChanges:
     partial: bool = False
     new: bool = False
     ids: MadeOf | None = None
+    mapped_by: str = ""
 
     def with_own_rows(self) -> TargetChanges:
         """The same changes in lists of their own, to which others may be added."""

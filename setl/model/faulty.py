@@ -85,6 +85,7 @@ class FaultyRow:
             or if the change concerns more than one key.
         key_columns: the columns of these values.
         document: how the row becomes a document, see `TargetChanges`; it is known by key and form.
+        mapped_by: a digest of the mapping by which it goes to its target; "" if it is not known.
     """
 
     target: tuple[str, str]
@@ -95,6 +96,7 @@ class FaultyRow:
     key: Row | None = None
     key_columns: tuple[Column, ...] = ()
     document: DocumentForm | None = None
+    mapped_by: str = ""
 
     @property
     def number(self) -> int:

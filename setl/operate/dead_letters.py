@@ -6,7 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from arbiter.requests import Refused
+from setl.channel.routing import Router
 from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.remapped import is_remapped
+from setl.load.deadletters.store import DeadLetterStore
 
 WAITING = (State.OPEN, State.RETRY)
 """The states in which a letter waits for a decision or for its retry."""
@@ -19,10 +22,24 @@ class Loadable:
     Attributes:
         letters: these.
         unknown: how many are left out since nobody knows which row they are about.
+        remapped: how many are left out since their tables are mapped in another way now.
     """
 
     letters: Sequence[DeadLetter]
     unknown: int = 0
+    remapped: int = 0
+
+    @property
+    def left_out(self) -> str:
+        """What a person is told of those that are left out; "" if none is."""
+        told: list[str] = []
+        if self.unknown:
+            told.append(f"{self.unknown} left out, whose rows are not known")
+        if self.remapped:
+            told.append(
+                f"{self.remapped} left out, whose tables the channel file maps in another way now"
+            )
+        return "; ".join(told)
 
 
 def missing(found: Sequence[DeadLetter], ids: Collection[str]) -> None:
@@ -32,19 +49,25 @@ def missing(found: Sequence[DeadLetter], ids: Collection[str]) -> None:
         raise Refused(f"there is no dead letter {', '.join(sorted(gone))}; nothing was done")
 
 
-def loadable(chosen: Sequence[DeadLetter], *, force: bool, everything: bool) -> Loadable:
+def loadable(
+    chosen: Sequence[DeadLetter], router: Router, *, force: bool, everything: bool
+) -> Loadable:
     """Those that may be loaded again; what is chosen by its id must be, or nothing is done.
 
     Args:
         chosen: letters.
-        force: whether those count whose rows are not known, which may bring old values back.
+        router: the pipeline's routes as they are now.
+        force: whether those count whose rows are not known, or whose tables are mapped in another
+            way now, which may bring old values back.
         everything: whether all were meant, and not each by its id.
 
     Raises:
         Refused: one that is chosen by its id cannot be loaded.
     """
     superseded = [x.id for x in chosen if x.state is State.SUPERSEDED]
-    unknown = [] if force else [x.id for x in chosen if x.state in WAITING and not x.key_hash]
+    waiting = [] if force else [x for x in chosen if x.state in WAITING]
+    remapped = [x for x in waiting if is_remapped(x, router)]
+    unknown = [x.id for x in waiting if not x.key_hash and x not in remapped]
     if superseded and not everything:
         raise Refused(
             f"refused: {', '.join(superseded)} is superseded, since its row has changed again; the"
@@ -55,5 +78,21 @@ def loadable(chosen: Sequence[DeadLetter], *, force: bool, everything: bool) -> 
             f"refused: which row {', '.join(unknown)} is about is not known, so a later change of"
             " it may be undone; --force loads it all the same"
         )
-    left_out = {*superseded, *unknown}
-    return Loadable([x for x in chosen if x.id not in left_out], len(unknown))
+    if remapped and not everything:
+        raise Refused(
+            "refused: the channel file maps "
+            + ", ".join(sorted({x.source or x.target for x in remapped}))
+            + f" in another way than when {', '.join(x.id for x in remapped)} was put aside;"
+            " `setl resend` sends the row as it is now, and --force loads the letter all the same,"
+            " a row that was mapped already as it is, into "
+            + ", ".join(sorted({x.target for x in remapped}))
+        )
+    left_out = {*superseded, *unknown, *(x.id for x in remapped)}
+    return Loadable([x for x in chosen if x.id not in left_out], len(unknown), len(remapped))
+
+
+def ask_for(store: DeadLetterStore, letters: Sequence[DeadLetter], router: Router) -> None:
+    """Have a leader load letters that `loadable` has let through."""
+    # Else a leader takes them for letters that nobody has decided about since the mapping changed.
+    store.forget_keys([x.id for x in letters if x.key_hash and is_remapped(x, router)])
+    store.mark({x.id for x in letters}, State.RETRY)

@@ -146,7 +146,7 @@ def build_run(
         ),
         creating=creating,
         identities=identities,
-        letters=_letters(pipeline, job, leadership, progress, clock),
+        letters=_letters(pipeline, job, leadership, progress, clock, router=router),
         tells_applied=target.tells_applied,
         rereading=rereading if router.rereads else None,
         tracer=tracer,
@@ -214,10 +214,16 @@ def _computed(spark: SparkOnDemand, route: Route, schema: RowSchema) -> Sequence
 
 
 def _letters(
-    pipeline: Pipeline, job: LoadJob, leadership: Leadership, progress: Progress, clock: Clock
+    pipeline: Pipeline,
+    job: LoadJob,
+    leadership: Leadership,
+    progress: Progress,
+    clock: Clock,
+    *,
+    router: Router,
 ) -> DeadLetterHandler | None:
     if not pipeline.keeps_dead_letters:
         return None
     return DeadLetterHandler(
-        system_of(pipeline.target).dead_letters, job, leadership, progress, clock
+        system_of(pipeline.target).dead_letters, job, leadership, progress, clock, router=router
     )

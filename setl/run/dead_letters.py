@@ -12,6 +12,7 @@ from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import FencedError, SetlError, TargetReplacedError, TransientError
 from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.remapped import is_remapped
 from setl.load.deadletters.store import DeadLetterStore, Tally
 from setl.load.sink import LoadTicket
 from setl.log import fields
@@ -52,6 +53,8 @@ class DeadLetterHandler:
         leadership: Leadership,
         progress: Progress,
         clock: Clock,
+        *,
+        router: Router,
     ) -> None:
         """Look at nothing yet.
 
@@ -61,12 +64,14 @@ class DeadLetterHandler:
             leadership: on whose behalf.
             progress: takes their number.
             clock: when to look.
+            router: the pipeline's routes.
         """
         self._opened = opened
         self._job = job
         self._leadership = leadership
         self._progress = progress
         self._clock = clock
+        self._router = router
         self._lettered: frozenset[str] = frozenset()
         self._next_look = 0.0
 
@@ -78,12 +83,15 @@ class DeadLetterHandler:
     def begin(self) -> None:
         """Count what earlier leaderships left; after the fence was raised.
 
+        Of those from another mapping nobody can tell from now on which rows they are about.
+
         Raises:
             TransientError: the target does not answer.
             ConfigurationError: the table or a privilege is missing.
         """
         with self._opened() as store:
-            self._count(store)
+            if self._count(store).open:
+                self._forget_remapped(store)
 
     def loaded(self, report: Loaded, position: str) -> None:
         """A load may have put rows aside."""
@@ -103,7 +111,20 @@ class DeadLetterHandler:
             ),
         )
 
-    def before_schema_changes(self, entries: Sequence[Entry], router: Router) -> None:
+    def _forget_remapped(self, store: DeadLetterStore) -> None:
+        waiting = store.find(self._leadership.key, states=(State.OPEN, State.RETRY))
+        # Without a key, a person has seen it, and may have asked for it all the same.
+        found = [x.id for x in waiting if x.key_hash and is_remapped(x, self._router)]
+        if not found:
+            return
+        store.forget_keys(found)
+        self._count(store)
+        _log.warning(
+            "dead letters are of rows that the channel file maps in another way now",
+            extra=fields(**self._leadership.fields, count=len(found)),
+        )
+
+    def before_schema_changes(self, entries: Sequence[Entry]) -> None:
         """Tables are about to change; what row a letter is about may not be known afterwards.
 
         Before, since a leader that dies in between finds the changes done.
@@ -112,7 +133,7 @@ class DeadLetterHandler:
             TransientError: the target does not answer.
             ConfigurationError: the table or a privilege is missing.
         """
-        changed = [c for c in changed_targets(entries, router) if c[0] in self._lettered]
+        changed = [c for c in changed_targets(entries, self._router) if c[0] in self._lettered]
         if not changed:
             return
         with self._opened() as store:

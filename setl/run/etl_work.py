@@ -328,7 +328,7 @@ class EtlWork:
         # Also if nothing is passed on: then somebody else changes the target.
         self._schema_version = ticket.through
         if self._parts.letters is not None:
-            self._parts.letters.before_schema_changes(entries, self._parts.tables.router)
+            self._parts.letters.before_schema_changes(entries)
         if self._parts.ddl.passes:
             self._creating.complete(ticket)  # what is changed may be one of the keys to come
         done = self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation)

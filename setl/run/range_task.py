@@ -57,7 +57,12 @@ def _as_rendered(
     try:
         columns = ColumnPlan.build(schema, route)
         change = TargetChanges(
-            route.target, columns.columns, columns.key, group=route.group, source=schema.name
+            route.target,
+            columns.columns,
+            columns.key,
+            group=route.group,
+            source=schema.name,
+            mapped_by=route.mapped_by,
         )
         failpoints.reached("task.before_load")
         loaded = sink.apply_rendered(ticket, change, read)

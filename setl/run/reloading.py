@@ -68,6 +68,7 @@ def _row(content: TargetRow, letter: DeadLetter) -> TargetChanges:
         group=content.group,
         document=content.document,
         source=letter.source,
+        mapped_by=letter.mapped_by,
     )
 
 

@@ -178,7 +178,15 @@ def packer(
         # One for each stretch. Keys are unique within a stretch only, and Spark may give several
         # stretches to one task; put together they would hold a delete beside an older upsert.
         document, ids = evaluation.document, evaluation.ids
-        empty = TargetChanges(target, columns, key, group=route.group, document=document, ids=ids)
+        empty = TargetChanges(
+            target,
+            columns,
+            key,
+            group=route.group,
+            document=document,
+            ids=ids,
+            mapped_by=route.mapped_by,
+        )
         changes = empty.without_rows()
         parts: list[TargetChanges] = [changes]
         rows = redelivered = 0

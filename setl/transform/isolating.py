@@ -24,7 +24,8 @@ Refused = tuple[int, DataError]
 
 def undecodable(route: Route, version: int, record: RawRecord, error: DataError) -> FaultyRow:
     """A record that cannot be decoded, for one of its routes."""
-    return FaultyRow(route.target, ".".join(record.table), version, record, error)
+    table = ".".join(record.table)
+    return FaultyRow(route.target, table, version, record, error, mapped_by=route.mapped_by)
 
 
 def faults_one_by_one(
@@ -55,7 +56,9 @@ def faults_one_by_one(
             take(DecodedRows(schema, op, [(before, after)]))
         except DataError as error:
             change = SourceChange(schema, op, before, after, number=_number(route, number))
-            yield FaultyRow(route.target, schema.name, version, change, error)
+            yield FaultyRow(
+                route.target, schema.name, version, change, error, mapped_by=route.mapped_by
+            )
 
 
 def null_keys(
@@ -67,7 +70,9 @@ def null_keys(
         op = Op.DELETE if row is None else Op.INSERT
         number = _number(route, crc32(repr(row).encode()))
         change = SourceChange(schema, op, None, row, number=number)
-        yield FaultyRow(route.target, schema.name, version, change, error)
+        yield FaultyRow(
+            route.target, schema.name, version, change, error, mapped_by=route.mapped_by
+        )
 
 
 def take_out(
@@ -86,7 +91,17 @@ def take_out(
         change = SourceChange(schema, Op.INSERT, None, row, part.partial, _number(route, 0))
         key = tuple(row[i] for i in part.key)
         faulty.append(
-            FaultyRow(route.target, schema.name, version, change, error, key, columns, document)
+            FaultyRow(
+                route.target,
+                schema.name,
+                version,
+                change,
+                error,
+                key,
+                columns,
+                document,
+                route.mapped_by,
+            )
         )
     part.upserts[:] = [part.upserts[i] for i in kept]
     part.upsert_versions[:] = [part.upsert_versions[i] for i in kept]

@@ -44,6 +44,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
                 source=schema.name,
                 partial=part.partial,
                 ids=document and ids_made_of(schema, route, document, plan),
+                mapped_by=route.mapped_by,
             )
         )
     return changes

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import pytest
 
+from arbiter.requests import Refused
 from setl import failpoints
+from setl.channel.routing import Router
 from setl.errors import DataError, FatalError, TransientError
 from setl.load.deadletters.letter import State, key_hash, letter_of
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import Column, Kind
-from setl.operate.dead_letters import Loadable, loadable
+from setl.operate.dead_letters import Loadable, ask_for, loadable
 from setl.systems.registry import system_of
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import (
@@ -236,8 +238,51 @@ def test_a_letter_from_before_its_table_was_emptied_brings_no_row_back(servers, 
     running.applied(2)
     (letter,) = letters(file)
     assert (letter.state, letter.key_hash) == (State.OPEN, "")
-    assert loadable([letter], force=False, everything=True) == Loadable([], unknown=1)
+    router = Router(file.pipelines[0])
+    assert loadable([letter], router, force=False, everything=True) == Loadable([], unknown=1)
     assert rows(target, f"{items}.items") == rows(source, f"{items}.items")
+
+
+@pytest.mark.one_family
+@pytest.mark.parametrize("change", [{"to": "{db}.renamed"}, {"columns": {"name": "lower(name)"}}])
+def test_a_letter_from_before_another_mapping_is_loaded_only_by_force(
+    servers, items, place, change
+):
+    source, target = servers
+    file = into_mysql(servers, items)
+    insert(source, items, [POISON[3], POISON[500]])
+    first = place.lead(file)
+    first.applied(2)
+    assert len(letters(file)) == 2
+    first.stop()
+
+    execute(target, f"CREATE TABLE {items}.renamed LIKE {items}.items")
+    change = {k: v.format(db=items) if isinstance(v, str) else v for k, v in change.items()}
+    pipeline = file.pipelines[0]
+    (mapping,) = pipeline.tables
+    other = mapping.model_copy(update=change)
+    anew = file.model_copy(update={"pipelines": [pipeline.model_copy(update={"tables": [other]})]})
+    router = Router(anew.pipelines[0])
+    asked, _ = letters(file)
+    with pytest.raises(Refused, match=f"maps {items}.items in another way than when {asked.id}"):
+        loadable([asked], router, force=False, everything=False)
+    left = loadable(letters(file), router, force=False, everything=True)
+    assert (left.letters, left.remapped) == ([], 2)
+
+    # What was asked for before the mapping changed is not loaded either.
+    mark(file, *letters(file))
+    wide = "MODIFY name VARCHAR(100) CHARACTER SET utf8mb4, MODIFY amount INT"
+    execute(target, f"ALTER TABLE {items}.items {wide}")
+    place.lead(anew)
+    insert(source, items, [(5, "'B'", 1, "NULL")])
+    into = f"{items}.renamed" if "to" in change else f"{items}.items"
+    eventually(lambda: [row[0] for row in rows(target, into)] == [5], 60)
+    assert {(x.state, x.key_hash) for x in letters(file)} == {(State.OPEN, "")}
+    with system_of(pipeline.target).dead_letters() as store:
+        forced = loadable([asked], router, force=True, everything=False)
+        ask_for(store, forced.letters, router)
+    eventually(lambda: len(letters(file)) == 1, 60)
+    assert [row[0] for row in rows(target, f"{items}.items") if row[0] != 5] == [key_of(asked)]
 
 
 def test_rows_of_large_loads_are_found_in_every_task(servers, items, place):

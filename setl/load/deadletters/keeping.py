@@ -86,6 +86,7 @@ class Faults:
             key=values if delete else tuple(values[i] for i in change.key),
             key_columns=tuple(change.columns[i] for i in change.key),
             document=change.document,
+            mapped_by=change.mapped_by,
         )
         self._rows[_name(row)] = row
         if len(self._rows) > self._most:

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from hashlib import sha256
 
-from setl.load.deadletters.payload import Content, content_from_text, content_to_text, row_to_json
+from setl.load.deadletters.payload import (
+    Content,
+    content_from_text,
+    content_to_text,
+    mapped_by_from_text,
+    row_to_json,
+)
 from setl.load.sink import LoadTicket
 from setl.model.change import Row
 from setl.model.document import DocumentForm
@@ -73,6 +79,11 @@ class DeadLetter:
         """The row; raises FatalError if it cannot be read."""
         return content_from_text(self.payload)
 
+    @property
+    def mapped_by(self) -> str:
+        """See `FaultyRow.mapped_by`."""
+        return mapped_by_from_text(self.payload)
+
 
 def letter_of(row: FaultyRow, ticket: LoadTicket, at: float) -> DeadLetter:
     """A faulty row as an open dead letter of its first attempt.
@@ -98,7 +109,7 @@ def letter_of(row: FaultyRow, ticket: LoadTicket, at: float) -> DeadLetter:
         key_values=key,
         error=_printable(row.error.message),
         hint=_printable(row.error.hint),
-        payload=content_to_text(row.content),
+        payload=content_to_text(row.content, row.mapped_by),
         attempts=1,
         at=at,
         batch=ticket.batch_id,

@@ -23,8 +23,11 @@ from setl.model.schema import Column, Kind, RowSchema
 Content = RawRecord | SourceChange | TargetRow
 
 
-def content_to_text(content: Content) -> str:
-    """The JSON text of a faulty row's content; `content_from_text` is its inverse."""
+def content_to_text(content: Content, mapped_by: str = "") -> str:
+    """The JSON text of a faulty row's content; `content_from_text` is its inverse.
+
+    `mapped_by`, see `FaultyRow`, stands beside it.
+    """
     if isinstance(content, RawRecord):
         value: dict[str, Any] = {
             "form": "record",
@@ -59,7 +62,17 @@ def content_to_text(content: Content) -> str:
             "group": content.group,
             "document": None if content.document is None else asdict(content.document),
         }
+    if mapped_by:
+        value["mapped_by"] = mapped_by
     return json.dumps(value, ensure_ascii=True)
+
+
+def mapped_by_from_text(text: str) -> str:
+    """What was given to `content_to_text` beside the content; "" if it cannot be read."""
+    try:
+        return str(json.loads(text).get("mapped_by", ""))
+    except (ValueError, AttributeError):
+        return ""
 
 
 def content_from_text(text: str) -> Content:

@@ -12,10 +12,11 @@ from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
+from setl.channel.routing import Router
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.console.action_context import ActionContext, Fields, pipeline_of
 from setl.operate import units
-from setl.operate.dead_letters import loadable, missing
+from setl.operate.dead_letters import ask_for, loadable, missing
 from setl.systems.registry import system_of
 
 MOST = 50
@@ -107,9 +108,10 @@ def retry(context: ActionContext, name: str, fields: Fields) -> str:
     with system_of(config.target).dead_letters() as store:
         found = store.find(str(ident), ids=ids)
         missing(found, ids)
-        wanted = loadable(found, force="force" in fields, everything=everything)
+        router = Router(config)
+        wanted = loadable(found, router, force="force" in fields, everything=everything)
         marked = {letter.id for letter in wanted.letters}
-        store.mark(marked, State.RETRY)
+        ask_for(store, wanted.letters, router)
 
         def waiting() -> set[str]:
             left = store.find(str(ident), ids=marked) if marked else []
@@ -122,9 +124,7 @@ def retry(context: ActionContext, name: str, fields: Fields) -> str:
     waits = sum(letter.state is State.RETRY for letter in left)
     refused = sum(letter.state is State.OPEN for letter in left)
     words = f"{name}: {len(marked) - len(left)} loaded, {refused} refused again, {waits} waiting"
-    if wanted.unknown:
-        words += f"; {wanted.unknown} left out, whose rows are not known"
-    return words
+    return "; ".join(filter(None, (words, wanted.left_out)))
 
 
 def drop(context: ActionContext, name: str, fields: Fields) -> str:

@@ -17,8 +17,9 @@ PIPELINE = "shop/ab"
 @pytest.fixture
 def store(shop, monkeypatch):
     """The letters of two pipelines; those of one keeps dead letters, as its file says."""
-    shop.put("shop", pipelines=["ab"], faulty_rows="dead_letter")
-    shop.put("other", pipelines=["quiet"])
+    tables = [{"from": "shop.*"}]
+    shop.put("shop", pipelines=["ab"], tables=tables, faulty_rows="dead_letter")
+    shop.put("other", pipelines=["quiet"], tables=tables)
     store = MemoryDeadLetters()
 
     @contextmanager
@@ -151,6 +152,21 @@ def test_an_id_that_is_not_there_stops_everything(shop, store, capsys):
         assert shop.run("deadletter", command[0], "ab", *ids(1), "beef", *command[1:]) == 1
         assert "no dead letter beef" in capsys.readouterr().err
     assert store.letters[ids(1)[0]].state is State.OPEN
+
+
+def test_letters_of_another_mapping_are_loaded_only_by_force(shop, store, capsys):
+    store.keep([letter(PIPELINE, 6, target="shop.before")])
+    assert shop.run("deadletter", "retry", "ab", *ids(1, 6)) == 1
+    assert "maps shop.orders in another way" in capsys.readouterr().err
+    assert shop.run("deadletter", "retry", "ab", "--all") == 0
+    assert (
+        "1 left out, whose tables the channel file maps in another way" in capsys.readouterr().err
+    )
+    assert store.letters[ids(6)[0]].state is State.OPEN
+    assert shop.run("deadletter", "retry", "ab", *ids(6), "--force") == 0
+    forced = store.letters[ids(6)[0]]
+    # Without a key, so that the next leader does not ask again.
+    assert (forced.state, forced.key_hash) == (State.RETRY, "")
 
 
 def test_ids_tell_their_pipeline(shop, store, capsys):

@@ -1,5 +1,6 @@
 """When a leader looks at dead letters, and what it does with those it is asked to load."""
 
+import json
 from contextlib import contextmanager
 
 import pytest
@@ -79,7 +80,9 @@ class Scene:
         self.progress = Progress(self.clock)
         self.job = Job(self.store)
         leading = Leadership("shop", "p", "n1", 7)
-        self.handler = DeadLetterHandler(self.open, self.job, leading, self.progress, self.clock)
+        self.handler = DeadLetterHandler(
+            self.open, self.job, leading, self.progress, self.clock, router=SHOP
+        )
 
     @contextmanager
     def open(self):
@@ -188,12 +191,30 @@ def test_a_schema_change_leaves_letters_that_a_person_decides_about(scene):
     others = [letter(PIPELINE, 3, target="shop.items"), letter(PIPELINE, 4, state=State.SUPERSEDED)]
     scene.store.keep([*kept, *others])
     scene.handler.begin()
-    scene.handler.before_schema_changes([truncated("items")], SHOP)
-    scene.handler.before_schema_changes([truncated("orders")], SHOP)
+    scene.handler.before_schema_changes([truncated("items")])
+    scene.handler.before_schema_changes([truncated("orders")])
     assert scene.states == {1: "open", 2: "open", 3: "open", 4: "superseded"}
     hashes = {x.version - 1000: x.key_hash for x in scene.store.letters.values()}
     assert [hashes[n] for n in (1, 2, 3)] == ["", "", ""]
     assert hashes[4]
     opened = scene.opened
-    scene.handler.before_schema_changes([truncated("parts")], SHOP)
+    scene.handler.before_schema_changes([truncated("parts")])
     assert scene.opened == opened
+
+
+def test_letters_of_another_mapping_are_left_to_a_person_by_the_next_leader(scene):
+    (entry,) = SHOP.entries
+    kept = [
+        letter(PIPELINE, 1, payload=json.dumps({"mapped_by": "another"}), state=State.RETRY),
+        letter(PIPELINE, 2, payload=json.dumps({"mapped_by": entry.mapped_by}), state=State.RETRY),
+        letter(PIPELINE, 3, target="shop.before"),
+        # Somebody has asked for this one all the same.
+        letter(PIPELINE, 4, target="shop.before", key_hash="", state=State.RETRY),
+    ]
+    scene.store.keep(kept)
+    scene.handler.begin()
+    assert scene.states == {1: "open", 2: "retry", 3: "open", 4: "retry"}
+    assert {x.version - 1000 for x in scene.store.letters.values() if x.key_hash} == {2}
+    scene.clock.seconds += 2
+    scene.look()
+    assert scene.job.loads == [[1002, 1004]]
