@@ -23,6 +23,7 @@ from setl.model.table_load import TableLoad
 from setl.run import load_choice
 from setl.run.accounting import account
 from setl.run.dead_letters import DeadLetterHandler
+from setl.run.faulty_places import place_within
 from setl.run.identities import Identities
 from setl.run.load_choice import ComingLoad
 from setl.run.load_size import LoadSize
@@ -236,6 +237,7 @@ class EtlWork:
                     **error.where,
                 ) from error
             self._parts.ddl.explain(error, rows)
+            place_within(error, rows)
             raise
 
     def _run(self, rows: Sequence[RoutedRows], ticket: LoadTicket, through: int) -> Loaded:

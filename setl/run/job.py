@@ -22,6 +22,7 @@ from setl.log import fields
 from setl.model.change import Row
 from setl.model.loaded import Loaded
 from setl.model.position import version_generation
+from setl.run.faulty_places import with_position
 from setl.run.identities import Identities
 from setl.run.load_work import LoadWork, TableRoute, stretches
 from setl.run.prepared_queries import PreparedQueries
@@ -218,7 +219,7 @@ class LoadJob:
             repeated = any(report.repeated for report in reports)
             self._state.abandoned = self._state.abandoned or repeated
             self._undivide(reports)
-            raise_worst(report.error for report in reports)
+            raise_worst(report.error and with_position(report.error, ticket) for report in reports)
             if repeated:
                 # The first run of the task may be frozen or cut off. It must not write any more
                 # when later loads have, and only another epoch keeps it from that (I2, I15).

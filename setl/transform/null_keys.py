@@ -130,4 +130,5 @@ def _error(found: NullKeyed) -> DataError:
         hint="Name columns under `key` that are unique and never null",
         table=name,
         key=found.key,
+        version=found.version,
     )

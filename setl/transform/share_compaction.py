@@ -133,6 +133,7 @@ class _Compaction:
             decoded = ready or self._codec.decode(payload, context, keys_alone=keys_alone)
         except DataError as error:
             if not plan.isolates:
+                error.at(version=version)
                 raise
             record = RawRecord(plan.codec, payload, context, name)
             self._faulty += [
@@ -153,8 +154,9 @@ class _Compaction:
             take = partial(_take_in, table, version, skipping=ready is None)
             try:
                 take(decoded)
-            except DataError:
+            except DataError as error:
                 if not plan.isolates:
+                    error.at(version=version)
                     raise
                 one_by_one = faults_one_by_one(route, decoded, version, take, first=first)
                 self._faulty += [(route, fault) for fault in one_by_one]

@@ -123,6 +123,11 @@ def test_without_dead_letters_the_first_one_stops_the_pipeline(servers, items, p
     assert isinstance(error, DataError)
     assert error.where["key"] == "3"
     assert letters(file) == []
+    # Where the row event ends that has it.
+    file_name, _, offset = error.where["position"].split(" ")[0].rpartition(":")
+    events = execute(source, f"SHOW BINLOG EVENTS IN '{file_name}'")
+    (event,) = (row[2] for row in events if row[4] == int(offset))
+    assert event.startswith("Write_rows")
 
 
 def test_a_batch_that_is_applied_again_brings_the_same_letters(

@@ -73,7 +73,7 @@ class Faults:
         self, change: TargetChanges, values: Row, version: int, error: DataError, *, delete: bool
     ) -> None:
         if not self._most:
-            raise error
+            raise error.at(version=version or None)
         content = TargetRow(
             change.target, change.columns, change.key, values, delete, change.group, change.document
         )

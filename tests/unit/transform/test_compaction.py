@@ -171,7 +171,7 @@ def test_a_table_without_key_is_refused_with_ways_out(schema, key):
 def test_null_in_a_configured_key_is_refused():
     with pytest.raises(DataError, match="null") as raised:
         compacted(insert(row(None)), schema=RowSchema("s", "t", TABLE.columns), key=("id",))
-    assert raised.value.where == {"table": "s.t", "key": "(None,)"}
+    assert raised.value.where == {"table": "s.t", "key": "(None,)", "version": "1"}
 
 
 @pytest.mark.parametrize(
