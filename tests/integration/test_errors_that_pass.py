@@ -6,10 +6,10 @@ import pytest
 
 from setl.channel.endpoints import MysqlTarget
 from setl.errors import ConfigurationError
-from setl.operate.check import check_channel
 from setl.run.figures import RunState
 from setl.systems.mysql.connection import connect
 from setl.systems.mysql.endpoint import mysql_endpoint
+from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 from tests.waiting import eventually
 

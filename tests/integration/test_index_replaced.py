@@ -11,10 +11,10 @@ from setl.errors import ConfigurationError, TargetReplacedError
 from setl.load.deadletters.letter import State
 from setl.model.checkpoint import Checkpoint
 from setl.model.load_request import LoadRequest
-from setl.operate.check import check_channel
 from setl.run import identities
 from setl.run.load_requests import StoredLoadRequests
 from setl.systems.registry import system_of
+from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
 from tests.waiting import eventually
 

@@ -7,8 +7,8 @@ Types, keyless tables and what happens to whole pipelines run between the famili
 import pytest
 
 from setl.bulk.verify_target import VerifySettings
-from setl.operate.check import check_channel
 from setl.operate.verify import verify_pipeline
+from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
 from tests.waiting import eventually
 

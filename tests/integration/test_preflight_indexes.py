@@ -11,8 +11,8 @@ from elasticsearch import Elasticsearch
 
 from setl.channel.reading import parse_channel
 from setl.model.schema import Column, Kind
-from setl.operate.check import check_channel
 from setl.systems.elasticsearch.preflight.indexes import seconds
+from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql
 
 TABLE = """CREATE TABLE {db}.orders (

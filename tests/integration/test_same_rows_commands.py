@@ -6,11 +6,11 @@ from contextlib import contextmanager
 import pytest
 
 from setl.cli.main import run
-from setl.operate.check import check_channel
 from setl.systems.mysql.conflicts.tables import trim_conflicts
 from setl.systems.mysql.connection import connect
 from setl.systems.mysql.endpoint import mysql_endpoint
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
+from tests.checking import check_channel
 from tests.integration.pipelines import execute
 from tests.integration.same_rows import SameRows
 

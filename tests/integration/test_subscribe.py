@@ -22,7 +22,6 @@ from setl.clock import SystemClock
 from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.leadership import Leadership
-from setl.operate.check import check_channel
 from setl.operate.positions.position import look_at_position
 from setl.operate.positions.reposition import move
 from setl.run import checkpoints
@@ -38,6 +37,7 @@ from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.registry import system_of
 from setl_embedded import Kafka
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
+from tests.checking import check_channel
 from tests.unit.codec.dts_records import record
 from tests.waiting import eventually
 

@@ -13,10 +13,10 @@ from setl.channel.reading import parse_channel
 from setl.codec.sql.created_table import definitions_of
 from setl.errors import ConfigurationError, TargetReplacedError
 from setl.model.load_request import LoadRequest
-from setl.operate.check import check_channel
 from setl.operate.verify import verify_pipeline
 from setl.run.figures import RunState
 from setl.run.load_requests import StoredLoadRequests
+from tests.checking import check_channel
 from tests.held_points import held
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, two_way
 from tests.integration.test_table_load import loading, wait_until_loaded

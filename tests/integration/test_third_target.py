@@ -12,10 +12,10 @@ from setl.channel.file import Pipeline
 from setl.errors import ConfigurationError
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
-from setl.operate.check import check_channel
 from setl.operate.verify import verify_pipeline
 from setl_jsonlines.lines import file_of, rows_in
 from setl_jsonlines.sink import JsonLinesSinkSettings
+from tests.checking import check_channel
 from tests.integration.pipelines import (
     ORDERS,
     execute,

@@ -8,6 +8,7 @@ from setl.channel.file import MysqlSource, Pipeline
 from setl.channel.routing import Router
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
+from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
 from setl.systems.mysql.preflight.joined_tables import check_joined_tables
 from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
 from setl.systems.mysql.preflight.schema_changes import LEDGER, check_passed_ddl
@@ -48,6 +49,7 @@ def check_mysql_source(server: Server, source: MysqlSource, router: Router, repo
     literal = [entry.pattern.schema.literal for entry in router.entries]
     schemas = list(dict.fromkeys(s for s in (*literal, SCHEMA) if s is not None))
     check_binlog(server, source, schemas, report)
+    check_kept_binlog(server, report)
     check_replica(server, report)
     heartbeat = [_HEARTBEAT] if source.heartbeat > 0 else []
     check_system_tables(server, report, [_MARK, _BUFFER, *heartbeat], _SOURCE_SCOPES)
@@ -78,6 +80,7 @@ def check_mysql_target(
     check_version(server, report)
     check_transport(server, report)
     _check_writable(server, report)
+    check_kept_rows(server, pipeline, report)
     check_mark_triggers(server, report)
     if two_way and server.variables.get("log_bin") != "ON":
         report.error(

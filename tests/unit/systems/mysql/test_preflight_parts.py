@@ -15,6 +15,7 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Finding, Report
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
 from setl.systems.mysql.preflight.column_fit import misfit
+from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
 from setl.systems.mysql.preflight.privileges import MissingPrivileges
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.source_tables import warn_of_generated
@@ -22,6 +23,8 @@ from setl.systems.mysql.preflight.system_tables import create_statements
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText
 from setl.transform.columns import ColumnPlan
 from tests.unit.channel.channels import DTS, SEARCH, changed
+
+END = {"type": "mysql", "host": "a", "user": "u"}
 
 
 class PretendedServer(Server):
@@ -105,6 +108,29 @@ def test_settings_of_mysql(name, value, fix):
 )
 def test_settings_of_mysql_that_do_not_matter(name, value):
     assert binlog_faults(PretendedServer(gtid_mode="ON", **{name: value})) == []
+
+
+def test_what_a_failing_machine_may_take_with_it():
+    def codes(checkpoint=None, **variables):
+        report, server = Report("here"), PretendedServer(**variables)
+        check_kept_binlog(server, report)
+        pipeline = {
+            "name": "p",
+            "source": END,
+            "target": {**END, "host": "b"},
+            "tables": [{"from": "s.t"}],
+            **({"checkpoint": checkpoint} if checkpoint else {}),
+        }
+        file = parse_channel({"channel": "c", "pipelines": [pipeline]})
+        check_kept_rows(server, file.pipelines[0], report)
+        assert all(f.acceptable and f.statements for f in report.findings)
+        return [f.code for f in report.findings]
+
+    assert codes() == codes(sync_binlog="1", innodb_flush_log_at_trx_commit="1") == []
+    assert codes(sync_binlog="0") == ["binlog-not-synced"]
+    careless = {"innodb_flush_log_at_trx_commit": "2"}
+    assert codes(**careless) == codes("target", **careless) == []
+    assert codes("zookeeper", **careless) == ["rows-not-flushed"]
 
 
 @pytest.mark.parametrize("name", ["max_binlog_total_size", "binlog_space_limit"])
