@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -29,6 +30,7 @@ _PAGE = 2_000
 _IDS_PER_PART = 500
 _KEEP_ALIVE = "10m"
 _MOST_SLICES = 1_024  # what a cluster takes, unless `index.max_slices_per_pit` says otherwise
+_NUMBER = re.compile("0|-?[1-9][0-9]*")
 _DIGITS = 13  # of floating-point numbers; see `rounded`
 
 # Kinds of which a document alone can tell under which key its row would be found.
@@ -86,8 +88,8 @@ class DocumentShape:
             key = tuple(row[i] for i in self.key)
             document: dict[str, Any] = json.loads(rendered)
             forms = [
-                near(value) if isinstance(value, float) else (field_value(value),)
-                for value in document.values()
+                near(value) if isinstance(value, float) else (_compared(column, value),)
+                for column, value in zip(self.columns, document.values(), strict=True)
             ]
             compared, *others = map(list, product(*forms))
             id_, routing = document_id(key, self.form), document_routing(key, self.form)
@@ -103,7 +105,7 @@ class DocumentShape:
     def pair_of(self, hit: dict[str, Any]) -> Pair:
         """A document that is in the index; a field that it lacks counts as null."""
         document: dict[str, Any] = hit["_source"]
-        compared = [field_value(document.get(column.name)) for column in self.columns]
+        compared = [_compared(column, document.get(column.name)) for column in self.columns]
         place = self.place(hit["_id"], hit.get("_routing"))
         return Pair(place, self._lookup_of(hit["_id"], document), compared)
 
@@ -125,7 +127,8 @@ class DocumentShape:
     def source_key(self, key: str, lookup: str | None) -> Row | None:
         """See `Shape.source_key`."""
         if self._id_is_key:
-            return (int(key),) if key.lstrip("-").isdecimal() else None
+            # Somebody else's document may have any id, such as 007, which is no row's.
+            return (int(key),) if _NUMBER.fullmatch(key) else None
         return None if lookup is None else key_values(lookup)
 
     def routing(self, key: str) -> str | None:
@@ -166,6 +169,13 @@ def _in_row(kind: Kind, value: Any) -> Value:
     if kind in _AS_IN_ROWS:
         return value
     return value.replace("T", " ").removesuffix("Z") if kind in _MOMENTS else None
+
+
+def _compared(column: Column, value: Any) -> Value:
+    """A field's value in the form compared; in quotes if it is text where objects may be, too."""
+    if column.kind is Kind.JSON and isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return field_value(value)
 
 
 def field_value(value: Any) -> Value:

@@ -1,3 +1,4 @@
+import json
 from math import inf, nextafter
 
 import pytest
@@ -50,7 +51,27 @@ def test_null_missing_text_and_numbers():
     assert field_value({"a": 1, "b": 2}) == field_value({"b": 2, "a": 1})
 
 
-@pytest.mark.parametrize(("id_", "key"), [("7", (7,)), ("-7", (-7,)), ("x", None)])
+@pytest.mark.parametrize("value", [{"a": 1}, [1, 2], True, False])
+def test_text_that_looks_like_a_json_value_is_another_value(value):
+    shape = DocumentShape(
+        (Column("id", Kind.INTEGER), Column("j", Kind.JSON)), (0,), DocumentForm.of_key(1)
+    )
+    text = json.dumps(value)
+    both = [(1, text), (1, json.dumps(text))]
+    for row, found in zip(both, (value, text), strict=True):
+        wanted = [pair.compared for pair in shape.pairs([row])]
+        assert shape.pair_of(hit("1", {"id": 1, "j": found})).compared in wanted
+    one, other = shape.pairs(both)
+    assert one.compared != other.compared
+
+
+@pytest.mark.parametrize(
+    ("id_", "key"),
+    [
+        ("7", (7,)), ("-7", (-7,)), ("0", (0,)), ("x", None), ("--7", None), ("007", None),
+        ("-0", None), ("\u0667", None), ("7\n", None), ("", None), ("-", None),
+    ],
+)  # fmt: skip
 def test_an_integer_key_is_the_id(id_, key):
     assert SHAPE.source_key(id_, None) == key
 
