@@ -228,6 +228,15 @@ def test_an_account_with_nothing_is_told_everything_at_once(scene):
     assert scene.faults() == []
 
 
+def test_what_is_lacking_at_both_ends_is_told_at_once(scene):
+    scene.run("source", f"REVOKE SELECT ON `{scene.schema}`.* FROM ACCOUNT")
+    scene.run("target", f"REVOKE UPDATE ON `{scene.schema}`.* FROM ACCOUNT")
+    assert [fault.what for fault in scene.faults()] == [
+        f"the account {scene.user} lacks {privilege} on {scene.schema}.orders"
+        for privilege in ("SELECT", "UPDATE")
+    ]
+
+
 def test_privileges_that_come_from_a_role(scene):
     role = f"r_{scene.schema}"
     scene.run(
@@ -318,10 +327,13 @@ def test_binlogs_that_are_kept_too_short(scene):
         assert scene.faults() == []
 
 
-def test_a_target_that_is_read_only(scene):
-    with setting(scene, "target", "read_only", "ON"):
+@pytest.mark.parametrize("sessions", [False, True])
+def test_a_target_that_is_read_only(scene, sessions):
+    of_sessions = "tx_read_only" if scene.mariadb else "transaction_read_only"
+    name = of_sessions if sessions else "read_only"
+    with setting(scene, "target", name, "ON"):
         fault = only(scene.faults())
-        assert fault.what == "the server is read_only"
+        assert fault.what == f"the server is {name}"
         scene.fix("target", fault)
         assert scene.faults() == []
 

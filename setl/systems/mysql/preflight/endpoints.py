@@ -111,7 +111,10 @@ def check_mysql_target(
 
 
 def _check_writable(server: Server, report: Report) -> None:
-    for name in ("super_read_only", "read_only"):
+    # The last one makes it so for each new session; MariaDB has both names from 11.1 on.
+    sessions = "transaction_read_only"
+    sessions = sessions if sessions in server.variables else "tx_read_only"
+    for name in ("super_read_only", "read_only", sessions):
         # MariaDB 12 also knows NO_LOCK and NO_LOCK_NO_ADMIN, which write as little.
         if server.variables.get(name, "OFF") not in {"OFF", "0"}:
             report.error(f"the server is {name}", f"SET GLOBAL {name} = OFF;", code="read-only")

@@ -84,8 +84,8 @@ class TargetTables:
             with place.failing():
                 self._check_table(schema, table, arriving, place)
         for schema, table in unseen:
-            if (schema, table) not in flows and not self._may_see(schema, table):
-                self._lacking.add(schema, table, WRITING)
+            if (schema, table) not in flows:
+                self._lacking.add(schema, table, self._denied(schema, table))
         self._lacking.report(self.report)
         if flows and all(f.level == "ok" for f in self.report.findings[before:]):
             self.report.ok(f"{len(flows)} target tables take the rows")
@@ -99,8 +99,7 @@ class TargetTables:
             else:
                 self._report_missing(schema, table, flows, place)
             return
-        column = described.columns[0].name
-        self._lacking.add(schema, table, denied(self.target, schema, table, WRITING, column))
+        self._lacking.add(schema, table, self._denied(schema, table, described))
         facts = read_columns(self.target, schema, table)
         filled: set[str] = set()
         for flow in flows:
@@ -161,6 +160,17 @@ class TargetTables:
             columns = ", ".join([*names, *flows[0].route.expressions])
             fix.append(f"Create it with the columns {columns} and the same primary key")
         place.error(what, *fix, code="no-target-table")
+
+    def _denied(
+        self, schema: str, table: str, described: RowSchema | None = None
+    ) -> Sequence[str]:
+        """What the account lacks to write a table; all of it where it may not see the table."""
+        if described is None and not self._may_see(schema, table):
+            return WRITING
+        found = described or read_table(self.target.connection, schema, table)
+        if found is None:
+            return ()
+        return denied(self.target, schema, table, WRITING, found.columns[0].name)
 
     def _may_see(self, schema: str, table: str) -> bool:
         trial = f"SELECT 1 FROM {qualified(schema, table)} LIMIT 0"
