@@ -17,6 +17,8 @@ from setl_embedded.certificates import CertificateAuthority
 from setl_embedded.ports import HOST, free_port
 from tests.waiting import eventually
 
+_SLACK = 10.0  # seconds that a busy machine may take longer
+
 SASL = {"mechanism": "DIGEST-MD5", "username": "setl", "password": "p"}
 
 
@@ -73,31 +75,46 @@ def refused(hosts, timeout, error, **options):
         assert arbiter.contact() is Contact.LOST
     finally:
         arbiter.close()
-    assert took < timeout + 1
+    assert took < timeout + _SLACK
     return str(caught.value), took
+
+
+def refused_saying(hosts, words, error=Unreachable, **options):
+    """What is said of them, with the least patience of some after which it has these words.
+
+    How far a connection comes within a second is up to what else the machine does.
+    """
+    said = ""
+    for timeout in (0.5, 2.0, 8.0):
+        said, took = refused(hosts, timeout, error, **options)
+        assert took >= timeout
+        if all(part in said for part in words):
+            break
+    return said
 
 
 def test_a_server_that_ends_connections_is_named(serve):
     hosts = serve(lambda connection: None)
-    said, took = refused(hosts, 0.5, Unreachable)
-    assert said == (
-        f"no ZooKeeper server answered within 0.5 s at {hosts}; {hosts}: it ended the connection"
-        " before a session began; it has no quorum, or it wants TLS"
+    reason = (
+        f"; {hosts}: it ended the connection before a session began; it has no quorum, or it wants"
+        " TLS"
     )
-    assert took >= 0.5
+    said = refused_saying(hosts, [reason])
+    assert said.startswith("no ZooKeeper server answered within ")
+    assert said.endswith(f" s at {hosts}{reason}")
 
 
 def test_every_server_is_named_with_its_own_reason(serve):
     ending, closed = serve(lambda connection: None), f"{HOST}:{free_port()}"
-    said, _ = refused(f"{ending},{closed}", 1.0, Unreachable)
-    assert f"; {ending}: it ended the connection" in said
-    assert f"; {closed}: Connection refused" in said
+    words = [f"; {ending}: it ended the connection", f"; {closed}: Connection refused"]
+    said = refused_saying(f"{ending},{closed}", words)
+    assert [part for part in words if part not in said] == []
 
 
 def test_a_plain_server_is_told_from_a_wrong_certificate(serve, authority):
     hosts = serve(lambda connection: connection.recv(1))
     tls = Tls(ca=str(authority.certificate))
-    said, _ = refused(hosts, 0.5, Unreachable, access=Access(tls=tls))
+    said = refused_saying(hosts, [f"{hosts}: "], access=Access(tls=tls))
     assert f"{hosts}: " in said
     assert "TLS failed" in said or "speaks no TLS" in said
 
@@ -121,16 +138,15 @@ def test_a_refused_certificate_is_final_and_not_tried_for_long(serve, authority,
     other = Tls(ca=str(CertificateAuthority(tmp_path).certificate))
     said, took = refused(hosts, 30, Denied, access=Access(tls=other))
     assert said.startswith(f"no TLS with ZooKeeper: {hosts}: its certificate is not accepted: ")
-    assert took < 5
+    assert took < _SLACK
 
 
 def test_one_server_with_a_wrong_certificate_does_not_speak_for_all(serve, authority):
     wrong = tls_server(serve, authority, "elsewhere", ("zk.example",))
     right = tls_server(serve, authority, "here")
     access = Access(tls=Tls(ca=str(authority.certificate)))
-    said, took = refused(f"{wrong},{right}", 1.5, Unreachable, access=access)
-    assert took >= 1.5
-    assert f"{wrong}: its certificate is not accepted: IP address mismatch" in said
+    words = f"{wrong}: its certificate is not accepted: IP address mismatch"
+    assert words in refused_saying(f"{wrong},{right}", [words], access=access)
 
 
 def test_a_renewed_certificate_that_is_broken_does_not_end_the_connection_thread(authority):
@@ -155,7 +171,7 @@ def test_a_server_that_hangs_up_at_the_login_does_not_offer_it(serve):
     hosts = serve(hang_up_at_the_login)
     said, took = refused(hosts, 30, Denied, access=Access(sasl=SASL))
     assert "ended the connection at the login; does it offer SASL" in said
-    assert took < 5
+    assert took < _SLACK
 
 
 def test_a_login_without_its_package_is_refused_before_anything_else(monkeypatch):
@@ -171,14 +187,15 @@ def test_a_server_that_never_answers_the_login_is_waited_for_no_longer_than_said
     def hold(connection):
         read_frame(connection)
         connection.sendall(session_answer())
-        release.wait(20)
+        release.wait(60)
 
     hosts = serve(hold)
+    words = "; they did not answer to the login: do they offer SASL?"
     try:
-        said, _ = refused(hosts, 1.0, Unreachable, access=Access(sasl=SASL))
+        said = refused_saying(hosts, [words], access=Access(sasl=SASL))
     finally:
         release.set()
-    assert said.endswith("; they did not answer to the login: do they offer SASL?")
+    assert said.endswith(words)
 
 
 def test_two_answers_in_one_tls_record_are_both_read(authority):
