@@ -336,6 +336,11 @@ class PipelineRun:
 
     def _count(self, error: TransientError) -> None:
         """Note that an attempt has failed, and how far it had come."""
+        heartbeat = self._parts.heartbeat
+        hangs_at = heartbeat.status().hangs_at if heartbeat is not None else ""
+        if hangs_at and not error.hint and error.where.get("server") == hangs_at:
+            # A server that cannot write its binlog answers nothing about it either.
+            error.hint = "Its commits do not end: its log says why; mostly its disk is full"
         error.at(**self._place())
         reached = self._reached.order if self._reached else None
         self._progress.failed(error.message, reached, shown=str(error))

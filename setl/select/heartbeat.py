@@ -15,12 +15,14 @@ class HeartbeatStatus:
         errors: attempts that failed.
         last_at: when the last one was written, seconds since 1970 UTC; 0 for never.
         error: why the last attempt failed, "" if it did not.
+        hangs_at: the server on which the commit of an earlier one does not end, "" for none.
     """
 
     written: int = 0
     errors: int = 0
     last_at: float = 0.0
     error: str = ""
+    hangs_at: str = ""
 
 
 class Heartbeat(Protocol):

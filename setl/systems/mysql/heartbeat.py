@@ -142,7 +142,7 @@ class MysqlHeartbeat:
                 self._server_end = writers.claim(connection, self._key)
         if hangs:
             _dropped(connection)
-            raise TransientError(
+            raise _CommitHangsError(
                 "the commit of the last heartbeat does not end: mostly the server's disk is full",
                 server=self._endpoint,
             )
@@ -155,14 +155,23 @@ class MysqlHeartbeat:
         if before.error:
             _LOG.info("%s: heartbeats are written again", self._name)
         self._status = replace(
-            before, written=before.written + 1, last_at=self._clock.now(), error=""
+            before,
+            written=before.written + 1,
+            last_at=self._clock.now(),
+            error="",
+            hangs_at="",
         )
 
     def _failed(self, error: SetlError) -> None:
         before, text = self._status, str(error)
         if text != before.error:
             _LOG.warning("%s: no heartbeat: %s", self._name, text)
-        self._status = replace(before, errors=before.errors + 1, error=text)
+        hangs_at = str(self._endpoint) if isinstance(error, _CommitHangsError) else ""
+        self._status = replace(before, errors=before.errors + 1, error=text, hangs_at=hangs_at)
+
+
+class _CommitHangsError(TransientError):
+    """The server does not end a commit, and whoever waits for it should know that."""
 
 
 def _dropped(connection: Connection[Any] | None) -> None:

@@ -134,5 +134,9 @@ class SharedHeartbeat:
             return self._last
         now, start = joined.status(), self._at_start
         return HeartbeatStatus(
-            now.written - start.written, now.errors - start.errors, now.last_at, now.error
+            now.written - start.written,
+            now.errors - start.errors,
+            now.last_at,
+            now.error,
+            now.hangs_at,
         )

@@ -217,7 +217,7 @@ class Bench:
             source=self.source,
             work=self.work,
             store=self.store,
-            heartbeat=None,
+            heartbeat=changes.pop("heartbeat", None),
             select=SelectLoop(self.source, settings, epoch=5, name="shop/orders"),
             generation=changes.pop("generation", 1),
             store_every=changes.pop("store_every", 0.0),

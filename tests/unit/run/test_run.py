@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,6 +20,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import document_version, version_generation
 from setl.model.session import StatementSession
 from setl.run.figures import RunState
+from setl.select.heartbeat import HeartbeatStatus
 from tests.unit.run.scripted_run import ROWS_OF_TWO, TWO, at, transaction
 from tests.waiting import eventually
 
@@ -111,6 +113,14 @@ def test_work_that_has_to_go_back_further_is_read_for_from_there(begun):
     bench.finish()
     assert bench.source.opened == [4, 44, 4]
     assert bench.job.applied == [24, 34, 24, 34, 64, 74]
+
+
+@pytest.mark.parametrize(("server", "told"), [("db1:3306", True), ("db2:3306", False)])
+def test_a_source_whose_commits_hang_is_told_of_when_it_answers_nothing(begun, server, told):
+    beats = HeartbeatStatus(3, 1, 100.0, "the commit does not end", hangs_at="db1:3306")
+    bench = begun(TWO, heartbeat=SimpleNamespace(status=lambda: beats, stop=lambda: None))
+    bench.run._count(TransientError("the read operation timed out", server=server))
+    assert ("its disk is full" in bench.progress.figures().error) is told
 
 
 def test_what_is_done_again_before_the_same_failure_is_no_success(begun):

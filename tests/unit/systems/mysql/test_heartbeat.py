@@ -129,10 +129,11 @@ def test_a_commit_that_must_not_be_ended_is_waited_for(server, beating, monkeypa
     beating.start()
     eventually(lambda: beating.status().errors >= 3)
     assert "does not end" in beating.status().error
+    assert beating.status().hangs_at == "db1:3306"
     assert not server.statements
     monkeypatch.setattr(writers, "is_alive", lambda *_: False)
     eventually(lambda: beating.status().written >= 1)
-    assert beating.status().error == ""
+    assert (beating.status().error, beating.status().hangs_at) == ("", "")
 
 
 def test_an_interval_of_zero_writes_none(server):
