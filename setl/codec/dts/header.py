@@ -165,6 +165,9 @@ def _ddl(value: bytes, position: KafkaPosition, *, logical_names: bool) -> Entry
     schema, table = row_name(record["objectName"] or "", tags if logical_names else {})
     session = StatementSession(schema)
     tables = parse_statement(statement, schema).tables
+    if any(not named for named, _ in tables):
+        # Whether it is of a mapped table nobody could tell, and it would be left out in silence.
+        raise _malformed(position, f"DDL that names no schema for its table: {statement[:200]}")
     if tables and not table:
         schema, table = tables[0]
     return Entry(

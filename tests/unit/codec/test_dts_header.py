@@ -126,6 +126,16 @@ def test_ddl_without_a_statement_is_an_error():
         read_header(record("DDL", objectName="shop"), AT)
 
 
+@pytest.mark.parametrize("name", [None, ""])
+def test_ddl_whose_schema_nobody_tells_is_an_error(name):
+    with pytest.raises(DataError, match="names no schema for its table: TRUNCATE t"):
+        read_header(record("DDL", objectName=name, afterImages="TRUNCATE t"), AT)
+    entry = read_header(record("DDL", objectName=name, afterImages="TRUNCATE a.t"), AT)
+    assert (entry.schema, entry.table) == ("a", "t")
+    entry = read_header(record("DDL", objectName=name, afterImages="CREATE USER a"), AT)
+    assert (entry.schema, entry.table) == ("", "")
+
+
 def test_ddl_names_the_table_of_its_statement():
     entry = read_header(
         record("DDL", objectName="shop", afterImages="/* x */ ALTER TABLE `or``ders` ADD y INT"), AT
