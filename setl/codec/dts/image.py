@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal, InvalidOperation
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -179,6 +180,14 @@ def _character_form(column: Column, raw: _Raw) -> Form:
     return Form(_BRANCH["character"] + text_bytes(charset), decode)
 
 
+def plain_digits(digits: bytes) -> str:
+    """A decimal as it stands there; Misread for one with an exponent."""
+    text = digits.decode()
+    if "E" in text or "e" in text:
+        raise Misread
+    return text
+
+
 def _digits_form(member: str, decode: Callable[..., Any], *, fixed: bool) -> _MakeForm:
     def make(_: Column, raw: _Raw) -> Form:
         tail = long_bytes(raw["precision"]) + long_bytes(raw["scale"])
@@ -203,7 +212,7 @@ def _moment_form(column: Column, _: _Raw) -> Form:
 _FORMS: Final[dict[str, _MakeForm]] = {
     "integer": _integer_form,
     "character": _character_form,
-    "decimal": _digits_form("decimal", bytes.decode, fixed=False),
+    "decimal": _digits_form("decimal", plain_digits, fixed=False),
     "float": _digits_form("float", _DOUBLE.unpack_from, fixed=True),
     "timestamp": _timestamp_form,
     "year": _moment_form,
@@ -268,9 +277,18 @@ def _decimal(column: Column, _: int, raw: _Raw) -> tuple[Column, _Read]:
     def read(raw: _Raw) -> Value:
         if raw["scale"] > scale or raw["precision"] - raw["scale"] > whole:
             raise LookupError
-        return raw["decimal"]
+        text: str = raw["decimal"]
+        return _without_exponent(text) if "E" in text or "e" in text else text
 
     return learned, read
+
+
+def _without_exponent(text: str) -> str:
+    """A decimal as servers write it: Java's clients write 0.00000001 as 1E-8."""
+    try:
+        return f"{Decimal(text):f}"
+    except InvalidOperation:
+        raise ValueError(f"not a decimal number: {text!r}") from None
 
 
 def _float(column: Column, _number: int, _raw: _Raw) -> tuple[Column, _Read]:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, Final
 
-from setl.codec.dts.image import LARGEST_SIGNED, Form, signed_digits
+from setl.codec.dts.image import LARGEST_SIGNED, Form, plain_digits, signed_digits
 from setl.codec.dts.scan import Misread
 
 _TEXTS_KEPT: Final = 1024
@@ -62,6 +62,12 @@ _DATA: Final = """\
 _SIGNED: Final = """\
 v{i} = int(data[begin:end])
             if v{i} > largest:
+                raise Misread"""
+
+# `plain_digits`, likewise.
+_PLAIN: Final = """\
+v{i} = data[begin:end].decode()
+            if "E" in v{i} or "e" in v{i}:
                 raise Misread"""
 
 # A value of eight bytes.
@@ -166,6 +172,8 @@ def _column(i: int, form: Form, wanted: Collection[int], names: dict[str, Any]) 
         take = f"v{i} = data[begin:end]"
     elif form.decode is bytes.decode:
         take = f"v{i} = data[begin:end].decode()"
+    elif form.decode is plain_digits:
+        take = _PLAIN.format(i=i)
     elif form.decode is signed_digits:
         names["largest"] = LARGEST_SIGNED
         take = _SIGNED.format(i=i)

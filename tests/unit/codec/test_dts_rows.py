@@ -298,6 +298,19 @@ def test_decimals_learn_their_digits():
     assert column("1.50", 4, 2) == (8, 2)
 
 
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [("1E-8", "0.00000001"), ("-1.50E+3", "-1500"), ("0E-10", "0.0000000000"), ("2e1", "20")],
+)
+def test_a_decimal_has_no_exponent(text, plain):
+    """Java writes small ones so, and whoever counts digits behind the point finds none."""
+    codec = DtsRowCodec()
+    for value, expected in (("1.5", "1.5"), (text, plain), ("2.5", "2.5")):
+        image = [branch("Decimal", value=value, precision=20, scale=10)]
+        rows = codec.decode(row_record("INSERT", [("c", 246)], after=image), ())
+        assert inserted(rows) == (expected,)
+
+
 def test_charsets_may_change_from_value_to_value():
     codec = DtsRowCodec()
     for data, charset, expected in [
@@ -319,6 +332,7 @@ def test_charsets_may_change_from_value_to_value():
         character(b"\xff\xfe", "utf8mb4"),
         character(b"\xc0", "gbk"),
         integer("one"),
+        branch("Decimal", value="1E", precision=20, scale=10),
         branch(
             "TimestampWithTimeZone",
             value=moment(2026, 1, 2, 3, 4, 5, 6)[1],
