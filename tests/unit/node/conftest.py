@@ -1,6 +1,10 @@
-"""What tests of a node's HTTP interface share."""
+"""What tests of a node's candidacy, and of its HTTP interface, share."""
 
 import pytest
+
+from arbiter import requests
+from arbiter.values import ChannelState
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 from .http_node import Node
 
@@ -12,3 +16,18 @@ def node():
     node.lead()
     yield node
     node.close()
+
+
+@pytest.fixture
+def cluster():
+    """Where arbiters in memory meet."""
+    return MemoryCluster()
+
+
+@pytest.fixture
+def operator(cluster):
+    """An operator's arbiter, where the channel `shop` is started."""
+    arbiter = MemoryArbiter(cluster)
+    arbiter.put_channel("shop", {})
+    requests.change_state(arbiter, "shop", ChannelState.START)
+    return arbiter

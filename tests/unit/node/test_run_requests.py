@@ -5,18 +5,11 @@ from arbiter.requests import Requester
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.errors import ConfigurationError, FatalError, TransientError
 from setl.run.figures import RunState
-from tests.unit.node.test_candidacy import (
-    PIPELINE,
-    answer,
-    cluster,
-    leading,
-    leading_nothing,
-    node,
-    operator,
-)
+from tests.unit.node.candidate import PIPELINE, answer, leading, leading_nothing
+from tests.unit.node.test_candidacy import node
 from tests.waiting import eventually
 
-__all__ = ["cluster", "node", "operator"]
+__all__ = ["node"]
 
 ROOT = Requester("root", 0.0)
 

@@ -1,0 +1,195 @@
+"""Nodes that lack something, are refused, or are full, and who leads then."""
+
+from arbiter import requests
+from arbiter.values import ChannelState
+from setl.errors import (
+    LoginRefusedError,
+    NodeFullError,
+    NodeLacksError,
+)
+from setl.run.figures import RunState
+from tests.unit.node.candidate import PIPELINE, Node
+from tests.waiting import eventually
+
+
+def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operator):
+    first, second = Node(cluster), Node(cluster, "n2")
+    first.build_failure = NodeLacksError("the processor mine:f cannot be imported")
+    first.tick()
+    second.tick()
+    cluster.advance(0.5)
+    first.tick()
+    first.idle()
+    first.tick()
+    assert operator.mainstem(PIPELINE) is None
+    assert "cannot be imported" in first.candidacy.unable
+    assert first.state is RunState.FAILED
+    second.tick()
+    cluster.advance(0.5)
+    eventually(lambda: (second.tick(), second.state is RunState.RUNNING)[1])
+    first.tick()
+    figures = first.candidacy.status().figures
+    assert figures.state is RunState.STANDBY
+    assert "cannot be imported" in figures.error
+    second.candidacy.close(5)
+    for _ in range(5):
+        cluster.advance(10)
+        first.tick()
+        first.idle()
+    assert operator.mainstem(PIPELINE) is None, "it does not try again by itself"
+    assert first.state is RunState.FAILED
+    first.build_failure = None
+    requests.change_state(operator, "shop", ChannelState.START)
+    eventually(lambda: (cluster.advance(1), first.tick(), first.state is RunState.RUNNING)[2])
+    assert first.candidacy.unable == ""
+    first.runs[0].ends.set()
+    first.idle()
+
+
+def refused_nodes(cluster, *nids):
+    nodes = [Node(cluster, nid) for nid in nids]
+    for node in nodes:
+        node.build_failure = LoginRefusedError("MySQL: Access denied [1045]")
+    return nodes
+
+
+def pass_by(cluster, nodes, seconds=30):
+    for _ in range(2 * seconds):
+        for node in nodes:
+            node.tick()
+            node.idle()
+            node.tell_others()
+        cluster.advance(0.5)
+
+
+def test_a_node_whose_login_is_refused_leaves_the_lead_to_one_whose_is_not(cluster, operator):
+    first, second = nodes = refused_nodes(cluster, "n1", "n2")
+    first.tick()
+    second.build_failure = None
+    second.may_build.set()
+    cluster.advance(0.5)
+    first.tick()
+    first.idle()
+    first.tick()
+    assert operator.mainstem(PIPELINE) is None
+    first.tell_others()
+    eventually(lambda: (cluster.advance(1), second.tick(), second.state is RunState.RUNNING)[2])
+    first.tick()
+    status = first.candidacy.status()
+    assert "[1045]" in status.unable
+    assert (status.figures.state, status.leader) == (RunState.STANDBY, "n2")
+    for run in second.runs:
+        run.ends.set()
+    second.idle()
+    assert [node.builds for node in nodes] == [1, 1]
+
+
+def test_where_all_logins_are_refused_the_last_node_keeps_the_lead_and_says_why(cluster, operator):
+    nodes = refused_nodes(cluster, "n1", "n2", "n3")
+    pass_by(cluster, nodes)
+    assert [node.builds for node in nodes] == [1, 1, 1], "nobody tries again by itself"
+    leader = operator.mainstem(PIPELINE)
+    states = {node.nid: node.state for node in nodes}
+    assert states.pop(leader.nid) is RunState.FAILED
+    assert set(states.values()) == {RunState.STANDBY}
+    assert [n.nid for n in nodes if not n.candidacy.unable] == [leader.nid]
+    # One that joins may have another password.
+    (fourth,) = refused_nodes(cluster, "n4")
+    pass_by(cluster, [*nodes, fourth])
+    assert operator.mainstem(PIPELINE).nid == "n4"
+    assert [node.builds for node in (*nodes, fourth)] == [1, 1, 1, 1]
+    # Somebody mends the account.
+    for node in (*nodes, fourth):
+        node.build_failure = None
+    requests.change_state(operator, "shop", ChannelState.START)
+    fourth.tick()
+    eventually(lambda: fourth.state is RunState.RUNNING)
+    fourth.runs[0].ends.set()
+    fourth.idle()
+
+
+def test_a_node_whose_login_was_refused_tries_again_if_no_other_is_left(cluster, operator):
+    nodes = refused_nodes(cluster, "n1", "n2")
+    pass_by(cluster, nodes)
+    led, other = nodes if operator.mainstem(PIPELINE).nid == "n1" else nodes[::-1]
+    led.arbiter.link.cut()  # killed: its session expires in ten seconds
+    other.build_failure = None
+
+    def takes_over():
+        cluster.advance(1)
+        other.tick()
+        return other.state is RunState.RUNNING
+
+    eventually(takes_over)
+    other.runs[0].ends.set()
+    other.idle()
+
+
+def test_a_node_with_a_full_disk_leaves_the_lead_to_another_for_a_while(cluster, operator):
+    first, second = Node(cluster), Node(cluster, "n2")
+    first.build_failure = NodeFullError("No space left on device")
+    first.tick()
+    cluster.advance(0.5)
+    first.tick()
+    first.idle()
+    first.tick()
+    first.tell_others()
+    assert operator.mainstem(PIPELINE) is None, "it is not this node that renews its epoch"
+    eventually(lambda: (cluster.advance(1), second.tick(), second.state is RunState.RUNNING)[2])
+    first.tick()
+    assert "No space left" in first.candidacy.unable
+    cluster.advance(60)
+    first.tick()
+    assert first.candidacy.unable == "", "somebody may have made room"
+    second.runs[0].ends.set()
+    second.idle()
+
+
+def test_a_full_disk_of_the_only_node_is_tried_again(cluster, operator):
+    node = Node(cluster)
+    node.build_failure = NodeFullError("No space left on device")
+    eventually(lambda: (cluster.advance(1), node.tick(), node.builds >= 3)[2])
+    assert node.candidacy.unable == ""
+    node.build_failure = None
+    eventually(lambda: (cluster.advance(5), node.tick(), node.state is RunState.RUNNING)[2])
+    node.runs[0].ends.set()
+    node.idle()
+
+
+def test_what_a_node_lacked_is_forgotten_with_its_channel(cluster, operator):
+    """A channel that is stored again comes to the revision at which a run had failed."""
+    node = Node(cluster)
+    node.build_failure = NodeLacksError("the processor mine:f cannot be imported")
+    node.tick()
+    cluster.advance(0.5)
+    node.tick()
+    node.idle()
+    node.tick()
+    failed_at = operator.channel("shop").revision
+    stopped = operator.set_state(operator.channel("shop"), ChannelState.STOP)
+    node.tick()
+    operator.remove_channel(stopped)
+    operator.put_channel("shop", {})
+    requests.change_state(operator, "shop", ChannelState.START)
+    assert operator.channel("shop").revision == failed_at
+    node.tick()
+    assert node.candidacy.unable == ""
+
+
+def test_a_node_that_is_seen_to_lack_something_never_takes_the_lead(cluster, operator):
+    lacks = ["the environment variable DB is not set"]
+    node = Node(cluster, lacks=lambda _: lacks[0])
+    for _ in range(4):
+        node.tick()
+        cluster.advance(10)
+    assert operator.mainstem(PIPELINE) is None
+    assert not node.runs
+    assert node.candidacy.status().unable == lacks[0]
+    assert "cannot lead this pipeline, and nobody does" in node.candidacy.status().decision
+    lacks[0] = ""
+    eventually(lambda: (cluster.advance(1), node.tick(), node.state is RunState.RUNNING)[2])
+    lacks[0] = "the file is gone"
+    node.tick()
+    assert operator.mainstem(PIPELINE) is not None, "what runs does not need it any more"
+    node.runs[0].ends.set()
+    node.idle()

@@ -1,0 +1,64 @@
+"""What the Kafka client is told of a channel file."""
+
+import pytest
+
+from setl.errors import ConfigurationError
+from setl.systems.kafka.reader import TopicReader
+from setl.systems.kafka.settings import source_settings
+from tests.unit.systems.kafka.fake_reader import config
+
+
+def test_the_place_is_kept_by_setl_and_not_by_kafka():
+    settings = source_settings(config())
+    assert settings["bootstrap.servers"] == "b1:9092,b2:9092"
+    assert settings["enable.auto.commit"] is False
+    assert settings["enable.auto.offset.store"] is False
+    assert settings["isolation.level"] == "read_committed"
+    assert "sasl.mechanism" not in settings
+
+
+def test_a_dts_account_has_the_group_in_its_name():
+    settings = source_settings(config(user="reader", sid="dts123", password="s3cret"))
+    assert settings["sasl.username"] == "reader-dts123"
+    assert settings["group.id"] == "dts123"
+    assert (settings["security.protocol"], settings["sasl.mechanism"]) == (
+        "SASL_PLAINTEXT",
+        "PLAIN",
+    )
+
+
+def test_settings_of_the_channel_win_under_any_spelling():
+    passed = {
+        "security.protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-256",
+        "check_crcs": False,
+        "session.timeout.ms": 7000,
+        # As kafka-python calls them.
+        "sasl_plain_username": "else",
+        "ssl_cafile": "/ca.pem",
+        "ssl_check_hostname": False,
+        "fetch.max.wait.ms": 7,
+    }
+    settings = source_settings(config(user="u", kafka=passed))
+    assert settings["security.protocol"] == "SASL_SSL"
+    assert settings["sasl.mechanism"] == "SCRAM-SHA-256"
+    assert settings["check.crcs"] is False
+    assert settings["session.timeout.ms"] == 7000
+    assert settings["sasl.username"] == "else"
+    assert settings["ssl.ca.location"] == "/ca.pem"
+    assert settings["ssl.endpoint.identification.algorithm"] == "none"
+    assert settings["fetch.wait.max.ms"] == 7
+    assert not any("_" in name for name in settings)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "metrics_enabled", "ssl_nonsense"])
+def test_a_setting_that_librdkafka_does_not_know_is_named(name):
+    settings = source_settings(config(kafka={name: 1}))
+    with pytest.raises(ConfigurationError, match=name.replace("_", ".")) as raised:
+        TopicReader(settings, "orders", 1.0)
+    assert "librdkafka" in raised.value.hint
+
+
+def test_every_setting_that_has_another_name_is_one_of_librdkafka():
+    names = ["fetch_max_wait_ms", "receive_buffer_bytes", "request_timeout_ms", "send_buffer_bytes"]
+    TopicReader(source_settings(config(kafka=dict.fromkeys(names, 1000))), "orders", 1.0).close()
