@@ -64,7 +64,7 @@ class IdsOf(NamedTuple):
     """What a pipeline says of the ids of an entry's documents, as far as no table is known.
 
     Attributes:
-        entry: see `setl.channel.routing.RoutedTable.name`.
+        entry: see `setl.channel.routed_table.RoutedTable.name`.
         template: its `id` as the file has it; "" for the default.
         of_each_table: whether the entry has a wildcard, so that tables with other keys may have
             their rows in the same index.

@@ -11,20 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from setl.channel.document_ids import IdsOf, IdTemplate, IdTemplateError, document_form, parse_id
+from setl.channel.document_ids import IdsOf, IdTemplate, document_form
 from setl.channel.file import Pipeline, TableMapping
-from setl.channel.mapped_by import mapped_by
 from setl.channel.nested_rows import nested_table
 from setl.channel.patterns import (
-    PatternError,
-    TablePattern,
-    TargetPattern,
     index_problem,
     is_system,
     parse_from,
-    parse_index_target,
-    parse_table_target,
 )
+from setl.channel.routed_table import RoutedTable, compiled
 from setl.channel.shadow_tables import DROPPED_PREFIX, Shadow, possible_shadows
 from setl.channel.shared_indexes import SharedIndexes
 from setl.channel.spark_sql import bare_column
@@ -122,34 +117,6 @@ class Route:
         return not (changed or self.where or self.processor or self.documents)
 
 
-@dataclass(frozen=True, slots=True)
-class RoutedTable:
-    """One entry of a pipeline's `tables`, compiled.
-
-    Attributes:
-        index: its place in `tables`.
-        pattern: its `from`.
-        target: its `to`; None for the default.
-        mapping: the entry.
-        id: its `id`; None for the default.
-        tells_types: see `IdsOf`.
-        mapped_by: see `setl.channel.mapped_by`.
-    """
-
-    index: int
-    pattern: TablePattern
-    target: TargetPattern | None
-    mapping: TableMapping
-    id: IdTemplate | None = None
-    tells_types: bool = True
-    mapped_by: str = ""
-
-    @property
-    def name(self) -> str:
-        """Tells it from other entries of the file, whatever their order: its `from` and `to`."""
-        return f"{self.mapping.from_} -> {self.mapping.to or ''}".rstrip()
-
-
 class Router:
     """Answers where the rows of a table go. Picklable; not thread-safe."""
 
@@ -170,7 +137,7 @@ class Router:
         self._from_home = from_home
         self._way_back = Router(back) if back else None
         self._creates = pipeline.create
-        self.entries = tuple(_compiled(i, pipeline) for i in range(len(pipeline.tables)))
+        self.entries = tuple(compiled(i, pipeline) for i in range(len(pipeline.tables)))
         self._exact: dict[tuple[str, str], list[RoutedTable]] = {}
         self._wildcards: list[RoutedTable] = []
         self._nested: dict[tuple[str, str], list[RoutedTable]] = {}
@@ -274,7 +241,7 @@ class Router:
                 route = replace(route, returning=back and _passing(back))
             route = replace(route, conflict=policy)
             if self._into_index:
-                self._shared.claim(route, (schema, table), own_ids=_unique_ids(entry))
+                self._shared.claim(route, (schema, table), own_ids=entry.has_unique_ids)
             yield replace(route, create=self._is_created(entry))
 
     def _is_created(self, entry: RoutedTable) -> bool:
@@ -301,30 +268,6 @@ class Router:
                 hint=f"Name an index in tables[{entry.index}].to",
             )
         return "", index
-
-
-def _unique_ids(entry: RoutedTable) -> bool:
-    """Whether the file says that keys are unique over all tables of the entry."""
-    return entry.id is not None and not entry.id.names_table
-
-
-def _compiled(index: int, pipeline: Pipeline) -> RoutedTable:
-    mapping = pipeline.tables[index]
-    try:
-        besides = tuple(parse_from(text) for text in mapping.except_)
-        pattern = replace(parse_from(mapping.from_), besides=besides)
-        target = None
-        if mapping.to is not None:
-            documents = pipeline.target.holds_documents
-            parse = parse_index_target if documents else parse_table_target
-            target = parse(mapping.to, pattern)
-        template = parse_id(mapping.id) if mapping.id is not None else None
-    except PatternError as error:
-        raise ConfigurationError(f"tables[{index}]: `from`, `except` or `to` {error}") from error
-    except IdTemplateError as error:
-        raise ConfigurationError(f"tables[{index}].id {error}") from error
-    tells = pipeline.source.tells_signs
-    return RoutedTable(index, pattern, target, mapping, template, tells, mapped_by(mapping))
 
 
 def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | None) -> Route:
