@@ -72,6 +72,8 @@ class Column:
         capacity: what it holds; only known when a server was asked.
         collation: number of a text's collation, the same on all servers; 0 if it is not known.
         fields: of ROWS, the columns of these rows; else empty.
+        width: bytes of each value of a FLOAT, DOUBLE or BINARY; -1 of binary strings of any length;
+            0 of other types, and if it is not known.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Column:
     capacity: Capacity | None = field(default=None, compare=False)
     fields: tuple[Column, ...] = ()
     collation: int = field(default=0, compare=False)
+    width: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)

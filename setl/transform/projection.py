@@ -84,6 +84,9 @@ def _written_as(column: Column) -> str:
         kind = Kind.TEXT.value
     elif column.kind is Kind.DECIMAL:
         kind += f" with {column.scale} decimals" if column.scale else ""
+    elif column.width:
+        # Told apart in `setl.systems.elasticsearch.load.made_of` from what earlier releases noted.
+        kind += ", any length" if column.width < 0 else f", {column.width} bytes"
     return f"{_named(column)} ({kind})"
 
 

@@ -42,6 +42,8 @@ def channel(server, elasticsearch, db, ddl="ignore", name=None, **more):
         ("k DECIMAL(10,2)", "MODIFY k DECIMAL(12,4)", {}),
         ("k VARCHAR(20)", "MODIFY k VARBINARY(20)", {"columns": {"more": "v + 1"}}),
         ("k DATE", "MODIFY k DATETIME", {"key": ["k"]}),
+        ("k FLOAT", "MODIFY k DOUBLE", {}),
+        ("k BINARY(4)", "MODIFY k BINARY(8)", {}),
         ("k INT, o INT", "DROP PRIMARY KEY, ADD PRIMARY KEY (v)", {}),
     ],
 )
@@ -68,20 +70,20 @@ def test_changes_of_a_key_that_leave_its_text_as_it_is_go_on(
     servers, elasticsearch, db, place, documents
 ):
     server, _ = servers
-    columns = "k INT, at DATETIME, name VARCHAR(20)"
-    table = TABLE.format(db=db, columns=columns).replace("(k))", "(k, at, name))")
-    execute(server, table, f"INSERT INTO {db}.t VALUES (1, 20260102, 'é', 1)")
+    columns = "k INT, at DATETIME, name VARCHAR(20), b BINARY(3)"
+    table = TABLE.format(db=db, columns=columns).replace("(k))", "(k, at, name, b))")
+    execute(server, table, f"INSERT INTO {db}.t VALUES (1, 20260102, 'é', 'a', 1)")
     running = place.lead(channel(server, elasticsearch, db))
     execute(server, f"UPDATE {db}.t SET v = 2")
     running.applied(1)
     execute(
         server,
         f"ALTER TABLE {db}.t MODIFY k BIGINT UNSIGNED, MODIFY at DATETIME(6),"
-        " MODIFY name VARCHAR(40) CHARACTER SET utf8mb4",
+        " MODIFY name VARCHAR(40) CHARACTER SET utf8mb4, MODIFY b VARBINARY(9)",
         f"UPDATE {db}.t SET v = 3",
     )
     running.applied(2)
-    assert documents() == {"1,2026-01-02 00:00:00.000000,é": 3}
+    assert documents() == {"1,2026-01-02 00:00:00.000000,é,YQAA": 3}
 
 
 def test_the_ways_out_lead_out(servers, elasticsearch, db, place, documents):

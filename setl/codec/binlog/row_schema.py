@@ -100,6 +100,7 @@ _KINDS: Final[dict[int, Kind]] = {
     ColumnType.GEOMETRY: Kind.GEOMETRY,
     ColumnType.VECTOR: Kind.BINARY,
 }
+_WIDTHS: Final[dict[int, int]] = {ColumnType.FLOAT: 4, ColumnType.DOUBLE: 8}
 _TEXTUAL: Final = frozenset({Kind.TEXT, Kind.JSON})
 
 
@@ -248,10 +249,18 @@ def _detail(
             unsigned=unsigned and kind is Kind.INTEGER,
             binary_order=bytewise,
             collation=common_number(collation, mariadb=mariadb) if kind is Kind.TEXT else 0,
+            width=_width(column, kind),
         ),
         charset,
         tuple(decoder(charset)(label) for label in labels) if labels else (),
     )
+
+
+def _width(column: WireColumn, kind: Kind) -> int:
+    """See `Column.width`."""
+    if kind is Kind.BINARY and column.type in _CHARACTER:
+        return column.length if column.type == ColumnType.STRING else -1
+    return _WIDTHS.get(column.type, 0)
 
 
 def _fields(optional: bytes) -> dict[int, bytes]:

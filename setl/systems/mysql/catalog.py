@@ -288,7 +288,8 @@ def is_versioned(connection: Connection[Any], schema: str, table: str) -> bool:
 
 def column_of(row: ColumnRow) -> Column:
     """A `Column` from its description; ConfigurationError for a type nothing is known of."""
-    kind = _KINDS.get(row.data_type.lower())
+    data_type = row.data_type.lower()
+    kind = _KINDS.get(data_type)
     if kind is None:
         raise ConfigurationError(
             f"column {row.name} has the type {row.column_type}, which setl does not know",
@@ -304,7 +305,15 @@ def column_of(row: ColumnRow) -> Column:
         # "DEFAULT_GENERATED" (MySQL 8, a default that is an expression) is not meant.
         generated=any(f"{how} GENERATED" in row.extra for how in ("VIRTUAL", "STORED")),
         capacity=_capacity(row),
+        width=int(row.length or 0) if data_type == "binary" else _width(data_type, kind),
     )
+
+
+def _width(data_type: str, kind: Kind) -> int:
+    """See `Column.width`; of any type but BINARY."""
+    if data_type in {"float", "double"}:
+        return 4 if data_type == "float" else 8
+    return -1 if kind is Kind.BINARY and data_type != "vector" else 0
 
 
 def _capacity(row: ColumnRow) -> Capacity:

@@ -38,6 +38,9 @@ def test_types_that_are_written_alike_are_one(before, after):
         (Column("k", Kind.INTEGER), Column("n", Kind.INTEGER)),
         (Column("k", Kind.TEXT), Column("k", Kind.BINARY)),
         (Column("k", Kind.DECIMAL, scale=2), Column("k", Kind.DECIMAL, scale=4)),
+        (Column("k", Kind.FLOAT, width=4), Column("k", Kind.FLOAT, width=8)),
+        (Column("k", Kind.BINARY, width=4), Column("k", Kind.BINARY, width=8)),
+        (Column("k", Kind.BINARY, width=-1), Column("k", Kind.BINARY, width=8)),
     ],
 )
 def test_types_that_are_written_otherwise_are_two(before, after):

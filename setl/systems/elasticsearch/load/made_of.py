@@ -12,7 +12,8 @@ API: https://www.elastic.co/guide/en/elasticsearch/reference/8.15/mapping-meta-f
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from elasticsearch import ApiError, Elasticsearch
@@ -28,6 +29,8 @@ _log = logging.getLogger(__name__)
 _MEMBER: Final = "setl_ids"
 # Tables and entries of channel files that are kept in one index; the oldest goes first.
 _MOST: Final = 1_000
+_ANY: Final = ", any length"
+_BYTES: Final = re.compile(rf"(\((?:float|binary))(?P<width>, \d+ bytes|{_ANY})?\)")
 
 
 def check_ids(
@@ -50,17 +53,41 @@ def check_ids(
         ConfigurationError: the documents that are there have other ids.
     """
     owner = f"{pipeline} {ids.entry}"
-    if all(_noted(described).get(owner) == ids.parts for described in existing.values()):
+    if all(_is_noted(_noted(described).get(owner), ids.parts) for described in existing.values()):
         return
     # Another task of the same load may have noted it meanwhile, and written documents.
     for name, described in client.indices.get_mapping(index=index).items():
         noted = _noted(described)
         before = noted.pop(owner, None)
-        if before == ids.parts:
+        if _is_noted(before, ids.parts):
             continue
-        if before is not None and _has_documents(client, name):
+        if before is not None and not _agree(before, ids.parts) and _has_documents(client, name):
             raise _others(name, before, ids.parts)
         _note(client, name, described, {**noted, owner: ids.parts})
+
+
+def _is_noted(before: str | None, now: str) -> bool:
+    """Whether there is nothing to be noted."""
+    if before is None or not _agree(before, now):
+        return False
+    return all(not said or said == noted for noted, said in _widths(before, now))
+
+
+def _agree(before: str, now: str) -> bool:
+    """Whether ids may be made of the same.
+
+    Earlier releases did not note how many bytes a value has, and not all rows tell it. A BINARY
+    that may have any length from now on keeps the bytes that it has.
+    """
+    return _BYTES.sub(r"\1", before) == _BYTES.sub(r"\1", now) and all(
+        not noted or not said or said in (noted, _ANY) for noted, said in _widths(before, now)
+    )
+
+
+def _widths(before: str, now: str) -> Iterator[tuple[str, str]]:
+    """Of each column of bytes or approximate numbers, how many bytes a value has; "" if unsaid."""
+    one, other = _BYTES.finditer(before), _BYTES.finditer(now)
+    return ((noted["width"] or "", said["width"] or "") for noted, said in zip(one, other, strict=True))
 
 
 def _noted(described: Mapping[str, Any]) -> dict[str, Any]:

@@ -89,3 +89,23 @@ def test_an_account_that_may_only_write_documents_goes_on():
     index.refused = AuthorizationException("no", meta, {"error": {"type": "security_exception"}})
     index.check(BEFORE)
     assert index.meta == {}
+
+
+def test_the_bytes_of_a_value_count_where_both_tell_them():
+    def of(text):
+        return MadeOf("s.t -> i", text)
+
+    index = Index()
+    index.check(of("a (binary), f (float)"))  # as an earlier release has noted it
+    index.check(of("a (binary, 4 bytes), f (float, 4 bytes)"))
+    index.check(of("a (binary), f (float)"))  # rows of a dead letter do not tell it
+    index.check(of("a (binary), f (float, 4 bytes)"))
+    assert index.put == 2
+    for other in ("a (binary, 4 bytes), f (float, 8 bytes)", "a (binary, 8 bytes), f (float)"):
+        with pytest.raises(ConfigurationError):
+            index.check(of(other))
+    index = Index()
+    index.check(of("a (binary, 4 bytes)"))
+    index.check(of("a (binary, any length)"))
+    with pytest.raises(ConfigurationError):
+        index.check(of("a (binary, 4 bytes)"))
