@@ -65,6 +65,7 @@ def check_channel(
         found = check_pipeline(
             PipelineCheck(
                 pipeline,
+                file.channel,
                 two_way=is_two_way(file, pipeline),
                 back=way_back(file, pipeline),
                 comes_back=comes_back(file, pipeline),

@@ -45,6 +45,7 @@ class PipelineCheck:
 
     Attributes:
         pipeline: the pipeline.
+        channel: the channel's name.
         two_way: whether its target is also a source of the channel.
         back: the pipeline of the other direction, None if there is none.
         comes_back: whether another pipeline of the channel writes what this one reads, and this
@@ -59,6 +60,7 @@ class PipelineCheck:
     """
 
     pipeline: Pipeline
+    channel: str = ""
     two_way: bool = False
     back: Pipeline | None = None
     comes_back: bool = False
@@ -68,3 +70,8 @@ class PipelineCheck:
     open: ExitStack = field(default_factory=ExitStack)
     origin: Server | None = None
     tables: Sequence[SourceTable] = ()
+
+    @property
+    def key(self) -> str:
+        """``channel/pipeline``."""
+        return f"{self.channel}/{self.pipeline.name}"

@@ -4,6 +4,7 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from setl.errors import ConfigurationError
+from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, one_way
 
 TABLE = "CREATE TABLE {db}.t ({columns}, v INT NOT NULL, PRIMARY KEY (k)) CHARACTER SET latin1"
@@ -63,6 +64,8 @@ def test_rows_do_not_come_under_other_ids_than_their_documents(
     error = running.ends()
     assert isinstance(error, Exception), error
     assert documents() == before
+    (foretold,) = [f for f in check_channel(file) if f.code == "other-ids"]
+    assert (foretold.level, foretold.what) == ("error", error.message)
     assert isinstance(place.lead(file).ends(), type(error))  # nor under another leader
 
 
@@ -73,7 +76,8 @@ def test_changes_of_a_key_that_leave_its_text_as_it_is_go_on(
     columns = "k INT, at DATETIME, name VARCHAR(20), b BINARY(3)"
     table = TABLE.format(db=db, columns=columns).replace("(k))", "(k, at, name, b))")
     execute(server, table, f"INSERT INTO {db}.t VALUES (1, 20260102, 'é', 'a', 1)")
-    running = place.lead(channel(server, elasticsearch, db))
+    file = channel(server, elasticsearch, db)
+    running = place.lead(file)
     execute(server, f"UPDATE {db}.t SET v = 2")
     running.applied(1)
     execute(
@@ -83,6 +87,7 @@ def test_changes_of_a_key_that_leave_its_text_as_it_is_go_on(
         f"UPDATE {db}.t SET v = 3",
     )
     running.applied(2)
+    assert not [f for f in check_channel(file) if f.code == "other-ids"]
     assert documents() == {"1,2026-01-02 00:00:00.000000,é,YQAA": 3}
 
 

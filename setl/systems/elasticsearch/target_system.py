@@ -149,7 +149,8 @@ class ElasticsearchTargetSystem:
         pipeline = check.pipeline
         with report.failing():
             indexes = arriving(check.tables, pipeline.source, check.origin)
-            check_elasticsearch_target(self._config, indexes or _exact_indexes(pipeline), report)
+            indexes = indexes or _exact_indexes(pipeline)
+            check_elasticsearch_target(self._config, indexes, check.key, report)
             if pipeline.keeps_dead_letters:
                 check_dead_letter_index(self._config, report)
 

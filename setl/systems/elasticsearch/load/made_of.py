@@ -66,6 +66,22 @@ def check_ids(
         _note(client, name, described, {**noted, owner: ids.parts})
 
 
+def other_ids(
+    client: Elasticsearch, index: str, described: Mapping[str, Any], pipeline: str, ids: MadeOf
+) -> ConfigurationError | None:
+    """What `check_ids` would raise, as far as it is known before rows come; notes nothing."""
+    before = _noted(described).get(f"{pipeline} {ids.entry}")
+    if before is None or _agree(before, ids.parts):
+        return None
+    try:
+        empty = int(client.count(index=index)["count"]) == 0
+    except ApiError as error:
+        if error.status_code not in NO_ACCESS_STATUSES:
+            raise
+        empty = False  # an account that may only write finds out by the same refusal
+    return None if empty else _others(index, before, ids.parts)
+
+
 def _is_noted(before: str | None, now: str) -> bool:
     """Whether there is nothing to be noted."""
     if before is None or not _agree(before, now):
@@ -87,7 +103,8 @@ def _agree(before: str, now: str) -> bool:
 def _widths(before: str, now: str) -> Iterator[tuple[str, str]]:
     """Of each column of bytes or approximate numbers, how many bytes a value has; "" if unsaid."""
     one, other = _BYTES.finditer(before), _BYTES.finditer(now)
-    return ((noted["width"] or "", said["width"] or "") for noted, said in zip(one, other, strict=True))
+    pairs = zip(one, other, strict=True)
+    return ((noted["width"] or "", said["width"] or "") for noted, said in pairs)
 
 
 def _noted(described: Mapping[str, Any]) -> dict[str, Any]:

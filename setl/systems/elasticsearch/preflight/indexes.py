@@ -20,6 +20,7 @@ from setl.systems.elasticsearch.mapping import (
     takes_new_fields,
 )
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
+from setl.systems.elasticsearch.preflight.ids import check_kept_ids
 from setl.systems.finding import Report
 
 _DEFAULT_GC_DELETES = "60s"
@@ -36,7 +37,7 @@ _NO_PIPELINE = "_none"
 
 
 def check_index(
-    client: Elasticsearch, index: str, arriving: Sequence[Arriving], report: Report
+    client: Elasticsearch, index: str, arriving: Sequence[Arriving], pipeline: str, report: Report
 ) -> None:
     """Report what setl will create, or what is wrong with an index that is there.
 
@@ -44,6 +45,7 @@ def check_index(
         client: of the cluster.
         index: the index, or an alias.
         arriving: what its documents are made of; empty if that is not known.
+        pipeline: whose they are, ``channel/pipeline``.
         report: where to put it.
 
     Raises:
@@ -68,6 +70,7 @@ def check_index(
         _check_gc_deletes(name, settings, place)
         _check_ingest(settings, place)
         _check_alias(index, described, place)
+        check_kept_ids(client, name, described, arriving, pipeline=pipeline, place=place)
         mapping: dict[str, Any] = described.get("mappings", {})
         added = _check_mapping(name, mapping, settings, arriving, place)
         if added:

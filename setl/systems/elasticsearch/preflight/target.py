@@ -20,13 +20,17 @@ _OLDEST = 8
 
 
 def check_elasticsearch_target(
-    target: ElasticsearchTarget, indexes: Mapping[str, Sequence[Arriving]], report: Report
+    target: ElasticsearchTarget,
+    indexes: Mapping[str, Sequence[Arriving]],
+    pipeline: str,
+    report: Report,
 ) -> None:
     """Report everything about a cluster.
 
     Args:
         target: how the channel file describes it.
         indexes: the indexes that rows go to, with what arrives there, as far as it is known.
+        pipeline: whose rows they are, ``channel/pipeline``.
         report: where to put it.
 
     Raises:
@@ -36,7 +40,7 @@ def check_elasticsearch_target(
     with translating(endpoint), make_client(endpoint) as client:
         _check_cluster(client, report)
         for index, arriving in indexes.items():
-            check_index(client, index, arriving, report)
+            check_index(client, index, arriving, pipeline, report)
         _check_names(index_identities(endpoint, indexes), report)
 
 
