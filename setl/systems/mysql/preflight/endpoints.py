@@ -11,7 +11,11 @@ from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_ver
 from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
 from setl.systems.mysql.preflight.joined_tables import check_joined_tables
 from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
-from setl.systems.mysql.preflight.schema_changes import LEDGER, check_passed_ddl
+from setl.systems.mysql.preflight.schema_changes import (
+    LEDGER,
+    check_invisible_keys,
+    check_passed_ddl,
+)
 from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
 from setl.systems.mysql.preflight.target_tables import WRITING, TargetTables
@@ -93,6 +97,8 @@ def check_mysql_target(
     dead_letters = [_DEAD_LETTERS] if pipeline.keeps_dead_letters else []
     needed = [*_WRITTEN, *checkpoint, *ledger, *dead_letters]
     check_system_tables(server, report, needed, _TARGET_SCOPES)
+    if ledger:
+        check_invisible_keys(server, report)
     if pipeline.ddl == "pass":
         check_passed_ddl(server, source, pipeline, tables, report)
     router = Router(pipeline)

@@ -16,6 +16,8 @@ from setl.systems.pipeline_check import SourceTable
 
 LEDGER = SystemTable("setl_ddl", WRITING, "keeps what became of schema changes")
 
+_INVISIBLE_KEYS = "sql_generate_invisible_primary_key"
+
 # Statements that a server judges by their privileges before it sees that there is no such table.
 _NO_TABLE = "_setl_no_such_table"
 _TRIALS = {
@@ -25,6 +27,18 @@ _TRIALS = {
     "INDEX": "CREATE INDEX a ON {table} (a)",
 }
 _ALL = ("ALTER", "CREATE", "DROP", "INDEX", "REFERENCES")
+
+
+def check_invisible_keys(target: Server, report: Report) -> None:
+    """Report that tables which setl makes at a target get a key that nobody has asked for."""
+    if target.variables.get(_INVISIBLE_KEYS) == "ON":
+        report.warning(
+            f"{_INVISIBLE_KEYS} is ON: a table without a primary key that setl creates here gets"
+            " one of its own, so that an ADD PRIMARY KEY of the source's stops the pipeline",
+            *target.set_global(_INVISIBLE_KEYS, "OFF"),
+            "Or give such tables a primary key at the source",
+            code="invisible-key",
+        )
 
 
 def check_passed_ddl(

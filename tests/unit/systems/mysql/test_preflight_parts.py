@@ -17,6 +17,7 @@ from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_ver
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
 from setl.systems.mysql.preflight.privileges import MissingPrivileges
+from setl.systems.mysql.preflight.schema_changes import check_invisible_keys
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.source_tables import warn_of_generated
 from setl.systems.mysql.preflight.system_tables import create_statements
@@ -131,6 +132,16 @@ def test_what_a_failing_machine_may_take_with_it():
     careless = {"innodb_flush_log_at_trx_commit": "2"}
     assert codes(**careless) == codes("target", **careless) == []
     assert codes("zookeeper", **careless) == ["rows-not-flushed"]
+
+
+def test_a_target_that_makes_keys_of_its_own():
+    report = Report("here")
+    for value in ("OFF", "ON"):
+        check_invisible_keys(PretendedServer(sql_generate_invisible_primary_key=value), report)
+    check_invisible_keys(PretendedServer(), report)
+    (fault,) = report.findings
+    assert (fault.code, fault.acceptable) == ("invisible-key", True)
+    assert fault.statements == ("SET PERSIST sql_generate_invisible_primary_key = OFF",)
 
 
 @pytest.mark.parametrize("name", ["max_binlog_total_size", "binlog_space_limit"])
