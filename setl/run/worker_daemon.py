@@ -13,7 +13,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from contextlib import suppress
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
@@ -33,9 +32,8 @@ _OF_QUERIES: Final = ("pandas", "pyspark.sql.pandas.serializers")
 _OF_SPARK: Final = ("pyspark.worker",)
 """What a worker imports before its first task."""
 
-SINK_MODULES: Final = ("setl.systems.mysql.load.sink", "setl.systems.elasticsearch.load.sink")
-"""The sinks of setl's own targets. A worker that needs another one imports it by itself."""
-
+OF_MYSQL: Final = ("setl.systems.mysql.source_system", "setl.systems.mysql.target_system")
+"""Nearly every pipeline needs one of them. Other systems each worker imports that needs them."""
 
 _ARCHIVES: Final = ("pyspark", "py4j")
 """What Spark puts in front of the path, as zip files beside an installed PySpark."""
@@ -51,11 +49,8 @@ def main() -> None:
     # child for ever, and its task with it (https://issues.apache.org/jira/browse/SPARK-54456).
     # Arrow's allocator would start one when it is imported.
     os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
-    for module in TASK_MODULES + _OF_QUERIES + _OF_SPARK:
+    for module in TASK_MODULES + _OF_QUERIES + _OF_SPARK + OF_MYSQL:
         importlib.import_module(module)
-    for module in SINK_MODULES:
-        with suppress(ImportError):  # its client library is not installed, as nobody needs it
-            importlib.import_module(module)
     # Otherwise each worker's first load would do it, in a tenth of a second.
     keep_what_is_loaded(collect_rarely=True)
     from pyspark import daemon  # noqa: PLC0415 - from the path as it is now

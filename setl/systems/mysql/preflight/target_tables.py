@@ -161,9 +161,7 @@ class TargetTables:
             fix.append(f"Create it with the columns {columns} and the same primary key")
         place.error(what, *fix, code="no-target-table")
 
-    def _denied(
-        self, schema: str, table: str, described: RowSchema | None = None
-    ) -> Sequence[str]:
+    def _denied(self, schema: str, table: str, described: RowSchema | None = None) -> Sequence[str]:
         """What the account lacks to write a table; all of it where it may not see the table."""
         if described is None and not self._may_see(schema, table):
             return WRITING
