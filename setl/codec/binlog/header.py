@@ -27,43 +27,24 @@ from setl.codec.binlog.prepared import (
     everything,
     unknown,
 )
-from setl.codec.binlog.query import parse_query, parse_session
 from setl.codec.binlog.refused import (
     damaged,
-    of_temporary_table,
     refused,
-    statement_format,
-    taken_back,
     too_dense,
-    unknown_statement,
 )
 from setl.codec.binlog.row_events import RowEvents
 from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind, placed
 from setl.codec.binlog.stream_place import StreamPlace
+from setl.codec.binlog.stream_statements import StreamStatements
 from setl.codec.binlog.transaction_bounds import TransactionBounds
-from setl.codec.sql.folded_names import with_folded_names
-from setl.codec.sql.statement import (
-    Statement,
-    StatementKind,
-    may_be_temporary,
-    parse_statement,
-    quoting_of,
-)
-from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
-from setl.model.session import StatementSession
 
 _MARIADB_STANDALONE: Final = 1  # the event after this GTID is a group of its own: DDL
 _MARIADB_XA: Final = 64  # what follows this GTID ends with an XA_PREPARE event
 
 _HELD_BYTES: Final = 32 * 1024 * 1024
-_COMMON: Final = {
-    "BEGIN": Statement(StatementKind.BEGIN),
-    "COMMIT": Statement(StatementKind.COMMIT),
-}
-
 _INSIDE: Final = (EventType.TABLE_MAP, EventType.QUERY, EventType.XID, EventType.XA_PREPARE)
 # What may stand between two events of a run.
 _WITHIN_RUN: Final = ROWS | SKIPPED | {EventType.TABLE_MAP}
@@ -76,13 +57,7 @@ _WITHOUT_PLACE: Final = ROWS | {
 # Numbered inside a compressed transaction, so that each of their entries has a place.
 _PLACED: Final = ROWS | {EventType.QUERY}
 
-_NO_SESSION: Final = StatementSession()
-
 _Reader = Callable[[bytes, bool, int], Iterable[Entry]]
-
-
-def _as_written(text: str, _: Quoting) -> str:
-    return text
 
 
 class BinlogHeaderReader:
@@ -139,11 +114,12 @@ class BinlogHeaderReader:
             earlier: asked about one that was prepared in front of the start and is rolled back.
         """
         self._place = StreamPlace(start)
-        self._as_named = with_folded_names if folds_names else _as_written
         self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
-        self._mariadb = False
         self._rows = RowEvents(run_events, run_bytes)
         self._prepared = PreparedTransactions(matters, earlier)
+        self._statements = StreamStatements(
+            self._place, self._bounds, self._prepared, self._begin, folds_names=folds_names
+        )
         self._readers: dict[int, _Reader] = {
             EventType.TABLE_MAP: self._table_map,
             EventType.MARIADB_GTID: self._mariadb_gtid,
@@ -301,7 +277,7 @@ class BinlogHeaderReader:
 
     def _format_description(self, event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         self._place.identify(event, seconds)
-        self._mariadb = is_mariadb(event)
+        self._statements.mariadb = is_mariadb(event)
         self._rows.describe(event)
         return ()
 
@@ -334,74 +310,13 @@ class BinlogHeaderReader:
         self._prepared.prepare(event)
         return self._commit(event, checksum, seconds)
 
-    def _xa_rollback(self, seconds: int, text: str) -> Sequence[Entry]:
-        if self._bounds.is_open or self._prepared.takes_back(text, self.position):
-            raise taken_back(text, self.position, self._bounds.transaction)
-        return (self._bounds.end(EntryKind.COMMIT, seconds),)
-
     # ---- statements
 
     def _compressed_query(self, event: bytes, checksum: bool, seconds: int) -> Iterable[Entry]:  # noqa: FBT001
         return self._query(inflated_query(event, checksum=checksum), False, seconds)  # noqa: FBT003
 
     def _query(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        schema, text = parse_query(event, checksum=checksum)
-        statement = _COMMON.get(text)
-        session = _NO_SESSION
-        if statement is None:
-            session = parse_session(event, mariadb=self._mariadb)
-            quoting = quoting_of(session)
-            text = self._as_named(text, quoting)
-            statement = parse_statement(text, schema, quoting)
-        entries: Sequence[Entry] = ()
-        match statement.kind:
-            case StatementKind.BEGIN | StatementKind.XA_START:
-                entries = self._begin(event, seconds, xa=statement.kind is StatementKind.XA_START)
-            case StatementKind.COMMIT | StatementKind.XA_COMMIT:
-                entries = self._bounds.commit(seconds)
-            case StatementKind.ROLLBACK:
-                entries = self._bounds.rollback(seconds, text)
-            case StatementKind.SAVEPOINT:
-                self._bounds.savepoint(statement.name)
-            case StatementKind.ROLLBACK_TO_SAVEPOINT:
-                self._bounds.rollback_to(statement.name, text)
-            case StatementKind.DDL if not self._bounds.announced:
-                entries = self._ddl(statement, session, text, seconds)
-            case StatementKind.UNKNOWN:
-                raise unknown_statement(schema, text, self.position)
-            case StatementKind.ROWS:
-                raise statement_format(schema, text, self.position)
-            case StatementKind.XA_ROLLBACK:
-                entries = self._xa_rollback(seconds, text)
-            case StatementKind.HARMLESS | StatementKind.DDL if not self._bounds.is_open:
-                entries = (self._bounds.end(EntryKind.HEARTBEAT, seconds),)
-            case _:
-                pass
-        return entries
-
-    def _ddl(
-        self, statement: Statement, session: StatementSession, text: str, seconds: int
-    ) -> Sequence[Entry]:
-        if session.temporary and may_be_temporary(text, quoting_of(session)):
-            raise of_temporary_table(session.schema, text, self.position)
-        schema, table = statement.tables[0] if statement.tables else (session.schema, "")
-        # CREATE TABLE ... SELECT stands inside a transaction, whose rows follow.
-        transaction = self._bounds.transaction
-        if not self._bounds.is_open:
-            self._bounds.end(EntryKind.DDL, seconds)
-        position = self._place.inside if self._bounds.is_open else self.position
-        return self._bounds.emit(
-            Entry(
-                EntryKind.DDL,
-                position,
-                float(seconds),
-                schema,
-                table,
-                transaction,
-                statement=text,
-                session=session,
-            )
-        )
+        return self._statements.read(event, seconds, checksum=checksum)
 
     # ---- files
 
