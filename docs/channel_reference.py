@@ -6,6 +6,7 @@ To write it anew: ``python docs/channel_reference.py``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, cast
@@ -161,7 +162,8 @@ def _types(value: Json) -> Iterator[str]:
         for alternative in cast("list[Json]", value.get(several, [])):
             yield from _types(alternative)
     if "const" in value:
-        yield f"`{value['const']}`"
+        const = value["const"]
+        yield f"`{const if isinstance(const, str) else json.dumps(const)}`"
     elif "enum" in value:
         yield from (f"`{word}`" for word in cast("list[str]", value["enum"]))
     elif "type" in value:

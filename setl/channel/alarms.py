@@ -12,7 +12,7 @@ _ENABLED = "Whether the rule counts."
 
 
 class AlarmRule(StrictModel):
-    """A rule that only has to hold for a while."""
+    """A rule whose alarm is raised at once, unless `for` says otherwise."""
 
     enabled: bool = Field(default=True, description=_ENABLED)
     for_: Patience = Field(default=0.0, alias="for", description=_FOR)
@@ -69,7 +69,7 @@ class PositionAlarm(AlarmRule):
     )
     retention: Duration | None = Field(
         default=None,
-        description="How long the source keeps its stream, where it does not tell, or removes"
+        description="How long the source keeps its stream, if it does not tell, or removes it"
         " earlier than it tells. Not given: as the source tells.",
     )
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from setl.channel.checks import Host, Port, Text
-from setl.channel.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
+from setl.channel.field_descriptions import CREDENTIAL, MYSQL_SSL_CA, USER
 from setl.channel.strict_model import StrictModel
 
 Site = tuple[str, int]
@@ -25,7 +25,7 @@ class Database(StrictModel):
     port: Port = Field(default=3306, description="TCP port.")
     user: Text = Field(description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
-    ssl_ca: str = Field(default="", description=KAFKA_SSL_CA)
+    ssl_ca: str = Field(default="", description=MYSQL_SSL_CA)
 
 
 class SourceConfig(StrictModel):

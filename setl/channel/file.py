@@ -108,8 +108,8 @@ class Pipeline(StrictModel):
         default=128 * 1024 * 1024,
         ge=1,
         le=1 << 36,
-        description="Bytes of records in these batches. When they are used up nothing more is read,"
-        " so that a target that is slow or down holds the source back.",
+        description="Bytes of records in these batches. When so many are held, nothing more is"
+        " read, so that a target that is slow or down holds the source back.",
     )
     rows_per_task: int = Field(
         default=2_500, ge=1, le=1_000_000, description="Rows that are worth one Spark task."

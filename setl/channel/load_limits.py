@@ -19,19 +19,18 @@ class LoadLimits(StrictModel):
     threads_running: int | None = Field(
         default=None,
         ge=1,
-        description="Statements that the source carries out at once (Threads_running) above which"
-        " no rows are read. Not given: nobody looks.",
+        description="While the source carries out more statements at once (Threads_running), no"
+        " rows are read. Not given: nobody looks.",
     )
     lag: float | None = Field(
         default=None,
         gt=0,
-        description="Seconds by which the target is behind the source above which no rows are"
-        " read. Not given: the stream has three quarters of the time as long as it is behind.",
+        description="While the target is more seconds behind the source, no rows are read. Not"
+        " given: as long as it is behind, the stream has three quarters of the time.",
     )
     replica_lag: float | None = Field(
         default=None,
         gt=0,
-        description="Seconds by which a replica of the target (its `replicas`) is behind above"
-        " which no rows are read. One that cannot be asked counts as behind. Not given: nobody"
-        " looks.",
+        description="While a replica of the target (its `replicas`) is more seconds behind, no rows"
+        " are read. One that cannot be asked counts as behind. Not given: nobody looks.",
     )

@@ -149,7 +149,7 @@ class TableMapping(StrictModel):
         default=None,
         description="What to do with an update that changes none of the columns that go to the"
         " target. send (the default): the row is written again, so it comes in if the target lacks"
-        " it. skip: it is left out. For `include` or `exclude`.",
+        " it. skip: it is left out; needs `include` or `exclude`.",
     )
     nested: list[NestedRows] = Field(
         default_factory=list[NestedRows],
