@@ -52,8 +52,8 @@ def wait(  # noqa: PLR0917 - click passes options by name
     """Wait until the target has all up to a place of the source.
 
     With a channel's name and `--for now`, all its pipelines are waited for. Exit status 0: it is
-    all there; 1: not within --timeout, or the pipeline is stopped or has failed. Rows kept as
-    dead letters count as done. The channel's secrets must be in this environment.
+    all there; 1: not within --timeout, or the pipeline is stopped, paused or has failed. Rows kept
+    as dead letters count as done. The channel's secrets must be in this environment.
     """
     clock = SystemClock()
     with joined(zookeeper, root) as arbiter:
