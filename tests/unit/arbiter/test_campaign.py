@@ -4,98 +4,19 @@ import logging
 
 import pytest
 
-from arbiter import requests
 from arbiter.arbiter import Conflict, Contact, Unreachable
 from arbiter.campaign import Campaign
-from arbiter.election import MAX_TURN, Action, ElectionSettings
-from arbiter.requests import Requester
+from arbiter.election import MAX_TURN, Action
 from arbiter.snapshot import look
-from arbiter.turns import ANY, Preference
+from arbiter.turns import Preference
 from arbiter.values import (
-    EVERYTHING,
     ChannelState,
     MainstemStatus,
     NodeInfo,
     PipelineId,
-    SignalState,
 )
-from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
-
-PIPELINE = PipelineId("shop", "there")
-RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
-
-
-class Node:
-    """A node reduced to its election: something runs on it while it was last told to lead."""
-
-    def __init__(self, cluster, nid, preference=ANY, serves=EVERYTHING):
-        self.nid = nid
-        self.arbiter = MemoryArbiter(cluster)
-        self.link = self.arbiter.link
-        self.clock = cluster.clock
-        self.campaign = Campaign(
-            self.arbiter, PIPELINE, nid, RULES, cluster.clock, preference=preference, serves=serves
-        )
-        self.arbiter.announce(NodeInfo(nid, ready=True, serves=serves))
-        self.snapshot = None
-        self.busy = False
-        self.epochs = []
-
-    def look(self):
-        self.snapshot = look(self.arbiter, self.clock, self.snapshot)
-        return self.snapshot
-
-    def cycle(self, *, ready=True, spent=0, turn=0):
-        state = self.campaign.cycle(
-            self.look(), busy=self.busy, ready=ready, spent=spent, turn=turn
-        )
-        action = state.decision.action
-        if action is Action.LEAD and not self.busy:
-            assert state.mainstem is not None
-            self.busy = True
-            self.epochs.append(state.mainstem.epoch)
-        elif action in (Action.ABORT, Action.DRAIN, Action.HOLD):
-            self.busy = False
-        return state
-
-    def act(self, **options):
-        return self.cycle(**options).decision.action
-
-
-@pytest.fixture
-def cluster():
-    return MemoryCluster()
-
-
-@pytest.fixture
-def operator(cluster):
-    arbiter = MemoryArbiter(cluster)
-    arbiter.put_channel("shop", {})
-    set_state(arbiter, ChannelState.START)
-    return arbiter
-
-
-@pytest.fixture
-def n1(cluster, operator):
-    return Node(cluster, "n1")
-
-
-@pytest.fixture
-def n2(cluster, operator):
-    return Node(cluster, "n2")
-
-
-def set_state(arbiter, state):
-    arbiter.set_state(arbiter.channel("shop"), state)
-
-
-def lead(cluster, node, *others):
-    """Let `node` become the leader, and the others see it."""
-    node.cycle()
-    cluster.advance(0.5)
-    assert node.act() is Action.LEAD
-    for other in others:
-        assert other.act() is Action.FOLLOW
+from tests.arbiter_in_memory import MemoryArbiter
+from tests.unit.arbiter.elected_node import PIPELINE, RULES, Node, lead, set_state
 
 
 def test_the_first_leader_waits_for_the_delay(cluster, n1):
@@ -394,139 +315,6 @@ def test_an_outage_counts_from_the_silence_and_not_from_the_resignation_after_it
     assert n1.act(spent=n1.epochs[-1]) is Action.ABORT
     n1.act(spent=n1.epochs[-1])
     assert n1.cycle(spent=n1.epochs[-1]).vacant_from == resigned
-
-
-# -- operators' requests ------------------------------------------------------------------------
-
-OPERATOR = Requester("root", 0.0)
-
-
-def outcome(operator):
-    signal = operator.signals(PIPELINE)[-1]
-    return signal.state, signal.answer
-
-
-def test_a_switchover_drains_then_hands_over_to_the_node_that_was_named(cluster, n1, n2, operator):
-    n3 = Node(cluster, "n3")
-    lead(cluster, n1, n2, n3)
-    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n3")
-    assert n1.act() is Action.DRAIN
-    assert outcome(operator) == (SignalState.PENDING, "")
-    state = n1.cycle()
-    assert (state.decision.action, state.mine) == (Action.RESIGN, False)
-    assert n2.act() is Action.WAIT
-    cluster.advance(1)
-    assert n2.act() is Action.WAIT
-    assert n1.act() is Action.WAIT
-    state = n3.cycle()
-    assert state.decision.action is Action.LEAD
-    assert state.reason == "node n3 campaigns at once: switchover by root"
-    n3.cycle()
-    assert state.mainstem is not None
-    assert outcome(operator) == (SignalState.DONE, f"n3 leads, epoch {state.mainstem.epoch}")
-    assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
-    cluster.advance(60)
-    assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
-
-
-def test_a_switchover_to_anybody_leaves_the_old_leader_out(cluster, n1, n2, operator):
-    lead(cluster, n1, n2)
-    requests.switchover(operator, PIPELINE, ANY, OPERATOR)
-    assert n1.act() is Action.DRAIN
-    assert n1.act() is Action.RESIGN
-    assert n1.act() is Action.WAIT
-    assert n2.act() is Action.LEAD
-    n2.cycle()
-    assert outcome(operator)[0] is SignalState.DONE
-
-
-def test_the_named_node_dies_before_it_can_take_over(cluster, n1, n2, operator):
-    lead(cluster, n1, n2)
-    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
-    n1.act()
-    assert n1.act() is Action.RESIGN
-    assert n1.act() is Action.WAIT
-    n2.link.cut()
-    cluster.advance(4.9)
-    assert n1.act() is Action.WAIT
-    cluster.advance(0.1)
-    state = n1.cycle()
-    assert state.decision.action is Action.LEAD
-    n1.cycle()
-    assert outcome(operator) == (
-        SignalState.REFUSED,
-        f"n1 leads, epoch {state.mainstem.epoch}: n2 did not take over",
-    )
-
-
-def test_the_named_node_went_away_before_the_time_came(cluster, n1, n2, operator):
-    lead(cluster, n1, n2)
-    due = cluster.clock.now() + 30
-    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2", at=due)
-    assert n1.act() is Action.LEAD
-    n2.link.close()
-    cluster.advance(30)
-    assert n1.act() is Action.LEAD
-    assert outcome(operator) == (
-        SignalState.REFUSED,
-        "there is no live node n2; live: n1",
-    )
-
-
-def test_a_scheduled_switchover_happens_at_its_time(cluster, n1, n2, operator):
-    lead(cluster, n1, n2)
-    due = cluster.clock.now() + 30
-    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2", at=due)
-    cluster.advance(29.9)
-    assert n1.act() is Action.LEAD
-    cluster.advance(0.1)
-    assert n1.act() is Action.DRAIN
-
-
-def test_a_scheduled_switchover_is_dropped_when_the_leader_dies_before(cluster, n1, n2, operator):
-    lead(cluster, n1, n2)
-    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2", at=cluster.clock.now() + 100)
-    n1.link.cut()
-    cluster.advance(10)
-    n2.cycle()
-    cluster.advance(0.5)
-    assert n2.act() is Action.LEAD
-    n2.cycle()
-    state, answer = outcome(operator)
-    assert state is SignalState.REFUSED
-    assert "dropped before its time" in answer
-
-
-def test_a_switchover_of_a_cancelled_epoch_hands_over_all_the_same(cluster, n1, n2, operator):
-    lead(cluster, n1, n2)
-    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
-    n1.busy = False
-    assert n1.cycle(spent=n1.epochs[-1]).decision.action is Action.RESIGN
-    assert n1.act() is Action.WAIT
-    assert n2.act() is Action.LEAD
-
-
-def test_a_failover_without_a_leader(cluster, n1, n2, operator):
-    set_state(operator, ChannelState.PAUSE)
-    for node in (n1, n2):
-        node.cycle()
-    cluster.advance(60)
-    assert n1.act() is n2.act() is Action.WAIT
-    requests.failover(operator, PIPELINE, ANY, OPERATOR, to="n2")
-    assert n1.act() is Action.WAIT
-    state = n2.cycle()
-    assert state.mine
-    assert state.decision.action is Action.HOLD
-    n2.cycle()
-    assert outcome(operator)[0] is SignalState.DONE
-
-
-def test_a_failover_deposes_a_leader_that_does_not_answer(cluster, n1, n2, operator):
-    lead(cluster, n1, n2)
-    requests.failover(operator, PIPELINE, ANY, OPERATOR, to="n2")
-    assert n2.act() is Action.LEAD
-    assert n1.act() is Action.ABORT  # as soon as it looks again
-    assert n1.act() is Action.FOLLOW
 
 
 def test_a_node_that_never_leads_does_not_even_if_it_is_alone(cluster, operator):

@@ -12,23 +12,10 @@ from arbiter.values import (
     SignalKind,
     SignalState,
 )
-from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
+from tests.arbiter_in_memory import MemoryArbiter
 
 PIPELINE = PipelineId("shop", "there")
 ROOT = Requester("root", 100.0)
-
-
-@pytest.fixture
-def cluster():
-    return MemoryCluster()
-
-
-@pytest.fixture
-def operator(cluster):
-    arbiter = MemoryArbiter(cluster)
-    arbiter.put_channel("shop", {})
-    requests.change_state(arbiter, "shop", ChannelState.START)
-    return arbiter
 
 
 @pytest.fixture

@@ -6,9 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from setl.codec.dts.rows import DtsRowCodec
-from setl.errors import (
-    SetlError,
-)
+from setl.errors import SetlError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.entry import Entry, EntryKind
