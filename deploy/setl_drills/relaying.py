@@ -9,7 +9,6 @@ from setl_drills.binlog import binlog_end, read_changes
 from setl_drills.checkers import Advance, check_places, check_stream, longest_silence
 from setl_drills.drill import DrillResult
 from setl_drills.drill_run import DrillRun
-from setl_drills.node import Node
 from setl_drills.setting import FENCE_TIMEOUT
 from setl_drills.tables import RELAY, binlog_of, relay, topic_of, two_way, whole_topic
 from setl_drills.topic import TopicWatch, changes_in, read_committed
@@ -63,10 +62,6 @@ class RelayDrillRun(DrillRun):
     def keys(self) -> list[str]:
         """See `Setting.keys`."""
         return [*super().keys, *self.topics]
-
-    def relays_led_by(self, node: Node) -> list[str]:
-        """The relays that a process leads now."""
-        return [key for key in self.led_by(node) if key in self.topics]
 
     def _start_channels(self, begun: ExitStack) -> None:
         brokers, sources = self.world.kafka.brokers, dict[str, Any]()

@@ -113,11 +113,6 @@ class ColumnPlan:
             columns = tuple(replace(c, collation=0) if c.collation else c for c in columns)
         return cls(columns, sources, tuple(places[i] for i in key), _projector(schema, sources))
 
-    @property
-    def is_identity(self) -> bool:
-        """Whether rows go on as they are, perhaps under other names."""
-        return self._project is None
-
     def row(self, row: Row) -> Row:
         """One source row as a target row."""
         return row if self._project is None else self._project(row)

@@ -17,7 +17,7 @@ from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
 from setl.operate.verify import verify_pipeline
 from setl.run.compared_targets import mapped_targets
-from setl.systems.elasticsearch.load.documents import render_document
+from setl.systems.elasticsearch.load.documents import render_documents
 from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.catalog import read_table
@@ -501,7 +501,7 @@ def put(client, index, schema, rows):
             {
                 "_index": index,
                 "_id": document_id(tuple(row[i] for i in schema.key)),
-                "_source": render_document(schema.columns, row),
+                "_source": render_documents(schema.columns, (row,))[0],
             }
             for row in rows
         ),

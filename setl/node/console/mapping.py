@@ -53,11 +53,6 @@ def as_text(definition: Mapping[str, Any]) -> str:
     )
 
 
-def hides_secrets(definition: Mapping[str, Any]) -> bool:
-    """Whether `as_text` leaves something out, so that its text must not be stored."""
-    return without_secrets(definition) != definition
-
-
 def _flow(value: Mapping[str, Any]) -> str:
     text = yaml.safe_dump(
         dict(value), sort_keys=False, allow_unicode=True, default_flow_style=True, width=4096

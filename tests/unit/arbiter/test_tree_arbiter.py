@@ -7,7 +7,6 @@ from arbiter.values import ChannelState, HistoryItem, MainstemStatus, NodeInfo, 
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
 PIPELINE = PipelineId("shop", "there")
-MAINSTEM = "/setl/channels/shop/there/mainstem"
 
 
 @pytest.fixture

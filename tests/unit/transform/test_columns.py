@@ -35,7 +35,6 @@ def names(plan):
 def test_without_rules_rows_pass_as_they_are():
     plan = ColumnPlan.build(USERS, route())
     rows = [ROW]
-    assert plan.is_identity
     assert plan.row(ROW) is ROW
     assert plan.rows(rows) is rows
     assert (plan.columns, plan.sources, plan.key) == (USERS.columns, (0, 1, 2, 3), (0,))

@@ -50,15 +50,6 @@ _NO_DATE_HINT = (
 )
 
 
-def render_document(columns: tuple[Column, ...], row: Row, form: DocumentForm | None = None) -> str:
-    """A row as the JSON text of its document.
-
-    Raises:
-        DataError: a value has no such form; names the column.
-    """
-    return render_documents(columns, (row,), form)[0]
-
-
 def render_documents(
     columns: tuple[Column, ...], rows: Sequence[Row], form: DocumentForm | None = None
 ) -> list[str]:

@@ -11,8 +11,12 @@ from setl.model.change import ABSENT, TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.schema import COLUMN_KINDS, Column, Kind
 from setl.systems.elasticsearch.load.actions import render_actions
-from setl.systems.elasticsearch.load.documents import render_document, render_documents
+from setl.systems.elasticsearch.load.documents import render_documents
 from setl.systems.elasticsearch.load.faults import render
+
+
+def render_document(columns, row, form=None):
+    return render_documents(columns, (row,), form)[0]
 
 
 def rendered(kind, value):
