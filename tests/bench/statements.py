@@ -23,7 +23,7 @@ from rich.table import Table
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.load.bulk_connection import BulkConnection, bulk_of
-from setl.systems.mysql.load.literals import render_rows
+from setl.systems.mysql.load.literals import render_columns
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.row_statement import Limits, RowStatement
 from setl.systems.mysql.load.statements import plan_writes
@@ -173,7 +173,10 @@ def _local_data(
     bench: Bench, connection: Connection[Any], rows: Sequence[Row]
 ) -> Callable[[], None]:
     columns = bench.plan.inserts.columns
-    rendered = [row.encode() for row in render_rows(columns, rows, for_key=False)]
+    rendered = [
+        row.encode()
+        for row in render_columns(columns, list(zip(*rows, strict=True)), for_key=False)
+    ]
     data = LocalData(connection, (SCHEMA, "t"), columns, LocalTables())
 
     def transaction() -> None:

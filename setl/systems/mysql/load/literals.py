@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from setl.errors import DataError
-from setl.model.change import ABSENT, Row
+from setl.model.change import ABSENT
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.load.fit import is_single
 from setl.systems.mysql.load.json_literal import json_literal
@@ -30,11 +30,6 @@ class Rendered(NamedTuple):
 
     piece: str
     literals: Sequence[str]
-
-
-def render_rows(columns: Sequence[Column], rows: Sequence[Row], *, for_key: bool) -> list[str]:
-    """Each of at least one row as ``(1,'a',NULL)``; see `render_columns`."""
-    return render_columns(columns, list(zip(*rows, strict=True)), for_key=for_key)
 
 
 def render_columns(

@@ -51,7 +51,7 @@ class RowStatement:
         columns: the columns of what is rendered of a row.
         picks: indexes of these in a row; None if they are the whole row.
         key: indexes of the key in a row.
-        by_key: whether the rows are keys that are looked for, see `render_rows`.
+        by_key: whether the rows are keys that are looked for, see `render_columns`.
         limited: whether the statement ends with a LIMIT of the number of its rows.
         never_null: indexes in a row that must not be NULL although the server would take it.
         guards: what finds values that the table would change; their places are in `columns`.
@@ -80,7 +80,7 @@ class RowStatement:
     counts: RowStatement | None = None
 
     def text(self, rows: Sequence[Row]) -> bytes:
-        """The whole statement for `rows`, in UTF-8. Raises DataError as `render_rows` does."""
+        """The whole statement for `rows`, in UTF-8. Raises DataError as `render_columns` does."""
         pieces, held = self.rendered(rows)
         tail = f"{self.tail}{self._by_bytes(held)}" if self.bytewise else self.tail
         limit = f" LIMIT {len(rows)}" if self.limited else ""
@@ -91,7 +91,7 @@ class RowStatement:
         """Each row as the statement has it, and the values of each column.
 
         Raises:
-            DataError: as `render_rows` does, or the target would change a value.
+            DataError: as `render_columns` does, or the target would change a value.
         """
         held = self._values_of(rows)
         # Rendering first: guards rely on values having the form of their kinds.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from setl.codec.binlog.value_number import shortest_float
 from setl.model.schema import Capacity, Column, Kind
 from setl.systems.mysql.load.fit import blank_places, guards_for, is_watched
-from setl.systems.mysql.load.literals import render_rows
+from setl.systems.mysql.load.literals import render_columns
 
 DAY = "2026-01-02 "
 SINGLE = Column("f", Kind.FLOAT, capacity=Capacity("float"))
@@ -58,7 +58,7 @@ def test_a_float_of_four_bytes_comes_back_from_the_fewest_digits(number):
     written = shortest_float(number)
     assert not changed(SINGLE, written)
     ((literal,),) = [
-        row.strip("()").split(",") for row in render_rows([SINGLE], [(written,)], for_key=True)
+        row.strip("()").split(",") for row in render_columns([SINGLE], [(written,)], for_key=True)
     ]
     assert struct.pack("<f", float(literal)) == struct.pack("<f", number)
 

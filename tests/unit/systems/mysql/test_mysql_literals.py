@@ -5,7 +5,11 @@ from hypothesis import strategies as st
 from setl.errors import DataError
 from setl.model.change import ABSENT
 from setl.model.schema import COLUMN_KINDS, Column, Kind
-from setl.systems.mysql.load.literals import encode, render_rows
+from setl.systems.mysql.load.literals import encode, render_columns
+
+
+def render_rows(columns, rows, *, for_key):
+    return render_columns(columns, list(zip(*rows, strict=True)), for_key=for_key)
 
 
 def literal(kind, value, *, for_key=False):
