@@ -20,6 +20,7 @@ class Loaded:
         upserts: rows or documents written.
         deletes: deletes sent.
         stale: writes the target refused because it holds something newer (Elasticsearch 409).
+        held: the highest version of what the target holds in their place; 0 if it did not say.
         seconds: time spent in the target.
         transform_seconds: time spent in decoding, compaction and mapping.
         conflicts_source: rows changed on both sites of which the source's stayed.
@@ -37,6 +38,7 @@ class Loaded:
     upserts: int = 0
     deletes: int = 0
     stale: int = 0
+    held: int = 0
     seconds: float = 0.0
     transform_seconds: float = 0.0
     conflicts_source: int = 0
@@ -55,6 +57,7 @@ class Loaded:
             upserts=self.upserts + other.upserts,
             deletes=self.deletes + other.deletes,
             stale=self.stale + other.stale,
+            held=max(self.held, other.held),
             seconds=self.seconds + other.seconds,
             transform_seconds=self.transform_seconds + other.transform_seconds,
             conflicts_source=self.conflicts_source + other.conflicts_source,

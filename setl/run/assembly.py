@@ -24,6 +24,7 @@ from setl.run.checkpoints import fence_for_run, store_for_run, store_interval
 from setl.run.coming_anew import ComingAnew
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
+from setl.run.foreign_versions import ForeignVersions
 from setl.run.identities import ComesAnew, Identities
 from setl.run.job import LoadJob
 from setl.run.load_requests import StoredLoadRequests
@@ -104,6 +105,7 @@ def build_run(
         sink=sink,
         rows_per_task=pipeline.rows_per_task,
         identities=identities,
+        versions=ForeignVersions(source.latest),
     )
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source, pipeline.accept)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None

@@ -23,6 +23,7 @@ from setl.model.change import Row
 from setl.model.loaded import Loaded
 from setl.model.position import version_generation
 from setl.run.faulty_places import with_position
+from setl.run.foreign_versions import ForeignVersions
 from setl.run.identities import Identities
 from setl.run.load_work import LoadWork, TableRoute, stretches
 from setl.run.prepared_queries import PreparedQueries
@@ -64,6 +65,7 @@ class LoadJob:
         sink: SinkSettings,
         rows_per_task: int,
         identities: Identities | None = None,
+        versions: ForeignVersions | None = None,
     ) -> None:
         self._spark = spark
         self._context = spark.context
@@ -79,6 +81,7 @@ class LoadJob:
         self._branches: dict[TableRoute, ExpressionBranch] = {}
         self._sorting = Sorting(plan, self._branch)
         self._identities = identities
+        self._versions = versions
         self._undivided = sink.undivided_tables(SystemClock())
         prepared = PreparedQueries(spark, plan, sink)
         self._one_task: LoadRunner = OneTask(self._context, plan, sink)
@@ -130,7 +133,7 @@ class LoadJob:
             raise self._spark_error(error) from error
         if tasks > 1:
             plan = replace(plan, undivided=self._undivided.among(targets))
-        return self._into(targets, partial(self._load, plan, work, ticket, tasks))
+        return self._into(targets, ticket, partial(self._load, plan, work, ticket, tasks))
 
     def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> Loaded:
         """Load dead letters again, in one task; those whose rows are in are gone afterwards.
@@ -152,7 +155,7 @@ class LoadJob:
             self._begin(len(letters), ticket)
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
-        return self._into(targets, partial(self._load, self._plan, work, ticket, 1))
+        return self._into(targets, ticket, partial(self._load, self._plan, work, ticket, 1))
 
     @property
     def parallelism(self) -> int:
@@ -187,13 +190,20 @@ class LoadJob:
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
         load = partial(self._load, self._plan, work, ticket, tasks, self._item_by_item)
-        return self._into(targets, load)
+        return self._into(targets, ticket, load)
 
-    def _into(self, targets: Collection[tuple[str, str]], load: Callable[[], Loaded]) -> Loaded:
+    def _into(
+        self,
+        targets: Collection[tuple[str, str]],
+        ticket: LoadTicket,
+        load: Callable[[], Loaded],
+    ) -> Loaded:
         """Load into these targets, if they are those of before."""
         if self._identities is not None:
             self._identities.check(targets)
         report = load()
+        if self._versions is not None:
+            self._versions.check(ticket, report)
         if self._identities is not None:
             self._identities.loaded(targets, report)
         return report

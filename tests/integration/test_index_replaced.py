@@ -7,10 +7,12 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from arbiter.values import PipelineId
-from setl.errors import ConfigurationError, TargetReplacedError
+from setl.errors import ConfigurationError, FatalError, TargetReplacedError
 from setl.load.deadletters.letter import State
 from setl.model.checkpoint import Checkpoint
 from setl.model.load_request import LoadRequest
+from setl.model.position import BinlogPosition, document_version
+from setl.operate.check import check_channel
 from setl.run import identities
 from setl.run.load_requests import StoredLoadRequests
 from setl.systems.registry import system_of
@@ -233,3 +235,21 @@ def test_an_alias_that_comes_to_stand_for_two_indexes_stops(
     client.indices.delete_alias(index=f"{alias}-2", name=alias)
     place.lead(file).applied(1)
     assert cluster.ids() == [1]
+
+
+def test_documents_that_are_newer_than_all_of_the_source_are_not_taken_for_its_own(
+    site_a, elasticsearch, db, place, cluster
+):
+    """They refuse what the pipeline writes, as after another channel with a higher generation."""
+    held = document_version(2, BinlogPosition("binlog.000001", 4))
+    versioned = {"version": held, "version_type": "external", "refresh": True}
+    cluster.client.index(index=cluster.index, id="1", document={"v": "theirs"}, **versioned)
+    file = channel(site_a, elasticsearch, db)
+    insert(site_a, db, 1, 2)
+    error = place.lead(file).ends()
+    assert isinstance(error, FatalError), error
+    assert f"refused 1 writes of this load, of generation 1, for version {held}" in str(error)
+    assert "`generation: 3`" in error.hint
+    anew = [pipeline.model_copy(update={"generation": 3}) for pipeline in file.pipelines]
+    place.lead(file.model_copy(update={"pipelines": anew})).applied(2)
+    assert cluster.client.get(index=cluster.index, id="1")["_source"] == {"id": 1, "v": "v"}

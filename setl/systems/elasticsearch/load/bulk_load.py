@@ -15,7 +15,12 @@ from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.load.timings import Timings
 from setl.systems.elasticsearch.client import translating
 from setl.systems.elasticsearch.load.answers import ALL_DONE, FILTER
-from setl.systems.elasticsearch.load.outcomes import Outcome, outcome_of, reason_of
+from setl.systems.elasticsearch.load.outcomes import (
+    Outcome,
+    held_version,
+    outcome_of,
+    reason_of,
+)
 from setl.systems.elasticsearch.load.settings import BulkSettings
 
 _TOO_LARGE = 413
@@ -41,10 +46,12 @@ class Sent:
 
     Attributes:
         stale: how many were older than what the server holds.
+        held: the highest version that it holds of these.
         refused: those refused for good, by their number, with the server's items.
     """
 
     stale: int = 0
+    held: int = 0
     refused: list[tuple[int, Item]] = field(default_factory=list[tuple[int, Item]])
 
 
@@ -116,7 +123,11 @@ class BulkLoad:
         errors = [error for future in under_way if (error := future.exception()) is not None]
         if errors:
             raise errors[0]
-        return Sent(sum(part.stale for part in parts), [x for part in parts for x in part.refused])
+        return Sent(
+            sum(part.stale for part in parts),
+            max(part.held for part in parts),
+            [x for part in parts for x in part.refused],
+        )
 
     def raise_refused(self, refused: Sequence[tuple[int, Item]]) -> None:
         """DataError if documents were refused for good."""
@@ -168,6 +179,7 @@ class BulkLoad:
                     pass
                 case Outcome.STALE:
                     sent.stale += 1
+                    sent.held = max(sent.held, held_version(item))
                 case Outcome.REFUSED:
                     sent.refused.append((i, item))
                 case Outcome.FORBIDDEN:

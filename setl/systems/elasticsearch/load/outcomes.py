@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from enum import Enum, auto
-from typing import Any
+from typing import Any, Final
 
 from setl.systems.elasticsearch.client import NO_ACCESS_STATUSES, RETRY_STATUSES, error_of
 
@@ -40,6 +41,16 @@ def outcome_of(item: dict[str, Any]) -> Outcome:
     if status in RETRY_STATUSES:
         return Outcome.AGAIN
     return Outcome.FORBIDDEN if status in NO_ACCESS_STATUSES else Outcome.REFUSED
+
+
+_HELD: Final = re.compile(r"current version \[(\d+)\]")
+
+
+def held_version(item: dict[str, Any]) -> int:
+    """The version of the document that an older write has met; 0 if the server does not say it."""
+    (result,) = item.values()
+    found = _HELD.search(str(error_of(result).get("reason")))
+    return int(found[1]) if found else 0
 
 
 def reason_of(item: dict[str, Any]) -> str:

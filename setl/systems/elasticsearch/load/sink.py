@@ -162,6 +162,7 @@ class ElasticsearchSink:
             upserts=sum(len(c.upserts) for c in changes),
             deletes=sum(len(c.deletes) for c in changes),
             stale=sent.stale,
+            held=sent.held,
             seconds=self._clock.monotonic() - started,
             statements=self._timings.taken(),
         )

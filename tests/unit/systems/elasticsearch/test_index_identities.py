@@ -85,8 +85,8 @@ def test_an_alias_is_what_is_written_through_it(cluster):
     )
     assert index_identities(ENDPOINT, ["a", "b", "x"]) == {
         "a": Identity("u1", "a1", alias=True),
-        "b": Identity("u3", "b2", alias=True),
-        "x": Identity("u1+u2", "a1+b1", alias=True),
+        "b": Identity("u3", "b2", alias=True, several=("b1", "b2")),
+        "x": Identity("u1+u2", "a1+b1", alias=True, several=("a1", "b1")),
     }
 
 
