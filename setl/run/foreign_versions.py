@@ -16,15 +16,15 @@ from setl.load.sink import LoadTicket
 from setl.model.loaded import Loaded
 from setl.model.position import (
     GENERATION_BITS,
-    BinlogPosition,
     Position,
     document_version,
     version_generation,
 )
 
 _MARGIN: Final = 1 << 20
-"""How far a version may be above the source's end. Elasticsearch raises a document's version by one
-with each write of somebody else, which `setl verify` shows."""
+"""How far a version may be above the source's end, in bytes of a binlog or records of a topic.
+Elasticsearch raises a document's version by one with each write of somebody else, which
+`setl verify` shows."""
 
 
 class ForeignVersions:
@@ -51,10 +51,8 @@ class ForeignVersions:
             return
         own, theirs = version_generation(ticket.through), version_generation(report.held)
         if theirs <= own:
-            end = self._latest()
-            if not isinstance(end, BinlogPosition):
-                return  # other places say nothing about each other
-            if report.held <= document_version(own, end) + _MARGIN:
+            end = document_version(own, self._latest())
+            if report.held <= end + _MARGIN:
                 return
         raise FatalError(
             f"the index holds documents that are newer than all that the source has: it has refused"

@@ -52,8 +52,10 @@ def test_above_the_last_generation_the_index_has_to_go():
     assert "delete the index" in raised.value.hint
 
 
-def test_of_a_subscription_only_the_generation_tells():
-    ahead = document_version(2, KafkaPosition("topic", 0, 1 << 40))
-    met(ahead, KafkaPosition("topic", 0, 7))
+def test_a_subscription_meets_versions_of_the_binlog_that_it_has_taken_the_place_of():
+    end = KafkaPosition("topic", 0, 7)
+    ticket = ticket_for("p", through=document_version(1, KafkaPosition("topic", 0, 5)))
+    versions = ForeignVersions(lambda: end)
+    versions.check(ticket, Loaded(stale=1, held=document_version(1, end)))
     with pytest.raises(FatalError):
-        met(document_version(3, KafkaPosition("topic", 0, 1)), KafkaPosition("topic", 0, 7))
+        versions.check(ticket, Loaded(stale=1, held=document_version(1, END)))
