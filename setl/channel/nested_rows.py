@@ -19,6 +19,11 @@ from setl.channel.references import has_reference
 from setl.channel.strict_model import StrictModel, problem
 from setl.model.nesting import NestedTable
 
+_ONE_PARTITION = (
+    "needs one `partition` of the topic that has all of its tables, in place of `partitions`:"
+    " places of two partitions do not say which change of a document is newer"
+)
+
 
 def _exact(value: str) -> str:
     if not has_reference(value):
@@ -82,6 +87,8 @@ def wrong_nesting(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
             yield place, "only means something for an Elasticsearch target"
         if source.get("type") == "dts" and not source.get("database"):
             yield place, "needs `database:` in the source, since rows are looked up there"
+        if source.get("partitions") is not None:
+            yield place, _ONE_PARTITION
         yield from _clashes(table, place, nested)
 
 

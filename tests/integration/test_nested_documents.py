@@ -245,12 +245,17 @@ def test_the_server_says_which_document_a_nested_row_belongs_to(servers, shop, o
         ({"nested": [{**ITEMS, "from": "s.*"}]}, "tables[0].nested[0].from"),
         ({"nested": [{**ITEMS, "from": "s.i"}, {**ITEMS, "from": "s.j"}]}, "tables[0].nested[1]"),
         ({"from": "s.*"}, "tables[0].from"),
+        ({"source": {"partitions": 2}}, "tables[0].nested"),
     ],
 )
 def test_what_does_not_go_together(change, path):
 
+    server = {"host": "a", "user": "u"}
+    topic = {"type": "dts", "brokers": ["k:9092"], "topic": "t", "database": server}
+    change = dict(change)
+    more = change.pop("source", None)
+    source = {"type": "mysql", **server} if more is None else {**topic, **more}
     table = {"from": "s.orders", "nested": [{**ITEMS, "from": "s.items"}], **change}
-    source = {"type": "mysql", "host": "a", "user": "u"}
     target = {"type": "elasticsearch", "hosts": ["http://e:9200"]}
     pipeline = {"name": "p", "source": source, "target": target, "tables": [table]}
     with pytest.raises(ConfigurationError) as refused:
