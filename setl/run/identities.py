@@ -75,6 +75,7 @@ class Identities:
         self._looked: dict[str, float] = {}
         self._written: set[str] = set()  # since they were looked at
         self._load: TableLoad | None = None
+        self._others = 0
 
     def begin(self, checkpoint: Checkpoint) -> None:
         """Go on from a checkpoint, and from what it says of the targets."""
@@ -85,6 +86,11 @@ class Identities:
     def goes_on_with(self, load: TableLoad | None) -> None:
         """This load of whole tables is under way, or was the last one."""
         self._load = load
+
+    @property
+    def others(self) -> int:
+        """How often a name was found to stand for another target than before."""
+        return self._others
 
     @property
     def known(self) -> KnownTargets:
@@ -196,6 +202,7 @@ class Identities:
         before = None if stored is None else Identity.of(stored)
         if before is not None and (found is None or found.id != before.id):
             moved = found is not None and found.alias and found.name != before.name
+            self._others += 1
             if moved:
                 _log.warning("an alias stands for another index", extra=self._fields(name, found))
             elif self._comes_anew(name, self._load, there=found is not None):

@@ -7,7 +7,6 @@ import math
 import threading
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from py4j.protocol import Py4JError
@@ -133,7 +132,7 @@ class LoadJob:
             raise self._spark_error(error) from error
         if tasks > 1:
             plan = replace(plan, undivided=self._undivided.among(targets))
-        return self._into(targets, ticket, partial(self._load, plan, work, ticket, tasks))
+        return self._into(targets, ticket, lambda t: self._load(plan, work, t, tasks))
 
     def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> Loaded:
         """Load dead letters again, in one task; those whose rows are in are gone afterwards.
@@ -155,7 +154,7 @@ class LoadJob:
             self._begin(len(letters), ticket)
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
-        return self._into(targets, ticket, partial(self._load, self._plan, work, ticket, 1))
+        return self._into(targets, ticket, lambda t: self._load(self._plan, work, t, 1))
 
     @property
     def parallelism(self) -> int:
@@ -189,19 +188,22 @@ class LoadJob:
             tasks = 1 if together or decided else min(self.parallelism, len(items))
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
-        load = partial(self._load, self._plan, work, ticket, tasks, self._item_by_item)
-        return self._into(targets, ticket, load)
+        plan, one_by_one = self._plan, self._item_by_item
+        return self._into(targets, ticket, lambda t: self._load(plan, work, t, tasks, one_by_one))
 
     def _into(
         self,
         targets: Collection[tuple[str, str]],
         ticket: LoadTicket,
-        load: Callable[[], Loaded],
+        load: Callable[[LoadTicket], Loaded],
     ) -> Loaded:
         """Load into these targets, if they are those of before."""
         if self._identities is not None:
             self._identities.check(targets)
-        report = load()
+            # What sinks know of an index is of the one that had its name before.
+            known_of = ticket.schema_version + self._identities.others
+            ticket = replace(ticket, schema_version=known_of)
+        report = load(ticket)
         if self._versions is not None:
             self._versions.check(ticket, report)
         if self._identities is not None:

@@ -215,13 +215,23 @@ def test_an_alias_that_comes_to_stand_for_two_indexes_stops(
     """As after a rollover: a changed row would go into one, and stay as it was in the other."""
     monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)
     client, alias = cluster.client, cluster.index
-    for number in (1, 2):
+    for number in (0, 1, 2):
         client.indices.create(index=f"{alias}-{number}")
-    client.indices.put_alias(index=f"{alias}-1", name=alias)
+    client.indices.put_alias(index=f"{alias}-0", name=alias)
     file = channel(site_a, elasticsearch, db)
-    insert(site_a, db, 1)
+    insert(site_a, db, 0)
     running = place.lead(file)
     running.applied(1)
+    moved = [
+        {"remove": {"index": f"{alias}-0", "alias": alias}},
+        {"add": {"index": f"{alias}-1", "alias": alias}},
+    ]
+    client.indices.update_aliases(actions=moved)
+    insert(site_a, db, 1)
+    running.applied(2)
+    (made,) = client.indices.get(index=alias).body.values()
+    assert made["settings"]["index"]["gc_deletes"] == "1h"
+    assert made["mappings"]["properties"]["v"]["fields"]["keyword"]["ignore_above"] == 8191
     rolled_over = [
         {"add": {"index": f"{alias}-{number}", "alias": alias, "is_write_index": number == 2}}
         for number in (1, 2)

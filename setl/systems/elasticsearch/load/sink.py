@@ -60,10 +60,12 @@ class _KnownIndexes(NamedTuple):
 
     Attributes:
         epoch: of the leadership.
+        schema_version: see `LoadTicket`.
         shapes: each index with columns for which it has fields, and what its ids are made of.
     """
 
     epoch: int
+    schema_version: int
     shapes: set[_Shape]
 
 
@@ -211,8 +213,9 @@ class ElasticsearchSink:
         make it anew, with fields as Elasticsearch guesses them.
         """
         known = self._known.get(ticket.pipeline_key)
-        if known is None or known.epoch != ticket.epoch:
-            known = self._known[ticket.pipeline_key] = _KnownIndexes(ticket.epoch, set())
+        now = ticket.epoch, ticket.schema_version
+        if known is None or known[:2] != now:
+            known = self._known[ticket.pipeline_key] = _KnownIndexes(*now, set())
         return known.shapes
 
     def _create_again(self, changes: Sequence[TargetChanges], index: str) -> None:
