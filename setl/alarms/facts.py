@@ -28,6 +28,7 @@ class PipelineFacts:
         kept: for how long the source has what follows the checkpoint, None if nobody knows.
         expirations: what expires at its servers; None if nobody knows.
         disks: those on which its target keeps rows; None if nobody knows.
+        cutover: which cut-over keeps its source read-only, "" if none does; None if nobody knows.
         unreachable: why its servers were not asked or did not answer, "" if they did.
     """
 
@@ -43,6 +44,7 @@ class PipelineFacts:
     kept: StreamKept | None = None
     expirations: Sequence[Expiration] | None = None
     disks: Sequence[ServerDisk] | None = None
+    cutover: str | None = None
     unreachable: str = ""
 
 

@@ -14,7 +14,7 @@ from setl.systems.lasting import ServerDisk
 RULES = (
     "lag", "stopped", "no_leader", "no_answer", "no_progress", "no_standby", "dead_letters",
     "echoes", "verification_differences", "verification_age", "position", "position_lost",
-    "certificate", "password", "target_disk", "disk",
+    "certificate", "password", "target_disk", "disk", "cutover", "channels_lost",
 )  # fmt: skip
 """Names of all rules, as `--rule`, messages and metrics have them."""
 
@@ -37,6 +37,7 @@ def judge_pipeline(facts: PipelineFacts, now: float) -> Iterator[Judgement]:
     yield from _of_position(made)
     yield from _of_expirations(made, now)
     yield from _of_disks(made)
+    yield from _of_cutover(made)
 
 
 def judge_node(facts: NodeFacts, least_free: float) -> Judgement:
@@ -55,6 +56,16 @@ def judge_node(facts: NodeFacts, least_free: float) -> Judgement:
         "Make room there; Spark writes what does not fit into memory",
         patience=60.0,
     )
+
+
+def judge_channels(lost: str) -> Judgement:
+    """Whether ZooKeeper holds none of the channels that it held.
+
+    Args:
+        lost: what a node says of it, "" if none has noticed anything.
+    """
+    what, _, way_out = lost.partition(". ")
+    return Judgement(AlarmKey("channels_lost"), bool(lost), what, way_out, "critical")
 
 
 class _Judging:
@@ -246,6 +257,21 @@ def _of_expirations(made: _Judging, now: float) -> Iterator[Judgement]:
             severity="critical" if left < rule.before / 4 else "warning",
             subject=each.of,
         )
+
+
+def _of_cutover(made: _Judging) -> Iterator[Judgement]:
+    """Whatever the operator wants of the channel: nobody can write to the source meanwhile."""
+    cutover = made.facts.cutover
+    name = f"{made.facts.channel}/{made.facts.pipeline}"
+    yield from made.made(
+        "cutover",
+        made.rules.cutover,
+        holds=None if cutover is None else bool(cutover),
+        text=f"its source may be read-only: {cutover}",
+        way_out=f"If nobody works on it, `setl cutover {name} --status`, and `--abort` puts it"
+        " back",
+        severity="critical",
+    )
 
 
 def _of_disks(made: _Judging) -> Iterator[Judgement]:

@@ -9,12 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from arbiter.arbiter import Arbiter, ArbiterError
-from arbiter.values import Channel
+from arbiter.values import Channel, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields
+from setl.operate.cutover.looking import stopping_cutover
 from setl.operate.positions.stored import read_stored
 from setl.systems.lasting import (
     DiskTarget,
@@ -42,12 +43,14 @@ class Surveyed:
         kept: see `PipelineFacts`; so with the others.
         expirations: what expires.
         disks: of the target.
+        cutover: that keeps the source read-only.
         unreachable: why a server told nothing.
     """
 
     kept: StreamKept | None = None
     expirations: tuple[Expiration, ...] | None = None
     disks: tuple[ServerDisk, ...] | None = None
+    cutover: str | None = None
     unreachable: str = ""
 
 
@@ -163,6 +166,7 @@ def _kept_on(found: Surveyed, before: Surveyed) -> Surveyed:
         found,
         expirations=before.expirations if found.expirations is None else found.expirations,
         disks=before.disks if found.disks is None else found.disks,
+        cutover=before.cutover if found.cutover is None else found.cutover,
     )
 
 
@@ -170,12 +174,18 @@ def survey(
     channel: Channel, pipeline: str, arbiter: Arbiter, environment: Mapping[str, str]
 ) -> Surveyed:
     """Ask the servers of one pipeline; one that does not answer is a finding, not an error."""
+    problems: list[str] = []
+    cutover: str | None = None
+    try:
+        cutover = stopping_cutover(arbiter, PipelineId(channel.name, pipeline))
+    except ArbiterError as error:
+        problems.append(str(error))
     try:
         file = resolve_and_parse(channel.definition, environment)
         described = file.pipeline(pipeline)
     except SetlError as error:
-        return Surveyed(unreachable=f"the channel cannot be read here: {error.message}")
-    problems: list[str] = []
+        wrong = f"the channel cannot be read here: {error.message}"
+        return Surveyed(cutover=cutover, unreachable=wrong)
     kept: StreamKept | None = None
     try:
         kept = _kept(described, channel.name, arbiter)
@@ -202,6 +212,7 @@ def survey(
         kept,
         told,
         None if disks is None else tuple(disks),
+        cutover,
         "; ".join(dict.fromkeys(problems)),
     )
 

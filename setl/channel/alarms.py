@@ -153,6 +153,10 @@ class Alarms(StrictModel):
         default_factory=TargetDiskAlarm,
         description="A disk of an Elasticsearch target is nearly full.",
     )
+    cutover: TenMinuteAlarm = Field(
+        default_factory=TenMinuteAlarm,
+        description="A cut-over that has not come to its end keeps the source read-only.",
+    )
     repeat: Duration = Field(
         default=4 * 3600.0, description="After which time an alarm that lasts is sent again."
     )

@@ -22,7 +22,7 @@ from setl.alarms.judgement import AlarmKey, Judgement
 from setl.alarms.kept import Event, Kept, Notice, cut
 from setl.alarms.receivers import receivers_of
 from setl.alarms.restarting import DueRestart, due_restarts, within_an_hour
-from setl.alarms.rules import judge_node, judge_pipeline
+from setl.alarms.rules import judge_channels, judge_node, judge_pipeline
 from setl.alarms.sending import Sending
 from setl.alarms.settings import AlarmSettings
 from setl.alarms.stored_rules import rules_of
@@ -202,6 +202,7 @@ class AlarmSender:
                 kept=found.kept,
                 expirations=found.expirations,
                 disks=found.disks,
+                cutover=found.cutover,
                 unreachable=found.unreachable,
             )
 
@@ -221,6 +222,8 @@ class AlarmSender:
             yield from judge_pipeline(each, now)
 
     def _of_nodes(self, view: ClusterView) -> Iterable[Judgement]:
+        told = (str((answer or {}).get("lost_channels") or "") for answer in view.answers.values())
+        yield judge_channels(next(filter(None, told), ""))
         if not self._settings.least_disk_free:
             return
         for nid, answer in view.answers.items():

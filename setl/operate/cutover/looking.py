@@ -9,6 +9,25 @@ from setl.operate import units
 from setl.operate.cutover.steps import CutOver, Step
 
 
+def stopping_cutover(arbiter: Arbiter, ident: PipelineId) -> str:
+    """A cut-over that keeps its source read-only and has not come to its end; "" if there is none.
+
+    Raises:
+        ArbiterError: nobody can tell now.
+    """
+    found = arbiter.cutover(ident)
+    if found is None:
+        return ""
+    try:
+        record = CutOver.from_json(found[0])
+    except FatalError as error:
+        return str(error)
+    ended = record.step is Step.DONE and not record.aborting
+    if ended or record.restore is None:
+        return ""
+    return record.sentence(units.moment(record.begun))
+
+
 def cutover_sentence(arbiter: Arbiter, ident: PipelineId, *, ways_out: bool = False) -> str:
     """How far it is; "" if there is none.
 

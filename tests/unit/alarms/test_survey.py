@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from arbiter.values import Channel, ChannelState
+from arbiter.values import Channel, ChannelState, PipelineId
 from setl.alarms import survey as survey_module
 from setl.alarms.survey import Survey, Surveyed
+from setl.operate.cutover.steps import CutOver, Step
 from setl.systems.lasting import Expiration, ServerDisk
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 from tests.waiting import eventually
@@ -101,3 +102,24 @@ def test_an_answer_of_servers_that_a_channel_names_no_more_is_not_kept(telling):
 
     eventually(known)
     survey.stop()
+
+
+@pytest.mark.parametrize(
+    ("record", "stops"),
+    [
+        (None, False),
+        (CutOver(Step.VERIFY, by="ada"), False),  # nothing is stopped yet
+        (CutOver(Step.DRAIN, by="ada", restore={"read_only": "0"}), True),
+        (CutOver(Step.DONE, by="ada", restore={"read_only": "0"}), False),
+        (CutOver(Step.DONE, by="ada", restore={"read_only": "0"}, aborting=True), True),
+    ],
+)
+def test_a_cut_over_that_keeps_its_source_read_only(record, stops):
+    """Whoever began it may be gone; its servers need not be asked for that."""
+    arbiter = MemoryArbiter(MemoryCluster(ManualClock()))
+    arbiter.put_channel("shop", {"pipelines": [{"name": "ab"}]})
+    if record is not None:
+        arbiter.store_cutover(PipelineId("shop", "ab"), record.to_json(), None)
+    found = survey_module.survey(SHOP, "ab", arbiter, {})
+    assert found.cutover is not None
+    assert ("ada began" in found.cutover) == stops

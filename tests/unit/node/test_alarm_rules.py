@@ -3,8 +3,10 @@
 from types import SimpleNamespace
 from typing import Any
 
+from arbiter.snapshot import look
 from arbiter.values import Channel, ChannelState, PipelineId
 from setl.alarms.settings import AlarmSettings
+from setl.node import alarm_sender
 from setl.node.alarm_sender import AlarmSender
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
@@ -27,3 +29,32 @@ def test_a_channel_that_was_removed_and_stored_again_has_its_own_rules():
         limits.append(sender._rules_of(view, pipeline)[0].lag.above)
     sender.stop()
     assert limits == [60, 600]
+
+
+def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkeypatch):
+    """ZooKeeper was emptied, with the alarms that were raised before."""
+    clock = ManualClock()
+    arbiter = MemoryArbiter(MemoryCluster(clock))
+    told = "ZooKeeper holds none of the channels that it held (shop): it was set up anew."
+    lost = {"pipelines": [], "lost_channels": f"{told} `setl apply` them again"}
+    answers = {"n1": None, "n2": lost}
+    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: answers)
+    sender = AlarmSender(
+        "n1",
+        arbiter,
+        AlarmSettings(least_disk_free=0.0),
+        clock,
+        snapshot=lambda: look(arbiter, clock),
+        environment={},
+    )
+    sender.look()
+    (alarm,) = sender.status().firing
+    assert (alarm.rule, alarm.severity) == ("channels_lost", "critical")
+    assert alarm.text == told.removesuffix(".")
+    lost["lost_channels"] = ""
+    clock.advance(1)
+    sender.look()
+    clock.advance(61)
+    sender.look()
+    assert sender.status().firing == ()
+    sender.stop()

@@ -8,6 +8,7 @@ import pytest
 from arbiter.arbiter import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Channel, ChannelState, Facts, OperatorAction
+from setl.alarms.rules import judge_channels
 from setl.node.cycle_problems import LostChannels
 
 REMOVED = OperatorAction("me", "remove", "a", 1.0)
@@ -32,6 +33,9 @@ def test_channels_that_are_gone_in_a_new_session_are_told_once_until_there_are_s
         lost.seen(looked(session=session), arbiter())
         assert "(a, b): it was set up anew" in lost.sentence
         assert "`setl epoch show`" in lost.sentence
+        alarm = judge_channels(lost.sentence)
+        assert alarm.holds
+        assert alarm.way_out.startswith("`setl apply`")
     assert [record.message for record in caplog.records] == ["channels are gone"]
     lost.seen(looked("a", session=3), arbiter())
     assert not lost.sentence
