@@ -15,7 +15,7 @@ from setl.errors import SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition, Position
 from setl.operate.positions.position import position_text
-from setl.operate.positions.stored import read_stored
+from setl.operate.positions.stored import Stored, opened_states, read_stored
 from setl.run.load_choice import is_loading
 from setl.systems.registry import system_of
 
@@ -143,6 +143,30 @@ def wait_for(
         FatalError: what is stored cannot be read.
         ConfigurationError: the target refuses the account.
     """
+    with opened_states(pipeline, ident.channel) as ask:
+        return _wait_for(
+            pipeline,
+            place,
+            look=lambda: read_stored(pipeline, ident.channel, arbiter, ask),
+            runs=runs,
+            timeout=timeout,
+            clock=clock,
+            pause=pause,
+            progress=progress,
+        )
+
+
+def _wait_for(
+    pipeline: Pipeline,
+    place: Position,
+    *,
+    look: Callable[[], Stored],
+    runs: Callable[[], Runs],
+    timeout: float,
+    clock: Clock,
+    pause: Callable[[float], None],
+    progress: Callable[[Waited], None] | None,
+) -> Waited:
     source = system_of(pipeline.source)
     wanted = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
     began = clock.monotonic()
@@ -151,7 +175,7 @@ def wait_for(
         reached: Checkpoint | None = None
         behind: int | None = None
         try:
-            stored = read_stored(pipeline, ident.channel, arbiter)
+            stored = look()
             reached = stored.checkpoint
             passed = reached is not None and source.passed(reached.resume, place)
             why = stored.damage or missing_to(reached, passed=passed, wanted=wanted)

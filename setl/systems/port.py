@@ -7,7 +7,7 @@ errors that it raises.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
@@ -367,6 +367,18 @@ class CreatingTarget(Protocol):
             ConfigurationError: the channel file does not say what server the source's tables are
                 on.
         """
+        ...
+
+
+@runtime_checkable
+class KeepingTarget(Protocol):
+    """A target that is asked what it stores again and again without connecting each time.
+
+    A `TargetSystem` whose every call is as cheap leaves it out.
+    """
+
+    def stored_states(self, pipeline: str) -> AbstractContextManager[Callable[[], StoredState]]:
+        """Looks as `TargetSystem.stored_state` does, on one connection, for one thread."""
         ...
 
 

@@ -2,15 +2,19 @@
 
 import json
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
+import pymysql
 import pytest
 
 from arbiter.values import ChannelState
 from setl.channel.reading import parse_channel
 from setl.cli.main import run
+from setl.systems.mysql.stored_state import opened_states
+from setl.systems.stored_state import StoredState
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql
+from tests.loading import endpoint_of
 
 
 class Waiting:
@@ -99,6 +103,34 @@ def test_a_gtid_and_an_offset(waiting, capsys):
     waiting.write(2)
     assert waiting.command("--for", waiting.gtid(), "--timeout", "0.5") == 1
     assert waiting.command("--for", gtid, "--timeout", "0.5") == 0
+
+
+def test_the_target_is_asked_on_one_connection(waiting, capsys):
+    def connections():
+        return int(execute(waiting.b, "SHOW GLOBAL STATUS LIKE 'Connections'")[0][1])
+
+    running = waiting.lead()
+    waiting.write(1)
+    assert waiting.command() == 0
+    capsys.readouterr()
+    running.stop()
+    waiting.write(2)
+    before = connections()
+    assert waiting.command("--timeout", "2") == 1
+    assert outcome(capsys)["outcome"] == "timeout"
+    assert connections() - before <= 2
+
+
+def test_a_look_outlives_its_connection(servers):
+    target = servers[1]
+    with opened_states(endpoint_of(target), "some/pipeline") as look:
+        assert look() == StoredState()
+        processes = "SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID()"
+        found = execute(target, f"{processes} AND command = 'Sleep' AND time < 2")
+        for (number,) in found:
+            with suppress(pymysql.MySQLError):
+                execute(target, f"KILL {number}")
+        assert look() == StoredState()
 
 
 def test_a_quiet_pipeline_is_not_waited_for_long(waiting, capsys):

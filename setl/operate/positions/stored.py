@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from arbiter.arbiter import Arbiter, Invalid
@@ -16,6 +18,7 @@ from setl.run.checkpoints import kept_in, other_stores, store_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.lookup import look_up
 from setl.select.checkpoints.note import epoch_of, read_note
+from setl.systems.port import KeepingTarget
 from setl.systems.registry import system_of
 from setl.systems.stored_state import StoredState
 
@@ -48,20 +51,36 @@ class Stored:
     generation: int = 0
 
 
-def read_stored(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> Stored:
+def opened_states(
+    pipeline: Pipeline, channel: str
+) -> AbstractContextManager[Callable[[], StoredState]]:
+    """What `read_stored` asks the target with, for who reads again and again."""
+    target, key = system_of(pipeline.target), str(PipelineId(channel, pipeline.name))
+    if isinstance(target, KeepingTarget):
+        return target.stored_states(key)
+    return nullcontext(partial(target.stored_state, key))
+
+
+def read_stored(
+    pipeline: Pipeline,
+    channel: str,
+    arbiter: Arbiter,
+    ask: Callable[[], StoredState] | None = None,
+) -> Stored:
     """The stored checkpoint of a pipeline, as a run that began now would find it.
 
     Args:
         pipeline: from a channel file with its references resolved.
         channel: the channel's name.
         arbiter: keeps the checkpoint, or a note where it is.
+        ask: see `opened_states`; None to connect for this look alone.
 
     Raises:
         TransientError: a store cannot be reached.
         ConfigurationError: a store refuses the account, or lacks a table.
     """
     ident = PipelineId(channel, pipeline.name)
-    kept = system_of(pipeline.target).stored_state(str(ident))
+    kept = ask() if ask else system_of(pipeline.target).stored_state(str(ident))
     name = kept_in(pipeline)
     stored = Stored(name, fence=kept.fence, fenced_by=kept.fenced_by)
     if kept.checkpoint is not None and name == "target":

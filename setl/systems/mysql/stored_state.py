@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from pymysql.connections import Connection
+
+from setl.errors import SetlError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.kept_connection import once_more_if_cut_off
 from setl.systems.stored_state import StoredState
 
 _FENCE = "SELECT epoch, nid FROM retl.setl_fence WHERE pipeline = %s"
@@ -23,11 +29,39 @@ def read_stored_state(endpoint: MysqlEndpoint, pipeline: str) -> StoredState:
     """
     connection = connect(endpoint)
     try:
-        with translating(endpoint), connection.cursor() as cursor:
-            fence = _row(cursor, _FENCE, pipeline)
-            checkpoint = _row(cursor, _CHECKPOINT, pipeline)
+        return _read(endpoint, connection, pipeline)
     finally:
         connection.close()
+
+
+@contextmanager
+def opened_states(endpoint: MysqlEndpoint, pipeline: str) -> Generator[Callable[[], StoredState]]:
+    """Reads again and again, on one connection as long as that lasts; belongs to one thread.
+
+    What is given raises what `read_stored_state` raises.
+    """
+    kept: list[Connection[Any]] = []
+
+    def ask() -> StoredState:
+        if not kept:
+            kept.append(connect(endpoint))
+        try:
+            return _read(endpoint, kept[0], pipeline)
+        except SetlError:
+            kept.pop().close()
+            raise
+
+    try:
+        yield lambda: once_more_if_cut_off(ask, "a look at a checkpoint", kept=bool(kept))
+    finally:
+        for connection in kept:
+            connection.close()
+
+
+def _read(endpoint: MysqlEndpoint, connection: Connection[Any], pipeline: str) -> StoredState:
+    with translating(endpoint), connection.cursor() as cursor:
+        fence = _row(cursor, _FENCE, pipeline)
+        checkpoint = _row(cursor, _CHECKPOINT, pipeline)
     kept = StoredState(int(fence[0]), str(fence[1])) if fence else StoredState()
     if checkpoint is None:
         return kept

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
 
@@ -41,7 +41,7 @@ from setl.systems.mysql.preflight.origin import connected
 from setl.systems.mysql.preflight.same_numbers import check_same_numbers
 from setl.systems.mysql.preflight.unique_keys import agreeing_tables
 from setl.systems.mysql.replicas import farthest_replica
-from setl.systems.mysql.stored_state import read_stored_state
+from setl.systems.mysql.stored_state import opened_states, read_stored_state
 from setl.systems.mysql.table_reader import TableReader
 from setl.systems.mysql.table_target import TableTarget
 from setl.systems.mysql.target_view import look_at_target
@@ -83,6 +83,10 @@ class MysqlTargetSystem:
     def stored_state(self, pipeline: str) -> StoredState:
         """See `TargetSystem.kept`."""
         return read_stored_state(self._endpoint, pipeline)
+
+    def stored_states(self, pipeline: str) -> AbstractContextManager[Callable[[], StoredState]]:
+        """See `KeepingTarget.stored_states`."""
+        return opened_states(self._endpoint, pipeline)
 
     def schema_changes(self, passing: Passing) -> SchemaChanges:
         """See `TargetSystem.schema_changes`."""
