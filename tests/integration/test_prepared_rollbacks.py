@@ -1,5 +1,6 @@
 """XA transactions that are rolled back after they were prepared, and so stand in the binlog."""
 
+import threading
 import time
 from contextlib import closing
 
@@ -9,6 +10,8 @@ from setl.channel.reading import parse_channel
 from setl.errors import FatalError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
+from setl.systems.mysql.binlog import source as source_module
+from setl.systems.mysql.binlog.earlier_prepares import EarlierPrepares
 from setl.systems.registry import system_of
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql
 
@@ -62,6 +65,35 @@ def read_to_the_end(server, db, start):
             if found and found[-1].position.order >= end.order:
                 return found
     raise AssertionError("the binlog was not read to its end")
+
+
+def test_a_stream_that_waits_for_a_look_at_older_files_is_not_taken_for_silent(
+    site_a, db, monkeypatch
+):
+    monkeypatch.setattr(source_module, "_QUIET", 0.05)
+    enough, find = threading.Event(), EarlierPrepares._find
+
+    def found_late(*args):
+        assert enough.wait(60)
+        return find(*args)
+
+    monkeypatch.setattr(EarlierPrepares, "_find", found_late)
+    with site_a.connect() as connection, connection.cursor() as cursor:
+        prepare(cursor, "'a'", f"{db}.other")
+        start = place(site_a)
+        cursor.execute("XA ROLLBACK 'a'")
+    execute(site_a, f"INSERT INTO {db}.mapped VALUES (1)")
+    end = place(site_a)
+    found, deadline = [], time.monotonic() + 60
+    with closing(stream(site_a, db)) as source:
+        source.open(start)
+        for _ in range(10):
+            assert not source.read(100, 0.1)
+        enough.set()
+        while not (found and found[-1].position.order >= end.order):
+            assert time.monotonic() < deadline
+            found += source.read(100, 0.5)
+    assert [e.kind for e in found].count(EntryKind.COMMIT) == 2
 
 
 @pytest.mark.parametrize(

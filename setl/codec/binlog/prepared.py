@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from setl.codec.binlog.event import HEADER_BYTES
@@ -106,17 +106,15 @@ class PreparedTransactions:
 
     def prepare(self, event: bytes) -> None:
         """It ends, with an XA_PREPARE event. Raises what `prepared_xid` raises."""
-        xid, tables, self._open = prepared_xid(event), self._open or (), None
+        xid, tables, self._open = prepared_xid(event), self._open, None
         if xid is None:
             return
         self._mattered.pop(xid, None)  # an id may be used again once its transaction has ended
-        self._mattered[xid] = self.any_matters(tables)
+        if tables is None:
+            return  # its begin did not say that it is one of XA
+        self._mattered[xid] = any(self._matters(*table) for table in tables)
         if len(self._mattered) > _KEPT:
             del self._mattered[next(iter(self._mattered))]
-
-    def any_matters(self, tables: Iterable[tuple[str, str]]) -> bool:
-        """Whether rows of any of these tables, by schema and table, matter."""
-        return any(self._matters(*table) for table in tables)
 
     def takes_back(self, text: str, place: BinlogPosition) -> bool:
         """Whether rows that matter are, or may be, taken back by an XA ROLLBACK.

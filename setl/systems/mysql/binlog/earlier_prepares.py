@@ -44,7 +44,12 @@ OpenClient = Callable[[int, BinlogPosition], EventClient]
 
 
 class EarlierPrepares:
-    """Knows what was prepared on one server. Belongs to one thread."""
+    """Knows what was prepared on one server. Belongs to one thread.
+
+    Attributes:
+        looking: whether it is reading, so that the stream that waits for it stands still; for any
+            thread.
+    """
 
     def __init__(
         self,
@@ -65,6 +70,7 @@ class EarlierPrepares:
         self._server = server
         self._open_client = open_client
         self._matters = matters
+        self.looking = False
         self._last: tuple[Xid, BinlogPosition, bool | None] | None = None
 
     def mattered(self, xid: Xid, place: BinlogPosition, wanted: Callable[[], bool]) -> bool | None:
@@ -89,7 +95,11 @@ class EarlierPrepares:
                 " again for the tables that it had changed",
                 extra=fields(server=str(self._endpoint), position=str(place)),
             )
-            self._last = (xid, place, self._find(xid, place, wanted))
+            self.looking = True
+            try:
+                self._last = (xid, place, self._find(xid, place, wanted))
+            finally:
+                self.looking = False
         return self._last[2]
 
     def _find(self, xid: Xid, place: BinlogPosition, wanted: Callable[[], bool]) -> bool | None:

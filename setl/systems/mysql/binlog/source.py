@@ -162,7 +162,7 @@ class MysqlBinlogSource:
             raise
         arriving, self._arriving = self._arriving, stream.arriving
         # A server that has reset its binlogs sends heartbeats, but no part of any event.
-        if entries or self._arriving > arriving:
+        if entries or self._arriving > arriving or self._earlier.looking:
             self._moved, self._ahead = self._clock.monotonic(), None
         elif self._clock.monotonic() - self._moved >= _QUIET:
             self._look_ahead(stream.position)
