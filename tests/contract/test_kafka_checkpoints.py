@@ -147,6 +147,22 @@ def test_kafka_what_slips_in_over_a_position_that_was_set_anew_is_not_gone_on_fr
     assert commits.store().load() == commits.at(100, generation=3)
 
 
+def test_kafka_a_leader_does_not_go_back_with_the_commits(commits, caplog):
+    """Kafka was restored from a backup: at these offsets there may be other records by now."""
+    leader = commits.store()
+    leader.store(commits.at(100), 1)
+    leader.store(commits.at(300), 1)
+    commits.store()._store(commits.at(100), 1)
+    assert leader.load() == commits.at(300)
+    assert "has lost the commit of" in caplog.text
+    moved = commits.at(300).moved_to(commits.at(40).resume)
+    leader.store(moved, 1)
+    assert leader.load() == commits.store().load() == moved
+    # What another client has committed is where it stood.
+    commits.foreign_commit(20, "")
+    assert leader.load().resume.offset == 20
+
+
 def test_kafka_members_of_the_group_keep_others_from_committing(commits):
     store = commits.store()
     member = commits.consumer(session_timeout_ms=6000)

@@ -12,7 +12,6 @@ from setl.load.deadletters.letter import State
 from setl.model.checkpoint import Checkpoint
 from setl.model.load_request import LoadRequest
 from setl.model.position import BinlogPosition, document_version
-from setl.operate.check import check_channel
 from setl.run import identities
 from setl.run.load_requests import StoredLoadRequests
 from setl.systems.registry import system_of

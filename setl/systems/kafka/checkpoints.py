@@ -87,6 +87,7 @@ class KafkaCheckpointStore:
         self._notes = notes
         self._succession = Succession()
         self._known = False
+        self._stored: Checkpoint | None = None  # by this object, last
         self._reader: TopicReader | None = None
 
     def load(self) -> Checkpoint | None:
@@ -105,6 +106,8 @@ class KafkaCheckpointStore:
         kept = self._kept(commit)
         self._succession.loaded(kept)
         self._known = True
+        if self._has_gone_back(kept):
+            return self._stored
         if commit is None and note is not None and note.store == "kafka":
             raise missing(
                 note,
@@ -123,6 +126,26 @@ class KafkaCheckpointStore:
                 commit.timestamp,
             )
         return kept.checkpoint if kept else None
+
+    def _has_gone_back(self, kept: Kept | None) -> bool:
+        """Whether Kafka has lost what this object committed, and has an older commit.
+
+        The topic may have lost records with it, such as by a backup, and hold others at their
+        offsets by now. What was applied of it is known here, so that the source finds it out.
+        """
+        stored = self._stored
+        if stored is None or kept is None or kept.checkpoint is None or not kept.epoch:
+            return False
+        found = kept.checkpoint
+        if found.generation != stored.generation or found.order >= stored.order:
+            return False
+        _LOG.warning(
+            "%s: Kafka has lost the commit of %s, and has one of %s: going on from the first",
+            self._owner.pipeline,
+            stored,
+            found,
+        )
+        return True
 
     def _check_generation(self, kept: Kept, note: CheckpointNote) -> None:
         """Refuse what a former leader committed over a position that was set anew since."""
@@ -174,6 +197,7 @@ class KafkaCheckpointStore:
         text = metadata_of(checkpoint, self._owner.pipeline, epoch)
         self._commit(resume.offset, text)
         self._succession.loaded(Kept(checkpoint, epoch))
+        self._stored = checkpoint
         self._generation = checkpoint.generation
         self._requested = checkpoint.requested or checkpoint.generation
 
