@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager
-from typing import Literal
+from typing import Final, Literal
 
 from setl.bulk.source_reader import SourceTables
-from setl.channel.file import DtsSource, Pipeline
+from setl.channel.file import DtsSource, OffsetStart, Pipeline
+from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.position import KafkaPosition, Position
 from setl.relay.tables import RelayedTables
@@ -25,6 +26,7 @@ from setl.systems.kafka.peek import TopicPeek
 from setl.systems.kafka.preflight.commits import check_commits
 from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
 from setl.systems.kafka.preflight.source import check_dts_source
+from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.places import (
     parse_topic_place,
@@ -45,6 +47,8 @@ from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.write_stop import WriteStop
 from setl.transform.documents import DocumentSource
 from setl.transform.rereading import RowSource
+
+_TIMEOUT: Final = 5.0  # seconds to wait for any answer of a broker
 
 
 class KafkaSource:
@@ -128,9 +132,14 @@ class KafkaSource:
         asked = KafkaSource(self._config.model_copy(update={"start": place.start}))
         source = asked.stream(pipeline, channel, nid)
         try:
-            return source.initial()
+            found = source.initial()
         finally:
             source.close()
+        if isinstance(place.start, OffsetStart):
+            access = PartitionAccess(self._config, _TIMEOUT, SystemClock())
+            with access.asking() as reader:
+                access.search(reader).check_between(place.start.offset)
+        return found
 
     def place_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
         """See `SourceSystem.place_to_pass`: now, or an offset.

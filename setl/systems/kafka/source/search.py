@@ -14,6 +14,7 @@ from setl.clock import Clock
 from setl.errors import PositionLostError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
+from setl.systems.kafka.boundary import check_between
 from setl.systems.kafka.by_time import (
     SEARCH_SECONDS,
     crossing,
@@ -59,6 +60,10 @@ class TopicSearch:
     def at(self, offset: int) -> KafkaPosition:
         """The position at an offset, with what is to be known of it."""
         return self._view.at(offset)
+
+    def check_between(self, offset: int) -> None:
+        """Refuse an offset inside a transaction; see `setl.systems.kafka.boundary`."""
+        check_between(self._view, self.bounds(), offset, self._deadline())
 
     def first_since(self, seconds: int) -> SeenRecord | None:
         """The first record committed at or after a time, if there is one."""

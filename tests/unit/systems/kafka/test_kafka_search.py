@@ -4,7 +4,7 @@ from zlib import crc32
 
 import pytest
 
-from setl.errors import PositionLostError, TransientError
+from setl.errors import ConfigurationError, PositionLostError, TransientError
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.systems.kafka.source.search import TopicSearch, moved_reason
 from tests.unit.codec.dts_records import record
@@ -118,6 +118,25 @@ def test_a_full_load_without_transactions_has_places_to_go_on_from():
     place = KafkaPosition("orders", 0, 9000, BASE + 250, 1, ONE)
     found = search(FakeTopic(values, TWO)).resume(place)
     assert (found.offset, found.timestamp) == (190, BASE + 190)
+
+
+def test_a_place_inside_a_transaction_is_refused():
+    begin, commit = begin_and_commit(1, BASE)
+    idle, filler = record("HEARTBEAT", sourceTimestamp=BASE), b""
+    values = [begin, row(BASE), idle, row(BASE), commit, idle, filler, *begin_and_commit(2, BASE)]
+    for offset in (0, 5, 6, 7, 9):
+        search(FakeTopic(values)).check_between(offset)
+    for offset in (1, 2, 3, 4, 8):
+        with pytest.raises(ConfigurationError, match=f"place {offset} is inside") as raised:
+            search(FakeTopic(values)).check_between(offset)
+        assert f"ends before {9 if offset == 8 else 5}:" in raised.value.hint
+    with pytest.raises(ConfigurationError) as raised:
+        search(FakeTopic(values[:3])).check_between(2)
+    assert "has not come to its end yet" in raised.value.hint
+    # Without a COMMIT; rows of a full load; and where nothing is known of what was before.
+    search(FakeTopic([begin, row(BASE), begin, row(BASE), commit])).check_between(2)
+    search(FakeTopic([row(BASE, "INIT"), row(BASE, "INIT")])).check_between(1)
+    search(FakeTopic(values, first=3)).check_between(3)
 
 
 def test_where_offsets_have_gaps_the_place_is_compared_all_the_same():
