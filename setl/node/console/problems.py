@@ -10,6 +10,7 @@ from arbiter.values import ChannelState, PipelineId
 from setl.node.cluster_view import NO_ANSWER, NO_LEADER, ClusterView, PipelineView
 from setl.node.stored import nameless
 from setl.operate.units import count, duration
+from setl.run.figures import RunState
 
 LAG_SECONDS = 60.0
 """Seconds behind that are worth a word."""
@@ -181,6 +182,8 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
 
 
 def _where_time_goes(figures: dict[str, Any] | Any) -> str:
+    if figures.get("state") == RunState.SUSPENDED.value:
+        return "It goes on once its leader hears of ZooKeeper again"
     seconds: dict[str, float] = figures.get("seconds") or {}
     if not seconds:
         return ""

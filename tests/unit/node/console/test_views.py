@@ -142,6 +142,12 @@ def test_what_is_wrong_is_found(options, level, words):
     assert {p.level for p in found} == {level}
 
 
+def test_what_is_suspended_is_behind_because_of_zookeeper_and_not_of_a_stage():
+    figures = {"state": "suspended", "lag": 61.0, "seconds": {"load": 9.0}}
+    (found,) = [p for p in problems_of(view(figures=figures)) if "behind" in p.text]
+    assert "ZooKeeper" in found.way_out
+
+
 def test_a_stopped_channel_is_nothing_wrong():
     assert problems_of(view(state=ChannelState.STOP, led=())) == []
 
