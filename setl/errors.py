@@ -100,6 +100,14 @@ class LoginRefusedError(NodeLacksError):
     """
 
 
+class UntrustedServerError(NodeLacksError):
+    """This node does not trust a server's certificate.
+
+    Another node may have the file of the new authority already. If none trusts it, the one that
+    leads says so.
+    """
+
+
 class DataError(SetlError):
     """One row or value cannot be decoded or is refused by the target for good."""
 

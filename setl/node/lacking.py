@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from arbiter.turns import Preference, able
 from arbiter.values import Channel, Facts, PipelineId
 from setl.clock import Clock
-from setl.errors import LoginRefusedError, NodeFullError, NodeLacksError
+from setl.errors import (
+    LoginRefusedError,
+    NodeFullError,
+    NodeLacksError,
+    UntrustedServerError,
+)
 
 _FULL_SECONDS = 60.0
 """Seconds for which a node whose disk was full leaves the lead to others."""
@@ -34,10 +39,11 @@ class _Told:
 class Lacking:
     """Keeps what a run found missing, until the channel is changed or started.
 
-    What only one node lacks keeps it from leading. A refused login is different: mostly the account
-    is to blame, and all nodes are refused. Then each leaves the lead to those that have not been
-    refused yet. The last one keeps it, and says why it has failed. A full disk is left alone for a
-    minute, if another node can lead meanwhile.
+    What only one node lacks keeps it from leading. A refused login, or a certificate that is not
+    trusted, is different: mostly the account or the server is to blame, and all nodes meet with
+    the same. Then each leaves the lead to those that have not met with it yet. The last one keeps
+    it, and says why it has failed. A full disk is left alone for a minute, if another node can
+    lead meanwhile.
     """
 
     def __init__(
@@ -76,7 +82,7 @@ class Lacking:
             self._told = _Told(revision, str(error), if_others=True, until=until)
             return
         again = f"`setl start {self._pipeline.channel}` lets this node try again"
-        refused = isinstance(error, LoginRefusedError)
+        refused = isinstance(error, LoginRefusedError | UntrustedServerError)
         self._told = _Told(revision, f"{error}; {again}", if_others=refused, until=None)
 
     def find(self, channel: Channel | None, facts: Facts) -> str:

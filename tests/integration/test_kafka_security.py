@@ -9,7 +9,7 @@ from kafka import KafkaProducer
 
 from setl.channel.file import DtsSource, DtsTarget
 from setl.codec.dts.relayed import LAST, RelayPlace, RelayTransaction
-from setl.errors import ConfigurationError, TransientError
+from setl.errors import ConfigurationError, TransientError, UntrustedServerError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition
@@ -211,6 +211,7 @@ def test_a_way_to_log_in_that_the_brokers_do_not_have(door, source):
 def test_a_certificate_of_somebody_else(door, source, certificate, tmp_path):
     stranger = CertificateAuthority(tmp_path)
     error = refused(source(door(certificate=certificate), ssl_ca=str(stranger.certificate)))
+    assert isinstance(error, UntrustedServerError)
     assert error.message.startswith("the broker's certificate is not trusted: ")
     assert "`ssl_ca`" in error.hint
 

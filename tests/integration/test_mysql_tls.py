@@ -4,7 +4,7 @@ import ssl
 
 import pytest
 
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, UntrustedServerError
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.load.bulk_connection import BulkConnection, bulk_of
 from setl_embedded.certificates import CertificateAuthority
@@ -55,7 +55,7 @@ def test_a_certificate_is_compared_to_the_authority_that_is_named(server, author
 
 def test_another_authority_or_a_file_that_is_none_is_said(server, tmp_path):
     other = CertificateAuthority(tmp_path).certificate
-    with pytest.raises(ConfigurationError, match="CERTIFICATE_VERIFY_FAILED"):
+    with pytest.raises(UntrustedServerError, match="CERTIFICATE_VERIFY_FAILED"):
         cipher(server, str(other))
     with pytest.raises(ConfigurationError, match="ssl_ca"):
         cipher(server, str(tmp_path / "missing.pem"))

@@ -20,6 +20,7 @@ from setl.errors import (
     LoginRefusedError,
     SetlError,
     TransientError,
+    UntrustedServerError,
 )
 from setl.systems.elasticsearch.bounded import BoundedNode
 
@@ -119,9 +120,9 @@ def translate(error: Exception) -> SetlError:
     if isinstance(error, UnsupportedProductError):
         return ConfigurationError("the server is not Elasticsearch", hint="Check `hosts`")
     if isinstance(error, TlsError):
-        return ConfigurationError(
-            f"Elasticsearch: {error.message}", hint="Check https, and `ca_certs`"
-        )
+        untrusted = "CERTIFICATE_VERIFY_FAILED" in error.message
+        kind = UntrustedServerError if untrusted else ConfigurationError
+        return kind(f"Elasticsearch: {error.message}", hint="Check https, and `ca_certs`")
     if isinstance(error, ConnectionTimeout):
         return TransientError("Elasticsearch: no answer in time")
     if isinstance(error, NoConnection):

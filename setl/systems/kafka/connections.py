@@ -13,7 +13,13 @@ from typing import Final
 
 from confluent_kafka import KafkaError
 
-from setl.errors import ConfigurationError, LoginRefusedError, SetlError, TransientError
+from setl.errors import (
+    ConfigurationError,
+    LoginRefusedError,
+    SetlError,
+    TransientError,
+    UntrustedServerError,
+)
 from setl.systems.kafka.errors import LOGGER
 
 # Around what a failure says: which connection it is of, and since when.
@@ -45,7 +51,7 @@ def refusal(error: KafkaError) -> ConfigurationError | None:
     if name != "_SSL" or any(phrase in reason for phrase in _CUT):
         return None
     if "certificate verify failed" in reason:
-        return ConfigurationError(
+        return UntrustedServerError(
             # What follows is about librdkafka's own names, and the same if the address is wrong.
             f"the broker's certificate is not trusted: {reason.partition(', verify that')[0]}",
             hint="Check `ssl_ca`, and that the certificate names the broker's address",

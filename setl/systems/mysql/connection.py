@@ -20,6 +20,7 @@ from setl.errors import (
     NodeLacksError,
     SetlError,
     TransientError,
+    UntrustedServerError,
 )
 
 # Values leave and arrive as they are written in rows: times as UTC text, zero dates allowed,
@@ -128,7 +129,9 @@ _LOGINS: Final = (
     " ed25519 of MariaDB"
 )
 # Of a login: what has to be done so that it is taken, by the number of the refusal.
-_WRONG = "Correct the password at the server, or the one that this node is given"
+_WRONG = (
+    "Correct the password at the server; or in this node's environment, and start the node again"
+)
 _EXPIRED = "Give the account another password with ALTER USER"
 _LOCKED = "Unlock the account with ALTER USER … ACCOUNT UNLOCK, or FLUSH PRIVILEGES on MariaDB"
 _REFUSED = {
@@ -362,7 +365,7 @@ def translate(error: BaseException) -> SetlError:
     if isinstance(cause, _UNREADABLE):
         return NodeLacksError(f"MySQL: TLS fails: {text}", hint="Check the file `ssl_ca`")
     if isinstance(cause, SSLCertVerificationError):
-        return ConfigurationError(
+        return UntrustedServerError(
             f"MySQL: TLS fails: {text}",
             hint="Check the file `ssl_ca`, and that the server's certificate names its address",
         )

@@ -6,6 +6,7 @@ from setl.errors import (
     LoginRefusedError,
     NodeFullError,
     NodeLacksError,
+    UntrustedServerError,
 )
 from setl.run.figures import RunState
 from tests.unit.node.candidate import PIPELINE, Node
@@ -46,10 +47,10 @@ def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operato
     first.idle()
 
 
-def refused_nodes(cluster, *nids):
+def refused_nodes(cluster, *nids, kind=LoginRefusedError):
     nodes = [Node(cluster, nid) for nid in nids]
     for node in nodes:
-        node.build_failure = LoginRefusedError("MySQL: Access denied [1045]")
+        node.build_failure = kind("MySQL: Access denied [1045]")
     return nodes
 
 
@@ -62,8 +63,9 @@ def pass_by(cluster, nodes, seconds=30):
         cluster.advance(0.5)
 
 
-def test_a_node_whose_login_is_refused_leaves_the_lead_to_one_whose_is_not(cluster, operator):
-    first, second = nodes = refused_nodes(cluster, "n1", "n2")
+@pytest.mark.parametrize("kind", [LoginRefusedError, UntrustedServerError])
+def test_a_node_whose_login_is_refused_leaves_the_lead_to_one_whose_is_not(cluster, operator, kind):
+    first, second = nodes = refused_nodes(cluster, "n1", "n2", kind=kind)
     first.tick()
     second.build_failure = None
     second.may_build.set()
@@ -84,8 +86,11 @@ def test_a_node_whose_login_is_refused_leaves_the_lead_to_one_whose_is_not(clust
     assert [node.builds for node in nodes] == [1, 1]
 
 
-def test_where_all_logins_are_refused_the_last_node_keeps_the_lead_and_says_why(cluster, operator):
-    nodes = refused_nodes(cluster, "n1", "n2", "n3")
+@pytest.mark.parametrize("kind", [LoginRefusedError, UntrustedServerError])
+def test_where_all_logins_are_refused_the_last_node_keeps_the_lead_and_says_why(
+    cluster, operator, kind
+):
+    nodes = refused_nodes(cluster, "n1", "n2", "n3", kind=kind)
     pass_by(cluster, nodes)
     assert [node.builds for node in nodes] == [1, 1, 1], "nobody tries again by itself"
     leader = operator.mainstem(PIPELINE)

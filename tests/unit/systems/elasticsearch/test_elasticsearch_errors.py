@@ -1,11 +1,11 @@
 """What kind of error an answer of Elasticsearch is."""
 
 import pytest
-from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig
+from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig, TlsError
 from elasticsearch import NotFoundError
 from elasticsearch.helpers import ScanError
 
-from setl.errors import ConfigurationError, TransientError
+from setl.errors import ConfigurationError, TransientError, UntrustedServerError
 from setl.systems.elasticsearch.client import ElasticEndpoint, translating
 
 ENDPOINT = ElasticEndpoint(("http://es:9200",))
@@ -32,6 +32,7 @@ def not_found(cause, type_, reason):
             not_found("index_not_found_exception", "index_not_found_exception", "no such index"),
             ConfigurationError,
         ),
+        (TlsError("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"), UntrustedServerError),
         (ScanError("s", "Scroll request has only succeeded on 1 shards out of 2."), TransientError),
     ],
 )
