@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from setl.alarms.judgement import AlarmKey, Judgement
@@ -19,6 +19,7 @@ def decide(
     alarms: Sequence[Alarm],
     silences: Sequence[Silence],
     now: float,
+    unknown: Collection[AlarmKey] = (),
 ) -> tuple[tuple[Alarm, ...], tuple[Event, ...]]:
     """The alarms as they are now, and what is to be told of them.
 
@@ -33,6 +34,8 @@ def decide(
         alarms: the alarms as they were kept.
         silences: of which alarms nothing is to be told.
         now: seconds since 1970 UTC.
+        unknown: keys without a subject; of alarms of theirs that nothing is judged of, whatever
+            their subject, nobody knows.
 
     Returns:
         The alarms to keep, `MOST_ALARMS` at most, those that are raised first; and the events, in
@@ -54,7 +57,11 @@ def decide(
             events.append(event_of(alarm, kind))
         if kind != "recovered" and not _over(alarm, judgement.calm, now):
             after.append(alarm)
-    for left in before.values():  # its channel is gone, or the rule does not count any more
+    for left in before.values():
+        if left.key._replace(subject="") in unknown:
+            after.append(left)
+            continue
+        # Its channel is gone, or the rule does not count any more.
         alarm = replace(left, calm=left.calm or now)
         if not _over(alarm, _CALM, now):
             after += [alarm] if alarm.fired else []

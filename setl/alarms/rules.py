@@ -40,6 +40,22 @@ def judge_pipeline(facts: PipelineFacts, now: float) -> Iterator[Judgement]:
     yield from _of_cutover(made)
 
 
+def not_known(facts: PipelineFacts) -> Iterator[AlarmKey]:
+    """What nobody can judge now, since a server did not answer or was not asked yet.
+
+    Such alarms have a subject that only the server's answer would name, so that no judgement is
+    made of them; these keys have none.
+    """
+    unasked = facts.expirations is None
+    if not (unasked or facts.unreachable):
+        return
+    if facts.rules.expiry.enabled:
+        yield AlarmKey("certificate", facts.channel, facts.pipeline)
+        yield AlarmKey("password", facts.channel, facts.pipeline)
+    if facts.rules.target_disk.enabled and facts.disks is None:
+        yield AlarmKey("target_disk", facts.channel, facts.pipeline)
+
+
 def judge_node(facts: NodeFacts, least_free: float) -> Judgement:
     """Whether a node's disk is nearly full.
 

@@ -162,9 +162,12 @@ def _kept_on(found: Surveyed, before: Surveyed) -> Surveyed:
     """What is known: while a server does not answer, what it told before stays true."""
     if not found.unreachable:
         return found
+    expirations = {(each.what, each.of): each for each in before.expirations or ()}
+    expirations |= {(each.what, each.of): each for each in found.expirations or ()}
+    known = before.expirations is not None or found.expirations is not None
     return replace(
         found,
-        expirations=before.expirations if found.expirations is None else found.expirations,
+        expirations=tuple(expirations.values()) if known else None,
         disks=before.disks if found.disks is None else found.disks,
         cutover=before.cutover if found.cutover is None else found.cutover,
     )

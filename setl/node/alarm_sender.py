@@ -22,7 +22,7 @@ from setl.alarms.judgement import AlarmKey, Judgement
 from setl.alarms.kept import Event, Kept, Notice, cut
 from setl.alarms.receivers import receivers_of
 from setl.alarms.restarting import DueRestart, due_restarts, within_an_hour
-from setl.alarms.rules import judge_channels, judge_node, judge_pipeline
+from setl.alarms.rules import judge_channels, judge_node, judge_pipeline, not_known
 from setl.alarms.sending import Sending
 from setl.alarms.settings import AlarmSettings
 from setl.alarms.stored_rules import rules_of
@@ -122,7 +122,8 @@ class AlarmSender:
         silences = silences_at(self._arbiter, now)
         facts = list(self._facts(view))
         judged = [*self._judged(facts, now), *self._of_nodes(view)]
-        alarms, events = decide(judged, kept.alarms, silences, now)
+        unknown = {key for each in facts for key in not_known(each)}
+        alarms, events = decide(judged, kept.alarms, silences, now, unknown)
         restarts = within_an_hour(kept.restarts, now)
         due = list(due_restarts(facts, alarms, restarts, now))
         for each in due:

@@ -225,3 +225,17 @@ def test_whoever_looks_gets_the_words_of_now_and_nobody_is_told_anew(watched):
     for unsure in (None, False):
         (alarm,) = firing(watched.alarms, [replace(now, holds=unsure)])
         assert alarm.text == "is 6 min behind"
+
+
+@pytest.mark.parametrize(("known", "told"), [(False, []), (True, ["recovered"])])
+def test_an_alarm_about_a_server_that_does_not_answer_is_not_over(known, told):
+    """A node that has just begun to decide has never heard of what the server told before."""
+    key = AlarmKey("certificate", "shop", "ab", "db1:3306")
+    alarms = (Alarm(key, 1000.0, severity="warning", text="expires", fired=1000.0, told=1000.0),)
+    unknown = set() if known else {AlarmKey("certificate", "shop", "ab")}
+    kinds = []
+    for now in (2000.0, 2100.0):
+        alarms, events = decide((), alarms, (), now, unknown)
+        kinds += [event.kind for event in events]
+    assert kinds == told
+    assert bool(alarms) is not known

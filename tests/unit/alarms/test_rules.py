@@ -3,7 +3,7 @@
 import pytest
 
 from setl.alarms.facts import NodeFacts, PipelineFacts
-from setl.alarms.rules import RULES, judge_node, judge_pipeline
+from setl.alarms.rules import RULES, judge_node, judge_pipeline, not_known
 from setl.channel.alarms import Alarms
 from setl.systems.lasting import Expiration, ServerDisk, StreamKept
 
@@ -115,6 +115,18 @@ def test_without_an_answer_of_the_leader_nobody_knows():
         assert found[rule].holds is None
     assert judged(facts(kept=None))["position"].holds is None
     assert judged(facts(cutover=None))["cutover"].holds is None
+
+
+def test_of_servers_that_were_not_asked_or_do_not_answer_nobody_knows():
+    def unknown(**changes):
+        return {key.rule for key in not_known(facts(**changes))}
+
+    assert unknown() == set()
+    assert unknown(expirations=None, disks=None) == {"certificate", "password", "target_disk"}
+    # One of its two servers has answered.
+    assert unknown(unreachable="no connection", disks=()) == {"certificate", "password"}
+    off = Alarms.model_validate({"expiry": {"enabled": False}})
+    assert unknown(expirations=None, disks=(), rules=off) == set()
 
 
 def test_a_target_needs_what_it_says_that_it_needs_or_a_tenth_or_what_a_person_says():

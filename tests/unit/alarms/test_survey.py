@@ -71,6 +71,16 @@ def test_what_a_server_told_stays_true_while_it_does_not_answer(telling, asks):
     assert asks() == Surveyed()
 
 
+def test_what_one_of_two_servers_told_stays_true_while_the_other_alone_answers(telling, asks):
+    asks()
+    renewed = Expiration("certificate", "es1:9200", 2.0)
+    other = Expiration("certificate", "db1:3306", 3.0)
+    telling.answer = Surveyed(expirations=(other,), unreachable="no connection")
+    assert set(asks().expirations) == {*TOLD.expirations, other}
+    telling.answer = Surveyed(expirations=(renewed,), unreachable="no connection")
+    assert set(asks().expirations) == {renewed, other}
+
+
 def test_another_definition_of_the_channel_is_about_other_servers(telling, asks):
     asks()
     telling.answer = SILENT

@@ -1,5 +1,7 @@
 """Nodes that lack something, are refused, or are full, and who leads then."""
 
+import pytest
+
 from arbiter import requests
 from arbiter.values import ChannelState
 from setl.errors import (
