@@ -132,7 +132,7 @@ def test_tables_are_created_renamed_truncated_and_dropped(servers, db, place):
         "INSERT INTO u VALUES (1, 1), (2, 2)",
         "CREATE TABLE v LIKE t",
         "INSERT INTO v (id) VALUES (7)",
-        "CREATE TABLE w AS SELECT 1 AS id, 'x' AS s FROM v WHERE id < 0",
+        "CREATE TABLE w COMMENT 'made' AS SELECT 1 AS id, 'x' AS s FROM v WHERE id < 0",
         "ALTER TABLE w ADD PRIMARY KEY (id)",
         "INSERT INTO w VALUES (5, 'v')",
         "TRUNCATE v",

@@ -164,11 +164,26 @@ def parse_table_ddl(
     if first:
         text = text[tokens[first].start :] if first < len(tokens) else ""
         tokens = tokenize(text, quoting)
-    if [t.word for t in tokens[-2:]] == ["START", "TRANSACTION"]:
-        # MySQL says so of CREATE TABLE … SELECT, whose rows follow in the same transaction.
-        text = text[: tokens[-2].start].rstrip()
-        tokens = tokens[:-2]
+    opening = _opening(tokens)
+    if opening:
+        text = text[: tokens[opening].start].rstrip() + text[tokens[opening + 1].end :]
+        tokens = tokenize(text, quoting)
     return read_table_ddl(text, tokens, default_schema)
+
+
+def _opening(tokens: Sequence[Token]) -> int:
+    """Index of START TRANSACTION among the options of a new table, 0 if it is not there.
+
+    MySQL says so of CREATE TABLE … SELECT, whose rows follow in the same transaction. It stands
+    behind the columns, and in front of all other options.
+    """
+    depth = 0
+    for at in range(len(tokens) - 1) if tokens and tokens[0].word == "CREATE" else ():
+        word = tokens[at].word
+        depth += (word == "(") - (word == ")")
+        if not depth and word == "START" and tokens[at + 1].word == "TRANSACTION":
+            return at
+    return 0
 
 
 def read_table_ddl(text: str, tokens: list[Token], default_schema: str) -> TableDdl | None:

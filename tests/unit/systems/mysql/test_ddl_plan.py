@@ -110,6 +110,14 @@ def statements(text, routing=ALL, **options):
             "CREATE TABLE `copy`.`t` (\n  `a` int NOT NULL\n) ENGINE=InnoDB",
         ),
         (
+            "CREATE TABLE `t` (`a` int) START TRANSACTION COMMENT='START TRANSACTION'",
+            "CREATE TABLE `copy`.`t` (`a` int) COMMENT='START TRANSACTION'",
+        ),
+        (
+            "CREATE TABLE `t` (`a` int) START TRANSACTION /*!50100 PARTITION BY KEY (`a`) */",
+            "CREATE TABLE `copy`.`t` (`a` int)          PARTITION BY KEY (`a`)   ",
+        ),
+        (
             "CREATE /*!50003 TABLE */ t (a INT) /*!40100 DEFAULT CHARSET=utf8mb4 */",
             "CREATE          TABLE    `copy`.`t` (a INT)          DEFAULT CHARSET=utf8mb4   ",
         ),
