@@ -23,6 +23,7 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.elasticsearch.load.index import ensure_index
+from setl.systems.elasticsearch.load.made_of import other_pipelines
 from setl.systems.elasticsearch.mapping import fields_of, mapped_field
 from setl.systems.mysql.ddl.definitions import defined_columns
 from setl.systems.mysql.ddl.statements import parsed, refuse_schema
@@ -57,12 +58,14 @@ class ElasticsearchDdl:
             return ()
         try:
             with translating(self._endpoint), make_client(self._endpoint) as client:
-                return tuple(self._carry_out(client, ddl, change.version))
+                return tuple(self._carry_out(client, ddl, ticket.pipeline_key, change.version))
         except (FatalError, TransientError) as error:
             error.at(pipeline=ticket.pipeline_key, server=self._endpoint, ddl=change.id)
             raise
 
-    def _carry_out(self, client: Elasticsearch, ddl: TableDdl, version: int) -> Iterator[str]:
+    def _carry_out(
+        self, client: Elasticsearch, ddl: TableDdl, pipeline: str, version: int
+    ) -> Iterator[str]:
         moved = any(name.role is Role.NEW_NAME for name in ddl.names)
         if moved:
             self._refuse_moves(ddl)
@@ -75,7 +78,7 @@ class ElasticsearchDdl:
                 elif ddl.action is Action.ALTER:
                     yield from self._alter(client, ddl, route)
                 elif _removes_rows(ddl):
-                    yield self._empty(client, ddl, route, version)
+                    yield self._empty(client, ddl, route, pipeline, version)
                 else:
                     yield f"nothing to do for {route.target[1]}: {ddl.text}"
 
@@ -97,7 +100,9 @@ class ElasticsearchDdl:
         names = ", ".join(column.name for column in columns)
         yield f"fields of {index} for {names}: {ddl.text}"
 
-    def _empty(self, client: Elasticsearch, ddl: TableDdl, route: Route, version: int) -> str:
+    def _empty(
+        self, client: Elasticsearch, ddl: TableDdl, route: Route, pipeline: str, version: int
+    ) -> str:
         index = route.target[1]
         if not client.indices.exists(index=index):
             return f"{index} is not there: {ddl.text}"
@@ -105,6 +110,13 @@ class ElasticsearchDdl:
             raise _refused(
                 ddl,
                 f"the index {index} may hold documents of other tables, too",
+                "delete those of this table from it",
+            )
+        others = other_pipelines(dict(client.indices.get_mapping(index=index).items()), pipeline)
+        if others:
+            raise _refused(
+                ddl,
+                f"the index {index} has, or had, documents of {', '.join(others)}, too",
                 "delete those of this table from it",
             )
         client.indices.refresh(index=index)

@@ -107,6 +107,17 @@ def _widths(before: str, now: str) -> Iterator[tuple[str, str]]:
     return ((noted["width"] or "", said["width"] or "") for noted, said in pairs)
 
 
+def other_pipelines(existing: Mapping[str, Any], pipeline: str) -> list[str]:
+    """The other pipelines that have noted something in an index: they have written there, too.
+
+    Args:
+        existing: the mappings of the index, as the cluster has told them.
+        pipeline: the one that asks.
+    """
+    owners = {owner.partition(" ")[0] for each in existing.values() for owner in _noted(each)}
+    return sorted(owners - {pipeline})
+
+
 def _noted(described: Mapping[str, Any]) -> dict[str, Any]:
     return dict(part(part(part(described, "mappings"), "_meta"), _MEMBER))
 

@@ -30,7 +30,14 @@ TABLES = [
 
 
 class Indices:
-    """Indexes that are there, without any field."""
+    """Indexes that are there, without any field.
+
+    Attributes:
+        owners: whose documents the index notes.
+    """
+
+    def __init__(self):
+        self.owners = {}
 
     def exists(self, **_):
         return True
@@ -39,13 +46,18 @@ class Indices:
         pass
 
     def get_mapping(self, **_):
-        return {"i": {"mappings": {"dynamic": False}}}
+        return {"i": {"mappings": {"dynamic": False, "_meta": {"setl_ids": self.owners}}}}
 
 
 @pytest.fixture
-def carried_out(monkeypatch):
+def indices():
+    return Indices()
+
+
+@pytest.fixture
+def carried_out(monkeypatch, indices):
     """Does a statement; returns what was done."""
-    client: Any = SimpleNamespace(indices=Indices(), count=lambda **_: {"count": documents})
+    client: Any = SimpleNamespace(indices=indices, count=lambda **_: {"count": documents})
     monkeypatch.setattr(ddl, "make_client", lambda _: nullcontext(client))
     monkeypatch.setattr(ddl, "scan", lambda *_, **__: [])
     monkeypatch.setattr(ddl, "streaming_bulk", lambda *_, **__: [])
@@ -117,3 +129,12 @@ def test_a_table_that_is_replaced_loses_its_documents(carried_out):
     assert done.startswith("0 documents of orders deleted")
     (done,) = carried_out("CREATE TABLE orders (id INT PRIMARY KEY)")
     assert done.startswith("nothing to do")
+
+
+def test_an_index_in_which_another_pipeline_writes_is_not_emptied(carried_out, indices):
+    emptied = "TRUNCATE TABLE orders"
+    indices.owners = {"shop/to-search shop.orders ->": "id (number)"}
+    assert carried_out(emptied, TABLES[:1])
+    indices.owners["other/p shop.orders -> orders"] = "id (number)"
+    with pytest.raises(FatalError, match="documents of other/p, too"):
+        carried_out(emptied, TABLES[:1])
