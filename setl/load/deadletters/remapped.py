@@ -27,6 +27,8 @@ def is_remapped(letter: DeadLetter, router: Router) -> bool:
         routes = router.route(schema, table)
     except SetlError:
         return True
+    if not routes:  # a processor may give its rows another table's name
+        return mapped_by not in {e.mapped_by for e in router.entries if e.mapping.processor}
     return not any(
         target_name(route.target) == letter.target and mapped_by in ("", route.mapped_by)
         for route in routes
