@@ -46,13 +46,7 @@ def timestamp_value(raw: dict[str, Any]) -> Value:
 
 
 def year_value(raw: dict[str, Any]) -> Value:
-    """YEAR.
-
-    Raises:
-        ValueError: it has more than a year, which a YEAR could not keep.
-    """
-    if any(raw[part] for part in (*_CALENDAR[1:], *_CLOCK)):
-        raise ValueError("the type number says YEAR, and the value has more than a year")
+    """YEAR; a writer may fill the rest of a date up."""
     return raw["year"] or 0
 
 
