@@ -10,6 +10,7 @@ from setl.channel.reading import parse_channel
 from setl.errors import FatalError, FencedError, TransientError
 from setl.run.figures import RunState
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
+from tests.integration.test_global_settings import told
 from tests.waiting import eventually
 
 TABLE = "CREATE TABLE {db}.t (id BIGINT PRIMARY KEY, a INT NULL, b VARCHAR(40) NULL)"
@@ -119,6 +120,15 @@ def passing(servers, db, place, **options):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass", **options)
     return file, place.lead(file)
+
+
+def test_a_table_is_made_where_rows_can_go_whatever_the_target_makes_by_itself(servers, db, place):
+    a, b = servers
+    _, running = passing(servers, db, place)
+    with told(b, "default_storage_engine", "MyISAM"):
+        execute(a, f"CREATE TABLE {db}.u (id INT PRIMARY KEY)", f"INSERT INTO {db}.u VALUES (1)")
+        running.applied(1)
+    assert same(servers, db, "u")
 
 
 def test_tables_are_created_renamed_truncated_and_dropped(servers, db, place):

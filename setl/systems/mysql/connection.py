@@ -29,8 +29,9 @@ from setl.errors import (
 # answers after some rows, to refuse large questions, to begin a transaction at each COMMIT or to
 # end the connection there, to commit no single statement, to show rows that are not committed, or
 # those of a former time, to write names without quotes, to hide a column that the binlog has, to
-# put answers into a temporary table first, where MariaDB cuts digits off the text of numbers, or to
-# end statements after a time: what takes longer would be begun again for ever.
+# say more of a table than it was made with, to put answers into a temporary table first, where
+# MariaDB cuts digits off the text of numbers, or to end statements after a time: what takes longer
+# would be begun again for ever.
 SESSION = (
     "SET SESSION time_zone='+00:00', sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,"
     "ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION', innodb_lock_wait_timeout={lock_wait},"
@@ -42,7 +43,8 @@ SESSION = (
     "/*M!100300 , tx_isolation='REPEATABLE-READ', system_versioning_asof=DEFAULT,"
     " max_statement_time=0 */"
     "/*!50720 , transaction_isolation='REPEATABLE-READ', max_execution_time=0 */"
-    "/*!80030 , show_gipk_in_create_table_and_information_schema=ON */"
+    "/*!80030 , show_gipk_in_create_table_and_information_schema=ON,"
+    " show_create_table_verbosity=OFF */"
 )
 
 _LONGEST_TABLE_WAIT = 31_536_000  # seconds; servers take no more

@@ -47,7 +47,14 @@ def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
         "timestamp": clock,
         "lc_time_names": str(session.month_names),
         "lock_wait_timeout": str(_TABLE_WAIT_SECONDS),
+        # Rows go into no other tables, whatever the target makes where a statement names no engine.
+        "default_storage_engine": "InnoDB",
     }
+    if mariadb:
+        # What is missing here is missing, whether or not the statement says IF EXISTS.
+        wanted["sql_if_exists"] = "0"
+    if mariadb and session.mariadb is False:
+        wanted["old_mode"] = "'UTF8_IS_UTF8MB3'"  # as it is to every MySQL
     if session.collation and session.mariadb == mariadb:
         # Of literals in expressions; the servers give their younger collations other numbers.
         wanted["collation_connection"] = str(session.collation)
