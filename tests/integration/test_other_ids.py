@@ -3,7 +3,7 @@
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, SetlError
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, one_way
 
@@ -62,7 +62,7 @@ def test_rows_do_not_come_under_other_ids_than_their_documents(
     before = documents()
     execute(server, f"ALTER TABLE {db}.t {change}", f"UPDATE {db}.t SET v = 2")
     error = running.ends()
-    assert isinstance(error, Exception), error
+    assert isinstance(error, SetlError), error
     assert documents() == before
     (foretold,) = [f for f in check_channel(file) if f.code == "other-ids"]
     assert (foretold.level, foretold.what) == ("error", error.message)
