@@ -78,7 +78,7 @@ def configure(*, level: str = "INFO", as_json: bool = False) -> None:
     """Send the log of this process to standard error.
 
     Libraries are only heard at level DEBUG, and then what they warn of; for Spark's own log see
-    `setl.run.jvm_output`.
+    `setl.run.spark.jvm_output`.
 
     Args:
         level: the lowest level that is logged, one of `LEVELS`.

@@ -117,7 +117,7 @@ def elasticsearch(stack_folder):
 @pytest.fixture(scope="session")
 def spark():
     """A session as a node starts it, so that tests see its settings and not Spark's own."""
-    from setl.run.spark_session import SparkSettings, start_session
+    from setl.run.spark.session import SparkSettings, start_session
 
     session = start_session(SparkSettings(master="local[2]", name="setl-tests"))
     yield session

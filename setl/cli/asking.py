@@ -15,7 +15,7 @@ from setl.cli.cluster import AnswerNo, requester
 from setl.model.load_request import LoadRequest
 from setl.node.load_sentence import load_sentence
 from setl.node.node_answers import node_report, node_status
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 
 if TYPE_CHECKING:
     from rich.progress import Progress

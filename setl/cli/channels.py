@@ -170,7 +170,7 @@ def route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
 
 
 def _checking_session() -> SparkSession:
-    from setl.run.spark_session import SparkSettings, start_session  # noqa: PLC0415
+    from setl.run.spark.session import SparkSettings, start_session  # noqa: PLC0415
 
     return start_session(SparkSettings(master="local[1]", name="setl check"))
 

@@ -14,7 +14,7 @@ from setl.bulk.verdict import TableVerdict
 from setl.channel.file import Pipeline
 from setl.cli.following import ClusterArrivals, Connect, lasting_session
 from setl.operate.verify import verify_pipeline
-from setl.run.spark_session import SparkSettings, start_context
+from setl.run.spark.session import SparkSettings, start_context
 from setl.transform.spark_on_demand import SparkOnDemand
 
 

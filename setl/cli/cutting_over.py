@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     # Spark comes with these.
     from setl.bulk.arrivals import Arrivals
     from setl.bulk.verdict import TableVerdict
-    from setl.run.spark_session import SparkSettings
+    from setl.run.spark.session import SparkSettings
 
     _Verify = Callable[[Pipeline, Arrivals], Sequence[TableVerdict]]
 
@@ -171,7 +171,7 @@ def _verifying(
 ) -> Generator[_Verify]:
     """What compares; Spark starts when that is first wanted, and ends with the block."""
     # Imported late: pyspark comes with these, and not every cut-over compares.
-    from setl.run.spark_session import start_context  # noqa: PLC0415
+    from setl.run.spark.session import start_context  # noqa: PLC0415
     from setl.transform.spark_on_demand import SparkOnDemand  # noqa: PLC0415
 
     session = SparkOnDemand(lambda: start_context(spark("setl cutover")))

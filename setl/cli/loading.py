@@ -46,12 +46,12 @@ from setl.node.cluster_view import moment
 from setl.node.load_sentence import load_sentence
 from setl.node.stored import pipelines_of
 from setl.operate.questions import before_overwriting
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 
 if TYPE_CHECKING:
     # Spark comes with it.
     from setl.channel.file import Pipeline
-    from setl.run.spark_session import SparkSettings
+    from setl.run.spark.session import SparkSettings
 
 _COLUMNS = (
     "pipeline", "id", "reason", "what", "state", "rows", "by", "sent", "ended", "answer",

@@ -13,7 +13,7 @@ from setl.cli.spark_options import spark_options
 from setl.node.settings import NodeSettings
 
 if TYPE_CHECKING:
-    from setl.run.spark_session import SparkSettings
+    from setl.run.spark.session import SparkSettings
 
 
 @click.command()

@@ -12,7 +12,7 @@ import click
 from setl.cli.user_code import py_files_option, shipped
 
 if TYPE_CHECKING:
-    from setl.run.spark_session import SparkSettings
+    from setl.run.spark.session import SparkSettings
 
 _OPTIONS = (
     click.option(
@@ -67,7 +67,7 @@ def spark_options(command: Callable[..., None]) -> Callable[..., None]:
 
         def named(name: str) -> SparkSettings:
             # Imported late: Spark takes a second that other commands need not wait.
-            from setl.run.spark_session import SparkSettings  # noqa: PLC0415
+            from setl.run.spark.session import SparkSettings  # noqa: PLC0415
 
             return SparkSettings(master, name, conf, files, unpacked, log_level=log_spark.lower())
 

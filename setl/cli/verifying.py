@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from setl.bulk.verdict import TableVerdict
     from setl.channel.file import ChannelFile, Pipeline
     from setl.cli.comparing import Compared
-    from setl.run.spark_session import SparkSettings
+    from setl.run.spark.session import SparkSettings
 
 _COLUMNS = (
     "pipeline", "target", "source_rows", "target_rows", "missing", "extra", "different",

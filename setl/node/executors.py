@@ -18,8 +18,8 @@ from pyspark import SparkContext
 
 from setl.errors import ConfigurationError
 from setl.log import fields
-from setl.run.spark_errors import spark_error
-from setl.run.spark_session import SparkGone, parallelism
+from setl.run.spark.errors import spark_error
+from setl.run.spark.session import SparkGone, parallelism
 
 _log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from setl.node.cluster_view import ClusterView, PipelineView
 from setl.node.stored import preference_of
 from setl.operate.cutover.steps import CutOver, Step
 from setl.operate.units import duration
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 
 FAR_BEHIND = 10.0
 """Seconds of lag from which a pipeline is catching up, and is left alone."""

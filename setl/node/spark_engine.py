@@ -16,10 +16,10 @@ from setl.node.executors import ContextWatch, check_executors, wait_for_executor
 from setl.node.roles import LOAD
 from setl.run.assembly import build_run
 from setl.run.running import RunBuilder
-from setl.run.spark_errors import start_error
-from setl.run.spark_session import JvmWatch, SparkSettings, start_context
+from setl.run.spark.errors import start_error
+from setl.run.spark.session import JvmWatch, SparkSettings, start_context
+from setl.run.spark.warming import KeepWarm, warm, warm_queries
 from setl.run.tracing.trace import Tracer
-from setl.run.warming import KeepWarm, warm, warm_queries
 from setl.systems.registry import modules_of
 from setl.transform.spark_on_demand import SparkOnDemand
 

@@ -17,7 +17,7 @@ from setl.model.stream_end import StreamEnd
 from setl.operate.positions.stored import read_stored
 from setl.operate.waiting import Runs, Verdict, judge
 from setl.run.compared_source import stream_end
-from setl.run.load_choice import is_loading
+from setl.run.table_loads.choice import is_loading
 from setl.systems.registry import system_of
 
 _POLL = 0.2

@@ -16,7 +16,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition, Position
 from setl.operate.positions.position import position_text
 from setl.operate.positions.stored import Stored, opened_states, read_stored
-from setl.run.load_choice import is_loading
+from setl.run.table_loads.choice import is_loading
 from setl.systems.registry import system_of
 
 _GRACE = 5.0

@@ -21,13 +21,11 @@ from setl.load.identities import IdentifiedTarget
 from setl.model.leadership import Leadership
 from setl.model.schema import Column, RowSchema
 from setl.run.checkpoints import fence_for_run, store_for_run, store_interval
-from setl.run.coming_anew import ComingAnew
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
 from setl.run.foreign_versions import ForeignVersions
 from setl.run.identities import ComesAnew, Identities
 from setl.run.job import LoadJob
-from setl.run.load_requests import StoredLoadRequests
 from setl.run.parts import RunParts
 from setl.run.progress import Progress
 from setl.run.rereading import Rereading
@@ -36,7 +34,9 @@ from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
 from setl.run.table_creation import CreatingParts
-from setl.run.table_loading_parts import TableLoadingParts
+from setl.run.table_loads.coming_anew import ComingAnew
+from setl.run.table_loads.parts import TableLoadingParts
+from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
 from setl.select.reader import SelectLoop

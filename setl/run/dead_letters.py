@@ -21,7 +21,7 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.run.doubtful_letters import changed_targets, in_doubt
 from setl.run.progress import Progress
-from setl.run.spark_session import SparkGone
+from setl.run.spark.session import SparkGone
 
 _log = logging.getLogger(__name__)
 

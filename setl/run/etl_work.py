@@ -20,12 +20,10 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import document_version
 from setl.model.table_load import TableLoad
-from setl.run import load_choice
 from setl.run.accounting import account
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.faulty_places import place_within
 from setl.run.identities import Identities
-from setl.run.load_choice import ComingLoad
 from setl.run.load_size import LoadSize
 from setl.run.pace import Stage
 from setl.run.parts import Applied
@@ -33,8 +31,10 @@ from setl.run.progress import Progress
 from setl.run.rereading import Rereading
 from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.table_creation import CreatingParts, TableCreating
-from setl.run.table_loading import TableLoading
-from setl.run.table_loading_parts import TableLoadingParts
+from setl.run.table_loads import choice as load_choice
+from setl.run.table_loads.choice import ComingLoad
+from setl.run.table_loads.loading import TableLoading
+from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.tracing.course import Course
 from setl.run.tracing.trace import Tracer
 

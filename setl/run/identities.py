@@ -42,7 +42,7 @@ class ComesAnew(Protocol):
     """Tells whether all rows of a target are about to be loaded."""
 
     def __call__(self, name: str, load: TableLoad | None, *, there: bool) -> bool:
-        """See `setl.run.coming_anew.ComingAnew`."""
+        """See `setl.run.table_loads.coming_anew.ComingAnew`."""
         ...
 
 

@@ -34,8 +34,8 @@ from setl.run.runners.one_task import OneTask
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.runners.stretch_by_stretch import StretchByStretch
 from setl.run.sorting import Sorting
-from setl.run.spark_errors import spark_error
-from setl.run.spark_session import parallelism
+from setl.run.spark.errors import spark_error
+from setl.run.spark.session import parallelism
 from setl.run.stalls.spark_jobs import look_at_group
 from setl.run.stalls.stall import JobView
 from setl.run.tasks import TaskReport

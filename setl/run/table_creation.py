@@ -19,7 +19,7 @@ from setl.model.position import Position, document_version
 from setl.model.schema import Column, RowSchema
 from setl.model.target_name import target_name
 from setl.run.identities import ComesAnew
-from setl.run.load_choice import ComingLoad
+from setl.run.table_loads.choice import ComingLoad
 
 _log = logging.getLogger(__name__)
 

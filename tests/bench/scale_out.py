@@ -20,7 +20,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from setl.run.spark_security import VARIABLE
+from setl.run.spark.security import VARIABLE
 from setl_embedded import SparkMaster, SparkWorker
 from tests.bench.competitor import Place, differences
 from tests.bench.report import json_option, number, write_json

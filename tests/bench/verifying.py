@@ -21,7 +21,7 @@ from setl.bulk.source_side import MappedTable
 from setl.bulk.verify_target import TargetComparison, VerifySettings, plan_of
 from setl.channel.file import Pipeline
 from setl.run.compared_targets import mapped_targets, target_reader
-from setl.run.spark_session import SparkSettings, start_session
+from setl.run.spark.session import SparkSettings, start_session
 from setl_embedded import MariaDb
 from tests.bench.servers import Target, fresh_target, mysql_settings, scratch_folder, source_server
 from tests.bench.watching import cpu_by_role

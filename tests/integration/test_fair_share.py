@@ -17,7 +17,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition
 from setl.run.job import LoadJob
-from setl.run.spark_session import parallelism
+from setl.run.spark.session import parallelism
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.systems.mysql import target_system

@@ -13,7 +13,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.load_request import LoadRequest
 from setl.model.position import BinlogPosition, document_version
 from setl.run import identities
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 from setl.systems.registry import system_of
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way

@@ -8,7 +8,7 @@ _SCRIPT = """
 import contextlib, threading
 from py4j.protocol import Py4JError
 from setl.node.spark_engine import SparkEngine
-from setl.run.spark_session import SparkSettings
+from setl.run.spark.session import SparkSettings
 
 lost, ended = [], threading.Event()
 engine = SparkEngine(

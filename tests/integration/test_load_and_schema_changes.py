@@ -6,7 +6,7 @@ import pytest
 
 from setl import failpoints
 from setl.errors import CollisionError
-from setl.run import table_loading
+from setl.run.table_loads import loading as table_loading
 from tests.integration.pipelines import execute, fresh_name, mysql, rows
 from tests.integration.test_table_load import (
     loading,

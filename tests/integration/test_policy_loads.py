@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from setl.run import table_loading
 from setl.run.figures import RunState
+from setl.run.table_loads import loading as table_loading
 from tests.integration.pipelines import mysql
 from tests.integration.same_rows import SameRows
 from tests.integration.test_same_rows import Users

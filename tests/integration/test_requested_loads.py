@@ -11,7 +11,7 @@ from arbiter.values import PipelineId
 from setl.channel.load_limits import LoadLimits
 from setl.channel.reading import parse_channel
 from setl.model.load_request import LoadRequest, RequestState
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
 from tests.integration.test_relay import Topic, insert, relay, runs

@@ -71,7 +71,7 @@ _SESSION = """
 import signal
 from setl.log import configure_command
 configure_command()
-from setl.run.spark_session import SparkSettings, start_session
+from setl.run.spark.session import SparkSettings, start_session
 before = signal.getsignal(signal.SIGINT)
 session = start_session(SparkSettings(master="local[1]", name="x", log_level="off"))
 assert signal.getsignal(signal.SIGINT) is before

@@ -8,7 +8,7 @@ import pytest
 
 from setl.channel.reading import parse_channel
 from setl.errors import CollisionError, ConfigurationError
-from setl.run import table_loading
+from setl.run.table_loads import loading as table_loading
 from tests.deadlocks import repeated
 from tests.held_points import held
 from tests.integration.pipelines import (

@@ -15,7 +15,7 @@ from setl.errors import ConfigurationError, TargetReplacedError
 from setl.model.load_request import LoadRequest
 from setl.operate.verify import verify_pipeline
 from setl.run.figures import RunState
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 from tests.checking import check_channel
 from tests.held_points import held
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, two_way

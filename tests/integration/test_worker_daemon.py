@@ -7,7 +7,7 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from setl.run.worker_daemon import OF_MYSQL, TASK_MODULES, without_archives
+from setl.run.spark.worker_daemon import OF_MYSQL, TASK_MODULES, without_archives
 
 
 def test_a_new_worker_has_everything(spark):

@@ -25,7 +25,7 @@ from setl.node.console.open_loads import open_requests
 from setl.node.stored import preference_of
 from setl.operate import questions
 from setl.operate.starting import readiness, refusal
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 
 ANSWER_SECONDS = 60.0
 

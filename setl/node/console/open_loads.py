@@ -10,7 +10,7 @@ from arbiter.values import PipelineId
 from setl.errors import SetlError
 from setl.model.load_request import LoadRequest
 from setl.operate import units
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 
 
 @dataclass(frozen=True, slots=True)

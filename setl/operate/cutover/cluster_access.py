@@ -16,7 +16,7 @@ from setl.errors import ConfigurationError
 from setl.operate.cutover.steps import Known, WayBack
 from setl.operate.positions.stored import read_stored
 from setl.operate.waiting import Runs, Verdict, Waited, wait_for
-from setl.run.load_choice import is_loading
+from setl.run.table_loads.choice import is_loading
 from setl.systems.registry import system_of
 from setl.systems.write_stop import Writes, WriteStop
 

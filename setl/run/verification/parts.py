@@ -14,7 +14,7 @@ from setl.channel.load_limits import LoadLimits
 from setl.channel.standing_verification import StandingVerification
 from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
-from setl.run.load_requests import LoadRequests
+from setl.run.table_loads.requests import LoadRequests
 from setl.run.verification.store import VerificationStore
 
 

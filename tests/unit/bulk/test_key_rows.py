@@ -14,7 +14,7 @@ from setl.model.load_request import LoadRequest
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.model.table_load import TableLoad
-from setl.run.load_items import MappedTable, StepSize, keys_of
+from setl.run.table_loads.items import MappedTable, StepSize, keys_of
 from setl.systems.elasticsearch.index_target import DocumentShape
 from setl.transform.compaction import Compactor
 

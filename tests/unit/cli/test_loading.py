@@ -10,7 +10,7 @@ from setl.cli.cluster import AnswerNo
 from setl.cli.keys_file import read_keys
 from setl.errors import ConfigurationError
 from setl.model.load_request import RequestState, in_pieces
-from setl.run.load_requests import ENDED_KEPT, StoredLoadRequests
+from setl.run.table_loads.requests import ENDED_KEPT, StoredLoadRequests
 from tests.unit.cli.cluster_in_memory import AB
 from tests.waiting import eventually
 

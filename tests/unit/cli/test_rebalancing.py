@@ -10,7 +10,7 @@ from arbiter.values import ChannelState, HistoryItem, PipelineId, SignalState
 from setl.cli import confirmation, handing_over
 from setl.model.load_request import LoadRequest
 from setl.operate.cutover.steps import CutOver, Step
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 
 PIPELINES = [PipelineId("shop", name) for name in ("p1", "p2", "p3", "p4")]
 

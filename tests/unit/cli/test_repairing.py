@@ -10,7 +10,7 @@ from setl.bulk.comparison import What
 from setl.bulk.verdict import DifferingKeys, TableVerdict
 from setl.cli.comparing import Compared
 from setl.model.load_request import RequestState
-from setl.run.load_requests import StoredLoadRequests
+from setl.run.table_loads.requests import StoredLoadRequests
 from tests.unit.cli.cluster_in_memory import AB, definition
 from tests.unit.cli.test_loading import Leader
 

@@ -8,7 +8,7 @@ from setl.extract.free_gate import GateRow, gate_rows
 from setl.model.change import DecodedRows, Op
 from setl.model.load_request import FREE_GATE
 from setl.model.schema import Column, Kind, RowSchema
-from setl.run.gate_requests import gate_requests
+from setl.run.table_loads.gate_requests import gate_requests
 
 COLUMNS = ("ID", "TABLE_ID", "FULL_NAME", "TYPE", "PK_DATA")
 SCHEMA = RowSchema(

@@ -11,7 +11,7 @@ from py4j.protocol import Py4JError
 from setl.errors import ConfigurationError, TransientError
 from setl.node import executors
 from setl.node.executors import ContextWatch, _Seen, check_executors, wait_for_executors
-from setl.run.spark_session import SparkGone
+from setl.run.spark.session import SparkGone
 from tests.waiting import eventually
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.run import table_loading
+from setl.run.table_loads import loading as table_loading
 
 from .scripted_run import Bench
 

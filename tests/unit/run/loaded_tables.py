@@ -18,10 +18,10 @@ from setl.model.load_request import LoadRequest
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
-from setl.run.load_requests import StoredLoadRequests
 from setl.run.progress import Progress
-from setl.run.table_loading import TableLoading
-from setl.run.table_loading_parts import TableLoadingParts
+from setl.run.table_loads.loading import TableLoading
+from setl.run.table_loads.parts import TableLoadingParts
+from setl.run.table_loads.requests import StoredLoadRequests
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.select.fakes import ManualClock
 

@@ -17,7 +17,7 @@ from setl.run.etl_work import EtlParts, EtlWork
 from setl.run.progress import Progress
 from setl.run.run import PipelineRun, RunParts
 from setl.run.schema_changes import SchemaChangePolicy
-from setl.run.table_loading_parts import TableLoadingParts
+from setl.run.table_loads.parts import TableLoadingParts
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop, SelectSettings
 

@@ -15,7 +15,7 @@ from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.run.dead_letters import DeadLetterHandler
 from setl.run.progress import Progress
-from setl.run.spark_session import spark_gone
+from setl.run.spark.session import spark_gone
 from tests.letters import MemoryDeadLetters, letter
 from tests.loading import ticket_for
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from setl.run.jvm_folders import LOCAL_DIRS, make_jvm_folders
+from setl.run.spark.jvm_folders import LOCAL_DIRS, make_jvm_folders
 from tests.waiting import eventually
 
 # A process and, in the place of its JVM, a child that lives on until its own input ends.
 STARTED = """
 import os, subprocess, sys
-from setl.run.jvm_folders import make_jvm_folders
+from setl.run.spark.jvm_folders import make_jvm_folders
 folders = make_jvm_folders({}, os.environ, local=True)
 waits = [sys.executable, "-c", "import sys; print(0, flush=True); sys.stdin.read()"]
 subprocess.Popen(waits, pass_fds=folders.locks).wait()

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from setl.run.jvm_output import OUTPUT, SPARK, JvmOutput, level_of
+from setl.run.spark.jvm_output import OUTPUT, SPARK, JvmOutput, level_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from setl import __version__
-from setl.run.own_code import write_own_code
+from setl.run.spark.own_code import write_own_code
 
 CHECKOUT = Path(__file__).parents[3]
 

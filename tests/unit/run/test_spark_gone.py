@@ -16,10 +16,10 @@ from setl.errors import FatalError, TransientError
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
 from setl.run import job as job_module
-from setl.run import spark_errors
 from setl.run.job import LoadJob
-from setl.run.spark_errors import start_error
-from setl.run.spark_session import JvmWatch, SparkGone, jvm_exit
+from setl.run.spark import errors as spark_errors
+from setl.run.spark.errors import start_error
+from setl.run.spark.session import JvmWatch, SparkGone, jvm_exit
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from tests.waiting import eventually

@@ -13,8 +13,8 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.run import job as job_module
 from setl.run.job import LoadJob
-from setl.run.spark_errors import spark_error
-from setl.run.spark_session import SparkSettings, worker_python
+from setl.run.spark.errors import spark_error
+from setl.run.spark.session import SparkSettings, worker_python
 from setl.run.tasks import TaskReport
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from setl.errors import ConfigurationError
-from setl.run.spark_security import handed_over, secured
+from setl.run.spark.security import handed_over, secured
 
 ENCRYPTED = {"spark.network.crypto.enabled": "true", "spark.io.encryption.enabled": "true"}
 STANDALONE = "spark://m:7077"

@@ -10,7 +10,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
-from setl.run import table_loading
+from setl.run.table_loads import loading as table_loading
 from tests.unit.run.loaded_tables import ROWS_IN_A_STEP, Bench, Job, Router, Tables, everything
 
 pytestmark = pytest.mark.usefixtures("small_ranges")

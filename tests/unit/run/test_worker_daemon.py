@@ -5,7 +5,7 @@ import struct
 import subprocess
 import sys
 
-from setl.run import worker_daemon
+from setl.run.spark import worker_daemon
 
 COMMAND = [sys.executable, "-m", worker_daemon.__name__, "pyspark.worker"]
 

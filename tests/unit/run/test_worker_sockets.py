@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from setl.run.worker_sockets import worker_sockets
+from setl.run.spark.worker_sockets import worker_sockets
 
 
 def test_sockets_are_where_nobody_else_can_enter() -> None:
@@ -30,7 +30,7 @@ def test_where_a_path_would_be_too_long_there_are_none(tmp_path: Path) -> None:
 STARTED = """
 import sys
 from pathlib import Path
-from setl.run.worker_sockets import worker_sockets
+from setl.run.spark.worker_sockets import worker_sockets
 print(worker_sockets(Path(sys.argv[1]))["spark.python.unix.domain.socket.dir"], flush=True)
 sys.stdin.read()
 """

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from setl.errors import ConfigurationError
-from setl.run.environment import variable
+from setl.run.spark.environment import variable
 
 VARIABLE = "SETL_SPARK_SECRET"
 """Names the secret that a standalone cluster has as `spark.authenticate.secret`."""

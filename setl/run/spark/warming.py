@@ -14,8 +14,8 @@ from pyspark.sql import SparkSession
 
 from setl.garbage_collection import keep_what_is_loaded
 from setl.run.prepared_queries import WarmUp
-from setl.run.spark_session import parallelism
-from setl.run.worker_daemon import TASK_MODULES
+from setl.run.spark.session import parallelism
+from setl.run.spark.worker_daemon import TASK_MODULES
 
 _ROUNDS = 3  # the JVM compiles what it has run a few times
 _KEEP_SECONDS = 20.0  # Spark ends all workers of an executor that had no task for a minute

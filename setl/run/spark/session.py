@@ -25,13 +25,13 @@ from pyspark.sql import SparkSession
 
 from setl.errors import FatalError
 from setl.log import fields
-from setl.run import worker_daemon
 from setl.run.job_property import takes_rows
-from setl.run.jvm_folders import make_jvm_folders
-from setl.run.jvm_output import JvmOutput
-from setl.run.own_code import write_own_code
-from setl.run.spark_security import handed_over, secured
-from setl.run.worker_sockets import worker_sockets
+from setl.run.spark import worker_daemon
+from setl.run.spark.jvm_folders import make_jvm_folders
+from setl.run.spark.jvm_output import JvmOutput
+from setl.run.spark.own_code import write_own_code
+from setl.run.spark.security import handed_over, secured
+from setl.run.spark.worker_sockets import worker_sockets
 from setl.transform.spark_on_demand import SparkOnDemand
 
 _log = logging.getLogger(__name__)
@@ -137,7 +137,7 @@ def start_session(settings: SparkSettings) -> SparkSession:
 def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkContext:
     """Start (or get) Spark in this process. Takes about 3 seconds the first time.
 
-    Workers of a cluster are sent setl's own code, see `setl.run.own_code`.
+    Workers of a cluster are sent setl's own code, see `setl.run.spark.own_code`.
 
     Args:
         settings: of the session.

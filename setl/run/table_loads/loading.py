@@ -43,20 +43,20 @@ from setl.model.loaded import Loaded
 from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name
-from setl.run import load_choice
 from setl.run.catching_up import load_catching_up
-from setl.run.gate_requests import gate_requests
-from setl.run.giving_way import GivingWay
 from setl.run.joined_targets import NamedRoute, with_targets_of_their_own
-from setl.run.listed_tables import ListedTables
-from setl.run.load_choice import START
-from setl.run.load_items import Step, StepSize, check_request, keys_of, ranges_of
-from setl.run.load_progress import LoadProgress
-from setl.run.load_queue import LoadQueue
 from setl.run.load_size import LoadSize, spent_on_rows
 from setl.run.progress import Progress
-from setl.run.rearranged_tables import doubt, read_again
-from setl.run.table_loading_parts import TableLoadingParts
+from setl.run.table_loads import choice as load_choice
+from setl.run.table_loads.choice import START
+from setl.run.table_loads.gate_requests import gate_requests
+from setl.run.table_loads.giving_way import GivingWay
+from setl.run.table_loads.items import Step, StepSize, check_request, keys_of, ranges_of
+from setl.run.table_loads.listed_tables import ListedTables
+from setl.run.table_loads.parts import TableLoadingParts
+from setl.run.table_loads.progress import LoadProgress
+from setl.run.table_loads.queue import LoadQueue
+from setl.run.table_loads.rearranged_tables import doubt, read_again
 
 _log = logging.getLogger(__name__)
 
@@ -108,7 +108,7 @@ class TableLoading:
             self._prepare(load)
 
     def resend(self, rows: Sequence[GateRow]) -> None:
-        """Have rows sent again that the stream asks for, as `setl.run.gate_requests` groups them.
+        """Have rows sent again that the stream asks for, grouped by `gate_requests`.
 
         Order: before the checkpoint passes what asked for them. Crash: it is asked again.
 
@@ -138,7 +138,7 @@ class TableLoading:
     def after_changes(self, ddl: Sequence[Entry], load: TableLoad | None) -> TableLoad | None:
         """A load after schema changes that the stream has brought; None if it stays as it is.
 
-        Tables may have to be read again, see `setl.run.rearranged_tables`.
+        Tables may have to be read again, see `setl.run.table_loads.rearranged_tables`.
         """
         if load is None or load.ended or not load.goes_on or not ddl:
             return None

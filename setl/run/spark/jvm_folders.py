@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from setl.run.environment import variable
-from setl.run.own_folder import OwnFolder, make_own_folder
+from setl.run.spark.environment import variable
+from setl.run.spark.own_folder import OwnFolder, make_own_folder
 
 LOCAL_DIRS: Final = "SPARK_LOCAL_DIRS"
 _CONF: Final = "spark.local.dir"

@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
 
 from setl.errors import DataError, FatalError, NodeFullError, SetlError, TransientError
-from setl.run.spark_session import SparkGone, jvm_exit, spark_gone
+from setl.run.spark.session import SparkGone, jvm_exit, spark_gone
 
 # A JVM that is killed closes its connections before it counts as ended, on a busy machine by
 # a second or two.

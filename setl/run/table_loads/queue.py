@@ -11,9 +11,9 @@ from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest
 from setl.model.table_load import TableLoad
-from setl.run import load_choice
-from setl.run.load_choice import START
-from setl.run.load_requests import LoadRequests
+from setl.run.table_loads import choice as load_choice
+from setl.run.table_loads.choice import START
+from setl.run.table_loads.requests import LoadRequests
 
 _log = logging.getLogger(__name__)
 

@@ -14,8 +14,8 @@ from setl.load.sink import LoadTicket
 from setl.model.loaded import Loaded
 from setl.model.position import Position
 from setl.run.joined_targets import NamedRoute
-from setl.run.load_items import LoadItem
-from setl.run.load_requests import LoadRequests
+from setl.run.table_loads.items import LoadItem
+from setl.run.table_loads.requests import LoadRequests
 from setl.systems.replicas import ReplicaBehind
 
 

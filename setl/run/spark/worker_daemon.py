@@ -5,7 +5,7 @@ second and a half of processor time, and the same memory once for each of them. 
 once, and workers share it. For sessions on this machine; elsewhere setl comes with the session,
 and a daemon there cannot know it yet.
 
-Spark starts it as ``python -m setl.run.worker_daemon pyspark.worker``.
+Spark starts it as ``python -m setl.run.spark.worker_daemon pyspark.worker``.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ from setl.channel.routing import Router
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name
-from setl.run import load_choice
-from setl.run.load_requests import LoadRequests
+from setl.run.table_loads import choice as load_choice
+from setl.run.table_loads.requests import LoadRequests
 
 
 @dataclass(frozen=True, slots=True)

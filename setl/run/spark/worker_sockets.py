@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from setl.run.own_folder import make_own_folder
+from setl.run.spark.own_folder import make_own_folder
 
 _ENABLED: Final = "spark.python.unix.domain.socket.enabled"
 _FOLDER: Final = "spark.python.unix.domain.socket.dir"

@@ -1,0 +1,1 @@
+"""Loads of whole tables, or of some of their rows, beside the stream."""
