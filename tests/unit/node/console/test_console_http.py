@@ -4,6 +4,7 @@ import http.client
 import json
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -335,10 +336,11 @@ def letters(node, monkeypatch, password):
         yield store
 
     monkeypatch.setattr(MysqlTargetSystem, "dead_letters", opened)
+    of = {"source": "s.t", "target": "s.t"}
     found = [
-        letter("shop/there", 1, payload='{"form": "row", "values": [1, "<b>"]}'),
-        letter("shop/there", 2, payload="{}"),
-        letter("shop/there", 3, payload="{}", key_hash="", key_values=None),
+        letter("shop/there", 1, payload='{"form": "row", "values": [1, "<b>"]}', **of),
+        letter("shop/there", 2, payload="{}", **of),
+        letter("shop/there", 3, payload="{}", key_hash="", key_values=None, **of),
     ]
     store.keep(found)
     return store, [each.id for each in found]
@@ -366,6 +368,9 @@ def test_dead_letters_are_marked_for_the_leader_or_refused(node, anna, letters):
     assert "is about is not known" in outcomes(node)[-1][2]
     anna.do("retry", "shop/there", **{f"letter-{unknown}": "yes", "force": "yes"})
     assert store.letters[unknown].state is State.RETRY
+    store.letters[second] = replace(store.letters[second], target="s.before")
+    anna.do("retry", "shop/there", **{f"letter-{second}": "yes"})
+    assert "maps s.t in another way" in outcomes(node)[-1][2]
     anna.do("retry", "shop/there")
     assert outcomes(node)[-1][2] == "not done: choose dead letters, or all of them"
     anna.do("retry", "shop/there", **{"letter-ffff": "yes"})
