@@ -132,7 +132,9 @@ def translate(error: Exception, hosts: str, path: str, *, hung_up: bool) -> NoRe
         ) from error
     if isinstance(error, SessionClosedRequireSaslError):
         raise Denied(f"{at} wants a login that this client has not made") from error
-    if isinstance(error, NoAuthError | AuthFailedError | InvalidACLError):
+    if isinstance(error, AuthFailedError):
+        raise Denied(f"{at} refuses the credentials") from error
+    if isinstance(error, NoAuthError | InvalidACLError):
         raise Denied(f"{at} does not allow this for {path}") from error
     raise ArbiterError(f"{at} answered {type(error).__name__} about {path}") from error
 

@@ -63,6 +63,7 @@ class KazooSession(KazooRequests):
         self._monitor = Monitor(self._life, self, self._watches, lambda: self.session_timeout)
         self._closing = False
         self._ended = ""  # why kazoo has given up, if it has
+        self._told_anew: tuple[str, str, float] = ("", "", 0.0)  # the last that was said aloud
         self._news = threading.Event()  # of the connection, for `start`
         self._handler, self._client = self._new_client()
 
@@ -117,10 +118,14 @@ class KazooSession(KazooRequests):
         """See `arbiter.session.monitor.MonitoredConnection.revive`."""
         if self._ended and not self._closing:
             self._refused = "" if self._handler.ended_by_server else self._refusal()
-            _log.warning(
+            # A login that is refused is tried again each second, and told of once.
+            news = self._ended, self._refused, self._life.last_contact()
+            _log.log(
+                logging.DEBUG if self._refused and news == self._told_anew else logging.WARNING,
                 "session begins anew",
                 extra={"setl": {"ended": self._ended, "refused": self._refused}},
             )
+            self._told_anew = news
             self._end(_CLOSE_SECONDS)
             self._handler, self._client = self._new_client()
             self._client.start_async()

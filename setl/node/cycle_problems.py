@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from arbiter.arbiter import Arbiter, Contact
+from arbiter.arbiter import Arbiter, ArbiterError, Contact
 from arbiter.snapshot import Snapshot
 from setl.clock import Clock
 from setl.log import fields
@@ -33,13 +33,18 @@ class CycleProblem:
         return 0.0 if self._since is None else self._clock.monotonic() - self._since
 
     def occurred(self, error: Exception) -> None:
-        """Note that it happened; each text is logged once, with its traceback."""
-        sentence = f"unexpected {type(error).__name__}: {str(error)[:500]}"
+        """Note that it happened; each text is logged once, that of a defect with its traceback."""
+        told = isinstance(error, ArbiterError)  # a sentence for people, such as a refused login
+        sentence = str(error)[:500]
+        if not told:
+            sentence = f"unexpected {type(error).__name__}: {sentence}"
         if self._since is None:
             self._since = self._clock.monotonic()
         if sentence != self.sentence:
             _log.error(
-                "a cycle failed", exc_info=error, extra=fields(**self._place, error=sentence)
+                "a cycle failed",
+                exc_info=None if told else error,
+                extra=fields(**self._place, error=sentence),
             )
         self.sentence = sentence
 

@@ -98,6 +98,7 @@ class NodeProcess:
         self._snapshot: Snapshot | None = None
         self._prepared_for: Facts | None = None
         self._announced: NodeInfo | None = None
+        self._heard = False  # whether the last tick had an answer to its look
         self._last_cycle: float | None = None  # none begun yet, or none any more
         self._candidacies = Candidacies(
             settings.nid,
@@ -337,21 +338,24 @@ class NodeProcess:
         except Exception as error:  # noqa: BLE001 - a defect; shown in status, and tried again
             self._problem.occurred(error)
         else:
-            self._problem.passed()
-            return pause
+            if self._heard:  # else nothing was answered that could have gone wrong again
+                self._problem.passed()
+            if not self._problem.sentence:
+                return pause
         if self._problem.lasts >= self._settings.session_timeout:
             self._candidacies.give_up()
         return self._settings.cycle
 
     def _tick(self) -> float:
         """Look, decide and act once; returns seconds after which to look again."""
-        cycle = self._settings.cycle
+        cycle, self._heard = self._settings.cycle, False
         try:
             self._make_known()
         except (Unreachable, Conflict) as error:
             _log.debug("arbiter does not answer", extra=fields(error=str(error)))
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
+        self._heard = snapshot.contact is Contact.CONNECTED
         self._prepare(snapshot)
         self._lost_channels.seen(snapshot, self._arbiter)
         if self._damaged.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from arbiter.arbiter import Conflict, Contact, Unreachable
+from arbiter.arbiter import Conflict, Contact, Denied, Unreachable
 from arbiter.election import ElectionSettings
 from arbiter.requests import change_state
 from arbiter.values import ChannelState, NodeInfo, PipelineId
@@ -320,6 +320,29 @@ def test_an_exception_in_one_cycle_does_not_end_a_node(world, monkeypatch, caplo
     failed = [record for record in caplog.records if record.message == "a cycle failed"]
     assert len(failed) == 1
     assert failed[0].exc_info
+
+
+def test_a_refusal_is_told_of_once_although_nothing_answers_in_between(world, monkeypatch, caplog):
+    """Credentials that were changed: each new session is refused, and then there is none."""
+    with world.process("n1", Engine(LOAD)) as process:
+        eventually(lambda: process.status().contact == "connected")
+        asked = []
+
+        def refuse(info):
+            asked.append(info)
+            if len(asked) % 2:
+                raise Denied("ZooKeeper refuses the credentials")
+            raise Unreachable("there is no connection now")
+
+        with monkeypatch.context() as broken:
+            broken.setattr(process._arbiter, "contact", lambda: Contact.LOST)
+            broken.setattr(process._arbiter, "announce", refuse)
+            eventually(lambda: len(asked) > 6)
+            assert process.status().trouble == "ZooKeeper refuses the credentials"
+        eventually(lambda: not process.status().trouble)
+    failed = [record for record in caplog.records if record.message == "a cycle failed"]
+    assert len(failed) == 1
+    assert not failed[0].exc_info
 
 
 def test_a_silent_session_is_lost_in_what_a_node_says_of_itself_too(world, monkeypatch):
