@@ -1,6 +1,7 @@
 """What a server gives every new session changes nothing of what is read or written."""
 
 from contextlib import closing, contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -131,3 +132,22 @@ def test_what_is_written_stays(site_a, schema, name, value):
             cursor.execute(f"INSERT INTO {schema}.t VALUES (5, 5, 5)")
             cursor.execute(f"UPDATE {schema}.t SET a = 0 WHERE b > 3")
         assert execute(site_a, f"SELECT id FROM {schema}.t WHERE a = 0") == ((4,), (5,))
+
+
+def test_a_transaction_that_a_server_begins_for_each_connection_is_left(site_a, schema):
+    # The server does nothing for accounts that may do everything.
+    account = f"'{schema}'@'%'"
+    execute(
+        site_a, f"CREATE USER {account} IDENTIFIED BY 'x'", f"GRANT ALL ON {schema}.* TO {account}"
+    )
+    endpoint = replace(endpoint_of(site_a), user=schema, password="x")
+    try:
+        with (
+            told(site_a, "init_connect", "'START TRANSACTION'"),
+            closing(connect(endpoint)) as connection,
+            connection.cursor() as cursor,
+        ):
+            cursor.execute(f"INSERT INTO {schema}.t VALUES (4, 4, 4)")
+        assert len(execute(site_a, f"SELECT id FROM {schema}.t")) == 4
+    finally:
+        execute(site_a, f"DROP USER {account}")

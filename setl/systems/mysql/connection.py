@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, cast
 
 import pymysql
 from pymysql.connections import TEXT_TYPES, Connection
+from pymysql.constants import SERVER_STATUS
 
 from setl.errors import (
     ConfigurationError,
@@ -230,6 +231,9 @@ def connect(
             auth_plugin_map=guarded,
             **options,
         )
+        if connection.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS:
+            # The server's `init_connect` has begun one, in which nothing would be committed.
+            connection.rollback()
     # pymysql has no way of its own to give the two different limits.
     vars(connection)["_read_timeout"] = endpoint.read_timeout
     return connection
