@@ -125,7 +125,7 @@ class BulkLoad:
             raise errors[0]
         return Sent(
             sum(part.stale for part in parts),
-            max(part.held for part in parts),
+            max((part.held for part in parts), default=0),
             [x for part in parts for x in part.refused],
         )
 
