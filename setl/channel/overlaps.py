@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from setl.channel.patterns import AnyText, NamePattern, TablePattern, TargetPattern
+from setl.channel.patterns import (
+    AnyText,
+    NamePattern,
+    PatternError,
+    TablePattern,
+    TargetPattern,
+    parse_table_target,
+)
 
 _DIGITS = frozenset("0123456789")
 
@@ -28,7 +35,7 @@ def overlap(one: TablePattern, other: TablePattern) -> bool:
     Of a range of numbers only the digits are looked at, so two ranges that follow each other
     overlap by this answer; never the other way round.
     """
-    return _names_overlap(one.schema, other.schema) and _names_overlap(one.table, other.table)
+    return names_overlap(one.schema, other.schema) and names_overlap(one.table, other.table)
 
 
 def reached(source: TablePattern, target: TargetPattern | None) -> TablePattern:
@@ -38,7 +45,16 @@ def reached(source: TablePattern, target: TargetPattern | None) -> TablePattern:
     return TablePattern(target.schema or source.schema, target.table)
 
 
-def _names_overlap(one: NamePattern, other: NamePattern) -> bool:
+def written_tables(source: TablePattern, to: object) -> TablePattern:
+    """The tables of a MySQL server that an entry may write, by its `to` as a file has it."""
+    try:
+        return reached(source, parse_table_target(to, source) if isinstance(to, str) else None)
+    except PatternError:  # reported elsewhere
+        return source
+
+
+def names_overlap(one: NamePattern, other: NamePattern) -> bool:
+    """Whether some name matches both; see `overlap`."""
     return _meet(_tokens(one), _tokens(other), 0, 0, set())
 
 

@@ -16,13 +16,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from setl.channel.addresses import Topic, address, relayed_topics, server_read
 from setl.channel.mapping_rules import Raw, items, part, pattern_of
 from setl.channel.mark_ids import mark_id_of
-from setl.channel.overlaps import overlap, reached
-from setl.channel.patterns import PatternError, TablePattern, parse_table_target
-
-Topic = tuple[frozenset[str], str]
-"""Brokers, and a topic's name."""
+from setl.channel.overlaps import overlap, written_tables
+from setl.channel.patterns import TablePattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ def ring_through(definition: Raw, others: Iterable[Raw]) -> tuple[Link, ...] | N
         others: the other channels of the cluster.
     """
     others = list(others)
-    topics = _relayed([definition, *others])
+    topics = relayed_topics([definition, *others])
     own = list(_links(definition, topics))
     links = [*own, *(link for other in others for link in _links(other, topics))]
     rings = filter(None, (_way_back(link, links) for link in own))
@@ -80,7 +78,7 @@ def of_unknown_database(definition: Raw, others: Iterable[Raw]) -> list[str]:
     others = list(others)
     if not others:
         return []
-    topics = _relayed([definition, *others])
+    topics = relayed_topics([definition, *others])
     links = [link for each in (definition, *others) for link in _links(each, topics)]
     return list(dict.fromkeys(link.pipeline for link in links if not link.source))
 
@@ -109,45 +107,11 @@ def _links(definition: Raw, topics: Mapping[Topic, str]) -> Iterator[Link]:
         target = part(pipeline.get("target"))
         if target.get("type") != "mysql":
             continue
-        source = _server_read(part(pipeline.get("source")), topics)
+        source = server_read(part(pipeline.get("source")), topics)
         for table in map(part, items(pipeline.get("tables"))):
             reads = pattern_of(table)
             if reads is None:
                 continue
             name = f"{channel}/{pipeline.get('name')}"
-            writes = _written(reads, table.get("to"))
-            yield Link(name, mark, source, _address(target), reads, writes)
-
-
-def _written(reads: TablePattern, to: object) -> TablePattern:
-    try:
-        return reached(reads, parse_table_target(to, reads) if isinstance(to, str) else None)
-    except PatternError:  # reported elsewhere
-        return reads
-
-
-def _relayed(definitions: Iterable[Raw]) -> dict[Topic, str]:
-    """The server whose changes each topic holds that a relay writes."""
-    found: dict[Topic, str] = {}
-    for definition in definitions:
-        for pipeline in map(part, items(definition.get("pipelines"))):
-            source, target = part(pipeline.get("source")), part(pipeline.get("target"))
-            if target.get("type") == "dts" and source.get("type") == "mysql":
-                found[_topic(target)] = _address(source)
-    return found
-
-
-def _server_read(source: Raw, topics: Mapping[Topic, str]) -> str:
-    if source.get("type") == "mysql":
-        return _address(source)
-    database = part(source.get("database"))
-    return _address(database) if database else topics.get(_topic(source), "")
-
-
-def _topic(end: Raw) -> Topic:
-    return frozenset(map(str, items(end.get("brokers")))), str(end.get("topic"))
-
-
-def _address(end: Raw) -> str:
-    """Host and port as they are written; a reference is the same as itself."""
-    return f"{str(end.get('host')).lower()}:{end.get('port', 3306)}"
+            writes = written_tables(reads, table.get("to"))
+            yield Link(name, mark, source, address(target), reads, writes)

@@ -299,7 +299,7 @@ def _delete_others(
     # Imported late: Spark comes with it.
     from setl.bulk.comparison import What  # noqa: PLC0415
     from setl.cli.comparing import comparer  # noqa: PLC0415
-    from setl.cli.repairing import repaired  # noqa: PLC0415
+    from setl.cli.repairing import others_into, repaired  # noqa: PLC0415
 
     with progress_line() as shown:
         task = shown.add_task("", total=None)
@@ -311,7 +311,7 @@ def _delete_others(
             found = compares.compare(ident.channel, config, tables)
             shown.stop()
             found = repaired(found, compares.again, connect, yes=yes, only=(What.EXTRA,))
-    left = [one for one in found if one.verdict.extra]
+    left = [one for one in found if one.verdict.extra and not others_into(one, connect)]
     if left:
         raise AnswerNo(f"{left[0].verdict.target} has rows that the source does not have")
 

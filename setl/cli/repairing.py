@@ -21,6 +21,7 @@ from setl.cli.confirmation import confirm
 from setl.model.load_request import RequestState
 from setl.operate.questions import before_overwriting
 from setl.operate.units import count
+from setl.run.shared_targets import writers_beside
 
 _MOST_ROUNDS = 100  # each repairs as many keys as a comparison reads again
 
@@ -51,7 +52,8 @@ def repaired(
         AnswerNo: the answer is no, or a leader refuses.
     """
     asked = requester()
-    repairs = [(one, repair_of(one.verdict, asked.by, asked.now, only)) for one in found]
+    of = {id(one): _to_repair(one, connect, only) for one in found}
+    repairs = [(one, repair_of(one.verdict, asked.by, asked.now, of[id(one)])) for one in found]
     wanted = [(one, repair) for one, repair in repairs if repair.keys]
     for one, repair in repairs:
         if repair.left and not repair.keys:
@@ -66,8 +68,30 @@ def repaired(
     confirm("Are you sure you want to send these rows again?", yes=yes)
     results = {id(one): one for one in found}
     for one, repair in wanted:
-        results[id(one)] = _repaired(one, repair, again, connect, only)
+        results[id(one)] = _repaired(one, repair, again, connect, of[id(one)])
     return [results[id(one)] for one in found]
+
+
+def others_into(one: Compared, connect: Connect) -> Sequence[str]:
+    """The other pipelines that write the target, too: rows that only it has may be theirs."""
+    with connect() as arbiter:
+        return writers_beside(arbiter, one.ident, one.config, one.verdict.table)
+
+
+def _to_repair(one: Compared, connect: Connect, only: Collection[What]) -> Collection[What]:
+    """Which differences to repair: not rows that may be those of another pipeline."""
+    if What.EXTRA not in only or not one.verdict.extra:
+        return only
+    beside = others_into(one, connect)
+    if not beside:
+        return only
+    rows = count(one.verdict.extra, "row", "rows")
+    click.echo(
+        f"{one.ident}: {rows} that only {one.verdict.target} has {_are(one.verdict.extra)} left"
+        f" there, since {', '.join(beside)} writes it, too",
+        err=True,
+    )
+    return [what for what in only if what is not What.EXTRA]
 
 
 _WHY = (

@@ -16,6 +16,7 @@ from setl.model.leadership import Leadership
 from setl.model.position import Position
 from setl.run.compared_source import stream_end
 from setl.run.progress import Progress
+from setl.run.shared_targets import writers_beside
 from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.verification.comparers import standing_comparers
 from setl.run.verification.opposite import Opposite, opposite_pipelines
@@ -72,6 +73,7 @@ def standing_verification(
         look_at_loads=look_at_loads,
         store=StoredVerification(arbiter, ident),
         opposite=opposite.wait if others else None,
+        beside=partial(writers_beside, arbiter, ident, pipeline),
         cancel=jobs.cancel,
     )
     return Verifier(parts, leadership, progress, clock)

@@ -279,7 +279,9 @@ class Verifier:
             return None
         # Where both sites write, nobody says whether a row is gone or has not come yet. It comes
         # back by the other direction, which finds it missing; see docs/pages/verification.md.
-        only = _COMES_BACK if self._parts.opposite is not None else tuple(What)
+        # Where other pipelines write as well, it may be a row of theirs.
+        keeps = self._parts.opposite is not None or self._parts.beside(outcome.verdict.table)
+        only = _COMES_BACK if keeps else tuple(What)
         repair = repair_of(outcome.verdict, REPAIRED_BY, self._clock.now(), only)
         if not repair.keys:
             return None

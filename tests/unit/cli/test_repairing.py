@@ -91,3 +91,15 @@ def test_a_repair_is_in_the_log_of_actions(shop, repair):
     (action,) = shop.arbiter.actions()
     assert (action.what, action.on) == ("repair", "shop/ab")
     assert action.outcome == "asked for: 1 key of s.t"
+
+
+def test_rows_that_may_be_those_of_another_pipeline_are_left(shop, repair, capsys):
+    value = definition(pipelines=("ab",))
+    other = definition("south", pipelines=("ab",))
+    other["pipelines"][0]["source"]["host"] = "db3"
+    shop.arbiter.put_channel("shop", value)
+    shop.arbiter.put_channel("south", other)
+    assert repair(value) == (1, ("ab",))
+    said = capsys.readouterr().err
+    assert "1 row that only s.t has is left there, since south/ab writes it, too" in said
+    assert not StoredLoadRequests(shop.arbiter, AB).all()

@@ -92,7 +92,7 @@ class Tables:
 class Bench:
     """One leadership after another of a pipeline, in one thread with a clock of its own."""
 
-    def __init__(self, *pairs, limits=None, opposite=None, **settings):
+    def __init__(self, *pairs, limits=None, opposite=None, beside=(), **settings):
         self.pairs = {pair.table: pair for pair in pairs}
         self.tables: Any = Tables(pairs)
         self.limits = limits or LoadLimits()
@@ -104,6 +104,7 @@ class Bench:
         self.looked = threading.Event()
         self.built = 0
         self.opposite = opposite
+        self.beside = beside
         self.lead(1)
 
     def lead(self, epoch):
@@ -123,6 +124,7 @@ class Bench:
                 look_at_loads=self.looked.set,
                 store=StoredVerification(self.arbiter, PIPELINE),
                 opposite=self.opposite,
+                beside=lambda _: self.beside,
             ),
             Leadership("c", "p", "n1", epoch),
             self.progress,
@@ -337,6 +339,16 @@ def test_where_both_sites_write_nothing_is_deleted():
     orders.target[500] = "same"  # what is carried out here knows of no policy
     told = bench.whole_pass()
     assert (told.differences, told.repaired) == (1, 1)
+
+
+def test_where_another_pipeline_writes_as_well_nothing_is_deleted():
+    orders = Pair("orders", 100)
+    bench = Bench(orders, repair=True, beside=("south/ab",))
+    del orders.target[7]
+    orders.target[500] = "a row of another source"
+    bench.until("repairing")
+    (request,) = bench.requests.unanswered()
+    assert request.keys == ((7,),)
 
 
 def test_more_than_a_pass_repairs_is_told_and_left_alone(logged):
