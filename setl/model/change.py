@@ -119,3 +119,8 @@ class TargetChanges:
     def without_rows(self) -> TargetChanges:
         """Changes for the same target and columns, none yet."""
         return replace(self, upserts=[], deletes=[], upsert_versions=[], delete_versions=[])
+
+
+def filled(row: Row, other: Row) -> Row:
+    """The row, its absent values taken from another image of the same schema."""
+    return tuple([o if v is ABSENT else v for v, o in zip(row, other, strict=True)])

@@ -51,7 +51,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from setl.errors import DataError
-from setl.model.change import ABSENT, DecodedRows, Op, Row, RowChange, Value
+from setl.model.change import ABSENT, DecodedRows, Op, Row, RowChange, Value, filled
 from setl.model.schema import RowSchema
 from setl.transform.columns import READ_AT_SOURCE, identity_indexes, key_indexes
 from setl.transform.null_keys import Images, NullKeys
@@ -219,7 +219,7 @@ class Compactor:
         """Delete the key that an update moves its row away from, if it is another one."""
         if ABSENT in before:
             _refuse_absent_routing(shape, before)
-            before = _filled(before, after)
+            before = filled(before, after)
         old = shape.key_of(before)
         if old == shape.key_of(after):
             return
@@ -242,15 +242,15 @@ class Compactor:
         if after is None:
             raise _no_image(shape, f"an {op.value} has no after image")
         before = before if op is Op.UPDATE else None
-        row = after if before is None else _filled(after, before)
+        row = after if before is None else filled(after, before)
         _refuse_absent_key(shape, row)
         key = old = shape.key_of(row)
         if before is not None:
             _refuse_absent_routing(shape, before)
-            old = shape.key_of(_filled(before, row))
+            old = shape.key_of(filled(before, row))
         state = self._pending.get(old)
         if state is not None and state[0] is not None:
-            row = _filled(row, _as_shape(state[0], state[2], shape))
+            row = filled(row, _as_shape(state[0], state[2], shape))
         if ABSENT in row:
             if old != key:
                 raise DataError(
@@ -296,11 +296,6 @@ class Compactor:
         """
         taken = self._nulls.take()
         return [(found.schema, found.row, found.version, error) for found, error in taken]
-
-
-def _filled(row: Row, other: Row) -> Row:
-    """The row, its absent values taken from another image of the same schema."""
-    return tuple([o if v is ABSENT else v for v, o in zip(row, other, strict=True)])
 
 
 def _as_shape(row: Row, of: _Shape, shape: _Shape) -> Row:

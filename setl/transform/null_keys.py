@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from setl.errors import DataError
-from setl.model.change import ABSENT, Op, Row
+from setl.model.change import Op, Row, filled
 from setl.model.schema import RowSchema
 
 Images = list[tuple[Row | None, Row | None]]
@@ -75,7 +75,7 @@ class NullKeys:
         """Take one change in; returns what is left of it for the rows that have a key."""
         before, after = image
         if before is not None and after is not None:
-            before, after = _filled(before, after), _filled(after, before)
+            before, after = filled(before, after), filled(after, before)
         gone, come = self._is_null(key, before), self._is_null(key, after)
         if not (gone or come):
             return op, [image], version
@@ -117,10 +117,6 @@ class NullKeys:
             self._taken_back.add((before, version))
         elif not lasts:
             self._pending[before, version] = there
-
-
-def _filled(row: Row, other: Row) -> Row:
-    return tuple([o if v is ABSENT else v for v, o in zip(row, other, strict=True)])
 
 
 def _error(found: NullKeyed) -> DataError:

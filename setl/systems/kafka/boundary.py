@@ -10,10 +10,10 @@ from typing import Final
 
 from setl.errors import ConfigurationError
 from setl.model.entry import EntryKind
+from setl.systems.kafka.by_time import ENDS
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView, SeenRecord
 
-_ENDS: Final = frozenset((EntryKind.COMMIT, EntryKind.DDL))
 _STEP: Final = 64  # offsets that are looked at first
 _FURTHEST: Final = 1 << 20  # offsets that are looked at for the record before the place
 
@@ -26,7 +26,7 @@ def check_between(view: PartitionView, bounds: Bounds, offset: int, deadline: fl
         TransientError: the records do not come by `deadline`.
     """
     before = _change_before(view, bounds, offset, deadline)
-    if before is None or before.full_load or before.kind in _ENDS:
+    if before is None or before.full_load or before.kind in ENDS:
         return
     following = (r for r in view.records(offset, bounds.end, deadline) if _is_change(r))
     first = next(following, None)

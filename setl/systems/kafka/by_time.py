@@ -14,7 +14,7 @@ once.
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from setl.errors import PositionLostError
 from setl.model.entry import EntryKind
@@ -27,7 +27,8 @@ SEARCH_SECONDS = 60.0
 
 _SLACK = 60  # seconds by which records may be out of order
 _MOST_SLACK = 200_000  # records of that time that are looked through at most
-_ENDS = frozenset((EntryKind.COMMIT, EntryKind.DDL))
+ENDS: Final = frozenset((EntryKind.COMMIT, EntryKind.DDL))
+"""Records behind which no transaction is open."""
 # Begins and ends of transactions, all older than a time and one behind the other, before which
 # nothing is as new: it would have been committed while all of these were open.
 _OPEN_AT_ONCE = 200
@@ -109,7 +110,7 @@ def place_at_time(
             if boundary is None:
                 boundary = _boundary_before(view, bounds, start, record, deadline)
             return view.at(boundary, seconds)
-        if record.kind in _ENDS:
+        if record.kind in ENDS:
             boundary = record.offset + 1
     last = newest(view, bounds, deadline) or oldest
     raise _lost(seconds, f"the newest record is {_named(last)}", bounds)
@@ -170,7 +171,7 @@ def _boundary_before(
         for record in view.records(begin, until, deadline):
             if _begins(record):
                 boundary = record.offset
-            elif record.kind in _ENDS:
+            elif record.kind in ENDS:
                 boundary = record.offset + 1
         if boundary is not None:
             return boundary
