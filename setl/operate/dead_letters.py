@@ -67,7 +67,8 @@ def loadable(
     superseded = [x.id for x in chosen if x.state is State.SUPERSEDED]
     waiting = [] if force else [x for x in chosen if x.state in WAITING]
     remapped = [x for x in waiting if is_remapped(x, router)]
-    unknown = [x.id for x in waiting if not x.key_hash and x not in remapped]
+    others = {x.id for x in remapped}
+    unknown = [x.id for x in waiting if not x.key_hash and x.id not in others]
     if superseded and not everything:
         raise Refused(
             f"refused: {', '.join(superseded)} is superseded, since its row has changed again; the"
@@ -87,7 +88,7 @@ def loadable(
             " a row that was mapped already as it is, into "
             + ", ".join(sorted({x.target for x in remapped}))
         )
-    left_out = {*superseded, *unknown, *(x.id for x in remapped)}
+    left_out = {*superseded, *unknown, *others}
     return Loadable([x for x in chosen if x.id not in left_out], len(unknown), len(remapped))
 
 
