@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 from setl.errors import DataError
-from setl.model.change import ABSENT, DecodedRows, Op, Row
+from setl.model.change import ABSENT, DecodedRows, Op, Row, filled
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.placement import bucket_of
 
@@ -128,7 +128,7 @@ def completed(before: Row | None, after: Row | None) -> Row:
         return ()
     if before is None or ABSENT not in after:
         return after
-    return tuple([b if a is ABSENT else a for b, a in zip(before, after, strict=True)])
+    return filled(after, before)
 
 
 def _distinct(column: Column) -> bool:

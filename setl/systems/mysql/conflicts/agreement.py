@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from setl.model.change import ABSENT, Row
+from setl.model.change import ABSENT, Row, filled
 from setl.model.conflict import Mark, SiteWrites, Step, WritesSeen
 from setl.systems.mysql.conflicts.outcome import (
     Guess,
@@ -233,4 +233,4 @@ def _filled(row: Row | None, current: Row | None) -> Row | None:
     """A row whose missing columns keep what the target holds in them."""
     if row is None or current is None or ABSENT not in row:
         return row
-    return tuple(c if v is ABSENT else v for v, c in zip(row, current, strict=True))
+    return filled(row, current)
