@@ -327,7 +327,8 @@ def test_a_refusal_is_told_of_once_although_nothing_answers_in_between(world, mo
     # A node that leads something is not announced anew before that has ended.
     change_state(world.operator, "shop", ChannelState.STOP)
     with world.process("n1", Engine(LOAD)) as process:
-        eventually(lambda: process.status().contact == "connected")
+        # Refused before it has joined, it would end.
+        eventually(lambda: process._snapshot is not None)
         asked = []
 
         def refuse(info):
