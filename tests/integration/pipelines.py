@@ -12,6 +12,7 @@ from setl.clock import SystemClock
 from setl.errors import SetlError
 from setl.model.leadership import Leadership
 from setl.run.assembly import build_run
+from setl.run.figures import RunState
 from setl.run.progress import Progress
 from setl.run.relay_assembly import build_relay_run
 from setl.systems.mysql.sql_files import system_table_statements
@@ -135,6 +136,16 @@ class Running:
 
         eventually(reached, timeout, message=f"{rows} rows applied")
         return self.figures
+
+    def runs(self, timeout=60):
+        """Wait until the run has taken over; if it is a relay's, its topic is there by then."""
+
+        def state():
+            assert self.thread.is_alive(), self.error
+            return self.figures.state is RunState.RUNNING
+
+        eventually(state, timeout, message=str(self.figures))
+        return self
 
     def ends(self, timeout=60):
         """Wait until the run has ended by itself; returns its error."""

@@ -156,7 +156,7 @@ def beside_otter(request, servers, numbers, place):
     else:
         kafka = request.getfixturevalue("kafka")
         topic = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("otter")}
-        place.lead(one_way(a, topic, [{"from": f"{numbers}.*"}]))
+        place.lead(one_way(a, topic, [{"from": f"{numbers}.*"}])).runs()
         file = one_way(a, mysql(b), tables)
         source = {**topic, "start": "earliest"}
         file = type(file).model_validate({

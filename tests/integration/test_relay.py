@@ -14,7 +14,6 @@ from setl.codec.dts.relayed import place_of
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError, FencedError
 from setl.model.entry import EntryKind
-from setl.run.figures import RunState
 from tests.integration.pipelines import (
     binlog_end,
     execute,
@@ -105,17 +104,6 @@ def reader(topic, server, tables, partitions=None):
     return parse_channel({"channel": fresh_name("reader"), "pipelines": pipelines})
 
 
-def runs(running, timeout=60):
-    """Wait until a run has taken over, and so the topic is there."""
-
-    def state():
-        assert running.thread.is_alive(), running.error
-        return running.figures.state is RunState.RUNNING
-
-    eventually(state, timeout, message=str(running.figures))
-    return running
-
-
 def is_near(behind):
     return behind is not None and behind <= 10
 
@@ -128,7 +116,7 @@ def insert(server, db, first, count):
 def test_both_ways_over_kafka(servers, db, kafka, place):
     topics = Topic(kafka), Topic(kafka)
     relays = [
-        runs(place.lead(relay(server, topic, f"{db}.*"), "r"))
+        place.lead(relay(server, topic, f"{db}.*"), "r").runs()
         for server, topic in zip(servers, topics, strict=True)
     ]
     a, b = servers
@@ -164,7 +152,7 @@ def test_both_ways_over_kafka(servers, db, kafka, place):
 
 def test_every_record_is_one_of_the_published_schema(servers, db, topic, place):
     a, _ = servers
-    running = runs(place.lead(relay(a, topic, f"{db}.*"), "r"))
+    running = place.lead(relay(a, topic, f"{db}.*"), "r").runs()
     insert(a, db, 1, 2)
     execute(
         a,
@@ -209,7 +197,7 @@ def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
 ):
     a, _ = servers
     file = relay(a, topic, f"{db}.orders", delivery=delivery)
-    first = runs(place.lead(file, "r", dies_when=lambda f: f.rows_applied > 1000))
+    first = place.lead(file, "r", dies_when=lambda f: f.rows_applied > 1000).runs()
     insert(a, db, 1, 10)
     first.applied(10)
     with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
@@ -218,7 +206,7 @@ def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
             cursor.execute(f"INSERT INTO {db}.orders (id, name) VALUES {values}")
         connection.commit()
     assert 1000 < first.dies().rows_applied < 40_010
-    second = runs(place.lead(file, "r", nid="n2"))
+    second = place.lead(file, "r", nid="n2").runs()
     insert(a, db, 100, 10)
     second.applied(40_020)
     second.stop()
@@ -230,10 +218,10 @@ def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
 def test_a_former_leader_that_does_not_know_is_fenced_off(servers, db, topic, place):
     a, _ = servers
     file = relay(a, topic, f"{db}.orders")
-    former = runs(place.lead(file, "r"))
+    former = place.lead(file, "r").runs()
     insert(a, db, 1, 10)
     former.applied(10)
-    second = runs(place.lead(file, "r", nid="n2"))
+    second = place.lead(file, "r", nid="n2").runs()
     insert(a, db, 100, 10)
     assert isinstance(former.ends(), FencedError)
     second.applied(20)
@@ -244,10 +232,10 @@ def test_a_former_leader_that_does_not_know_is_fenced_off(servers, db, topic, pl
 def test_what_two_leaders_wrote_without_a_fence_is_read_once(servers, db, topic, place):
     a, b = servers
     file = relay(a, topic, f"{db}.orders", delivery="idempotent")
-    former = runs(place.lead(file, "r"))
+    former = place.lead(file, "r").runs()
     insert(a, db, 1, 10)
     former.applied(10)
-    second = runs(place.lead(file, "r", nid="n2"))
+    second = place.lead(file, "r", nid="n2").runs()
     for i in range(20):
         execute(a, f"UPDATE {db}.orders SET amount = {i}")
     eventually(lambda: former.figures.rows_applied >= 210, 60)
@@ -271,7 +259,7 @@ def test_partitions_are_read_side_by_side(servers, db, topic, place, by):
     for server in servers:
         execute(server, *(f"CREATE TABLE {db}.t{i} (id INT PRIMARY KEY, v INT)" for i in tables))
     file = relay(a, topic, f"{db}.*", partition_by=by, partitions=3)
-    relaying = runs(place.lead(file, "r"))
+    relaying = place.lead(file, "r").runs()
     written = 0
     for number in range(40):
         with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
@@ -320,8 +308,8 @@ def test_a_topic_of_something_else_is_refused(servers, db, topic, place):
 
 def test_an_idle_relay_keeps_its_readers_informed(servers, db, topic, place):
     a, b = servers
-    runs(place.lead(relay(a, topic, f"{db}.orders"), "r"))
-    reading = runs(place.lead(reader(topic, b, f"{db}.orders")))
+    place.lead(relay(a, topic, f"{db}.orders"), "r").runs()
+    reading = place.lead(reader(topic, b, f"{db}.orders")).runs()
     seen = set()
 
     def lag_is_told_again_and_again():
@@ -341,6 +329,6 @@ def test_an_idle_relay_keeps_its_readers_informed(servers, db, topic, place):
 def test_threads_end_with_their_runs(servers, db, topic, place):
     a, _ = servers
     before = threading.active_count()
-    running = runs(place.lead(relay(a, topic, f"{db}.orders"), "r"))
+    running = place.lead(relay(a, topic, f"{db}.orders"), "r").runs()
     running.stop()
     eventually(lambda: threading.active_count() <= before, 20)

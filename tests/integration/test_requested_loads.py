@@ -14,7 +14,7 @@ from setl.model.load_request import LoadRequest, RequestState
 from setl.run.table_loads.requests import StoredLoadRequests
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
-from tests.integration.test_relay import Topic, insert, relay, runs
+from tests.integration.test_relay import Topic, insert, relay
 from tests.integration.test_table_load import (
     fill,
     in_step,
@@ -285,7 +285,7 @@ def test_a_subscription_begins_with_the_rows_of_its_database(
     fill(a, f"{db}.orders", 1500)
     topic = Topic(kafka)
     table = f"{db}.orders"
-    runs(place.lead(relay(a, topic, table, heartbeat=0.2), "r"))
+    place.lead(relay(a, topic, table, heartbeat=0.2), "r").runs()
     insert(a, db, 5000, 1)
     source = {**topic.source(), "start": {"load": True}, "database": database(a)}
     file = parse_channel(

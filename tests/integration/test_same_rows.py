@@ -275,7 +275,7 @@ def test_what_the_sites_tell_each_other_travels_over_kafka(both, servers, kafka,
     ]
     for server, end in zip(servers, ends, strict=True):
         tables = [{"from": "stock_*.*"}]
-        place.lead(one_way(server, end, tables), "p")
+        place.lead(one_way(server, end, tables), "p").runs()
     sites = both("newest", sources=[{**end, "start": "earliest"} for end in ends])
     sites.write(0, inserted("a", 3), "INSERT INTO {t} (id, raw, touched) VALUES (2, x'00ff', 1)")
     sites.write(1, inserted("b", 2), "INSERT INTO {t} (id, raw, touched) VALUES (2, x'ff', 1)")

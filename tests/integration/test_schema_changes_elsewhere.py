@@ -117,7 +117,7 @@ def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, place):
         pipeline = {"name": "p", "source": source, "target": target, "tables": tables, **more}
         return parse_channel({"channel": fresh_name("c"), "pipelines": [pipeline]})
 
-    place.lead(channel(source, topic))
+    place.lead(channel(source, topic)).runs()
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x')")
     execute(
         a,
@@ -134,7 +134,6 @@ def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, place):
         "INSERT INTO u VALUES (1)",
     )
     place.lead(channel({**topic, "start": "earliest"}, mysql(b), ddl="pass"))
-    # The topic may not be there yet when its reader begins.
     eventually(lambda: execute(b, f"SHOW TABLES FROM {db} LIKE 'u'") and rows(b, f"{db}.u"), 90)
     assert rows(a, f"{db}.t") == rows(b, f"{db}.t")
     assert [r[:2] for r in execute(a, f"SHOW COLUMNS FROM {db}.t")] == [

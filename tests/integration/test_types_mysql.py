@@ -6,7 +6,6 @@ from functools import partial
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.run.figures import RunState
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way
 from tests.integration.type_catalogue import KEYS, columns, known
 from tests.waiting import eventually
@@ -187,8 +186,7 @@ def lead_through_kafka(a, b, db, place, kafka):
     tables = [{"from": f"{db}.*"}]
     relay = {"name": "r", "source": source, "target": {**end, "heartbeat": 0.2}, "tables": tables}
     reader = {**relay, "name": "p", "source": {**end, "start": "earliest"}, "target": mysql(b)}
-    relaying = place.lead(channel(relay), "r")
-    eventually(lambda: relaying.figures.state is RunState.RUNNING, 60)
+    place.lead(channel(relay), "r").runs()
     return place.lead(channel(reader))
 
 

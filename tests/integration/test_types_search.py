@@ -17,7 +17,7 @@ from setl.model.schema import Kind
 from setl.systems.mysql.catalog import read_table
 from tests.integration.every_type import run, sandbox_database
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
-from tests.integration.test_relay import Topic, relay, runs
+from tests.integration.test_relay import Topic, relay
 from tests.integration.type_catalogue import columns
 from tests.unit.codec.binlog_server import selected, utc_text
 
@@ -165,7 +165,7 @@ def test_every_type_reaches_documents_from_a_subscription(source, elasticsearch,
                 # Records do not tell that a column has no sign, and `setl check` asks for this.
                 fields = {"v": {"type": "unsigned_long"}}
                 client.indices.create(index=f"{prefix}-{name}", mappings={"properties": fields})
-        runs(place.lead(writer, "r"))
+        place.lead(writer, "r").runs()
         count = source.fill()
         mapping = {"from": f"{source.schema}.*", "to": f"{prefix}-*", "zero_dates": "as_null"}
         pipeline = {"name": "p", "source": topic.source(), "target": search_target(elasticsearch)}
