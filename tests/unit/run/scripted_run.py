@@ -235,6 +235,12 @@ class Bench:
         self.thread.start()
         return self
 
+    @property
+    def stored_at(self):
+        """The offset of the stored checkpoint, None before there is one."""
+        stored = self.store.stored
+        return None if stored is None else stored.resume.offset
+
     def finish(self):
         self.run.stop()
         self.thread.join(10)

@@ -20,7 +20,7 @@ from tests.waiting import eventually
 def test_a_stop_does_not_wait_for_the_next_look(begun, monkeypatch):
     monkeypatch.setattr("setl.run.run._POLL_SECONDS", 60.0)
     bench = begun(TWO).start()
-    eventually(lambda: bench.store.stored and bench.store.stored.resume.offset == 44, 10)
+    eventually(lambda: bench.stored_at == 44, 10)
     bench.run.stop()
     bench.thread.join(10)
     assert not bench.thread.is_alive()
@@ -62,7 +62,7 @@ def test_a_stop_while_suspended_applies_nothing_and_loses_nothing(begun):
     eventually(lambda: bench.source.opened, 10)
     bench.finish()
     assert bench.job.applied == []
-    assert bench.store.stored.resume.offset == 4
+    assert bench.stored_at == 4
 
 
 def test_a_stop_ends_a_run_that_is_suspended_again_and_again(begun):
@@ -79,7 +79,7 @@ def test_an_abort_cancels_the_load_and_stores_nothing_more(begun):
     eventually(lambda: bench.progress.figures().batches > 0, 10)
     bench.run.abort()
     bench.thread.join(10)
-    assert bench.store.stored.resume.offset == 4
+    assert bench.stored_at == 4
 
 
 def test_what_an_abort_ended_is_not_taken_for_another_leader(begun):
@@ -132,7 +132,7 @@ def test_an_abort_cancels_a_load_that_begins_after_it(begun):
 
 def test_a_rollback_on_request_goes_back_to_the_checkpoint_and_on(begun):
     bench = begun([*TWO, *transaction(44, 2)]).start()
-    eventually(lambda: bench.store.stored and bench.store.stored.resume.offset == 84, 10)
+    eventually(lambda: bench.stored_at == 84, 10)
     done = bench.run.rollback()
     assert done.wait(10)
     assert bench.source.opened == [4, 84]
@@ -149,7 +149,7 @@ def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
     bench.start()
     eventually(lambda: bench.progress.figures().state is RunState.RETRYING, 10)
     assert bench.run.rollback().wait(10)
-    eventually(lambda: bench.store.stored.resume.offset == 44, 10)
+    eventually(lambda: bench.stored_at == 44, 10)
     bench.finish()
     assert bench.job.applied == ROWS_OF_TWO
 
@@ -206,7 +206,7 @@ def test_a_rollback_that_is_asked_for_while_one_begins_is_not_forgotten(begun, m
 def test_a_rollback_that_fails_as_it_begins_is_carried_out_by_the_next_attempt(begun, monkeypatch):
     """Its answer would never come, and the leader attends to nothing else before."""
     bench = begun(TWO).start()
-    eventually(lambda: bench.store.stored and bench.store.stored.resume.offset == 44, 10)
+    eventually(lambda: bench.stored_at == 44, 10)
     monkeypatch.setattr(bench.run._backoff, "failed", lambda: 0.01)
     real, failures = bench.work.take_over, [TransientError("the target is down")]
 
