@@ -43,6 +43,7 @@ from setl.model.schema import Column, Kind
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
 _NUMBER_TYPES: Final = (int, float, Decimal, str)
+_NANOSECONDS: Final = ("nanosecond", "nanoseconds")  # of Timestamp and Timedelta of pandas
 
 
 def column_value(column: Column, value: object) -> Value:
@@ -51,7 +52,7 @@ def column_value(column: Column, value: object) -> Value:
     Raises:
         UnfitError: the column cannot hold it; says why.
     """
-    return None if value is None else _WRITTEN[column.kind](column, value)
+    return None if value is None else _WRITTEN[column.kind](column, _built_in(value))
 
 
 def column_for(name: str, value: object) -> Column:
@@ -66,6 +67,23 @@ def column_for(name: str, value: object) -> Column:
         if isinstance(value, types):
             return Column(name, kind)
     raise UnfitError(f"is {type(value).__name__}, which no column holds")
+
+
+def _built_in(value: object) -> object:
+    """A value of a subclass as its base has it, since it may write itself otherwise.
+
+    `str` of a member of ``class Status(str, Enum)`` is ``Status.ACTIVE``, and not its text; `repr`
+    of a float of NumPy is no number.
+    """
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int.__int__(value)
+    if any(getattr(value, name, 0) for name in _NANOSECONDS):
+        raise UnfitError("has nanoseconds")
+    return value
 
 
 def _number(_: Column, value: object) -> Value:
@@ -109,7 +127,9 @@ def _text(_: Column, value: object) -> Value:
 def _labels(column: Column, value: object) -> Value:
     if not isinstance(value, list | tuple | set | frozenset):
         return _text(column, value)
-    labels = [str(_text(column, label)) for label in cast("Iterable[object]", value)]
+    labels = [str(_text(column, _built_in(each))) for each in cast("Iterable[object]", value)]
+    if isinstance(value, set | frozenset):
+        labels.sort()  # in a process of its own it has another order
     if any("," in label for label in labels):
         raise UnfitError("has a label with a comma, which separates labels")
     return ",".join(labels)
@@ -151,7 +171,8 @@ def _time(_: Column, value: object) -> Value:
 
 def _datetime(_: Column, value: object) -> Value:
     if isinstance(value, datetime) and value.tzinfo is None:
-        return value.isoformat(sep=" ", timespec="microseconds")
+        # That of pandas for no time at all gives a word.
+        value = value.isoformat(sep=" ", timespec="microseconds")
     return _moment_text(value, "a date and time without a zone")
 
 

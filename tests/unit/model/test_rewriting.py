@@ -2,6 +2,7 @@
 
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
+from enum import Enum, IntEnum
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,76 @@ def test_values_take_the_form_of_their_kind(kind, value, written):
     ],
 )
 def test_what_a_kind_cannot_hold_is_refused(kind, value):
+    with pytest.raises(UnfitError):
+        column_value(Column("c", kind), value)
+
+
+class Status(str, Enum):  # noqa: UP042 - it is its `str` that differs from its text
+    ACTIVE = "active"
+
+
+class Level(IntEnum):
+    HIGH = 3
+
+
+class Number(float):
+    """As NumPy's."""
+
+    def __repr__(self):
+        return f"np.float64({float.__repr__(self)})"
+
+
+class Moment(datetime):
+    """As pandas' Timestamp."""
+
+    nanosecond = 0
+
+
+class FinerMoment(Moment):
+    nanosecond = 1
+
+
+class NoMoment(datetime):
+    """As pandas' NaT, which is a datetime."""
+
+    def isoformat(self, *_, **__):
+        return "NaT"
+
+
+class FinerLength(timedelta):
+    """As pandas' Timedelta."""
+
+    nanoseconds = 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "written"),
+    [
+        (Kind.TEXT, Status.ACTIVE, "active"),
+        (Kind.SET, {"b", Status.ACTIVE, "c"}, "active,b,c"),
+        (Kind.JSON, Status.ACTIVE, "active"),
+        (Kind.INTEGER, Level.HIGH, 3),
+        (Kind.FLOAT, Number(0.1), 0.1),
+        (Kind.DECIMAL, Number(0.1), "0.1"),
+        (Kind.DATETIME, Moment(2026, 1, 2), "2026-01-02 00:00:00.000000"),
+    ],
+)
+def test_of_a_subclass_its_value_counts_and_not_how_it_writes_itself(kind, value, written):
+    found = column_value(Column("c", kind), value)
+    assert (found, type(found)) == (written, type(written))
+    assert f"{found}" == f"{written}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Kind.DATETIME, NoMoment(1, 1, 1)),
+        (Kind.DATETIME, FinerMoment(2026, 1, 2)),
+        (Kind.TIMESTAMP, FinerMoment(2026, 1, 2, tzinfo=UTC)),
+        (Kind.TIME, FinerLength(1)),
+    ],
+)
+def test_what_pandas_has_and_no_column_is_refused(kind, value):
     with pytest.raises(UnfitError):
         column_value(Column("c", kind), value)
 
