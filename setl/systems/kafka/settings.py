@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from setl.channel.kafka_endpoints import DtsSource, DtsTarget
@@ -44,13 +45,14 @@ def source_settings(source: DtsSource) -> dict[str, Any]:
     if source.user:
         name = f"{source.user}-{source.sid}" if source.sid else source.user
         settings |= _account(source, name)
+    own: dict[str, Any] = {}
     for name, value in source.kafka.items():
         plain = name.replace(".", "_")
         if plain == "ssl_check_hostname":
-            settings["ssl.endpoint.identification.algorithm"] = "https" if value else "none"
+            own["ssl.endpoint.identification.algorithm"] = "https" if value else "none"
         else:
-            settings[_RENAMED.get(plain, plain.replace("_", "."))] = value
-    return settings
+            own[_RENAMED.get(plain, plain.replace("_", "."))] = value
+    return _encrypted(settings, own)
 
 
 def target_settings(target: DtsTarget) -> dict[str, Any]:
@@ -61,7 +63,19 @@ def target_settings(target: DtsTarget) -> dict[str, Any]:
     settings = _brokers(target)
     if target.user:
         settings |= _account(target, target.user)
-    return settings | {name.replace("_", "."): value for name, value in target.kafka.items()}
+    own = {name.replace("_", "."): value for name, value in target.kafka.items()}
+    return _encrypted(settings, own)
+
+
+def _encrypted(settings: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """All settings; with TLS where the channel file names something of it, and no protocol.
+
+    librdkafka passes over it else, and sends everything in clear.
+    """
+    protocol = str(settings["security.protocol"])
+    if any(name.startswith("ssl.") for name in own):
+        protocol = protocol.replace("PLAINTEXT", "SSL")
+    return {**settings, "security.protocol": protocol, **own}
 
 
 def _brokers(end: DtsSource | DtsTarget) -> dict[str, Any]:

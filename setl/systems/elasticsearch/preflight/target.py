@@ -14,6 +14,7 @@ from setl.systems.elasticsearch.endpoint import elastic_endpoint
 from setl.systems.elasticsearch.identities import index_identities
 from setl.systems.elasticsearch.preflight.arriving import Arriving
 from setl.systems.elasticsearch.preflight.indexes import check_index
+from setl.systems.elasticsearch.preflight.transport import check_transport
 from setl.systems.finding import Report
 
 _OLDEST = 8
@@ -37,6 +38,7 @@ def check_elasticsearch_target(
         SetlError: the cluster does not answer.
     """
     endpoint = elastic_endpoint(target)
+    check_transport(endpoint, report)
     with translating(endpoint), make_client(endpoint) as client:
         _check_cluster(client, report)
         for index, arriving in indexes.items():

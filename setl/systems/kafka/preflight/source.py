@@ -8,8 +8,10 @@ from setl.errors import PositionLostError, SetlError, TransientError
 from setl.systems.finding import Report
 from setl.systems.kafka.by_time import SEARCH_SECONDS, place_at_time
 from setl.systems.kafka.partition import PartitionView
+from setl.systems.kafka.preflight.transport import check_transport
 from setl.systems.kafka.reader import TopicReader, reader_and_partitions
 from setl.systems.kafka.record import TopicPartition
+from setl.systems.kafka.settings import source_settings
 from setl.systems.kafka.single import check_single
 
 _TIMEOUT = 5.0
@@ -25,6 +27,7 @@ def check_dts_source(
         report: where to put it.
         read: the partitions that pipelines of the channel read; empty if nobody has looked.
     """
+    check_transport(source_settings(source), report)
     try:
         reader, partitions = reader_and_partitions(source, _TIMEOUT, few=True)
         try:

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, Reso
 
 from setl.channel.kafka_endpoints import DtsTarget
 from setl.systems.finding import Report
+from setl.systems.kafka.preflight.transport import check_transport
 from setl.systems.kafka.settings import target_settings
 
 _T = TypeVar("_T")
@@ -32,6 +33,7 @@ def check_dts_target(target: DtsTarget, report: Report) -> None:
         **target_settings(target),
         "error_cb": complaints.append,
     }
+    check_transport(settings, report)
     try:
         found = _partitions(settings, target.topic)
     except KafkaException as error:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from setl.systems.finding import Report
-from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.preflight.server import Server
+from setl.systems.wires import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
 
 _FIX = (
     "Name the authority of the server's certificate as `ssl_ca`, so that nobody else can answer in"
@@ -17,25 +15,14 @@ _FIX = (
 def check_transport(server: Server, report: Report) -> None:
     """Report a connection that leaves this machine and is not known to reach the server."""
     endpoint = server.endpoint
-    if endpoint.ssl_ca or _stays_here(endpoint):
+    if endpoint.ssl_ca or stays_here(endpoint.host):
         return
     (row,) = server.rows("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
     if row[1]:
         report.warning(
             "TLS without `ssl_ca`: nobody looks at the server's certificate",
             _FIX,
-            code="tls-unverified",
+            code=TLS_UNVERIFIED,
         )
     else:
-        report.warning(
-            "the connection is not encrypted; who can listen reads every row",
-            _FIX,
-            code="tls-missing",
-        )
-
-
-def _stays_here(endpoint: MysqlEndpoint) -> bool:
-    try:
-        return ipaddress.ip_address(endpoint.host).is_loopback
-    except ValueError:
-        return endpoint.host == "localhost"
+        report.warning(NOT_ENCRYPTED, _FIX, code=TLS_MISSING)

@@ -3,6 +3,8 @@
 import pytest
 
 from setl.errors import ConfigurationError
+from setl.systems.finding import Report
+from setl.systems.kafka.preflight.transport import check_transport
 from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.settings import source_settings
 from tests.unit.systems.kafka.fake_reader import config
@@ -49,6 +51,42 @@ def test_settings_of_the_channel_win_under_any_spelling():
     assert settings["ssl.endpoint.identification.algorithm"] == "none"
     assert settings["fetch.wait.max.ms"] == 7
     assert not any("_" in name for name in settings)
+
+
+@pytest.mark.parametrize(
+    ("more", "protocol"),
+    [
+        ({}, "PLAINTEXT"),
+        ({"kafka": {"ssl_cafile": "/ca.pem"}}, "SSL"),
+        ({"kafka": {"ssl.ca.location": "/ca.pem"}, "user": "u"}, "SASL_SSL"),
+        ({"kafka": {"ssl_cafile": "/ca.pem", "security_protocol": "PLAINTEXT"}}, "PLAINTEXT"),
+        ({"ssl_ca": "/ca.pem"}, "SSL"),
+    ],
+)
+def test_who_names_something_of_tls_gets_it(more, protocol):
+    assert source_settings(config(**more))["security.protocol"] == protocol
+
+
+@pytest.mark.parametrize(
+    ("broker", "more", "code"),
+    [
+        ("b1:9092", {}, "tls-missing"),
+        ("127.0.0.1:9092,b2:9092", {}, "tls-missing"),
+        ("[::1]:9092", {}, ""),
+        ("b1:9092", {"security.protocol": "SASL_SSL"}, ""),
+        ("b1:9092", {"security.protocol": "sasl_plaintext"}, "tls-missing"),
+        (
+            "b1:9092",
+            {"security.protocol": "SSL", "enable.ssl.certificate.verification": "False"},
+            "tls-unverified",
+        ),
+    ],
+)
+def test_connections_that_somebody_could_read_are_told(broker, more, code):
+    report = Report("here")
+    plain = {"bootstrap.servers": broker, "security.protocol": "PLAINTEXT"}
+    check_transport({**plain, **more}, report)
+    assert [finding.code for finding in report.findings] == ([code] if code else [])
 
 
 @pytest.mark.parametrize("name", ["nonsense", "metrics_enabled", "ssl_nonsense"])

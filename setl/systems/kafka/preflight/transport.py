@@ -1,0 +1,35 @@
+"""Checks whether somebody could read or change the traffic between setl and the brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from setl.systems.finding import Report
+from setl.systems.wires import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
+
+_NO = frozenset({"false", "0", "f"})
+
+
+def check_transport(settings: Mapping[str, Any], report: Report) -> None:
+    """Report connections that leave this machine and are not known to reach the brokers.
+
+    Args:
+        settings: librdkafka's.
+        report: where to put it.
+    """
+    brokers = str(settings["bootstrap.servers"]).split(",")
+    if all(stays_here(broker.rpartition(":")[0].strip("[]")) for broker in brokers):
+        return
+    if "SSL" not in str(settings["security.protocol"]).upper():
+        report.warning(
+            NOT_ENCRYPTED,
+            "Name the authority of the brokers' certificates as `ssl_ca`, which turns TLS on",
+            code=TLS_MISSING,
+        )
+    elif str(settings.get("enable.ssl.certificate.verification", True)).lower() in _NO:
+        report.warning(
+            "TLS without a look at the brokers' certificates",
+            "Leave `enable.ssl.certificate.verification` out",
+            code=TLS_UNVERIFIED,
+        )
