@@ -54,8 +54,9 @@ class Node:
         return status_at(self.http, timeout=2) or {"warm": False, "pipelines": []}
 
     def epoch(self):
-        (line,) = self.status()["pipelines"]
-        return line["epoch"]
+        """Of its one pipeline; None while a node that is held up does not answer in time."""
+        lines = self.status()["pipelines"]
+        return lines[0]["epoch"] if lines else None
 
     def children(self):
         """All processes below the node: pid → command line."""
@@ -135,11 +136,11 @@ def test_a_node_loses_its_python_workers_then_their_daemon_then_the_jvm(node, se
         execute(servers[0], f"INSERT INTO {db}.t VALUES (2, 'slow')")
         waits = "SELECT 1 FROM information_schema.processlist WHERE state = 'User lock'"
         eventually(lambda: execute(servers[1], waits), 60)
-        epoch = node.epoch()
+        epoch = eventually(node.epoch, 60)
         for pid in node.python_workers()[1:]:
             os.kill(pid, signal.SIGKILL)
     # What its tasks have left behind can only be told apart under another epoch.
-    eventually(lambda: node.epoch() > epoch, 60)
+    eventually(lambda: (node.epoch() or 0) > epoch, 60)
     assert "a Python worker of Spark ended in the middle of a task" in node.log.read_text()
     arrives(servers, db, 3)
     assert execute(servers[1], f"SELECT id FROM {db}.t ORDER BY id") == ((1,), (2,), (3,))
