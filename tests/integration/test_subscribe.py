@@ -136,10 +136,15 @@ class Shared:
     def keep_writing(self):
         self._writer.start()
 
-    def close(self):
+    def stop_writing(self):
+        """Afterwards all rows are known that anybody can have read."""
         self._stop.set()
         if self._writer.is_alive():
-            self._writer.join(10)
+            self._writer.join(60)
+        assert not self._writer.is_alive()
+
+    def close(self):
+        self.stop_writing()
         self.producer.close(1)
 
     def pipeline(self, **options):
@@ -324,6 +329,7 @@ def test_it_takes_turns_with_a_foreign_member_and_nothing_is_lost(shared, caplog
         seen = len(running.work.begun)
         time.sleep(2)
         assert len(running.work.begun) == seen, "it begins again and again"
+    shared.stop_writing()
     everything = [r for r in shared.rows if r <= running.work.offsets[-1]]
     assert set(everything) <= set(running.work.offsets) | others
     words = " ".join(caplog.messages)
@@ -345,6 +351,7 @@ def test_a_member_that_only_waits_costs_one_more_beginning(shared):
             at = shared.rows[-1]
             eventually(lambda: running.work.offsets[-1] > at, 60)
             assert not foreign.offsets
+    shared.stop_writing()
     read = [r for r in shared.rows if r <= running.work.offsets[-1]]
     assert sorted(set(running.work.offsets)) == read
 
