@@ -75,7 +75,7 @@ def strict(servers, db):
         execute(
             server,
             f"CREATE TABLE {table} (id INT PRIMARY KEY, a INT NOT NULL, b VARCHAR(5) NOT NULL,"
-            " c INT NULL UNIQUE)",
+            " c INT NULL UNIQUE, at DATETIME(3) NULL)",
         )
     return table
 
@@ -83,7 +83,10 @@ def strict(servers, db):
 def test_minimal_images_of_columns_without_a_default(servers, strict, place):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": strict}])
-    execute(a, f"INSERT INTO {strict} VALUES (1, 1, 'a', 1), (2, 2, 'b', 2), (3, 3, 'c', 3)")
+    execute(
+        a,
+        f"INSERT INTO {strict} (id, a, b, c) VALUES (1, 1, 'a', 1), (2, 2, 'b', 2), (3, 3, 'c', 3)",
+    )
     running = place.lead(file)
     running.applied(3)
     by_session(
@@ -92,12 +95,19 @@ def test_minimal_images_of_columns_without_a_default(servers, strict, place):
     )  # fmt: skip
     running.applied(7)
     assert rows(b, strict) == rows(a, strict)
+    execute(
+        b,  # whose clock says nothing about the source's rows
+        f"ALTER TABLE {strict} MODIFY at DATETIME(3) NULL ON UPDATE CURRENT_TIMESTAMP(3)",
+    )
+    by_session(a, "binlog_row_image = MINIMAL", f"UPDATE {strict} SET b = 'C' WHERE id = 3")
+    running.applied(8)
+    assert rows(b, strict) == rows(a, strict)
 
 
 def test_a_minimal_update_of_a_row_that_the_target_lacks_names_the_row(servers, strict, place):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": strict}])
-    execute(a, f"INSERT INTO {strict} VALUES (1, 1, 'a', 1), (2, 2, 'b', 2)")
+    execute(a, f"INSERT INTO {strict} (id, a, b, c) VALUES (1, 1, 'a', 1), (2, 2, 'b', 2)")
     running = place.lead(file)
     running.applied(2)
     execute(b, f"DELETE FROM {strict} WHERE id = 2")
@@ -107,7 +117,7 @@ def test_a_minimal_update_of_a_row_that_the_target_lacks_names_the_row(servers, 
     assert "the target lacks this row" in error.message
     assert (error.where["table"], error.where["key"]) == (strict, "2")
     assert "binlog_row_image" in error.hint
-    assert rows(b, strict) == ((1, 1, "a", 1),)
+    assert rows(b, strict) == ((1, 1, "a", 1, None),)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ from setl.systems.mysql.load.fit import blank_places, guards_for, is_watched
 from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
 
 _LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
+_MOMENTS: Final = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 
 
 class Strategy(Enum):
@@ -152,7 +153,14 @@ def plan_writes(
             head=f"INSERT INTO {table} ({filled}) VALUES ",
             tail=""
             if strategy is Strategy.RENEW
-            else _on_duplicate(stored, key, table, exact=collisions.bytewise, row_alias=row_alias),
+            else _on_duplicate(
+                stored,
+                key,
+                table,
+                exact=collisions.bytewise,
+                row_alias=row_alias,
+                kept=_moving(target, names) if partial else (),
+            ),
             columns=tuple(columns[i] for i in written),
             picks=None if len(written) == len(columns) else written,
             key=key,
@@ -270,8 +278,23 @@ COLLIDES: Final = "18446744073709551615 + (1 + ("
 """How the server quotes the sum by which `_on_duplicate` refuses a row, with error 1690."""
 
 
+def _moving(target: RowSchema, given: Sequence[str]) -> list[str]:
+    """Columns besides the given ones that an update of others may set (ON UPDATE)."""
+    return [
+        column.name
+        for column in target.columns
+        if column.kind in _MOMENTS and not column.generated and column.name.lower() not in given
+    ]
+
+
 def _on_duplicate(
-    stored: Sequence[Column], key: tuple[int, ...], table: str, *, exact: bool, row_alias: bool
+    stored: Sequence[Column],
+    key: tuple[int, ...],
+    table: str,
+    *,
+    exact: bool,
+    row_alias: bool,
+    kept: Sequence[str] = (),
 ) -> str:
     """``ON DUPLICATE KEY UPDATE`` for all columns but those of the key that cannot differ.
 
@@ -284,6 +307,7 @@ def _on_duplicate(
         table: its quoted name.
         exact: whether text of the key is compared byte by byte, else as its column does.
         row_alias: see `plan_writes`.
+        kept: columns to leave as they are by name, which the server may set by itself else.
     """
     new = "`new row`.{}" if row_alias else "VALUES({})"
 
@@ -312,5 +336,6 @@ def _on_duplicate(
     guard = f"{name}=IF({same} OR {COLLIDES}{probe} IS NULL)),{value},{value})"
     others = [quote(stored[i].name) for i in sets if i != bearer]
     alias = " AS `new row`" if row_alias else ""
-    changed = ",".join([guard, *(f"{n}={new.format(n)}" for n in others)])
+    same_again = (f"{n}={table}.{n}" for n in map(quote, kept))
+    changed = ",".join([guard, *(f"{n}={new.format(n)}" for n in others), *same_again])
     return f"{alias} ON DUPLICATE KEY UPDATE {changed}"
