@@ -232,7 +232,7 @@ def test_two_answers_in_one_tls_record_are_both_read(authority):
         assert handler.select([link, idle], [], [], 5.0)[0] == [link]
         busy.sendall(b"x")
         assert handler.select([link, idle], [], [], 5.0)[0] == [link, idle]
-        assert time.monotonic() - began < 1
+        assert time.monotonic() - began < 4, "it has waited for as long as it may"
         assert link.recv(100) == b"second"
         idle.recv(1)
         assert handler.select([link, idle], [], [], 0)[0] == []

@@ -52,7 +52,7 @@ def run(folder, tests, *arguments, **environment):
     environment = {**os.environ, **FEW_PLUGINS, "TMPDIR": str(folder), **environment}
     return subprocess.run(
         command(folder, tests, *arguments),
-        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False,
+        cwd=ROOT, env=environment, capture_output=True, text=True, timeout=280, check=False,
     )  # fmt: skip
 
 
@@ -123,9 +123,9 @@ def test_whatever_ends_the_run_ends_its_lanes_and_their_servers(tmp_path, number
         command(tmp_path, {"two": HANGS}),
         cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
     ) as running:  # fmt: skip
-        eventually(lambda: told.exists() and len(told.read_text().split()) == 2, 60)
+        eventually(lambda: told.exists() and len(told.read_text().split()) == 2, 200)
         running.send_signal(number)
-        out, _ = running.communicate(timeout=60)
+        out, _ = running.communicate(timeout=200)
     assert running.returncode == (-9 if number == signal.SIGKILL else 130)
     if number != signal.SIGKILL:
         assert "test: two was in the middle of: " in out
