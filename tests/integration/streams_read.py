@@ -5,7 +5,7 @@ import time
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 
 
-def read_until(source, done, timeout=20.0):
+def read_until(source, done, timeout=60.0):
     """Entries until `done` of them is true."""
     entries, deadline = [], time.monotonic() + timeout
     while not done(entries):

@@ -160,7 +160,7 @@ def test_a_kafka_replaced_while_it_is_read_is_not_read_on_at_the_old_offset(brok
     for number in range(9):
         again.transaction(100 + number, BASE + 30 * number)
     with pytest.raises(TransientError, match="looked up again"):
-        read_until(source, lambda found: found, 30)
+        read_until(source, lambda found: found)
     moved = source.locate(checkpoint_at(entries, 20))
     assert moved.generation == 2
     assert isinstance(moved.resume, KafkaPosition)

@@ -51,7 +51,7 @@ def opened(server, position, reader=READER):
         source.close()
 
 
-def read_to_end(server, position, timeout=20.0):
+def read_to_end(server, position, timeout=60.0):
     """Entries from a position to where the server's binlog ends now."""
     end = source_of(server).latest().order
     with opened(server, position) as source:
@@ -213,7 +213,7 @@ def test_what_a_server_was_writing_when_it_died_never_comes(own):
     write_large(own, large)
     own.restart()
     insert(own, table)
-    entries = read_to_end(own, begin, 60)
+    entries = read_to_end(own, begin)
     found = {table: [], large: []}
     for entry in entries:
         if entry.kind is EntryKind.ROWS:
@@ -395,7 +395,7 @@ def test_on_a_mysql_replica_reading_goes_on_behind_each_transaction(tmp_path):
         with opened(one, entries[-1].position) as source:
             execute(one, "RESET BINARY LOGS AND GTIDS", f"INSERT INTO {table} (v) VALUES ('new')")
             with pytest.raises(PositionLostError, match="could not find next log") as raised:
-                read_until(source, lambda found: found, 60)
+                read_until(source, lambda found: found)
             assert "setl position reset" in raised.value.hint
 
 
@@ -535,7 +535,7 @@ def test_a_reset_is_noticed_while_a_stream_is_open(own, monkeypatch):
         execute(own, "RESET MASTER")
         insert(own, table, 2)
         with pytest.raises(TransientError, match="sends nothing and its binlog ends at"):
-            read_until(source, lambda found: found, 20)
+            read_until(source, lambda found: found)
     with pytest.raises(PositionLostError, match="were reset"):
         source_of(own).locate(checkpoint_at(entries, len(entries)))
 

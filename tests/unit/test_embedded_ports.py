@@ -44,5 +44,5 @@ def test_a_port_given_to_another_process_is_not_given(monkeypatch):
         with pytest.raises(EmbeddedError):
             ports.free_port()
         other.stdin.close()
-        other.wait(10)
+        other.wait(60)
         assert ports.free_port() == port  # its reservation ended with it

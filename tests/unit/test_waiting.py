@@ -1,3 +1,6 @@
+import os
+import time
+
 import pytest
 
 from tests.waiting import eventually
@@ -28,3 +31,12 @@ def test_an_assertion_inside_counts_as_not_yet_and_is_shown_at_the_end():
 def test_other_errors_are_not_waited_for():
     with pytest.raises(KeyError):
         eventually(lambda: {}["missing"], 60)
+
+
+def test_a_busy_machine_has_more_time(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(os, "getloadavg", lambda: (6.0, 0.0, 0.0))
+    began = time.monotonic()
+    with pytest.raises(AssertionError):
+        eventually(lambda: False, 0.1)
+    assert time.monotonic() - began >= 0.3

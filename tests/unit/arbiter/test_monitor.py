@@ -65,7 +65,7 @@ def parts():
     parts = Parts()
     yield parts
     parts.monitor.stop()
-    parts.monitor.join(5)
+    parts.monitor.join(60)
     assert not parts.monitor._thread.is_alive()
 
 
@@ -94,12 +94,12 @@ def test_signs_of_life_come_by_themselves(parts):
 
 def test_watches_are_armed_and_then_whoever_watches_is_woken(parts):
     parts.monitor.start()
-    assert parts.woken.wait(5)
+    assert parts.woken.wait(60)
     eventually(lambda: parts.watches.armed == 1)
     parts.woken.clear()
     parts.watches.complete = False
     parts.monitor.stir()
-    assert parts.woken.wait(5)
+    assert parts.woken.wait(60)
     assert parts.watches.armed == 2
 
 

@@ -123,5 +123,5 @@ def test_the_end_of_a_session_waits_for_what_is_being_sent(life):
         ended.start()
         ended.join(0.05)
         assert ended.is_alive()
-    ended.join(5)
+    ended.join(60)
     assert life.contact() is Contact.LOST

@@ -49,16 +49,16 @@ def test_freeze_and_thaw(node):
         return Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[0]
 
     send(tree(node.pid), signal.SIGSTOP)
-    eventually(lambda: state() == "T", 5)
+    eventually(lambda: state() == "T", 20)
     assert alive(tree(node.pid)[0])
     send(tree(node.pid), signal.SIGCONT)
-    eventually(lambda: state() != "T", 5)
+    eventually(lambda: state() != "T", 20)
 
 
 def test_a_killed_process_is_not_alive_although_nobody_has_waited_for_it(node):
     (driver, *_) = before = tree(node.pid)
     send(before, signal.SIGKILL)
-    eventually(lambda: not alive(driver), 5)
+    eventually(lambda: not alive(driver), 20)
 
 
 def test_what_is_gone_has_no_tree():

@@ -80,7 +80,7 @@ def answering(answers, *, reset=False):
         yield f"http://{HOST}:{listener.getsockname()[1]}"
     finally:
         over.set()
-        thread.join(10)
+        thread.join(60)
         listener.close()
 
 

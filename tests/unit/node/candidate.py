@@ -43,7 +43,7 @@ class Node:
 
     def build(self, epoch, progress):
         self.builds += 1
-        self.may_build.wait(10)
+        self.may_build.wait(60)
         if self.build_failure:
             raise self.build_failure
         self.runs.append(NotedRun(epoch, progress))

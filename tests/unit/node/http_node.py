@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import time
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
@@ -30,13 +29,6 @@ WRITING = [
     ("POST", "/pause", {"channel": "shop"}),
     ("POST", "/resume", {"channel": "shop"}),
 ]
-
-
-def eventually(condition, seconds=20.0):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 @dataclass

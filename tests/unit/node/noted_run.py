@@ -38,7 +38,7 @@ class NotedRun:
 
     def run(self):
         self.progress.enter(RunState.RUNNING)
-        self.ends.wait(10)
+        self.ends.wait(60)
         if self.failure:
             raise self.failure
 

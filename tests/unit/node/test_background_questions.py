@@ -26,7 +26,7 @@ def test_nobody_waits_for_an_answer_and_it_is_there_later_with_its_age(questions
     gate = threading.Event()
 
     def question():
-        gate.wait(10)
+        gate.wait(60)
         return JobView(tasks=3)
 
     first = questions.ask("spark", "a", question)
@@ -52,7 +52,7 @@ def test_a_question_is_never_asked_twice_at_the_same_time(questions):
     def question():
         running.append(1)
         most.append(len(running))
-        gate.wait(10)
+        gate.wait(60)
         running.pop()
         return TargetView()
 
@@ -98,7 +98,7 @@ def test_it_has_one_thread_for_each_kind_and_none_after_the_end(clock):
     assert len(asking) == 2
     questions.stop()
     for thread in asking:
-        thread.join(10)
+        thread.join(60)
     assert not [t for t in asking if t.is_alive()], before
 
 

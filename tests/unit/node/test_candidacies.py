@@ -255,7 +255,7 @@ def test_vacancies_are_filled_side_by_side(world, monkeypatch):
     together, real = threading.Barrier(4), node.arbiter.campaign
 
     def campaign(pipeline, nid):
-        together.wait(10)  # broken if they do not come together
+        together.wait(60)  # broken if they do not come together
         return real(pipeline, nid)
 
     monkeypatch.setattr(node.arbiter, "campaign", campaign)

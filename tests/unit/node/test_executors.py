@@ -128,7 +128,7 @@ def test_a_session_that_the_cluster_ends_is_told_once(quick):
     assert told == []
     ended.set()
     eventually(lambda: told)
-    watch._thread.join(10)
+    watch._thread.join(60)
     (error,) = told
     assert isinstance(error, SparkGone)
     assert "Spark has ended this node's session" in str(error)
@@ -145,5 +145,5 @@ def test_a_jvm_that_does_not_answer_is_not_taken_for_one(quick):
     watch.start()
     eventually(lambda: len(asked) > 2)
     watch.stop()
-    watch._thread.join(10)
+    watch._thread.join(60)
     assert told == []

@@ -17,8 +17,9 @@ from setl.log import TextFormatter
 from setl.node.http import operations
 from setl.node.settings import NodeSettings
 from tests.arbiter_in_memory import MemoryArbiter
+from tests.waiting import eventually
 
-from .http_node import BACK, THERE, TOKEN, WRITING, eventually
+from .http_node import BACK, THERE, TOKEN, WRITING
 
 
 @pytest.fixture

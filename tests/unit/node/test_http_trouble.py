@@ -7,8 +7,9 @@ import pytest
 
 from arbiter.arbiter import Conflict, Denied, Unreachable
 from setl.node.http import operations
+from tests.waiting import eventually
 
-from .http_node import THERE, TOKEN, WRITING, eventually
+from .http_node import THERE, TOKEN, WRITING
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITING)

@@ -111,7 +111,7 @@ class World:
             yield process
         finally:
             process.stop()
-            thread.join(10)
+            thread.join(60)
             assert not thread.is_alive()
 
     def leaders(self):

@@ -129,7 +129,7 @@ def test_a_node_is_ready_when_it_is_warm_and_pings_while_it_works(heard, watched
     class Slow(Answering):
         def start(self, lost, stopping):
             assert not stopping()
-            assert may_start.wait(10)
+            assert may_start.wait(60)
             super().start(lost, stopping)
 
     engine = Slow(LOAD)
@@ -178,11 +178,11 @@ def test_a_loop_that_hangs_ends_the_pings(heard, watched, monkeypatch):
 
         def hang():
             waits.set()
-            assert stuck.wait(10)
+            assert stuck.wait(60)
             return facts()
 
         monkeypatch.setattr(process._arbiter, "facts", hang)
-        assert waits.wait(10)
+        assert waits.wait(60)
         pings, later = heard.pings(), time.monotonic() + 0.5
         eventually(lambda: time.monotonic() > later)
         assert heard.pings() == pings

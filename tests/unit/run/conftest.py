@@ -21,7 +21,7 @@ def begun():
     for bench in benches:
         bench.run.abort()
         if bench.thread.ident:
-            bench.thread.join(10)
+            bench.thread.join(60)
 
 
 @pytest.fixture

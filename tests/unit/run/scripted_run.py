@@ -243,7 +243,7 @@ class Bench:
 
     def finish(self):
         self.run.stop()
-        self.thread.join(10)
+        self.thread.join(60)
         assert not self.thread.is_alive()
 
 

@@ -191,7 +191,7 @@ def test_a_load_that_left_tasks_behind_is_not_repeated_under_the_same_epoch(begu
     bench.job.failures = [TransientError("a worker ended")]
     bench.job.abandoned = True
     bench.start()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert isinstance(bench.error, TransientError)
     assert bench.run.abandoned
     assert bench.job.applied == []
@@ -201,7 +201,7 @@ def test_a_target_that_was_set_back_is_taken_over_under_another_epoch(begun):
     bench = begun(TWO, stored=Checkpoint(at(4)))
     bench.job.failures = [TargetWentBackError("the fence stands at epoch 3")]
     bench.start()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert isinstance(bench.error, TargetWentBackError)
     assert [what for what in bench.log if what[0] == "fence"] == [("fence", 5)]
     assert bench.job.applied == []
@@ -212,7 +212,7 @@ def test_a_target_that_lost_its_checkpoint_too_is_not_begun_anew(begun):
     bench.job.failures = [TargetWentBackError("the fence has no row")]
     bench.store.load = iter([Checkpoint(at(4)), None]).__next__
     bench.start()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert isinstance(bench.error, FatalError)
     assert "its checkpoint is gone, which was last binlog.000001:4" in str(bench.error)
 
@@ -233,7 +233,7 @@ def test_an_error_that_stays_ends_the_run_and_moves_no_checkpoint(begun, error):
     bench = begun(TWO, stored=Checkpoint(at(4)))
     bench.job.failures = [error]
     bench.start()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert bench.error is error
     assert bench.stored_at == 4
     assert bench.job.applied == []
@@ -254,7 +254,7 @@ def test_what_piles_up_is_loaded_together_and_acknowledged_in_order(begun):
 def test_a_schema_change_stops_the_pipeline_if_the_channel_says_so(begun):
     ddl = Entry(EntryKind.DDL, at(54), 0.0, "shop", "orders", statement="ALTER TABLE orders ADD x")
     bench = begun([*TWO, ddl, *transaction(54, 1)], ddl="stop").start()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert isinstance(bench.error, FatalError)
     assert "ALTER TABLE" in str(bench.error)
     assert bench.job.applied == ROWS_OF_TWO
@@ -369,7 +369,7 @@ def test_a_row_in_the_way_of_a_new_one_is_final(begun):
     bench = begun(TWO, stored=Checkpoint(at(4), timestamp=1_600_000_000.0))
     bench.job.failures = [CollisionError("another row is in the way")]
     bench.start()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert isinstance(bench.error, CollisionError)
 
 
@@ -381,7 +381,7 @@ def test_a_place_that_is_lost_ends_the_run_at_once(begun):
 
     bench.source.locate = locate
     bench.start()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert isinstance(bench.error, PositionLostError)
     assert bench.source.opened == []
     assert bench.progress.figures().retries == 0

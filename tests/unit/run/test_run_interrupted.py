@@ -22,7 +22,7 @@ def test_a_stop_does_not_wait_for_the_next_look(begun, monkeypatch):
     bench = begun(TWO).start()
     eventually(lambda: bench.stored_at == 44, 10)
     bench.run.stop()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert not bench.thread.is_alive()
 
 
@@ -78,7 +78,7 @@ def test_an_abort_cancels_the_load_and_stores_nothing_more(begun):
     bench = begun(transaction(4, 2, table="other"), stored=Checkpoint(at(4))).start()
     eventually(lambda: bench.progress.figures().batches > 0, 10)
     bench.run.abort()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert bench.stored_at == 4
 
 
@@ -88,14 +88,14 @@ def test_what_an_abort_ended_is_not_taken_for_another_leader(begun):
 
     def hangs(rows, ticket, redelivered_through):
         entered.set()
-        bench.job.cancelled.wait(10)
+        bench.job.cancelled.wait(60)
         raise FencedError("cancelled")
 
     bench.job.run = hangs
     bench.start()
-    assert entered.wait(10)
+    assert entered.wait(60)
     bench.run.abort()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert isinstance(bench.error, TransientError)
 
 
@@ -105,7 +105,7 @@ def test_an_abort_cancels_a_load_that_begins_after_it(begun):
 
     def hangs(rows, ticket, redelivered_through):
         entered.set()
-        assert again.wait(10), "cancelled only once, and too early"
+        assert again.wait(60), "cancelled only once, and too early"
         raise TransientError("cancelled")
 
     def cancel():
@@ -123,9 +123,9 @@ def test_an_abort_cancels_a_load_that_begins_after_it(begun):
 
     bench.run._asked.allowed = aborted_and_allowed
     bench.start()
-    assert again.wait(10)
+    assert again.wait(60)
     bench.run.stop()
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert ("end writers", 5) in bench.log
     assert bench.job.applied == []
 
@@ -134,7 +134,7 @@ def test_a_rollback_on_request_goes_back_to_the_checkpoint_and_on(begun):
     bench = begun([*TWO, *transaction(44, 2)]).start()
     eventually(lambda: bench.stored_at == 84, 10)
     done = bench.run.rollback()
-    assert done.wait(10)
+    assert done.wait(60)
     assert bench.source.opened == [4, 84]
     assert bench.log.count(("fence", 5)) == 2
     bench.finish()
@@ -148,7 +148,7 @@ def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
     bench.job.failures = [TransientError("the target went away")]
     bench.start()
     eventually(lambda: bench.progress.figures().state is RunState.RETRYING, 10)
-    assert bench.run.rollback().wait(10)
+    assert bench.run.rollback().wait(60)
     eventually(lambda: bench.stored_at == 44, 10)
     bench.finish()
     assert bench.job.applied == ROWS_OF_TWO
@@ -216,7 +216,7 @@ def test_a_rollback_that_fails_as_it_begins_is_carried_out_by_the_next_attempt(b
         return real()
 
     monkeypatch.setattr(bench.work, "take_over", take_over)
-    assert bench.run.rollback().wait(10)
+    assert bench.run.rollback().wait(60)
     assert not failures
     bench.finish()
 
@@ -243,5 +243,5 @@ def test_what_is_done_beside_the_stream_knows_how_far_it_is_and_ends_first(begun
     assert not beside.stopped.is_set()
     getattr(bench.run, end)()
     assert beside.stopped.is_set(), "at once, whatever the run still does"
-    bench.thread.join(10)
+    bench.thread.join(60)
     assert not bench.thread.is_alive()

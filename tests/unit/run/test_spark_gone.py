@@ -94,7 +94,7 @@ def test_a_jvm_that_is_ended_on_purpose_is_not_told(jvm):
     watch.start()
     watch.stop()
     jvm.kill()
-    watch._thread.join(10)
+    watch._thread.join(60)
     assert not watch._thread.is_alive()
     assert told == []
 
@@ -147,7 +147,7 @@ def test_cancelling_does_not_wait_for_a_jvm_that_hangs(jvm):
     job = load_job(lambda *_: gate.wait(30))
     done = threading.Thread(target=job.cancel, daemon=True)
     done.start()
-    done.join(5)
+    done.join(20)
     assert not done.is_alive()
     gate.set()
 

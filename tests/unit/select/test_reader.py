@@ -47,14 +47,14 @@ def make():
     yield build
     for loop in loops:
         loop.stop()
-    eventually(lambda: not set(threading.enumerate()) - before, 5, message="threads ended")
+    eventually(lambda: not set(threading.enumerate()) - before, 60, message="threads ended")
 
 
 def take(loop, count):
     """The next `count` batches, each acked at once."""
     found = []
     for _ in range(count):
-        batch = loop.next_batch(5)
+        batch = loop.next_batch(60)
         assert batch is not None
         loop.ack(batch)
         found.append(batch)
@@ -83,13 +83,13 @@ def test_reading_stops_while_the_window_is_full(make):
     source = ScriptedSource(transactions(50))
     loop = make(source, window=3)
     loop.start(START)
-    first = loop.next_batch(5)
-    eventually(lambda: loop.status().held_back, 5)
+    first = loop.next_batch(60)
+    eventually(lambda: loop.status().held_back, 60)
     reads = source.reads
     assert (loop.status().unacked, loop.status().waiting) == (3, 2)
     assert source.reads == reads
     loop.ack(first)
-    eventually(lambda: source.reads > reads, 5)
+    eventually(lambda: source.reads > reads, 60)
     assert loop.status().unacked == 3
 
 
@@ -98,15 +98,15 @@ def test_reading_stops_while_the_buffer_is_full(make):
     source = ScriptedSource(transactions(50))
     loop = make(source, window=100, buffer_bytes=100)
     loop.start(START)
-    first = loop.next_batch(5)
-    eventually(lambda: loop.status().held_back, 5)
+    first = loop.next_batch(60)
+    eventually(lambda: loop.status().held_back, 60)
     status = loop.status()
     assert (status.unacked, status.buffered_bytes, status.buffer_bytes) == (2, 80, 100)
     assert status.blocked_seconds > 0
     reads = source.reads
     loop.ack(first)
-    eventually(lambda: source.reads > reads, 5)
-    eventually(lambda: loop.status().buffered_bytes == 80, 5)
+    eventually(lambda: source.reads > reads, 60)
+    eventually(lambda: loop.status().buffered_bytes == 80, 60)
     loop.stop()
     assert loop.status().buffered_bytes == 0
     assert not loop.status().held_back
@@ -116,12 +116,12 @@ def test_what_is_behind_is_all_that_is_not_acknowledged(make):
     source = ScriptedSource(transactions(50))
     loop = make(source, window=3)
     loop.start(START)
-    eventually(lambda: loop.status().unacked == 3, 5)
+    eventually(lambda: loop.status().unacked == 3, 60)
     assert loop.status().behind is None  # the source does not tell
     source.unread = 7
     before = loop.status().behind
     assert before > 7
-    first = loop.next_batch(5)
+    first = loop.next_batch(60)
     assert loop.status().behind == before  # being applied is not applied
     loop.stop()
     assert first is not None
@@ -131,7 +131,7 @@ def test_what_is_behind_is_all_that_is_not_acknowledged(make):
 def test_small_changes_do_not_wait_for_a_full_batch(make):
     loop = make(ScriptedSource(transactions(1)), rows=1000, wait=0.01)
     loop.start(START)
-    assert loop.next_batch(5).rows == 2
+    assert loop.next_batch(60).rows == 2
 
 
 def test_while_a_batch_waits_the_next_one_grows(make):
@@ -139,9 +139,9 @@ def test_while_a_batch_waits_the_next_one_grows(make):
     source.hold(4)
     loop = make(source, rows=1000, wait=0.0, window=10)
     loop.start(START)
-    eventually(lambda: loop.status().waiting == 1, 5)
+    eventually(lambda: loop.status().waiting == 1, 60)
     source.release()
-    eventually(lambda: loop.status().entries == 160, 5)
+    eventually(lambda: loop.status().entries == 160, 60)
     assert [b.rows for b in take(loop, 2)] == [2, 78]
 
 
@@ -149,11 +149,11 @@ def test_an_error_comes_after_what_was_read_before_it(make):
     stream = transactions(4)
     loop = make(ScriptedSource(stream, failures={13: LOST}), rows=1000, wait=60)
     loop.start(START)
-    batch = loop.next_batch(5)
+    batch = loop.next_batch(60)
     assert batch.entries == stream[:12]  # the rest of the fourth transaction is read again
     for _ in range(3):
         with pytest.raises(TransientError, match="connection was lost"):
-            loop.next_batch(5)
+            loop.next_batch(60)
     assert loop.status().state == "failed"
     assert "connection was lost" in loop.status().error
     loop.ack(batch)
@@ -170,7 +170,7 @@ def test_an_error_of_opening_is_handed_on(make, error):
     loop = make(source)
     loop.start(START)
     with pytest.raises(type(error)) as raised:
-        loop.next_batch(5)
+        loop.next_batch(60)
     assert raised.value is error
     loop.rollback()
     assert take(loop, 1)[0].rows == 2
@@ -180,7 +180,7 @@ def test_a_defect_in_a_source_is_an_error_too(make):
     loop = make(ScriptedSource(transactions(1), open_errors=[KeyError("x")]))
     loop.start(START)
     with pytest.raises(FatalError, match=r"KeyError\('x'\)") as raised:
-        loop.next_batch(5)
+        loop.next_batch(60)
     assert isinstance(raised.value.__cause__, KeyError)
 
 
@@ -190,7 +190,7 @@ def test_a_rollback_reads_again_from_the_last_ack_with_new_ids(make):
     loop = make(source)
     loop.start(START)
     (first,) = take(loop, 1)
-    second, third = loop.next_batch(5), loop.next_batch(5)
+    second, third = loop.next_batch(60), loop.next_batch(60)
     assert loop.rollback() == first.checkpoint
     again = take(loop, 9)
     assert [e for b in (first, *again) for e in b.entries] == stream
@@ -203,18 +203,18 @@ def test_a_termin_with_an_error_is_a_rollback(make):
     loop = make(ScriptedSource(transactions(5)))
     loop.start(START)
     take(loop, 1)
-    batch = loop.next_batch(5)
+    batch = loop.next_batch(60)
     acked = loop.finish(BatchTermin(batch.id, batch.epoch, LOST))
     assert acked.resume.offset == 4
-    assert loop.next_batch(5).entries == batch.entries
+    assert loop.next_batch(60).entries == batch.entries
 
 
 def test_a_batch_of_before_the_rollback_cannot_be_acked_afterwards(make):
     loop = make(ScriptedSource(transactions(5)))
     loop.start(START)
-    stale = loop.next_batch(5)
+    stale = loop.next_batch(60)
     loop.rollback()
-    fresh = loop.next_batch(5)
+    fresh = loop.next_batch(60)
     with pytest.raises(FatalError, match="out of order"):
         loop.ack(stale)
     loop.ack(fresh)
@@ -223,7 +223,7 @@ def test_a_batch_of_before_the_rollback_cannot_be_acked_afterwards(make):
 def test_a_termin_of_another_epoch_is_refused(make):
     loop = make(ScriptedSource(transactions(1)), epoch=8)
     loop.start(START)
-    batch = loop.next_batch(5)
+    batch = loop.next_batch(60)
     with pytest.raises(FencedError):
         loop.finish(BatchTermin(batch.id, 7))
     loop.ack(batch)
@@ -239,13 +239,13 @@ def test_stop_interrupts_reading_and_may_be_called_twice(make):
     assert not source.open_now
     assert loop.status().state == "stopped"
     with pytest.raises(FatalError, match="not started, or stopped"):
-        loop.next_batch(5)
+        loop.next_batch(60)
 
 
 def test_stop_interrupts_a_reader_that_waits_for_room(make):
     loop = make(ScriptedSource(transactions(50)), window=1)
     loop.start(START)
-    eventually(lambda: loop.status().waiting == 1, 5)
+    eventually(lambda: loop.status().waiting == 1, 60)
     loop.stop()
     assert loop.status().state == "stopped"
 
@@ -264,7 +264,7 @@ def test_whoever_waits_is_woken_by_a_rollback_from_another_thread(make):
     waiting = threading.Thread(target=lambda: found.append(loop.next_batch(30)), daemon=True)
     waiting.start()
     loop.rollback()
-    waiting.join(5)
+    waiting.join(60)
     assert found == [None]
 
 
@@ -290,9 +290,9 @@ def test_a_source_that_does_not_end_cannot_be_read_twice_at_once(make):
         with pytest.raises(TransientError, match="does not end"):
             loop.rollback()
         with pytest.raises(TransientError, match="does not end"):
-            loop.next_batch(5)
+            loop.next_batch(60)
     source.let_go.set()
-    eventually(lambda: not any(t.name.startswith("select-") for t in threading.enumerate()), 5)
+    eventually(lambda: not any(t.name.startswith("select-") for t in threading.enumerate()), 60)
     loop.rollback()
     assert take(loop, 1)[0].rows == 2
 
@@ -301,10 +301,10 @@ def test_idle_and_blocked_time_are_counted(make):
     loop = make(ScriptedSource(transactions(3)), window=1)
     loop.start(START)
     began = SystemClock().monotonic()
-    eventually(lambda: SystemClock().monotonic() > began + 0.3, 5)
+    eventually(lambda: SystemClock().monotonic() > began + 0.3, 60)
     take(loop, 3)
-    eventually(lambda: loop.status().blocked_seconds > 0.2, 5)
-    eventually(lambda: loop.status().idle_seconds > 0, 5)
+    eventually(lambda: loop.status().blocked_seconds > 0.2, 60)
+    eventually(lambda: loop.status().idle_seconds > 0, 60)
 
 
 def test_heartbeats_do_not_make_a_storm_of_batches(make):
@@ -340,7 +340,7 @@ def test_whatever_fails_and_is_rolled_back_every_row_is_applied_once(data):
     try:
         while len(applied) < len(want):
             try:
-                batch = loop.next_batch(5)
+                batch = loop.next_batch(60)
             except TransientError:
                 went_back_to.append((loop.rollback(), floor))
                 continue

@@ -83,7 +83,7 @@ def test_an_ack_lets_a_blocked_offer_in(three):
     found, thread = in_thread(lambda: three.offer(batch(4), 30))
     assert not found
     three.finish(ack(1))
-    thread.join(5)
+    thread.join(60)
     assert found == [True]
 
 
@@ -93,8 +93,8 @@ def test_closing_interrupts_whoever_waits(three):
     taking, two = in_thread(lambda: empty.take(30))
     assert three.close() == START
     empty.close()
-    one.join(5)
-    two.join(5)
+    one.join(60)
+    two.join(60)
     assert (offering, taking) == ([False], [None])
     assert not three.offer(batch(4), 0)
     assert three.take(0) is None
@@ -105,7 +105,7 @@ def test_an_offer_wakes_who_waits_for_a_batch():
     batches = UnackedBatches(EPOCH, START, 1, 1000)
     found, thread = in_thread(lambda: batches.take(30))
     batches.offer(batch(1), 0)
-    thread.join(5)
+    thread.join(60)
     assert found == [batch(1)]
 
 
@@ -113,13 +113,13 @@ def test_who_waits_for_a_batch_can_be_woken_without_one():
     batches = UnackedBatches(EPOCH, START, 3, 1000)
     found, thread = in_thread(lambda: batches.take(60))
     batches.wake()
-    thread.join(10)
+    thread.join(60)
     assert found == [None]
     batches.wake()
     assert batches.take(60) is None, "the next one that would wait"
     found, thread = in_thread(lambda: batches.take(60))
     assert batches.offer(batch(1), 0), "nor is one that is woken in vain lost"
-    thread.join(10)
+    thread.join(60)
     assert [each.id for each in found] == [1]
 
 
@@ -192,4 +192,4 @@ def test_an_error_wakes_who_waits():
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()
     batches.fail(ERROR)
-    eventually(lambda: caught == [ERROR], 5)
+    eventually(lambda: caught == [ERROR], 60)

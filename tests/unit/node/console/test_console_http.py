@@ -16,7 +16,8 @@ from setl.systems.finding import Finding
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter
 from tests.unit.node.console.browsing import FILE, Browser, outcomes
-from tests.unit.node.http_node import THERE, TOKEN, Node, eventually
+from tests.unit.node.http_node import THERE, TOKEN, Node
+from tests.waiting import eventually
 
 # -- what strangers see -----------------------------------------------------------------------
 

@@ -61,7 +61,7 @@ def answering(monkeypatch):
     yield server, get
     client.close()
     server.shutdown()
-    thread.join(10)
+    thread.join(60)
     server.server_close()
 
 

@@ -76,7 +76,7 @@ def cluster():
     thread.start()
     yield server
     server.shutdown()
-    thread.join(10)
+    thread.join(60)
     server.server_close()
 
 
