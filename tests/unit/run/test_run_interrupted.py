@@ -18,7 +18,7 @@ from tests.waiting import eventually
 
 
 def test_a_stop_does_not_wait_for_the_next_look(begun, monkeypatch):
-    monkeypatch.setattr("setl.run.run._POLL_SECONDS", 60.0)
+    monkeypatch.setattr("setl.run.run._POLL_SECONDS", 3600.0)
     bench = begun(TWO).start()
     eventually(lambda: bench.stored_at == 44, 10)
     bench.run.stop()
@@ -144,7 +144,7 @@ def test_a_rollback_on_request_goes_back_to_the_checkpoint_and_on(begun):
 
 def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
     bench = begun(TWO, stored=Checkpoint(at(4)))
-    monkeypatch.setattr(bench.run._backoff, "failed", lambda: 60.0)
+    monkeypatch.setattr(bench.run._backoff, "failed", lambda: 3600.0)
     bench.job.failures = [TransientError("the target went away")]
     bench.start()
     eventually(lambda: bench.progress.figures().state is RunState.RETRYING, 10)
@@ -156,7 +156,7 @@ def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
 
 def test_a_stop_that_comes_as_an_attempt_begins_ends_the_wait_after_it(begun, monkeypatch):
     bench = begun(TWO, stored=Checkpoint(at(4)))
-    monkeypatch.setattr(bench.run._backoff, "failed", lambda: 60.0)
+    monkeypatch.setattr(bench.run._backoff, "failed", lambda: 3600.0)
     forget = bench.run._asked._interrupted.clear
 
     def stopped_before():

@@ -34,7 +34,7 @@ def make():
     loops = []
     before = set(threading.enumerate())
 
-    def build(source, *, rows=2, wait=60.0, window=3, epoch=1, **more):
+    def build(source, *, rows=2, wait=600.0, window=3, epoch=1, **more):
         loop = SelectLoop(
             source,
             SelectSettings(BatchSettings(rows, 1 << 20, wait), window, **more),
@@ -147,7 +147,7 @@ def test_while_a_batch_waits_the_next_one_grows(make):
 
 def test_an_error_comes_after_what_was_read_before_it(make):
     stream = transactions(4)
-    loop = make(ScriptedSource(stream, failures={13: LOST}), rows=1000, wait=60)
+    loop = make(ScriptedSource(stream, failures={13: LOST}), rows=1000, wait=600)
     loop.start(START)
     batch = loop.next_batch(60)
     assert batch.entries == stream[:12]  # the rest of the fourth transaction is read again
@@ -261,7 +261,7 @@ def test_whoever_waits_is_woken_by_a_rollback_from_another_thread(make):
     loop = make(ScriptedSource([]))
     loop.start(START)
     found = []
-    waiting = threading.Thread(target=lambda: found.append(loop.next_batch(30)), daemon=True)
+    waiting = threading.Thread(target=lambda: found.append(loop.next_batch(600)), daemon=True)
     waiting.start()
     loop.rollback()
     waiting.join(60)

@@ -80,7 +80,7 @@ def test_a_batch_that_is_too_large_comes_in_alone():
 
 def test_an_ack_lets_a_blocked_offer_in(three):
     three.take(0)
-    found, thread = in_thread(lambda: three.offer(batch(4), 30))
+    found, thread = in_thread(lambda: three.offer(batch(4), 600))
     assert not found
     three.finish(ack(1))
     thread.join(60)
@@ -88,9 +88,9 @@ def test_an_ack_lets_a_blocked_offer_in(three):
 
 
 def test_closing_interrupts_whoever_waits(three):
-    offering, one = in_thread(lambda: three.offer(batch(4), 30))
+    offering, one = in_thread(lambda: three.offer(batch(4), 600))
     empty = UnackedBatches(EPOCH, START, 1, 1000)
-    taking, two = in_thread(lambda: empty.take(30))
+    taking, two = in_thread(lambda: empty.take(600))
     assert three.close() == START
     empty.close()
     one.join(60)
@@ -103,7 +103,7 @@ def test_closing_interrupts_whoever_waits(three):
 
 def test_an_offer_wakes_who_waits_for_a_batch():
     batches = UnackedBatches(EPOCH, START, 1, 1000)
-    found, thread = in_thread(lambda: batches.take(30))
+    found, thread = in_thread(lambda: batches.take(600))
     batches.offer(batch(1), 0)
     thread.join(60)
     assert found == [batch(1)]
@@ -111,13 +111,13 @@ def test_an_offer_wakes_who_waits_for_a_batch():
 
 def test_who_waits_for_a_batch_can_be_woken_without_one():
     batches = UnackedBatches(EPOCH, START, 3, 1000)
-    found, thread = in_thread(lambda: batches.take(60))
+    found, thread = in_thread(lambda: batches.take(600))
     batches.wake()
     thread.join(60)
     assert found == [None]
     batches.wake()
-    assert batches.take(60) is None, "the next one that would wait"
-    found, thread = in_thread(lambda: batches.take(60))
+    assert batches.take(600) is None, "the next one that would wait"
+    found, thread = in_thread(lambda: batches.take(600))
     assert batches.offer(batch(1), 0), "nor is one that is woken in vain lost"
     thread.join(60)
     assert [each.id for each in found] == [1]
@@ -175,7 +175,7 @@ def test_an_error_comes_after_the_batches_before_it_and_again_and_again(three):
     assert [three.take(0).id for _ in range(3)] == [1, 2, 3]
     for _ in range(2):
         with pytest.raises(TransientError) as raised:
-            three.take(30)
+            three.take(600)
         assert raised.value is ERROR
     assert three.finish(ack(1)) == batch(1).checkpoint  # what was read is still good
 
@@ -186,7 +186,7 @@ def test_an_error_wakes_who_waits():
 
     def wait():
         with pytest.raises(TransientError) as raised:
-            batches.take(30)
+            batches.take(600)
         caught.append(raised.value)
 
     thread = threading.Thread(target=wait, daemon=True)
