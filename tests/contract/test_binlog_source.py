@@ -91,7 +91,7 @@ def test_binlog_positions_cross_files(binlog):
     source.open(binlog.origin)
     entries = read_rows(source, 4)
     files = [e.position.file for e in entries]
-    assert len(set(files)) == 2
+    assert len(set(files)) >= 2  # a file that is full ends by itself, too
     assert [e.position.order for e in entries] == sorted(e.position.order for e in entries)
 
 

@@ -106,11 +106,12 @@ def place(site_a, request):
 
 def rows_events(server, since):
     """Tables of the rows events of each transaction after a binlog position, in order."""
-    file, position = since
+    first, position = since
+    files = [name for name, *_ in rows_of(server, "SHOW BINARY LOGS") if name > first]
+    parts = [f"'{first}' FROM {position}", *(f"'{name}'" for name in files)]  # a file may be full
     transactions = []
-    for _, _, kind, _, _, info in rows_of(
-        server, f"SHOW BINLOG EVENTS IN '{file}' FROM {position}"
-    ):
+    events = [row for part in parts for row in rows_of(server, f"SHOW BINLOG EVENTS IN {part}")]
+    for _, _, kind, _, _, info in events:
         if kind == "Gtid":
             transactions.append([])
         elif kind == "Table_map":
