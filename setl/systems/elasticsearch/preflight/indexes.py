@@ -20,6 +20,7 @@ from setl.systems.elasticsearch.mapping import (
     takes_new_fields,
 )
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
+from setl.systems.elasticsearch.preflight.durability import check_kept_documents
 from setl.systems.elasticsearch.preflight.ids import check_kept_ids
 from setl.systems.finding import Report
 
@@ -68,6 +69,7 @@ def check_index(
         settings: dict[str, Any] = described.get("settings", {}).get("index", {})
         _check_blocks(name, settings, place)
         _check_gc_deletes(name, settings, place)
+        check_kept_documents(name, settings, place)
         _check_ingest(settings, place)
         _check_alias(index, described, place)
         check_kept_ids(client, name, described, arriving, pipeline=pipeline, place=place)
@@ -87,6 +89,7 @@ def _check_missing(
     mapping["properties"] = {**mapping.get("properties", {}), **added}
     if "gc_deletes" in settings:
         _check_gc_deletes(index, settings, place)
+    check_kept_documents(index, settings, place)
     _check_ingest(settings, place)
     shown = {**settings, "gc_deletes": settings.get("gc_deletes", GC_DELETES)}
     told = ", ".join(f"{k} {_short(v)}" for k, v in sorted(shown.items()))
