@@ -24,6 +24,9 @@ FIRST_OFFSET = 4  # the four bytes before it mark the file as a binlog
 # events a minute, where they are cached).
 _SCAN = 60.0
 _MALFORMED_GTIDS = 1772
+# MySQL puts it before the first event of an encrypted file. It counts it in the file's size, and in
+# no position: https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
+_ENCRYPTION_HEADER = 512
 
 _WAYS_OUT = (
     "Stop the channel, move on with `setl position reset PIPELINE --to latest`, start it, and load "
@@ -56,7 +59,7 @@ class BinlogFile:
 
     Attributes:
         name: its name.
-        size: bytes in it; the newest one grows.
+        size: bytes in it, as positions count them; the newest one grows.
     """
 
     name: str
@@ -244,7 +247,7 @@ class BinlogServer:
         rows = session.rows("SHOW BINARY LOGS")
         if not rows:
             raise self._no_binlog()
-        return [BinlogFile(str(row[0]), int(row[1])) for row in rows]
+        return [_file(*row) for row in rows]
 
     def _no_binlog(self) -> ConfigurationError:
         return ConfigurationError(
@@ -329,6 +332,11 @@ class _Session:
                 "between",
                 server=self._endpoint,
             ) from error
+
+
+def _file(name: object, size: Any, encrypted: object = "No", *_: object) -> BinlogFile:
+    """A line of SHOW BINARY LOGS; MariaDB says nothing of encryption, and counts as it numbers."""
+    return BinlogFile(str(name), int(size) - (_ENCRYPTION_HEADER if encrypted == "Yes" else 0))
 
 
 def _absence(position: BinlogPosition, files: list[BinlogFile]) -> str:

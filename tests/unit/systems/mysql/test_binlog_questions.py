@@ -73,6 +73,22 @@ def test_mysql_since_8_2_is_asked_by_the_new_name(answering, version):
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "end"),
+    [
+        (("b.000001", 1322, "Yes"), 810),
+        (("b.000001", 1322, "No"), 1322),
+        (("b.000001", 1322), 1322),
+    ],
+)
+def test_an_encrypted_file_ends_where_its_positions_end(answering, line, end):
+    server, _ = answering("9.7.0", **{"SHOW BINARY LOGS": [line]})
+    assert [file.size for file in server.files()] == [end]
+    server.check(BinlogPosition("b.000001", end))
+    with pytest.raises(SetlError, match=f"ends at {end}"):
+        server.check(BinlogPosition("b.000001", end + 1))
+
+
 @pytest.mark.parametrize("version", ["8.0.36", "5.7.44-log"])
 def test_older_mysql_is_asked_by_the_old_name(answering, version):
     server, _ = answering(version, **{"SHOW MASTER STATUS": [STATUS]})
