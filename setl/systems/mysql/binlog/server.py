@@ -6,7 +6,7 @@ import logging
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import pymysql
 from pymysql.connections import Connection
@@ -51,6 +51,18 @@ class PlaceReport:
     absence: str = ""
     disagreement: str = ""
     proved: bool = False
+
+
+class StreamServer(NamedTuple):
+    """What a stream has to know of the server that sends it.
+
+    Attributes:
+        identity: which server it is, see `BinlogOrigin.server`.
+        folds_names: see `BinlogServer.folds_names`.
+    """
+
+    identity: str
+    folds_names: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +151,7 @@ class BinlogServer:
         Statements stand there as they were written. Raises TransientError.
         """
         with self._session() as session:
-            row = session.row("SELECT @@lower_case_table_names")
-            return row is not None and int(row[0]) == 1
+            return session.folds_names()
 
     def retention(self) -> tuple[float | None, float]:
         """Seconds for which files are kept, None for ever; and the server's time since 1970 UTC.
@@ -173,10 +184,12 @@ class BinlogServer:
             TransientError: the server cannot be reached.
         """
         with self._session() as session:
-            what = _absence(position, self._files(session))
-            if what:
-                raise self.lost(f"the source has nothing at {position}: {what}", position)
-            return session.identity()
+            return self._check(session, position)
+
+    def for_stream(self, position: BinlogPosition) -> StreamServer:
+        """The same, and what else a stream from there needs to know, on one connection."""
+        with self._session() as session:
+            return StreamServer(self._check(session, position), session.folds_names())
 
     def examine(self, position: BinlogPosition) -> PlaceReport:
         """Compare what a position says of its place with what the server has there.
@@ -243,6 +256,12 @@ class BinlogServer:
         """The final error that a position is gone (I8)."""
         return PositionLostError(message, hint=_WAYS_OUT, server=self._endpoint, position=position)
 
+    def _check(self, session: _Session, position: BinlogPosition) -> str:
+        what = _absence(position, self._files(session))
+        if what:
+            raise self.lost(f"the source has nothing at {position}: {what}", position)
+        return session.identity()
+
     def _files(self, session: _Session) -> list[BinlogFile]:
         rows = session.rows("SHOW BINARY LOGS")
         if not rows:
@@ -301,6 +320,11 @@ class _Session:
         """See `BinlogServer.identity`."""
         row = self.row("SELECT @@GLOBAL.server_id" if self.mariadb else "SELECT @@server_uuid")
         return str(row[0]) if row else ""
+
+    def folds_names(self) -> bool:
+        """See `BinlogServer.folds_names`."""
+        row = self.row("SELECT @@lower_case_table_names")
+        return row is not None and int(row[0]) == 1
 
     def gtid_at(self, file: str, offset: int) -> str | None:
         """MariaDB only. None where no event begins."""

@@ -123,9 +123,9 @@ class MysqlBinlogSource:
         """See `Source.open`."""
         position = _binlog_position(position)
         self.close()
-        server = self._server.check(position)
+        server = self._server.for_stream(position)
         # What follows is of the server that answers now, whoever wrote the file.
-        origin = (position.origin or BinlogOrigin(server))._replace(server=server)
+        origin = (position.origin or BinlogOrigin(server.identity))._replace(server=server.identity)
         position = replace(position, origin=origin)
         stream = BinlogStream(
             self._endpoint,
@@ -135,7 +135,7 @@ class MysqlBinlogSource:
             server=self._server,
             cut=self._cut,
             shared=self._shared,
-            folds_names=self._server.folds_names(),
+            folds_names=server.folds_names,
             matters=self._matters,
             earlier=self._earlier,
         )

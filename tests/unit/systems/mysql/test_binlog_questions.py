@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
@@ -10,6 +12,7 @@ from setl.errors import (
 )
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog import server as binlog_server
+from setl.systems.mysql.binlog import source as binlog_source
 from setl.systems.mysql.binlog.errors import is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -229,3 +232,36 @@ def test_a_refusal_names_the_way_on(text, hint):
 )
 def test_a_lost_position_is_recognised(error):
     assert is_lost(error)
+
+
+@pytest.mark.parametrize(("setting", "folds"), [(0, False), (1, True), (2, False)])
+def test_what_a_stream_needs_is_asked_for_on_one_connection(monkeypatch, setting, folds):
+    connections, streams = [], []
+
+    def connect(*_, **__):
+        answers = {
+            "SELECT VERSION()": [("10.11.6-MariaDB-log",)],
+            "SHOW BINARY LOGS": FILES,
+            "SELECT @@GLOBAL.server_id": [(101,)],
+            "SELECT @@lower_case_table_names": [(setting,)],
+        }
+        connections.append(FakeConnection(answers))
+        return connections[-1]
+
+    class Stream:
+        def __init__(self, _endpoint, _server_id, start, **given):
+            streams.append((start, given["folds_names"]))
+
+        def open(self):
+            pass
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(binlog_server, "connect", connect)
+    monkeypatch.setattr(binlog_source, "BinlogStream", Stream)
+    source = binlog_source.MysqlBinlogSource(MysqlEndpoint("db1", 3306, "u", "p"), 7)
+    place = BinlogPosition("mysql-bin.000007", 900)
+    source.open(place)
+    assert len(connections) == 1
+    assert streams == [(replace(place, origin=BinlogOrigin("101")), folds)]
