@@ -263,6 +263,10 @@ class Arbiter(Protocol):
         """
         ...
 
+    def cutovers(self, pipelines: Sequence[PipelineId]) -> dict[PipelineId, dict[str, Any]]:
+        """The cut-overs of those that have one, asked for all at once; raises as `cutover`."""
+        ...
+
     def store_cutover(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:

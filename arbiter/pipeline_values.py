@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arbiter.arbiter import Conflict
@@ -49,6 +49,15 @@ class PipelineValues:
         """See `arbiter.arbiter.Arbiter.cutover`."""
         found = self._znodes.read(self._paths.cutover(pipeline))
         return None if found is None else (read_cutover(str(pipeline), found.data), found.version)
+
+    def cutovers(self, pipelines: Sequence[PipelineId]) -> dict[PipelineId, dict[str, Any]]:
+        """See `arbiter.arbiter.Arbiter.cutovers`."""
+        found = self._znodes.read_all([self._paths.cutover(pipeline) for pipeline in pipelines])
+        return {
+            pipeline: read_cutover(str(pipeline), znode.data)
+            for pipeline, znode in zip(pipelines, found, strict=True)
+            if znode is not None
+        }
 
     def store_cutover(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None

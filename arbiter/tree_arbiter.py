@@ -217,6 +217,10 @@ class TreeArbiter:
         """See `arbiter.arbiter.Arbiter.cutover`."""
         return self._values.cutover(pipeline)
 
+    def cutovers(self, pipelines: Sequence[PipelineId]) -> dict[PipelineId, dict[str, Any]]:
+        """See `arbiter.arbiter.Arbiter.cutovers`."""
+        return self._values.cutovers(pipelines)
+
     def store_cutover(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:

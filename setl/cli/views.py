@@ -36,7 +36,7 @@ from setl.node.endpoints import endpoints_of
 from setl.node.load_sentence import load_sentence
 from setl.node.stored import nameless, pipelines_of
 from setl.operate import units
-from setl.operate.cutover.looking import cutover_sentence
+from setl.operate.cutover.looking import open_cutovers
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
@@ -80,9 +80,7 @@ def list_(channel: str | None, watch: float | None, zookeeper: str, root: str, o
 
 def cutovers_of(arbiter: Arbiter, view: ClusterView) -> Mapping[PipelineId, str]:
     """The cut-overs of pipelines, in words: one that was left alone may hold a source read-only."""
-    idents = [pipeline.ident for pipeline in view.pipelines]
-    told = {ident: cutover_sentence(arbiter, ident, ways_out=True) for ident in idents}
-    return {ident: words for ident, words in told.items() if words}
+    return open_cutovers(arbiter, [pipeline.ident for pipeline in view.pipelines])
 
 
 def _show_list(view: ClusterView, cutovers: Mapping[PipelineId, str], output: str) -> None:

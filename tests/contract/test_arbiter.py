@@ -829,6 +829,7 @@ def test_cutovers_are_compared_and_set(a, b):
         a.forget_cutover(PIPELINE, revision)
     assert a.cutover(PIPELINE) == ({"step": "done"}, newer)
     assert a.cutover(BACK) is None
+    assert a.cutovers([BACK, PIPELINE]) == {PIPELINE: {"step": "done"}}
     a.forget_cutover(PIPELINE, newer)
     assert b.cutover(PIPELINE) is None
 

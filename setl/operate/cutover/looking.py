@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.errors import FatalError
@@ -24,19 +27,29 @@ def stopping_cutover(arbiter: Arbiter, ident: PipelineId) -> str:
     return record.sentence(units.moment(record.begun))
 
 
-def cutover_sentence(arbiter: Arbiter, ident: PipelineId, *, ways_out: bool = False) -> str:
-    """How far it is; "" if there is none.
+def cutover_sentence(arbiter: Arbiter, ident: PipelineId) -> str:
+    """How far it is; "" if there is none."""
+    return _sentence(_record(arbiter, ident))
 
-    Args:
-        arbiter: keeps the record.
-        ident: the pipeline.
-        ways_out: whether to name the commands that end it: whoever began it may be gone.
+
+def open_cutovers(arbiter: Arbiter, idents: Sequence[PipelineId]) -> dict[PipelineId, str]:
+    """The same for several pipelines at once, of those that have one.
+
+    With the commands that end it: whoever began it may be gone.
     """
-    record = _record(arbiter, ident)
+    found = arbiter.cutovers(idents)
+    return {ident: _with_ways_out(_read(value), ident) for ident, value in found.items()}
+
+
+def _sentence(record: CutOver | FatalError | None) -> str:
     if record is None or isinstance(record, FatalError):
         return str(record or "")
-    sentence = record.sentence(units.moment(record.begun))
-    if not ways_out:
+    return record.sentence(units.moment(record.begun))
+
+
+def _with_ways_out(record: CutOver | FatalError, ident: PipelineId) -> str:
+    sentence = _sentence(record)
+    if isinstance(record, FatalError):
         return sentence
     goes_on = record.step is not Step.DONE and not record.aborting
     carries_on = f"`setl cutover {ident}` carries it on, " if goes_on else ""
@@ -46,9 +59,11 @@ def cutover_sentence(arbiter: Arbiter, ident: PipelineId, *, ways_out: bool = Fa
 def _record(arbiter: Arbiter, ident: PipelineId) -> CutOver | FatalError | None:
     """What is kept of it, or why that cannot be read; None if there is nothing."""
     found = arbiter.cutover(ident)
-    if found is None:
-        return None
+    return None if found is None else _read(found[0])
+
+
+def _read(value: dict[str, Any]) -> CutOver | FatalError:
     try:
-        return CutOver.from_json(found[0])
+        return CutOver.from_json(value)
     except FatalError as error:
         return error

@@ -9,6 +9,7 @@ from arbiter.values import ChannelState, HistoryItem, PipelineId, Signal, Signal
 from setl.cli import views
 from setl.node import node_answers
 from setl.operate.cutover.steps import CutOver, Step
+from tests.arbiter_in_memory import MemoryLink
 from tests.unit.cli.cluster_in_memory import AB
 
 BA = PipelineId("shop", "ba")
@@ -254,6 +255,21 @@ def test_a_cut_over_that_was_left_alone_is_told(shop, capsys, step):
         value = json.loads(printed(shop, capsys, command, "-o", "json"))
         rows = value if command == "status" else value[0]["pipelines"]
         assert [bool(row["cutover"]) for row in rows] == [True, False]
+
+
+@pytest.mark.parametrize("command", ["list", "status"])
+def test_cutovers_of_many_pipelines_are_asked_for_at_once(shop, capsys, monkeypatch, command):
+    shop.put("other", pipelines=[f"p{n}" for n in range(5)])
+    asked, read_all = [], MemoryLink.read_all
+
+    def counted(tree, paths):
+        asked.append(list(paths))
+        return read_all(tree, paths)
+
+    monkeypatch.setattr(MemoryLink, "read_all", counted)
+    printed(shop, capsys, command)
+    of_cutovers = [len(paths) for paths in asked if any("cutover" in path for path in paths)]
+    assert of_cutovers == [7]
 
 
 def test_status_of_all_channels(shop, capsys):
