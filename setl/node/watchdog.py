@@ -2,6 +2,9 @@
 
 It asks nobody. The node's loop may be waiting for an answer that does not come; this thread
 only reads what is already known, so that nothing can hold it up.
+
+While all is well it sleeps until it is stirred, or until silence lasts too long. It would wake up
+ten times a second otherwise, on each node, whatever that leads.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from setl.clock import Clock
 _log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 0.1
+_SURE_SECONDS = 1.0  # for which a stir may be missed
 
 
 class SignsOfLife(Protocol):
@@ -34,6 +38,10 @@ class SignsOfLife(Protocol):
 
     def last_contact(self) -> float:
         """Monotonic time at which the session was last surely alive."""
+        ...
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Call `wake` (which must not block) whenever the contact changes."""
         ...
 
 
@@ -73,17 +81,32 @@ class Watchdog:
         self._arbiter = arbiter
         self._candidacies = candidacies
         self._clock = clock
-        self._stopping = threading.Event()
+        self._stopping = False
+        self._stirred = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._last = Contact.CONNECTED
 
     def start(self) -> None:
         """Begin to watch."""
+        self._arbiter.watch(self._stirred.set)
         self._thread.start()
 
     def stop(self) -> None:
         """Stop watching."""
-        self._stopping.set()
+        self._stopping = True
+        self._stirred.set()
+
+    def pause(self) -> float:
+        """Seconds until the next look, if nothing stirs before.
+
+        Silence ends the contact by itself, at a time that is known. What is over is told again and
+        again: a run that begins meanwhile has to hear of it, too.
+        """
+        if self._last is not Contact.CONNECTED:
+            return _LOOK_SECONDS
+        silent = self._clock.monotonic() - self._arbiter.last_contact()
+        left = allowed_silence(self._arbiter.session_timeout) - silent
+        return min(_SURE_SECONDS, max(_LOOK_SECONDS, left))
 
     def look(self) -> Contact:
         """One look: act on what is known now, and say what that was."""
@@ -104,8 +127,15 @@ class Watchdog:
         return contact
 
     def _watch(self) -> None:
-        while not self._stopping.wait(_LOOK_SECONDS):
+        pause = 0.0
+        while True:
+            self._stirred.wait(pause)
+            self._stirred.clear()  # before the look: what changes during it stirs again
+            if self._stopping:
+                return
+            pause = _LOOK_SECONDS
             try:
                 self.look()
+                pause = self.pause()
             except Exception:  # noqa: BLE001 - it has to look on, or nothing would suspend the runs
                 _log.exception("the watchdog failed to look")

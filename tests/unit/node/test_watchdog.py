@@ -2,7 +2,9 @@ import pytest
 
 from arbiter.arbiter import Contact
 from arbiter.election import MARGIN
+from setl.clock import SystemClock
 from setl.node.watchdog import Watchdog
+from tests.waiting import eventually
 
 
 class FakeArbiter:
@@ -11,12 +13,18 @@ class FakeArbiter:
     def __init__(self):
         self.state = Contact.CONNECTED
         self.last = 100.0
+        self.wakes = []
+        self.asked = 0
 
     def contact(self):
+        self.asked += 1
         return self.state
 
     def last_contact(self):
         return self.last
+
+    def watch(self, wake):
+        self.wakes.append(wake)
 
 
 class FakeCandidacy:
@@ -79,3 +87,39 @@ def test_the_deadline_passes_without_any_word_from_the_arbiter(parts, state):
 def test_the_deadline_lies_before_the_end_of_the_session(parts):
     arbiter, _, _, _ = parts
     assert arbiter.session_timeout * (1 - MARGIN) < arbiter.session_timeout
+
+
+def test_it_sleeps_while_all_is_well_and_not_beyond_the_deadline(parts):
+    arbiter, _, clock, watchdog = parts
+    watchdog.look()
+    assert watchdog.pause() == 1.0
+    clock.time = arbiter.last + arbiter.session_timeout * (1 - MARGIN) - 0.3
+    assert watchdog.pause() == pytest.approx(0.3)
+    clock.time += 0.3
+    assert watchdog.pause() == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("state", [Contact.SUSPENDED, Contact.LOST])
+def test_it_looks_often_while_contact_is_in_doubt(parts, state):
+    arbiter, _, _, watchdog = parts
+    arbiter.state = state
+    watchdog.look()
+    assert watchdog.pause() == pytest.approx(0.1)
+
+
+def test_a_change_of_contact_wakes_it(monkeypatch):
+    monkeypatch.setattr("setl.node.watchdog._SURE_SECONDS", 3600.0)
+    arbiter, candidacy, clock = FakeArbiter(), FakeCandidacy(), SystemClock()
+    arbiter.session_timeout, arbiter.last = 7200.0, clock.monotonic()
+    watchdog = Watchdog(arbiter, lambda: [candidacy], clock)
+    watchdog.start()
+    try:
+        eventually(lambda: arbiter.asked, 60)
+        arbiter.state = Contact.SUSPENDED
+        for wake in arbiter.wakes:
+            wake()
+        eventually(lambda: "suspend" in candidacy.calls, 60)
+    finally:
+        watchdog.stop()
+    watchdog._thread.join(60)
+    assert not watchdog._thread.is_alive()
