@@ -15,7 +15,7 @@ import psutil
 
 from setl.clock import Clock
 
-_LOOK_SECONDS = 4.0  # one look walks all processes of the machine
+_LOOK_SECONDS = 15.0  # one look walks all processes of the machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class NodeMemory:
 
 
 class MemoryLook:
-    """Looks at the processes below one process; asked often, it looks every four seconds."""
+    """Looks at the processes below one process; asked often, it looks every 15 seconds."""
 
     def __init__(self, clock: Clock, pid: int | None = None) -> None:
         """Look at nothing yet.

@@ -47,7 +47,7 @@ def test_each_kind_of_process_is_counted_by_itself(node):
     look = MemoryLook(clock, node)
 
     def told_apart():
-        clock.time += 10
+        clock.time += 20
         seen = look.seen()
         # All at once: a process that is just being started still has its parent's memory.
         assert 64 * MIB < seen.driver < 100 * MIB
@@ -62,7 +62,7 @@ def test_it_does_not_look_each_time_it_is_asked(node):
     clock = ManualClock()
     look = MemoryLook(clock, node)
     first = look.seen()
-    clock.time += 3.5
+    clock.time += 14.5
     assert look.seen() is first
     clock.time += 1
     assert look.seen() is not first
