@@ -33,6 +33,7 @@ from setl.log import fields
 from setl.node.alarm_status import AlarmStatus, firing_alarm
 from setl.node.cluster_view import ClusterView, PipelineView, view_of
 from setl.node.node_answers import ask_nodes
+from setl.node.status import NodeStatus, as_json
 from setl.operate.action_log import recorded
 from setl.run.figures import RunState
 
@@ -57,6 +58,7 @@ class AlarmSender:
         settings: AlarmSettings,
         clock: Clock,
         *,
+        own: Callable[[], NodeStatus],
         snapshot: Callable[[], Snapshot | None],
         environment: Mapping[str, str],
     ) -> None:
@@ -67,6 +69,7 @@ class AlarmSender:
             arbiter: its session.
             settings: receivers, and how often to look.
             clock: for all times.
+            own: what this node says of itself, which need not be asked for over HTTP.
             snapshot: the node's last look at the cluster, None before the first.
             environment: where channels' references get their values from.
         """
@@ -74,6 +77,7 @@ class AlarmSender:
         self._arbiter = arbiter
         self._settings = settings
         self._clock = clock
+        self._own = own
         self._snapshot = snapshot
         self._environment = environment
         self._sending = Sending(receivers_of(settings, nid), clock)
@@ -173,7 +177,10 @@ class AlarmSender:
         self._status = AlarmStatus(receivers=self._sending.names, trouble=trouble)
 
     def _view(self, snapshot: Snapshot) -> ClusterView:
-        answers = ask_nodes(snapshot.facts.nodes.values())
+        nodes = snapshot.facts.nodes
+        answers = ask_nodes(node for nid, node in nodes.items() if nid != self._nid)
+        if self._nid in nodes:
+            answers[self._nid] = as_json(self._own())
         return view_of(snapshot.facts, answers, self._clock.now())
 
     def _facts(self, view: ClusterView) -> Iterable[PipelineFacts]:

@@ -116,6 +116,7 @@ class NodeProcess:
             self._arbiter,
             settings.alarms,
             self._clock,
+            own=self.status,
             snapshot=lambda: self._snapshot,
             environment=settings.environment,
         )

@@ -4,13 +4,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from arbiter.snapshot import look
-from arbiter.values import Channel, ChannelState, PipelineId
+from arbiter.values import Channel, ChannelState, NodeInfo, PipelineId
 from setl.alarms.settings import AlarmSettings
 from setl.node import alarm_sender
 from setl.node.alarm_sender import AlarmSender
+from setl.node.status import NodeStatus
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
 PIPELINE = SimpleNamespace(ident=PipelineId("shop", "there"))
+GONE = "ZooKeeper holds none of the channels that it held (shop): it was set up anew"
+
+
+def own_status(lost_channels=""):
+    return NodeStatus("n1", "1", "connected", True, 0.0, (), lost_channels=lost_channels)
 
 
 def test_a_channel_that_was_removed_and_stored_again_has_its_own_rules():
@@ -18,7 +24,7 @@ def test_a_channel_that_was_removed_and_stored_again_has_its_own_rules():
     clock = ManualClock()
     arbiter = MemoryArbiter(MemoryCluster(clock))
     sender = AlarmSender(
-        "n1", arbiter, AlarmSettings(), clock, snapshot=lambda: None, environment={}
+        "n1", arbiter, AlarmSettings(), clock, own=own_status, snapshot=lambda: None, environment={}
     )
     limits = []
     for above in (60, 600):
@@ -44,6 +50,7 @@ def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkey
         arbiter,
         AlarmSettings(least_disk_free=0.0),
         clock,
+        own=own_status,
         snapshot=lambda: look(arbiter, clock),
         environment={},
     )
@@ -58,3 +65,25 @@ def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkey
     sender.look()
     assert sender.status().firing == ()
     sender.stop()
+
+
+def test_the_node_that_decides_does_not_ask_itself_over_http(monkeypatch):
+    clock = ManualClock()
+    arbiter = MemoryArbiter(MemoryCluster(clock))
+    arbiter.announce(NodeInfo("n1", host="h", pid=1, http="http://h:1", started=0.0))
+    asked = []
+    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: asked.extend(nodes) or {})
+    sender = AlarmSender(
+        "n1",
+        arbiter,
+        AlarmSettings(least_disk_free=0.0),
+        clock,
+        own=lambda: own_status(lost_channels=GONE),
+        snapshot=lambda: look(arbiter, clock),
+        environment={},
+    )
+    sender.look()
+    sender.stop()
+    assert not asked
+    (alarm,) = sender.status().firing
+    assert alarm.text == GONE
