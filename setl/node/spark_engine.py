@@ -18,7 +18,13 @@ from setl.run.assembly import build_run
 from setl.run.running import RunBuilder
 from setl.run.spark.errors import start_error
 from setl.run.spark.session import JvmWatch, SparkSettings, start_context
-from setl.run.spark.warming import KeepWarm, warm, warm_queries
+from setl.run.spark.warming import (
+    KEEP_LOCAL_SECONDS,
+    KEEP_SECONDS,
+    KeepWarm,
+    warm,
+    warm_queries,
+)
 from setl.run.tracing.trace import Tracer
 from setl.systems.registry import modules_of
 from setl.transform.spark_on_demand import SparkOnDemand
@@ -95,7 +101,8 @@ class SparkEngine:
                 return
             check_executors(context)
         warm(context)
-        warmth = KeepWarm(context, lambda: warm_queries(spark.session).run)
+        every = KEEP_LOCAL_SECONDS if self._settings.is_local else KEEP_SECONDS
+        warmth = KeepWarm(context, lambda: warm_queries(spark.session).run, every=every)
         warmth.start(queries=self._queries)
         self._warmth = warmth
         warmth.with_modules(self._modules)  # by a thread, so that the node is ready before

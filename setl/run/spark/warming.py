@@ -18,7 +18,10 @@ from setl.run.spark.session import parallelism
 from setl.run.spark.worker_daemon import TASK_MODULES
 
 _ROUNDS = 3  # the JVM compiles what it has run a few times
-_KEEP_SECONDS = 20.0  # Spark ends all workers of an executor that had no task for a minute
+# Spark ends all workers of an executor that had no task for a minute. Each time costs 40 ms of
+# processor time, and on a cluster an executor may get none of the tasks.
+KEEP_SECONDS = 20.0
+KEEP_LOCAL_SECONDS = 40.0
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +71,7 @@ class KeepWarm:
         context: SparkContext,
         prepare: Callable[[], Callable[[], None]],
         *,
-        every: float = _KEEP_SECONDS,
+        every: float = KEEP_SECONDS,
     ) -> None:
         """Do nothing yet.
 
