@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+_SHOWN_BYTES: Final = 50_000
 
 
 def load_sentence(load: Mapping[str, Any]) -> str:
@@ -21,7 +23,8 @@ def load_sentence(load: Mapping[str, Any]) -> str:
     if expected:
         done = _part(rows, expected)
     parts = [done, f"{load['rows_per_second']:,.0f} rows/s"]
-    if load.get("bytes_per_second"):
+    # Less would be shown as 0.0: mostly the server has not counted yet how large its tables are.
+    if (load.get("bytes_per_second") or 0) >= _SHOWN_BYTES:
         parts.append(f"{load['bytes_per_second'] / 1e6:,.1f} MB/s")
     if load.get("seconds_left"):
         parts.append(f"{_duration(load['seconds_left'])} left")
