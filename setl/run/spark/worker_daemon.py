@@ -32,8 +32,13 @@ _OF_QUERIES: Final = ("pandas", "pyspark.sql.pandas.serializers")
 _OF_SPARK: Final = ("pyspark.worker",)
 """What a worker imports before its first task."""
 
-OF_MYSQL: Final = ("setl.systems.mysql.source_system", "setl.systems.mysql.target_system")
-"""Nearly every pipeline needs one of them. Other systems each worker imports that needs them."""
+OF_SYSTEMS: Final = (
+    "setl.systems.mysql.source_system",
+    "setl.systems.mysql.target_system",
+    "setl.systems.kafka.source_system",
+)
+"""Ends of most pipelines, which a node has each worker import. The rest cost more here than there:
+a client of Elasticsearch takes as long as all of these together."""
 
 _ARCHIVES: Final = ("pyspark", "py4j")
 """What Spark puts in front of the path, as zip files beside an installed PySpark."""
@@ -49,7 +54,7 @@ def main() -> None:
     # child for ever, and its task with it (https://issues.apache.org/jira/browse/SPARK-54456).
     # Arrow's allocator would start one when it is imported.
     os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
-    for module in TASK_MODULES + _OF_QUERIES + _OF_SPARK + OF_MYSQL:
+    for module in TASK_MODULES + _OF_QUERIES + _OF_SPARK + OF_SYSTEMS:
         importlib.import_module(module)
     # Otherwise each worker's first load would do it, in a tenth of a second.
     keep_what_is_loaded(collect_rarely=True)
