@@ -11,6 +11,7 @@ from rich.console import Console
 
 from setl_embedded import Kafka, MariaDb
 from tests.bench.competitor import Competitor, Place, differences
+from tests.bench.fetching import limited
 from tests.bench.relay import relayed
 from tests.bench.report import Result, Taken
 from tests.bench.servers import fresh_target, source_server
@@ -99,7 +100,9 @@ def _written(
     if all(entrant.competitor.source != "kafka" for entrant in able):
         return Place(folder, source, written)
     kafka = stack.enter_context(Kafka(folder / "kafka"))
-    return Place(folder, source, written, kafka, relayed(source, written, kafka))
+    topic = relayed(source, written, kafka)
+    brokers = stack.enter_context(limited(kafka, topic))
+    return Place(folder, source, written, kafka, topic, brokers)
 
 
 @dataclass

@@ -29,6 +29,7 @@ class Place:
         written: where in it.
         kafka: a broker that has it as DTS records too, if any competitor wants them.
         topic: its topic there, with one partition and nothing else.
+        brokers: where the topic is read, see `tests.bench.fetching`.
     """
 
     folder: Path
@@ -36,6 +37,7 @@ class Place:
     written: Written
     kafka: Kafka | None = None
     topic: str = ""
+    brokers: str = ""
 
     @property
     def limit(self) -> float:

@@ -196,8 +196,7 @@ class Setl:
                 "start": start._asdict() if start else {"load": True},
             }
         else:
-            assert place.kafka is not None
-            source = {"type": "dts", "brokers": [place.kafka.brokers], "topic": place.topic,
+            source = {"type": "dts", "brokers": [place.brokers], "topic": place.topic,
                       "start": "earliest"}  # fmt: skip
         if target.elasticsearch is not None:
             end: dict[str, Any] = {"type": "elasticsearch", "hosts": [target.elasticsearch.url]}

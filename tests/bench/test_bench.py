@@ -16,6 +16,7 @@ from tests.bench.__main__ import main
 from tests.bench.cases import WORKLOADS, sized
 from tests.bench.competitor import Place, differences
 from tests.bench.far import pin
+from tests.bench.fetching import PartitionCopy
 from tests.bench.report import (
     EXPRESSIONS,
     HALF,
@@ -187,6 +188,13 @@ def test_a_script_that_fails_says_why(place, site_b):
     at = place(small("w1"))
     with pytest.raises(RuntimeError, match="doesn't exist"):
         Plain().measure(at, Target(mariadb=site_b))
+
+
+def test_a_fetch_is_answered_with_whole_batches_and_no_more_than_it_asks_for():
+    copy = PartitionCopy(b"aaabbbcc", last=[9, 19, 24], ends=[3, 6, 8])
+    asked = [(0, 1), (0, 6), (9, 5), (10, 4), (15, 5), (15, 1 << 30), (24, 0), (25, 9)]
+    given = [bytes(copy.piece(offset, most)) for offset, most in asked]
+    assert given == [b"aaa", b"aaabbb", b"aaa", b"bbb", b"bbbcc", b"bbbcc", b"cc", b""]
 
 
 @pytest.mark.servers
