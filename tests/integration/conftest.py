@@ -1,7 +1,10 @@
 """What tests of whole pipelines, and of the commands, have in common."""
 
+from unittest.mock import patch
+
 import pytest
 
+from setl.transform.spark_on_demand import SparkOnDemand
 from setl_drills.nodes import Cluster
 from setl_embedded import ZooKeeper
 from setl_embedded.ports import free_port
@@ -73,3 +76,22 @@ def channel(cluster, site_a, site_b):
     command(cluster, "start", channel.name)
     yield channel
     command(cluster, "stop", channel.name, check=False)
+
+
+@pytest.fixture
+def spark_command(spark):
+    """As `command`, for those that start Spark: they get the session of the tests, which stays.
+
+    A session of a command's own takes six seconds of processor time; test_spark_process is about
+    those, and one command of each kind here is a process all the same.
+    """
+
+    def given(_):
+        return spark.sparkContext
+
+    with (
+        patch("setl.cli.comparing.start_context", given),
+        patch("setl.run.spark.session.start_context", given),
+        patch.object(SparkOnDemand, "stop", lambda _: None),
+    ):
+        yield command

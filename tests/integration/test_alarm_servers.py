@@ -111,7 +111,7 @@ def alarms(cluster, channel):
     return {(a["pipeline"], a["rule"]): a for a in listed if a["channel"] == channel.name}
 
 
-@pytest.mark.one_family(why="what each server tells is tested above; nodes make alarms of it")
+@pytest.mark.family("mariadb", why="what servers tell is tested above; nodes make alarms of it")
 def test_a_stopped_pipeline_and_a_position_near_its_purge_raise_alarms(channel, cluster, retention):
     write(channel.a, channel.db, 1, 3)
     eventually(lambda: channel.count(channel.b) == 3, 60)

@@ -14,7 +14,7 @@ from setl_embedded.ports import free_port
 from tests.integration import wires
 from tests.integration.pipelines import execute
 from tests.integration.spark_cluster import descendants, listening_addresses
-from tests.integration.two_nodes import TIMEOUT, is_warm, write
+from tests.integration.two_nodes import TIMEOUT, command, is_warm, write
 from tests.waiting import eventually
 
 POST = (
@@ -40,24 +40,23 @@ def test_a_channel_is_checked_applied_started_paused_and_stopped(channel, cluste
     cluster.run("stop", channel.name)
     assert channel.listed()["ab"]["leader"] == ""
     write(channel.a, channel.db, 21, 5)
-    cluster.run("start", channel.name)
+    command(cluster, "start", channel.name)
     eventually(lambda: channel.count(channel.b) == 30, 30)
     verified = cluster.run("verify", channel.name, "--master", "local[1]", "-o", "json")
     assert [v["differences"] for v in json.loads(verified.stdout)] == [0, 0]
 
 
-def test_verify_names_the_keys_that_differ(channel, cluster):
+def test_verify_names_the_keys_that_differ(channel, cluster, spark_command):
     write(channel.a, channel.db, 1, 3)
     eventually(lambda: channel.count(channel.b) == 3, 30)
-    cluster.run("stop", channel.name)
+    command(cluster, "stop", channel.name)
     execute(channel.b, f"UPDATE {channel.db}.t SET v = 'other' WHERE id = 2")
-    arguments = ("verify", channel.name, "--pipeline", "ab", "--master", "local[1]")
-    done = cluster.run(*arguments, check=False)
+    done = spark_command(cluster, "verify", channel.name, "--pipeline", "ab", check=False)
     assert done.returncode == 1
     assert "'other'" in done.stdout
 
 
-def test_what_differs_is_repaired_sent_again_or_loaded_anew(channel, cluster):
+def test_what_differs_is_repaired_sent_again_or_loaded_anew(channel, cluster, spark_command):
     table = f"{channel.db}.t"
     damage = (
         "SET sql_log_bin = 0",  # as a restored backup would, so that it is no change of B
@@ -68,21 +67,22 @@ def test_what_differs_is_repaired_sent_again_or_loaded_anew(channel, cluster):
     write(channel.a, channel.db, 1, 30)
     eventually(lambda: channel.count(channel.b) == 30, 30)
     execute(channel.b, *damage)
-    only = ("--pipeline", "ab", "--master", "local[1]")
-    done = cluster.run("verify", channel.name, *only, "--repair", "-o", "json")
+    only = ("--pipeline", "ab")
+    done = spark_command(cluster, "verify", channel.name, *only, "--repair", "-o", "json")
     assert "5 keys of" in done.stderr
     assert [v["differences"] for v in json.loads(done.stdout)] == [0]
     assert channel.equal()
     execute(channel.b, *damage)
     pipeline = f"{channel.name}/ab"
-    cluster.run("resend", pipeline, "--table", table, "--where", "id < 4")
-    cluster.run("load", pipeline, "--table", table, "--replace", "--master", "local[1]")
+    command(cluster, "resend", pipeline, "--table", table, "--where", "id < 4")
+    spark_command(cluster, "load", pipeline, "--table", table, "--replace")
     assert channel.equal()
-    listed = json.loads(cluster.run("load", "list", pipeline, "-o", "json").stdout)
+    listed = json.loads(command(cluster, "load", "list", pipeline, "-o", "json").stdout)
     assert [(row["reason"], row["state"]) for row in listed] == [
         ("repair", "done"), ("resend", "done"), ("load", "done"), ("repair", "done"),
     ]  # fmt: skip
-    refused = cluster.run("resend", pipeline, "--table", table, "--where", "none = 1", check=False)
+    none = ("--where", "none = 1")
+    refused = command(cluster, "resend", pipeline, "--table", table, *none, check=False)
     assert refused.returncode == 1
     assert "none" in refused.stderr
     assert channel.listed()["ab"]["state"] == "running"
@@ -102,7 +102,7 @@ def test_the_active_node_is_killed_in_a_large_transaction(channel, cluster):
         eventually(channel.equal, 30)
 
         def totals():
-            status = json.loads(cluster.run("status", channel.name, "-o", "json").stdout)
+            status = json.loads(command(cluster, "status", channel.name, "-o", "json").stdout)
             found = {row["pipeline"].rpartition("/")[2]: row["rows_total"] for row in status}
             return found["ab"], found["ba"]
 

@@ -16,12 +16,10 @@ from tests.waiting import eventually
 
 # An application that writes as fast as it can keeps all of a machine busy as long as setl compares
 # tables, and shows nothing more: it writes in each step of the cut-over either way. Seconds.
-BETWEEN_WRITES = 0.01
+BETWEEN_WRITES = 0.1
 
-# A process of its own, since Spark starts and ends with the command.
-COMMAND = (sys.executable, "-c", "from setl.cli.main import main; main()", "cutover")
-
-# The same, but it stays for ever before the step that its last argument names.
+# A process of its own, which can be killed: it stays for ever before the step that its last
+# argument names. Spark starts and ends with it.
 HANGING = """
 import sys, time
 from setl.cli.main import main
@@ -82,14 +80,11 @@ def read_only(server):
     return str(execute(server, "SELECT @@GLOBAL.read_only")[0][0]) in {"1", "ON"}
 
 
-def cutover(channel, *arguments):
-    return subprocess.run(
-        [*COMMAND, f"{channel.name}/ab", *arguments],
-        env={**os.environ, **channel.cluster._environment},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
+@pytest.fixture
+def cutover(spark_command, sites):
+    """The command, for pipeline `ab`, with the session of the tests."""
+    return lambda *more: spark_command(
+        sites.cluster, "cutover", f"{sites.name}/ab", *more, check=False
     )
 
 
@@ -104,14 +99,14 @@ def sites(channel):
             execute(server, "SET GLOBAL read_only = OFF")
 
 
-def test_the_application_moves_and_loses_nothing(sites):
+def test_the_application_moves_and_loses_nothing(sites, cutover):
     plan = command(sites.cluster, "cutover", f"{sites.name}/ab", "--dry-run", "-o", "json")
     assert json.loads(plan.stdout)["way_back"] == f"{sites.name}/ba"
     application = Application((sites.a, sites.b), sites.db)
     try:
         application.thread.start()
-        eventually(lambda: len(application.committed) > 50, 30)
-        done = cutover(sites, "-o", "json", "--max-lag", "60")
+        eventually(lambda: len(application.committed) > 10, 30)
+        done = cutover("-o", "json", "--max-lag", "60")
         assert done.returncode == 0, done.stderr
         application.thread.join(60)
         assert application.refused == 1290
@@ -133,11 +128,11 @@ def test_the_application_moves_and_loses_nothing(sites):
         application.close()
 
 
-def test_a_damaged_row_refuses(sites):
+def test_a_damaged_row_refuses(sites, cutover):
     with sites.b.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SET SESSION sql_log_bin = 0")
         cursor.execute(f"UPDATE {sites.db}.t SET v = 'damaged' WHERE id = 1")
-    done = cutover(sites)
+    done = cutover()
     assert done.returncode == 1, done.stderr
     assert "1 different" in done.stderr
     assert not read_only(sites.a)
@@ -145,7 +140,7 @@ def test_a_damaged_row_refuses(sites):
     assert "there is no cut-over" in status.stdout
 
 
-def test_a_command_that_is_killed_is_seen_and_put_back_or_carried_on(sites):
+def test_a_command_that_is_killed_is_seen_and_put_back_or_carried_on(sites, cutover):
     for way, step in (("abort", "drain"), ("go on", "verify again")):
         started = subprocess.Popen(
             [sys.executable, "-c", HANGING, "cutover", f"{sites.name}/ab", step],
@@ -166,7 +161,7 @@ def test_a_command_that_is_killed_is_seen_and_put_back_or_carried_on(sites):
         assert told["source_changed"]
         assert told["step"] == step
         if way == "go on":
-            done = cutover(sites)
+            done = cutover()
             assert done.returncode == 0, done.stderr
             assert read_only(sites.a)
         command(sites.cluster, "cutover", f"{sites.name}/ab", "--abort", "-y")
