@@ -61,12 +61,12 @@ def test_a_replica_s_rows_arrive_while_its_primary_is_written(
     replica, name = replicated
     for server in servers:
         execute(server, f"CREATE DATABASE {name}", ORDERS.format(db=name))
-    fill(a, f"{name}.orders", 3000)
-    eventually(lambda: has_rows(replica, f"{name}.orders", 3000), 120)
-    with written(a, f"{name}.orders", 3500):
+    fill(a, f"{name}.orders", 1500)
+    eventually(lambda: has_rows(replica, f"{name}.orders", 1500), 120)
+    with written(a, f"{name}.orders", 1750):
         running = place.lead(loading(replica, mysql(b), [{"from": f"{name}.orders"}]))
         told = wait_until_loaded(running)
-    assert told.rows > 1000
+    assert told.rows > 500
     eventually(
         lambda: rows(b, f"{name}.orders") == rows(a, f"{name}.orders"),
         60,

@@ -21,7 +21,9 @@ from tests.integration.pipelines import (
 )
 from tests.waiting import eventually
 
-_PAUSE = 0.002  # of a writer between transactions; without one it takes a core from the load
+# Of a writer between transactions: some dozen come in each step of a load. More of them show no
+# more, and take the time of a core from the load, which then lasts longer.
+_PAUSE = 0.01
 
 
 @pytest.fixture
@@ -142,21 +144,21 @@ def fill(server, table, count):
 
 def test_rows_that_were_there_arrive_while_all_is_changed(servers, db, place, small_steps):
     a, b = servers
-    fill(a, f"{db}.orders", 3000)
-    with written(a, f"{db}.orders", 3500):
+    fill(a, f"{db}.orders", 1500)
+    with written(a, f"{db}.orders", 1750):
         running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
         told = wait_until_loaded(running)
-    assert told.rows > 1000
+    assert told.rows > 500
     in_step(a, b, running, db)
     assert running.figures.rows_total > 0
 
 
 def test_leaders_that_die_lose_no_row(servers, db, place, small_steps):
     a, b = servers
-    fill(a, f"{db}.orders", 3000)
+    fill(a, f"{db}.orders", 1500)
     file = loading(a, mysql(b), [{"from": f"{db}.orders"}])
-    with written(a, f"{db}.orders", 3500):
-        for wanted in (200, 500, 900, 1300):
+    with written(a, f"{db}.orders", 1750):
+        for wanted in (100, 300, 500, 800):
             running = place.lead(file)
             eventually(
                 lambda running=running, wanted=wanted: (
@@ -168,7 +170,7 @@ def test_leaders_that_die_lose_no_row(servers, db, place, small_steps):
             running.abort()
         running = place.lead(file)
         told = wait_until_loaded(running)
-    assert told.rows < 8000, "each leader went on where the last one was"
+    assert told.rows < 4000, "each leader went on where the last one was"
     in_step(a, b, running, db)
 
 
@@ -253,9 +255,9 @@ def test_mappings_apply_to_loaded_rows(servers, db, place, small_steps):
 
 def test_a_column_that_is_added_meanwhile(servers, db, place, small_steps):
     a, b = servers
-    fill(a, f"{db}.orders", 2000)
+    fill(a, f"{db}.orders", 1000)
     file = loading(a, mysql(b), [{"from": f"{db}.orders"}], ddl="pass")
-    with written(a, f"{db}.orders", 2500):
+    with written(a, f"{db}.orders", 1250):
         with held("tables.after_job") as there:  # the first step of many
             running = place.lead(file)
             assert there.wait(60)
@@ -290,7 +292,7 @@ def test_both_ways_nothing_comes_back(servers, db, place, small_steps):
 
 def test_a_column_that_nobody_passes_on_stops_the_load(servers, db, place, small_steps):
     a, b = servers
-    fill(a, f"{db}.orders", 2000)
+    fill(a, f"{db}.orders", 1000)
     with held("tables.after_job") as there:  # the first step of many
         running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
         assert there.wait(60)
@@ -350,10 +352,10 @@ def test_documents_are_loaded(site_a, place, elasticsearch, small_steps):
     install_system_tables(site_a)
     execute(site_a, f"CREATE DATABASE {name}", ORDERS.format(db=name))
     try:
-        fill(site_a, f"{name}.orders", 1000)
+        fill(site_a, f"{name}.orders", 600)
         target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
         table = {"from": f"{name}.orders", "to": index, "include": ["id", "name"]}
-        with written(site_a, f"{name}.orders", 1200):
+        with written(site_a, f"{name}.orders", 720):
             running = place.lead(loading(site_a, target, [table]))
             wait_until_loaded(running)
         import json
