@@ -315,7 +315,7 @@ def test_values_are_those_of_the_binlog(pair):
     streamed: list[Any] = []
     with closing(binlog):
         binlog.open(BinlogPosition(file, offset))
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while len(streamed) < len(ALL_ROWS) and time.monotonic() < deadline:
             for entry in binlog.read(100, 0.5):
                 if (entry.schema, entry.table) == (pair.schema, "kinds"):
