@@ -10,8 +10,9 @@ from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report, accepting, finding_id
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.table_facts import TableText
+from setl.systems.mysql.replicas import replication_statement
 
 FOREIGN_KEY_ACTION: Final = "foreign-key-action"
 """What the finding is named by, see `setl.systems.finding.Finding.code`."""
@@ -30,9 +31,25 @@ def accepts_actions(accept: Sequence[str], table: str) -> bool:
 def logs_actions(server: Server) -> bool:
     """Whether rows that foreign keys change by themselves are in the binlog.
 
-    They are where that is done above the storage engine: MySQL from 9.6 on, by default.
+    They are where that is done above the storage engine: MySQL from 9.6 on, by default. A replica
+    of such a server repeats what its source logs. If that logs none of these rows, the replica's
+    engine changes them, and the replica logs none either, whatever it does for its own clients.
     """
+    return _logs_its_own(server) and not _replicates(server)
+
+
+def _logs_its_own(server: Server) -> bool:
     return server.variables.get("innodb_native_foreign_keys", "ON") == "OFF"
+
+
+def _replicates(server: Server) -> bool:
+    """Whether it is a replica. Nobody knows without the privilege to see that."""
+    question = replication_statement(mariadb=server.mariadb)
+    if server.attempt(question) is not Outcome.DONE:
+        return False
+    # A group has channels of its own, between servers that are alike.
+    channels = (str(status.get("channel_name")) for status in server.records(question))
+    return any(not name.startswith("group_replication_") for name in channels)
 
 
 def refuse_cascades(server: Server, table: RowSchema, accept: Sequence[str]) -> None:
@@ -46,7 +63,7 @@ def refuse_cascades(server: Server, table: RowSchema, accept: Sequence[str]) -> 
         return
     for key in _unlogged(server, table):
         raise ConfigurationError(
-            _what(key),
+            _what(server, key),
             hint=f"At the source: {' '.join(_ways_out(key, table))}. Where no such row ever goes,"
             f" name {FOREIGN_KEY_ACTION}@{table.name} under `accept` in the channel file",
             table=table.name,
@@ -67,7 +84,7 @@ def check_cascades(server: Server, tables: Sequence[RowSchema], report: Report) 
         with place.failing():
             for key in _unlogged(server, table):
                 ways_out = _ways_out(key, table)
-                place.error(_what(key), *ways_out, code=FOREIGN_KEY_ACTION, risk=True)
+                place.error(_what(server, key), *ways_out, code=FOREIGN_KEY_ACTION, risk=True)
 
 
 def _unlogged(server: Server, table: RowSchema) -> Iterator[ForeignKey]:
@@ -81,7 +98,14 @@ def _unlogged(server: Server, table: RowSchema) -> Iterator[ForeignKey]:
             yield key
 
 
-def _what(key: ForeignKey) -> str:
+def _what(server: Server, key: ForeignKey) -> str:
+    if _logs_its_own(server):
+        return (
+            f"the foreign key {key.name} has {', '.join(key.actions)}, and this server is a"
+            " replica: it logs the rows that these change only if its source does (MySQL from 9.6"
+            " on with innodb_native_foreign_keys=OFF). Else the target would keep the old ones;"
+            " accept this if it does"
+        )
     return (
         f"the foreign key {key.name} has {', '.join(key.actions)}: the storage engine changes these"
         " rows itself and writes nothing to the binlog, so the target would keep the old ones"
