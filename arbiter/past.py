@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from arbiter.arbiter import Contact
-from arbiter.values import Mainstem
+from arbiter.values import Mainstem, NodeInfo
 
 
 class Ending(Enum):
@@ -30,6 +30,7 @@ class Past:
         ended_at: monotonic time at which it saw that ending.
         vacant_since: monotonic time at which it first saw that nobody leads.
         leader: nid of the last leader it saw, "" if it saw none.
+        leader_leaves: whether that node, while it still led, said that it would lead no more.
         leader_gone: whether that node itself was gone when the vacancy was seen, so that its
             session had expired rather than given the leadership up.
     """
@@ -39,6 +40,7 @@ class Past:
     ended_at: float = 0.0
     vacant_since: float | None = None
     leader: str = ""
+    leader_leaves: bool = False
     leader_gone: bool = False
 
 
@@ -79,9 +81,13 @@ def after_look(
     contact: Contact,
     session: int,
     mainstem: Mainstem | None,
-    nodes: Container[str] | None = None,
+    nodes: Mapping[str, NodeInfo] | None = None,
 ) -> Past:
-    """What a node remembers after it has looked (with an answer) at a pipeline."""
+    """What a node remembers after it has looked (with an answer) at a pipeline.
+
+    A node that stops gives its leaderships up, and is gone a moment later. Who looks but after that
+    would take it for one that died, if it had not said before that it leaves.
+    """
     if contact is Contact.LOST:
         past = _after_loss(past, session=0, now=now)
         return replace(past, vacant_since=None)
@@ -89,10 +95,11 @@ def after_look(
         return Past(held=mainstem, leader=mainstem.nid)
     past = _after_loss(past, session=session, now=now)
     if mainstem is not None:
-        return Past(leader=mainstem.nid)
+        leads = None if nodes is None else nodes.get(mainstem.nid)
+        return Past(leader=mainstem.nid, leader_leaves=leads is not None and not leads.ready)
     if past.vacant_since is not None:
         return past
-    gone = nodes is not None and past.leader not in nodes
+    gone = nodes is not None and past.leader not in nodes and not past.leader_leaves
     return replace(past, vacant_since=now, leader_gone=gone)
 
 

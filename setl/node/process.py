@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
@@ -383,6 +384,7 @@ class NodeProcess:
     def _leave(self) -> None:
         """Drain all candidacies, give the leaderships up, end the session, then the engine."""
         self._service.stopping()
+        self._say_that_it_leaves()
         self._last_cycle = None  # draining may take longer than a cycle, and is no hanging
         self._watchdog.stop()
         self._stall_watch.stop()
@@ -391,6 +393,12 @@ class NodeProcess:
         self._arbiter.close()
         self._http.stop()
         self._engine.stop()
+
+    def _say_that_it_leaves(self) -> None:
+        """Nobody waits for its turn, or takes the end of its session for a death."""
+        if self._announced is not None and self._arbiter.contact() is Contact.CONNECTED:
+            with suppress(ArbiterError):
+                self._arbiter.announce(replace(self._announced, ready=False))
 
 
 def _console(settings: NodeSettings) -> ConsoleSettings | None:

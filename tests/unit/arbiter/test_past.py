@@ -1,8 +1,10 @@
 """What a node remembers of leaderships."""
 
+import pytest
+
 from arbiter.arbiter import Contact
-from arbiter.past import Ending, Past, after_look
-from arbiter.values import Mainstem, MainstemStatus
+from arbiter.past import Ending, Past, after_look, vacant_from
+from arbiter.values import Mainstem, MainstemStatus, NodeInfo
 
 ME, OTHER = 7, 9
 MINE = Mainstem("n1", MainstemStatus.OVERTAKE, 41, ME)
@@ -45,3 +47,11 @@ def test_a_new_session_is_a_disconnection_even_if_its_loss_was_not_seen():
 def test_a_mainstem_that_goes_while_the_session_lives_was_taken_away():
     past = remembered(LED)
     assert (past.held, past.ending, past.ended_at) == (None, Ending.RELEASED, 100.0)
+
+
+@pytest.mark.parametrize(("ready", "began"), [(True, 94.0), (False, 100.0)])
+def test_a_leader_that_said_that_it_leaves_has_not_died(ready, began):
+    """Its node is gone when the vacancy is seen, as that of a leader whose session expired."""
+    led = remembered(Past(), mainstem=THEIRS, nodes={"n2": NodeInfo("n2", ready=ready)})
+    vacant = remembered(led, nodes={})
+    assert vacant_from(vacant, 6.0) == began

@@ -128,6 +128,19 @@ def world():
     return World()
 
 
+def test_a_node_that_stops_says_so_before_it_gives_up_what_it_leads(world):
+    with world.process("n1", Engine(LOAD)) as process:
+        eventually(lambda: world.leaders() == {TO_SEARCH: "n1"})
+        seen, resign = [], process._arbiter.resign
+
+        def resigns(pipeline, held):
+            seen.append(world.operator.facts().nodes["n1"].ready)
+            resign(pipeline, held)
+
+        process._arbiter.resign = resigns
+    assert seen == [False]
+
+
 class LateSession(Session):
     """ZooKeeper does not answer at first."""
 
