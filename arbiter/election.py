@@ -37,6 +37,10 @@ MAX_TURN = 4
 """Nodes further back in the queue wait no longer than this one: a vacancy has to end."""
 
 
+STARTED_PATIENCE = 4
+"""Times `ElectionSettings.turn_delay` that a node waits where the channel was just started."""
+
+
 @dataclass(frozen=True, slots=True)
 class ElectionSettings:
     """Rules that an operator may set.
@@ -265,8 +269,9 @@ def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision
         return _after_giving_up(view, past.ending, settings)
     before = f" after {past.leader}" if past.leader else ""
     delay = min(turn, MAX_TURN) * settings.turn_delay
-    if not view.unclaimed:
-        delay += settings.takeover_delay
+    # Nobody had led what was stopped until now, and a busy machine may keep a node from its turn
+    # for a second. Whoever takes its part as well would keep that.
+    delay = delay * STARTED_PATIENCE if view.unclaimed else delay + settings.takeover_delay
     due = max(_vacant_since(view), view.wanted_since) + delay
     if view.now < due:
         queued = f", as number {turn + 1} in the queue," if turn else ""

@@ -136,6 +136,21 @@ LED = Past(held=MINE, leader="n1")
             Action.WAIT,
             "waits 0.5 s",
         ),
+        (
+            {"past": Past(vacant_since=1.0), "unclaimed": True, "wanted_since": 99.9},
+            Action.CAMPAIGN,
+            "nobody leads",
+        ),
+        (
+            {"past": Past(vacant_since=1.0), "unclaimed": True, "wanted_since": 98.1, "turn": 1},
+            Action.WAIT,
+            "waits 2 s, as number 2 in the queue,",
+        ),
+        (
+            {"past": Past(vacant_since=1.0), "unclaimed": True, "wanted_since": 97.9, "turn": 1},
+            Action.CAMPAIGN,
+            "nobody leads",
+        ),
     ],
 )
 def test_decision(changes, action, words):
