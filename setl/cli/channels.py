@@ -92,14 +92,21 @@ def check(  # noqa: PLR0917 - click passes options by name
         Finding("warning", problem.message, problem.path, code="literal-password")
         for problem in definition_warnings(definition)
     ]
+    others: Sequence[Mapping[str, Any]] = ()
     if not offline and option_is_given("zookeeper"):
-        found, channel = _beside_the_cluster(definition, channel, zookeeper, root)
+        found, channel, others = _beside_the_cluster(definition, channel, zookeeper, root)
         findings += found
     if not offline:
         from setl.operate.check import check_channel  # noqa: PLC0415
+        from setl.operate.shared_target_check import shared_target_findings  # noqa: PLC0415
 
         with busy_with_servers(channel.channel):
-            findings += check_channel(channel, expressions=route_check(), probe=probe)
+            findings += check_channel(
+                channel,
+                expressions=route_check(),
+                probe=probe,
+                beside=shared_target_findings(definition, others),
+            )
     if output == "sql":
         _print_sql(findings, channel.channel, server)
     elif output != "table":
@@ -123,8 +130,8 @@ def _print_sql(findings: Sequence[Finding], name: str, server: str | None) -> No
 
 def _beside_the_cluster(
     definition: Mapping[str, Any], channel: ChannelFile, zookeeper: str, root: str
-) -> tuple[list[Finding], ChannelFile]:
-    """`ring_findings`, and the channel `without_used_starts`.
+) -> tuple[list[Finding], ChannelFile, Sequence[Mapping[str, Any]]]:
+    """`ring_findings`, the channel `without_used_starts`, and the other channels.
 
     A cluster that does not answer is one more thing to fix.
     """
@@ -133,7 +140,11 @@ def _beside_the_cluster(
 
     try:
         with joined(zookeeper, root) as arbiter:
-            return ring_findings(arbiter, definition), without_used_starts(channel, arbiter)
+            others = [
+                other.definition for other in arbiter.channels() if other.name != channel.channel
+            ]
+            found = ring_findings(arbiter, definition)
+            return found, without_used_starts(channel, arbiter), others
     except ArbiterError as error:
         fix = (
             "Check `--zookeeper` and SETL_ZOOKEEPER, and that most of its servers run; whether"
@@ -147,7 +158,7 @@ def _beside_the_cluster(
             unseen=isinstance(error, Unreachable),
             code="zookeeper-unreachable",
         )
-        return [finding], channel
+        return [finding], channel, ()
 
 
 def route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:

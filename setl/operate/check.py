@@ -6,6 +6,10 @@ for; and nothing but a defect raises: a server that does not answer is a finding
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
 from setl.channel.directions import (
     comes_back,
     is_two_way,
@@ -23,9 +27,15 @@ from setl.systems.pipeline_check import ExpressionCheck, PipelineCheck
 from setl.systems.port import LEAVE_CREATE_OUT, NOTHING_TO_CREATE, CreatingTarget
 from setl.systems.registry import system_of
 
+_NOTHING: Final[Mapping[str, Sequence[Finding]]] = MappingProxyType({})
+
 
 def check_channel(
-    file: ChannelFile, *, expressions: ExpressionCheck | None = None, probe: bool = False
+    file: ChannelFile,
+    *,
+    expressions: ExpressionCheck | None = None,
+    probe: bool = False,
+    beside: Mapping[str, Sequence[Finding]] = _NOTHING,
 ) -> list[Finding]:
     """Check all pipelines of a channel.
 
@@ -35,6 +45,7 @@ def check_channel(
             raises SetlError if they would not work; None leaves them unchecked.
         probe: whether to write a row into the mark table where only that tells whether marks
             come out of a subscription; see `setl.systems.kafka.preflight.mark_probe`.
+        beside: what is known from the other channels of the cluster, by the pipeline's name.
 
     Returns:
         The findings, pipeline by pipeline, source before target, in an order that is the same
@@ -74,7 +85,7 @@ def check_channel(
                 probe=probe,
             )
         )
-        findings += with_accepted(pipeline, found)
+        findings += with_accepted(pipeline, [*beside.get(pipeline.name, ()), *found])
     return findings
 
 

@@ -67,8 +67,11 @@ class Finding:
         return tuple(f[:-1] for f in self.fix if f.endswith(";"))
 
 
-FOUND_LATER: Final = frozenset({"replaced-table"})
-"""What `accept` may name though no check finds it: only a running pipeline comes upon it."""
+FOUND_LATER: Final = frozenset({"replaced-table", "shared-target"})
+"""What `accept` may name though a check does not find it.
+
+Only a running pipeline comes upon it, or who looks at the other channels of the cluster, too.
+"""
 
 
 def finding_id(code: str, place: str) -> str:

@@ -198,6 +198,6 @@ def test_a_zookeeper_that_does_not_answer_is_a_server_that_does_not(monkeypatch,
 
     monkeypatch.setattr(channels, "joined", joined)
     written = definition("shop")
-    found, _ = channels._beside_the_cluster(written, parse_channel(written), "zk1:2181", "/setl")
+    found, *_ = channels._beside_the_cluster(written, parse_channel(written), "zk1:2181", "/setl")
     assert [finding.code for finding in found] == ["zookeeper-unreachable"]
     assert exit_status(found, strict=False) == status
