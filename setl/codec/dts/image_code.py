@@ -124,7 +124,7 @@ def image_text(
         listed: how an image of so many columns begins.
         wanted: indexes of the columns whose values are given, in that order.
         single: give the value of the one column that is wanted, not a tuple.
-        early: give the values alone, and leave what is behind them unread.
+        early: leave what is behind these values unread; the offset is that behind them.
 
     Returns:
         The function's text, and what it names; ``learn`` is to be added.
@@ -134,7 +134,7 @@ def image_text(
     read = forms[: max(wanted) + 1] if early else forms
     columns = "".join([_column(i, form, asked, names) for i, form in enumerate(read)])
     result = f"v{wanted[0]}" if single else "(" + "".join(f"v{i}, " for i in wanted) + ")"
-    behind = f"    return {result}" if early else _WHOLE.format(result=result)
+    behind = f"    return {result}, at" if early else _WHOLE.format(result=result)
     return _FUNCTION.format(front=len(listed), columns=columns, behind=behind), names
 
 

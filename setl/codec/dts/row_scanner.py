@@ -71,15 +71,16 @@ class DtsRowScanner:
 
         self._image: Callable[[bytes, int], tuple[Row, int]] = made(range(len(forms)))
         self._key_and_end: Callable[[bytes, int], tuple[Any, int]] = made(key, single=single)
-        self._key: Callable[[bytes, int], Any] = made(key, single=single, early=True)
+        # The key, and how far it was read for that.
+        self._key: Callable[[bytes, int], tuple[Any, int]] = made(key, single=single, early=True)
 
-    def scan(self, payload: bytes, at: int, version: int) -> Scanned:  # noqa: PLR0912, PLR0915 - see the loop
+    def scan(self, payload: bytes, at: int, version: int) -> Scanned:  # noqa: C901, PLR0912, PLR0915 - see the loop
         """See `RowScanner.scan`."""
         keys: list[Any] = []
         rows: list[Row | int | None] = []
         versions: list[int] = []
         total, front = len(payload), RUN_FRONT.size
-        key_and_end, key_of = self._key_and_end, self._key
+        key_and_end, key_of, between = self._key_and_end, self._key, self._between
         of_row = _key_of(self.key)
         begin, end, older = at, total, 0
         # What is before the operation, as in the record before.
@@ -112,11 +113,17 @@ class DtsRowScanner:
                 place += len(self._said)
                 row: Row | int | None = None
                 if op is Op.UPDATE:
-                    before, place = self._key_before(payload, place, end)
-                    key = key_of(payload, place)
-                    if key != before:
+                    key, behind = key_of(payload, place)
+                    after = payload.find(between, behind, end) + 1
+                    if not after or payload.find(between, after, end) >= 0:
+                        # Bytes that occur once are those between the images, which are always
+                        # there. A value may hold such bytes, too.
+                        key, after = key_and_end(payload, place)
+                    # Mostly the key stands in front, and nothing before it was changed.
+                    alike = payload.startswith(payload[place:behind], after)
+                    if not alike and key_of(payload, after)[0] != key:
                         break
-                    row = place
+                    row = place = after
                 elif op is Op.DELETE:
                     key, place = key_and_end(payload, place)
                 elif payload[place]:
@@ -145,14 +152,6 @@ class DtsRowScanner:
         if payload.startswith(MARK) and payload.find(MARK, at, end) >= 0:
             raise ValueError("an image goes on behind the end of its record")
         return row
-
-    def _key_before(self, payload: bytes, at: int, end: int) -> tuple[Any, int]:
-        """The key in the first image of an update, and where the second one begins."""
-        after = payload.find(self._between, at, end) + 1
-        if after and payload.find(self._between, after, end) < 0:
-            # Bytes that occur once are those between the images, which are always there.
-            return self._key(payload, at), after
-        return self._key_and_end(payload, at)
 
     def _origin_end(self, payload: bytes, begin: int) -> int:
         """Where a record's operation is; its origin, behind its places, is remembered."""

@@ -485,6 +485,10 @@ def test_an_update_is_found_whatever_its_values_hold(only_by_hand):
         found, left = scanned(only_by_hand, joined([(1, record_), (2, record_)]))
         assert [(key, row[1]) for key, row, _ in found] == [(3, after)] * 2
         assert left == b""
+    for key in (between, fake, between * 2):
+        found, left = scanned(only_by_hand, joined([(1, value(3, key, key))] * 2), key=(1,))
+        assert [(key, row[1]) for key, row, _ in found] == [(key, key)] * 2
+        assert left == b""
 
 
 def test_a_scanner_takes_no_value_that_would_teach_something(only_by_hand):
