@@ -38,7 +38,7 @@ _WHOLE: Final = """\
 
 # A value behind its length, of one or two bytes; in front of it stands `front`.
 _DATA: Final = """\
-    if starts(front{i}, at):
+    if {begins}:
         begin = at + {size}
         size = data[begin]
         begin += 1
@@ -72,7 +72,7 @@ v{i} = data[begin:end].decode()
 
 # A value of eight bytes.
 _FIXED: Final = """\
-    if starts(front{i}, at) and starts(tail{i}, at + 9):
+    if {begins} and starts(tail{i}, at + 9):
         {take}
         at += {whole}
     elif data[at]:
@@ -84,7 +84,7 @@ _FIXED: Final = """\
 
 # A value that a function reads; None if it is not as usual.
 _READ: Final = """\
-    if starts(front{i}, at):
+    if {begins}:
         found = {read}{i}(data, at + {size})
         if found is None:
             {value}, at = learn(data, at, {i})
@@ -155,17 +155,21 @@ def _column(i: int, form: Form, wanted: Collection[int], names: dict[str, Any]) 
     value = f"v{i}" if taken else "_"
     null = f"v{i} = None" if taken else "pass"
     names[f"front{i}"], names[f"tail{i}"] = form.front, form.tail
+    # Without a call, where one byte is all.
+    begins = f"data[at] == {form.front[0]}" if len(form.front) == 1 else f"starts(front{i}, at)"
     if form.read is not None and form.end is not None:
         read = "read" if taken else "end"
         names[f"{read}{i}"] = form.read if taken else form.end
-        return _READ.format(i=i, size=len(form.front), value=value, null=null, read=read)
+        return _READ.format(
+            i=i, begins=begins, size=len(form.front), value=value, null=null, read=read
+        )
     if form.decode is None:
         return _UNKNOWN.format(i=i, value=value, null=null)
     names[f"decode{i}"] = form.decode
     if form.fixed:
         take = f"v{i} = decode{i}(data, at + 1)[0]" if taken else "pass"
         whole = 9 + len(form.tail)
-        return _FIXED.format(i=i, value=value, null=null, take=take, whole=whole)
+        return _FIXED.format(i=i, begins=begins, value=value, null=null, take=take, whole=whole)
     if not taken:
         take = "pass"
     elif form.decode is bytes:
@@ -181,6 +185,7 @@ def _column(i: int, form: Form, wanted: Collection[int], names: dict[str, Any]) 
         take = f"v{i} = decode{i}(data[begin:end])"
     return _DATA.format(
         i=i,
+        begins=begins,
         size=len(form.front),
         value=value,
         null=null,
