@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - what Spark's own documentation calls it
 
 from setl.bulk.pairs import Side
-from setl.errors import FatalError, SetlError, TransientError
+from setl.errors import SetlError, TransientError
+from setl.transform.worker_errors import worker_error
 
 
 class What(Enum):
@@ -122,13 +123,9 @@ def compare(
 
 def spark_failure(text: str) -> SetlError:
     """What Spark says of a job that failed: the worker's own message, if a worker says any."""
-    _, found, traceback = text.partition("Traceback (most recent call last)")
-    if found:
-        last = traceback.partition("\n\n")[0].strip().splitlines()[-1].strip()
-        return FatalError(
-            f"a Spark task failed unexpectedly: {last[:500]}", hint="This is a defect"
-        )
-    return TransientError(f"the Spark job failed: {text.splitlines()[0][:500]}")
+    return worker_error(text) or TransientError(
+        f"the Spark job failed: {text.splitlines()[0][:500]}"
+    )
 
 
 def _summary(keep: int) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:

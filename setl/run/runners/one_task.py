@@ -10,6 +10,7 @@ from pyspark import RDD, SparkContext
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.run.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.load_work import LoadWork
+from setl.run.spark.one_partition import collect_one
 from setl.run.tasks import TaskReport, load, transform
 from setl.transform.work import TransformPlan
 
@@ -47,12 +48,12 @@ class OneTask:
         if sum(map(len, (plain, *ready))) <= MOST_BYTES and self._allowed:
             own = Instructions(plan.applied_through, plan.excluded, ticket, plain, ready)
             with instructing(self._context, own):
-                return self._again_and_again().collect()
+                return collect_one(self._again_and_again())
 
         def transform_and_load(items: bytes) -> TaskReport:
             return _transform_and_load(plan, sink, ticket, items, ready)
 
-        return self._context.parallelize([plain], 1).map(transform_and_load).collect()
+        return collect_one(self._context.parallelize([plain], 1).map(transform_and_load))
 
     def _again_and_again(self) -> RDD[TaskReport]:
         """What runs any load, as its instructions say."""

@@ -9,6 +9,7 @@ from pyspark.errors import PySparkException
 
 from setl.errors import DataError, FatalError, NodeFullError, SetlError, TransientError
 from setl.run.spark.session import SparkGone, jvm_exit, spark_gone
+from setl.transform.worker_errors import worker_error
 
 # A JVM that is killed closes its connections before it counts as ended, on a busy machine by
 # a second or two.
@@ -88,10 +89,12 @@ def _typed(text: str) -> SetlError:
             " folder or `yarn logs` or `kubectl logs`, says why it ended; memory is the usual"
             " cause",
         )
-    if "PythonException" in text and "Traceback" in text:
-        last = text.partition("Traceback")[2].partition("\n\n")[0].strip().splitlines()[-1]
-        return FatalError(f"a Spark task failed unexpectedly: {last}", hint="This is a defect")
-    return TransientError(f"the Spark job failed: {text.strip()[:500]}")
+    return worker_error(text) or TransientError(f"the Spark job failed: {_cause(text)}")
+
+
+def _cause(text: str) -> str:
+    """What stands last in a chain of Java's exceptions: the others only passed it on."""
+    return text.rpartition("\nCaused by: ")[2].strip()[:500]
 
 
 def _cut_off(error: Exception) -> bool:

@@ -86,6 +86,7 @@ _DEFAULTS = {
     "spark.driver.memory": "1g",
     "spark.sql.legacy.createHiveTableByDefault": "false",
     "spark.task.maxDirectResultSize": "16m",  # shares come to the driver in one answer
+    "spark.broadcast.blockSize": "256k",  # cleared for the few KB of each job
     "spark.locality.wait": "0s",  # shares of a load are small: waiting takes longer than sending
 }
 
