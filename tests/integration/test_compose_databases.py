@@ -30,7 +30,7 @@ def account():
     done = subprocess.run(
         ["bash", "-euc", f"docker_process_sql() {{ cat; }}; {script}"],
         env={"SHOP_PASSWORD": PASSWORD, "PATH": "/usr/bin:/bin"},
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=280,
     )  # fmt: skip
     return statements(done.stdout)
 

@@ -43,7 +43,7 @@ class Node:
     def setl(self, *arguments):
         done = subprocess.run(
             [SETL, *arguments],
-            env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=120,
+            env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=280,
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr

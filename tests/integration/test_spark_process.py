@@ -73,7 +73,7 @@ def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path, moment):
                 interval=0.005,
             )
             process.send_signal(signal.SIGINT)
-            told, said = process.communicate(timeout=60)
+            told, said = process.communicate(timeout=280)
         finally:
             process.kill()
         if seen != "over":

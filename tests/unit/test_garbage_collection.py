@@ -27,7 +27,7 @@ assert later() is None, "later garbage is not collected"
 
 
 def test_what_is_loaded_is_left_out_once_and_garbage_never():
-    subprocess.run([sys.executable, "-c", _SCRIPT], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", _SCRIPT], check=True, timeout=280)
 
 
 # A task that runs in a test, or anywhere but in Spark, is a guest in its process.
@@ -47,4 +47,4 @@ assert gc.get_threshold() == usual, "a node's garbage is looked for less often"
 
 
 def test_a_process_that_runs_no_tasks_is_left_alone_and_a_node_collects_as_often():
-    subprocess.run([sys.executable, "-c", _GUEST], check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", _GUEST], check=True, timeout=280)

@@ -62,7 +62,7 @@ class Installed:
             str(self.home / "bin" / "python"), "install", "--quiet",
             "--no-deps", "--no-index", wheel,
         ]  # fmt: skip
-        subprocess.run(install, check=True, timeout=120, cwd=self.folder)
+        subprocess.run(install, check=True, timeout=280, cwd=self.folder)
         (self.packages,) = self.home.glob("lib/python*/site-packages")
         (declared,) = metadata.distributions(name="setl", path=[str(self.packages)])
         own = [text for text in declared.requires or () if "extra ==" not in text]
@@ -76,7 +76,7 @@ class Installed:
     def run(self, *command, status=0):
         done = subprocess.run(
             command, cwd=self.folder, env=self.environment, capture_output=True, text=True,
-            timeout=120, check=False,
+            timeout=280, check=False,
         )  # fmt: skip
         assert done.returncode == status, done.stdout + done.stderr
         assert "Traceback" not in done.stderr

@@ -34,7 +34,7 @@ sys.exit(main.run(["node"]))
 def said(end, as_json=True):
     code = PROCESS.format(as_json=as_json, end=end)
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=280, check=False
     )
     assert done.returncode != 0
     assert not done.stdout

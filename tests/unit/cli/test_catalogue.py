@@ -43,7 +43,7 @@ def test_the_catalogue_says_what_the_command_says_of_itself(entry):
 def imported(*lines, names=HEAVY):
     """By line, its exit status and the modules that were there after it, one process for all."""
     command = [sys.executable, "-c", PROGRAM, json.dumps(lines), json.dumps(names)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=280)
     return json.loads(done.stdout)
 
 

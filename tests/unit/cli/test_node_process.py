@@ -52,6 +52,6 @@ run_process(SimpleNamespace(), SimpleNamespace())
 def test_what_ends_a_node_in_order(number, before, said):
     program = _SIGNALLED.format(number=number, before=before)
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=280, check=False
     )
     assert (done.returncode, done.stdout.strip()) == (0, said), done.stderr

@@ -39,7 +39,7 @@ def node(tmp_path):
     try:
         yield process.pid
     finally:
-        process.communicate(timeout=30)
+        process.communicate(timeout=280)
 
 
 def test_each_kind_of_process_is_counted_by_itself(node):

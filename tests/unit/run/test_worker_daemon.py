@@ -30,7 +30,7 @@ def test_one_whose_jvm_has_gone_says_nothing():
     reading, writing = os.pipe()
     os.close(reading)
     done = subprocess.run(
-        COMMAND, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, timeout=60,
+        COMMAND, stdin=subprocess.DEVNULL, stdout=writing, stderr=subprocess.PIPE, timeout=280,
         env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "s"}, check=False,
     )  # fmt: skip
     os.close(writing)

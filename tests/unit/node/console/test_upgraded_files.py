@@ -33,7 +33,7 @@ def test_pages_are_made_from_the_templates_that_the_process_began_with(tmp_path)
         assert process.stdout.readline() == "read\n"
         for template in (tmp_path / "setl/node/console/templates").rglob("*.html"):
             template.write_text("{{ what_the_old_code_does_not_know }}")
-        out, _ = process.communicate("go on\n", timeout=60)
+        out, _ = process.communicate("go on\n", timeout=280)
     finally:
         process.kill()
     assert process.returncode == 0
