@@ -92,6 +92,38 @@ def test_two_rows_of_the_source_that_are_one_to_the_target(place, table, columns
     assert place.rows(there) == ([] if together else [rows[0]])
 
 
+@pytest.mark.parametrize(
+    ("keys", "more"),
+    [
+        ("PRIMARY KEY (id)", ""),
+        ("PRIMARY KEY (id), UNIQUE (name)", ""),
+        ("PRIMARY KEY (id), UNIQUE (name)", ", note INT"),
+        ("KEY (id)", ""),
+        ("KEY (id), UNIQUE (name)", ""),
+    ],
+)
+def test_a_row_that_is_put_aside_stays_as_it_was(place, keys, more):
+    place.table(f"id INT, name VARCHAR(5), {keys}{more}")
+    place.apply((ID, NAME), [(1, "one"), (2, "two"), (3, "three")])
+    place.sink.close()
+    place.sink = sink_on(place.server, dead_letter_limit=10)
+    place.apply((ID, NAME), [(1, "too long"), (2, "2"), (3, "two")], through=101)
+    assert place.rows("id, name") == [(1, "one"), (2, "2"), (3, "two")]
+    if "UNIQUE" in keys:
+        # What stays for one that is put aside is in the way of another one, which stays, too.
+        place.apply((ID, NAME), [(1, "2 long"), (2, "one"), (3, "3")], through=102)
+        assert place.rows("id, name") == [(1, "one"), (2, "2"), (3, "3")]
+
+
+@pytest.mark.parametrize("more", ["", ", UNIQUE (name)"])
+def test_half_a_row_that_no_key_finds_is_refused(place, more):
+    place.table(f"id INT, name VARCHAR(5), note INT{more}", "(1, 'one', 5)")
+    half = replace(place.change((ID, NAME), [(1, "uno")]), partial=True)
+    with pytest.raises(DataError, match="does not say all columns"):
+        place.sink.apply(place.ticket, [half])
+    assert place.rows() == [(1, "one", 5)]
+
+
 @pytest.mark.family("mysql", why="MariaDB has no functional indexes")
 def test_a_functional_unique_key(place):
     place.table("id INT PRIMARY KEY, name VARCHAR(40), UNIQUE ((UPPER(name)))")

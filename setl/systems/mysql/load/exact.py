@@ -25,7 +25,7 @@ How it is done
     Nearly always this is all. If one is refused, rows of the load are in each other's way:
 
     * Rows that fill the table are all deleted by their keys and inserted. What is refused now is
-      in the way of a row that stays.
+      in the way of a row that stays. If it is put aside, its own row stays as it was, too.
     * Otherwise columns that only the target has would be lost. Rows that are refused are tried
       again behind the others, as long as that brings some of them in; what is left goes in a
       circle, and only these rows are made anew.
@@ -51,6 +51,7 @@ from pymysql.connections import Connection
 
 from setl.errors import CollisionError, DataError
 from setl.model.change import Row, TargetChanges
+from setl.systems.mysql.load.anew import AnewRows, write_anew
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse, write_or_raise, write_rows
 from setl.systems.mysql.load.statements import Strategy, TableWrites, replacing
@@ -90,34 +91,36 @@ class ExactLoad:
             else:
                 return
         if all(plan.fills and not change.partial for plan, change in self.parts):
-            for plan, change in self.parts:
-                self._clear(plan, change.key, change.upserts)
-            for plan, change in self.parts:
-                removes = change.source in self.catching_up
-                written = replace(plan, inserts=replacing(plan.inserts)) if removes else plan
-                self._write(written, change.upserts, self.refuse(change))
+            everything = [list(range(len(change.upserts))) for _, change in self.parts]
+            self._write_anew(everything, catching_up=self.catching_up)
             return
-        if renews:
-            for plan, change in self.parts:
-                if plan.strategy is Strategy.RENEW:
-                    self._clear(plan, change.key, change.upserts)
         self._write_in_turns()
 
     def _write_in_turns(self) -> None:
+        # Those of RENEW have no key of the target that would find them, and are always made anew.
         waiting = [list(range(len(change.upserts))) for _, change in self.parts]
+        renewed = [plan.strategy is Strategy.RENEW for plan, _ in self.parts]
         left = sum(map(len, waiting))
         while left:
             for at, (plan, change) in enumerate(self.parts):
-                waiting[at] = self._attempt(plan, change, waiting[at])
+                if not renewed[at]:
+                    waiting[at] = self._attempt(plan, change, waiting[at])
             before, left = left, sum(map(len, waiting))
             if left == before:
                 break
-        for (plan, change), numbers in zip(self.parts, waiting, strict=True):
-            if not change.partial:
-                self._clear(plan, change.key, [change.upserts[i] for i in numbers])
-        for (plan, change), numbers in zip(self.parts, waiting, strict=True):
-            rows = [change.upserts[i] for i in numbers]
-            self._write(plan, rows, _numbered(numbers, self.refuse(change)))
+        self._write_anew(waiting)
+
+    def _write_anew(
+        self, numbers: Sequence[Sequence[int]], catching_up: frozenset[str] = frozenset()
+    ) -> None:
+        parts: list[AnewRows] = []
+        for (plan, change), own in zip(self.parts, numbers, strict=True):
+            rows = [change.upserts[i] for i in own]
+            removes = change.source in catching_up
+            written = replace(plan, inserts=replacing(plan.inserts)) if removes else plan
+            refuse = _numbered(own, self.refuse(change))
+            parts.append(AnewRows(written, change.key, rows, refuse, change.partial))
+        write_anew(self.connection, parts, self.limits)
 
     def _attempt(
         self, plan: TableWrites, change: TargetChanges, numbers: Sequence[int]
@@ -137,13 +140,6 @@ class ExactLoad:
 
     def _write(self, plan: TableWrites, rows: Sequence[Row], refuse: Refuse) -> None:
         write_rows(self.connection, plan.inserts, rows, self.limits, refuse)
-
-    def _clear(self, plan: TableWrites, key: tuple[int, ...], rows: Sequence[Row]) -> None:
-        """Delete the rows with the keys of these."""
-        # A row that lacks its key is found when it is to be written.
-        keys = [tuple(row[i] for i in key) for row in rows]
-        keys = [k for k in keys if None not in k]
-        write_or_raise(self.connection, plan.deletes, keys, self.limits)
 
 
 def _numbered(numbers: Sequence[int], refuse: Refuse) -> Refuse:

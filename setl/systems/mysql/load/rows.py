@@ -32,7 +32,7 @@ _NOT_A_ROW = "This is about the table, not about a row: compare it with the sour
 _DUPLICATES = frozenset({1022, 1062, 1169, 1557, 1586, 1859})
 _OVERFLOW = 1690
 _NO_DEFAULT = 1364
-_HALF_A_ROW = (
+HALF_A_ROW = (
     "Have the source log whole rows (binlog_row_image=FULL; the session that wrote this one may"
     " have another), and copy the row to the target; `setl verify` finds what else is missing"
 )
@@ -114,7 +114,7 @@ def _write_known(
         if int(found) != stop - start:
             raise DataError(
                 "the target lacks this row, and the record of its update does not say all columns",
-                hint=_HALF_A_ROW,
+                hint=HALF_A_ROW,
             )
         return True
 

@@ -27,7 +27,7 @@ from setl.load.deadletters.keeping import Faults, LetterUpdate, loaded_with, upd
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import LoadTicket, ReadRendered
 from setl.load.timings import Timings
-from setl.model.change import Row, TargetChanges
+from setl.model.change import TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
 from setl.model.faulty import FaultyRow
 from setl.model.loaded import Loaded
@@ -41,6 +41,7 @@ from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.deadletters import MysqlDeadLetters
 from setl.systems.mysql.engines import refusal, without_transactions
+from setl.systems.mysql.load.anew import AnewRows, write_anew
 from setl.systems.mysql.load.attempts import Attempts, OutdatedError
 from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
@@ -245,7 +246,9 @@ class MysqlSink:
                 continue
             refuse = refuse_of(change)
             if plan.strategy is Strategy.RENEW:
-                write_rows(connection, plan.deletes, _keys(change), limits, refuse)
+                anew = AnewRows(plan, change.key, change.upserts, refuse, change.partial)
+                write_anew(connection, [anew], limits)
+                continue
             data = None
             if bulk_of(connection) is None and takes_new_rows(plan, change, limits):
                 data = self._local_data(connection, plan, change)
@@ -385,7 +388,3 @@ def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrite
                 "the unique keys of the target table have changed: one task has to write it now",
                 table=".".join(change.target),
             )
-
-
-def _keys(change: TargetChanges) -> list[Row]:
-    return [tuple(row[i] for i in change.key) for row in change.upserts]
