@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from functools import cache
+from types import NoneType
 from typing import Any, cast
 
 from arbiter.values import EVERYTHING
@@ -92,8 +93,12 @@ def as_json(status: NodeStatus) -> dict[str, Any]:
     return cast("dict[str, Any]", _plain(status))
 
 
+# Most of eighty figures a pipeline, which the node that sends alarms asks for every few seconds.
+_AS_IT_IS = frozenset({str, int, float, bool, NoneType})
+
+
 def _plain(value: Any) -> Any:
-    """The same as JSON values. A fifth of the time that `dataclasses.asdict` takes."""
+    """The same as JSON values. A fifth of the time that `dataclasses.asdict` takes, or less."""
     if isinstance(value, Enum):
         return value.value
     if value is None or isinstance(value, str | int | float):
@@ -102,7 +107,10 @@ def _plain(value: Any) -> Any:
         given = cast("Mapping[str, Any]", value)
         return {name: _plain(each) for name, each in given.items()}
     if is_dataclass(value):
-        return {name: _plain(getattr(value, name)) for name in _names(type(value))}
+        return {
+            name: each if type(each := getattr(value, name)) in _AS_IT_IS else _plain(each)
+            for name in _names(type(value))
+        }
     return [_plain(each) for each in value]
 
 
