@@ -10,7 +10,7 @@ from __future__ import annotations
 
 FILMS = 240
 COPIES = 600
-RENTALS = 6_000
+RENTALS = 3_000
 PEOPLE = 1_500
 
 # In an order in which they can be created; `{n}` is made from a row's number.
@@ -152,7 +152,7 @@ COMPANY_ROWS = {
         ),
     ),
     "salaries": (
-        12_000,
+        6_000,
         (
             "(10001 + {n} % 1500, 40000 + {n}, '1986-06-26' + INTERVAL {n} DIV 1500 YEAR,"
             " '9999-01-01')"

@@ -61,7 +61,7 @@ class Schema:
 
         try:
             with self.here.connect(autocommit=False, database=self.name) as connection:
-                while not stopping.wait(0.01):
+                while not stopping.wait(0.02):
                     repeated(connection, change)
                     told["transactions"] += 1
         except Exception as error:  # noqa: BLE001 - told by the thread that waits
