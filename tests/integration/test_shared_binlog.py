@@ -22,11 +22,17 @@ pytestmark = pytest.mark.servers
 KEPT = 64 * 1024
 
 
-@pytest.fixture
-def server(another_server, tmp_path):
-    """A server that nobody else reads."""
-    with another_server(tmp_path, "own", 207) as server:
+@pytest.fixture(scope="module")
+def own(another_server, tmp_path_factory):
+    with another_server(tmp_path_factory.mktemp("own"), "own", 207) as server:
         yield server
+
+
+@pytest.fixture
+def server(own):
+    """A server that nobody else reads; each test leaves it without readers."""
+    yield own
+    eventually(lambda: not dump_threads(own), 60)
 
 
 @pytest.fixture
@@ -153,7 +159,6 @@ def test_readers_of_different_speed_share_one_connection(server, table):
         all_came(server, table, left)
         places = [entry[:2] for entry in left[0].entries]
         assert places == sorted(set(places))
-    eventually(lambda: not dump_threads(server), 60)
 
 
 def test_files_end_and_schemas_change_and_old_files_go_while_all_share(server, table):
