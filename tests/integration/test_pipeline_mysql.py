@@ -52,6 +52,7 @@ def test_unique_values_and_keys_that_change_places(servers, db, place):
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
+@pytest.mark.one_family(why="what Spark makes of rows is the same on all servers")
 def test_expressions_where_and_column_lists(servers, db, place):
     a, b = servers
     execute(b, f"CREATE TABLE {db}.report (id BIGINT PRIMARY KEY, who TEXT, total DECIMAL(30,6))")
@@ -78,6 +79,7 @@ def test_expressions_where_and_column_lists(servers, db, place):
     assert [r[0] for r in rows(b, f"{db}.report")] == [1, 3]
 
 
+@pytest.mark.one_family(why="what Spark makes of rows is the same on all servers")
 def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db, place):
     a, b = servers
     execute(b, f"ALTER TABLE {db}.orders ADD twice DECIMAL(30,6)")
@@ -91,6 +93,7 @@ def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db,
     assert [row[0] for row in rows(b, f"{db}.orders")] == [3]
 
 
+@pytest.mark.one_family(why="how rows are dealt out is of no family")
 @pytest.mark.parametrize("columns", [{}, {"name": "upper(name)"}], ids=["plain", "expressions"])
 def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, place, columns):
     a, b = servers
@@ -111,6 +114,7 @@ def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, place, columns
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
+@pytest.mark.one_family(why="source and checkpoint have one server each")
 def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, db, place):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}], batch_rows=500, window=1)
@@ -129,6 +133,7 @@ def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, d
     assert len(rows(b, f"{db}.orders")) == 20_000
 
 
+@pytest.mark.one_family(why="the fence is the target's alone")
 def test_a_stale_leader_is_fenced_off_and_writes_nothing_more(servers, db, place):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
@@ -143,6 +148,7 @@ def test_a_stale_leader_is_fenced_off_and_writes_nothing_more(servers, db, place
     assert not any(mark and mark.startswith(f"{place.epoch - 1}.") for (mark,) in marks)
 
 
+@pytest.mark.one_family(why="the refusal is the target's alone")
 def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers, db, place):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
@@ -158,6 +164,7 @@ def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers,
     assert len(rows(b, f"{db}.orders")) == 1
 
 
+@pytest.mark.one_family(why="the refusal is the target's alone")
 def test_a_row_that_the_target_refuses_is_named(servers, db, place):
     a, b = servers
     execute(b, f"ALTER TABLE {db}.orders MODIFY name VARCHAR(3) NULL")
@@ -173,6 +180,7 @@ def test_a_row_that_the_target_refuses_is_named(servers, db, place):
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
+@pytest.mark.one_family(why="its errors are the target's alone")
 def test_a_target_that_is_down_for_a_while(servers, another_server, db, place, tmp_path):
     a, _ = servers
     with another_server(tmp_path / "target", "target", server_id=77) as target:
@@ -194,6 +202,7 @@ def test_a_target_that_is_down_for_a_while(servers, another_server, db, place, t
         running.stop()
 
 
+@pytest.mark.one_family(why="test_mixed_pair has both ways between the families")
 def test_two_ways_without_an_echo(servers, db, place):
     a, b = servers
     channel = fresh_name("both")
@@ -274,6 +283,7 @@ def test_only_spark_sql_needs_a_session(servers, db, place, spark):
     assert on_demand.session is spark, "there is one in a process"
 
 
+@pytest.mark.one_family(why="how rows are dealt out is of no family")
 def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_new(
     servers, db, place, caplog
 ):
