@@ -115,6 +115,21 @@ def test_a_row_that_is_put_aside_stays_as_it_was(place, keys, more):
         assert place.rows("id, name") == [(1, "one"), (2, "2"), (3, "3")]
 
 
+def test_many_rows_in_a_line_behind_one_that_is_put_aside_are_an_error(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(5) UNIQUE")
+    before = [(i, str(i)) for i in range(100)]
+    place.apply((ID, NAME), before)
+    place.sink.close()
+    place.sink = sink_on(place.server, dead_letter_limit=1000)
+    with pytest.raises(DataError, match=r"too long .*not put aside") as raised:
+        place.apply((ID, NAME), [(0, "too long"), *((i, str(i - 1)) for i in range(1, 100))],
+                    through=101)  # fmt: skip
+    assert raised.value.where["key"] == "0"
+    assert place.rows() == before
+    place.apply((ID, NAME), [(0, "x"), *((i, str(i - 1)) for i in range(1, 100))], through=101)
+    assert place.rows("name")[:2] == [("0",), ("1",)]
+
+
 @pytest.mark.parametrize("more", ["", ", UNIQUE (name)"])
 def test_half_a_row_that_no_key_finds_is_refused(place, more):
     place.table(f"id INT, name VARCHAR(5), note INT{more}", "(1, 'one', 5)")

@@ -2,7 +2,8 @@
 
 A row that is refused then stays as it was, as everywhere else: the stream has not removed it. That
 it is refused only shows once it is deleted, so all is undone and done again without it. What stays
-may be in the way of others, which are refused then, too; in the end none is.
+may be in the way of others, which are refused then, too. Where unique values have moved along many
+rows, that could go on for as many rounds, and end with as many dead letters: it is an error.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from setl.systems.mysql.load.rows import HALF_A_ROW, Refuse, write_or_raise, wri
 from setl.systems.mysql.load.statements import Strategy, TableWrites
 
 _BEFORE: Final = "setl_anew"
+_MOST_ROUNDS: Final = 20
 _NOT_FOUND: Final = (
     "no unique key of the target finds this row, so it would be made anew, and the record of its"
     " update does not say all columns"
@@ -49,21 +51,37 @@ def write_anew(connection: Connection[Any], parts: Sequence[AnewRows], limits: L
     """Delete all rows, then insert them, in the caller's transaction.
 
     Raises:
-        DataError: what `AnewRows.refuse` raises.
+        DataError: what `AnewRows.refuse` raises, or rows are in each other's way without an end.
         pymysql.MySQLError, FatalError: as `write_rows`.
     """
     left = [_whole(part) for part in parts]
     ask = cast("Any", connection).query
+    rounds, refused = 0, list[DataError]()
     while any(left):
+        rounds += 1
+        if rounds > _MOST_ROUNDS:
+            raise _not_put_aside(refused[0])
         ask(f"SAVEPOINT {_BEFORE}")
         for part, numbers in zip(parts, left, strict=True):
             if not part.partial:
                 _clear(connection, part, numbers, limits)
-        kept = [_insert(connection, p, n, limits) for p, n in zip(parts, left, strict=True)]
+        kept = [
+            _insert(connection, part, numbers, limits, refused)
+            for part, numbers in zip(parts, left, strict=True)
+        ]
         if kept == left:
             return
         ask(f"ROLLBACK TO SAVEPOINT {_BEFORE}")
         left = kept
+
+
+def _not_put_aside(first: DataError) -> DataError:
+    return DataError(
+        f"{first.message}; it is not put aside, since what stays for it is in the way of another"
+        " row, and so on",
+        hint=first.hint,
+        **first.where,
+    )
 
 
 def _whole(part: AnewRows) -> list[int]:
@@ -86,14 +104,19 @@ def _clear(
 
 
 def _insert(
-    connection: Connection[Any], part: AnewRows, numbers: Sequence[int], limits: Limits
+    connection: Connection[Any],
+    part: AnewRows,
+    numbers: Sequence[int],
+    limits: Limits,
+    refused: list[DataError],
 ) -> list[int]:
-    """Insert rows; returns the numbers of those that are not refused."""
-    refused: set[int] = set()
+    """Insert rows; returns the numbers of those that are not refused, and tells why of others."""
+    left_out: set[int] = set()
 
     def take(place: int, error: DataError) -> None:
         part.refuse(numbers[place], error)
-        refused.add(numbers[place])
+        left_out.add(numbers[place])
+        refused.append(error)
 
     write_rows(connection, part.plan.inserts, [part.rows[n] for n in numbers], limits, take)
-    return [n for n in numbers if n not in refused]
+    return [n for n in numbers if n not in left_out]
