@@ -61,7 +61,7 @@ class Setting:
             drill: the drill's name.
             seed: its seed.
             search: whether a search index follows site A as well.
-            pace: small transactions a second and site.
+            pace: small transactions a second and site, at the world's full tempo.
             calm: wait until all nodes are warm, since outages will be judged.
         """
         self.world = world
@@ -77,7 +77,9 @@ class Setting:
         self._offsets: dict[str, int] = {}
         sites = world.sites
         self.writers = {
-            name: SiteWriter(site, self.schema, name, seed=f"{drill}/{seed}", pace=pace)
+            name: SiteWriter(
+                site, self.schema, name, seed=f"{drill}/{seed}", pace=pace * world.tempo
+            )
             for name, site in sites.items()
         }
         self.marks = MarkWatch({self.key("ab"): sites["b"], self.key("ba"): sites["a"]})

@@ -91,6 +91,7 @@ class World:
         relays: the relays by id, none if no drill needs them.
         say: where a line of progress goes.
         slack: seconds that outages may be longer than their bounds.
+        tempo: how fast users write, as a part of what each drill has them write.
     """
 
     session_timeout = SESSION_TIMEOUT
@@ -103,6 +104,7 @@ class World:
         say: Say,
         nodes: int = NODES,
         slack: float = 0.0,
+        tempo: float = 1.0,
         master: str = "local[2]",
         sites: str = "mariadb",
     ) -> None:
@@ -114,12 +116,14 @@ class World:
             say: takes lines of progress.
             nodes: how many setl nodes; a third lets one come back while a drill goes on.
             slack: seconds that outages may be longer than their bounds.
+            tempo: how fast users write, see the attribute.
             master: Spark master of each node.
             sites: a key of `SITES`.
         """
         self._products = SITES[sites]
         self._count = nodes
         self.slack = slack
+        self.tempo = tempo
         self.folder = folder
         self.needs = needs
         self.say = say
@@ -220,6 +224,7 @@ class World:
                 f"{least} of {', '.join(nodes)} to be warm",
                 lambda nodes=nodes, least=least: _warm(nodes.values()) >= least,
                 _WARM_LIMIT,
+                interval=0.2,  # all are asked each time, those that serve included
             )
 
     def restart_dead(self) -> None:

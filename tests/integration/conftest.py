@@ -62,7 +62,7 @@ def cluster(zookeeper_of_cluster, site_a, site_b, tmp_path_factory):
     try:
         for nid in ("n1", "n2"):
             cluster.start_node(nid, free_port(), master="local[1]")
-        eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280)
+        eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280, interval=0.2)
         yield cluster
     finally:
         cluster.stop()

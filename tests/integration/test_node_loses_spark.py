@@ -189,7 +189,7 @@ def test_a_jvm_that_dies_while_the_node_starts_ends_it_with_a_sentence(tmp_path,
                 pytest.fail(node.log.read_text())
             return any(moment in line for line in node.children().values())
 
-        eventually(has_come, 180, interval=0.01)
+        eventually(has_come, 180)
         jvm = [p for p, line in node.children().items() if "deploy.SparkSubmit" in line]
         os.kill(jvm[0], signal.SIGKILL)
         assert node.process.wait(120) == 4

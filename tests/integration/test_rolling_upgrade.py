@@ -51,7 +51,7 @@ def writing(channel):
     def work(server, first):
         ident = first
         with server.connect() as connection, connection.cursor() as cursor:
-            while not stopping.wait(0.1):
+            while not stopping.wait(0.3):
                 cursor.execute(f"INSERT INTO {channel.db}.t VALUES ({ident}, 'new')")
                 cursor.execute(f"UPDATE {channel.db}.t SET v = 'changed' WHERE id = {ident}")
                 written[server] += 1

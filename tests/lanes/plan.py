@@ -111,16 +111,14 @@ LANES = (
     Lane("mysql", 880, _INTEGRATION, _ELSEWHERE),
     Lane("tables on mysql", 650, _TABLES),
     Lane("nodes", 620, _NODES),
-    Lane("drills", 560, ("tests/drills",)),
+    Lane("drills", 700, ("tests/drills",)),
     Lane("tables on mariadb", 500, _TABLES),
     Lane("clusters", 470, _CLUSTERS),
-    Lane("drills with relays", 280, ("tests/drills",)),
     Lane("services", 270, _SERVICES),
     Lane("unit", 100, ("tests/unit",), tuple(path for paths in _UNIT.values() for path in paths)),
     *(Lane(name, 100, paths) for name, paths in _UNIT.items()),
     Lane("drills on mysql", 130, ("tests/drills",)),
     Lane("bench", 100, ("tests/bench/test_bench.py",)),
-    Lane("drills on a mixed pair", 60, ("tests/drills",)),
 )
 
 QUICK = ("unit", *_UNIT)
@@ -151,14 +149,13 @@ SLOW_CHECKS = (Check("types", ("pyright", "--pythonpath", sys.executable)),)
 """Run beside the lanes."""
 
 
-def lane_of(path: str, pair: Pair | None = None, drill: str = "", sites: str = "mariadb") -> str:
+def lane_of(path: str, pair: Pair | None = None, sites: str = "mariadb") -> str:
     """The lane of a test.
 
     Args:
         path: its file, relative to the checkout, with ``/``.
         pair: the database servers it runs on, None for none.
-        drill: the drill it rehearses, "" for none.
-        sites: the sites of that drill, a key of `setl_drills.world.SITES`.
+        sites: the sites of the drill it rehearses, a key of `setl_drills.world.SITES`.
     """
     if path.startswith("tests/unit/"):
         for lane, folders in _UNIT.items():
@@ -168,20 +165,11 @@ def lane_of(path: str, pair: Pair | None = None, drill: str = "", sites: str = "
     if path.startswith("tests/bench/"):
         return "bench"
     if path.startswith("tests/drills/"):
-        if sites != "mariadb":
-            return {"mysql": "drills on mysql", "mixed": "drills on a mixed pair"}[sites]
-        return "drills with relays" if drill and _needs_kafka(drill) else "drills"
+        return "drills" if sites == "mariadb" else "drills on mysql"
     if path in _ALONE:
         return _ALONE[path]
     family = "mysql" if pair in (Pair.MYSQL, *BETWEEN) else "mariadb"
     return f"tables on {family}" if path in _TABLES else family
-
-
-def _needs_kafka(drill: str) -> bool:
-    # Only here, for it brings half of setl with it, which most lanes do without.
-    from setl_drills.catalogue import CATALOGUE
-
-    return CATALOGUE[drill].needs.kafka
 
 
 EXPECTED_SKIPS: tuple[tuple[str, str], ...] = (

@@ -69,5 +69,5 @@ def lane_of_item(item):
     values = getattr(getattr(item, "callspec", None), "params", {})
     path = item.nodeid.partition("::")[0]
     if path.startswith("tests/drills/") and "world" in item.fixturenames:
-        return lane_of(path, drill=values["name"], sites=values["sites"])
+        return lane_of(path, sites=values["sites"])
     return lane_of(path, pair_of(item))

@@ -42,9 +42,10 @@ _BEGINS = {
 class Application(Watch):
     """Writes to site A with an account that a read-only server refuses."""
 
-    def __init__(self, server: DatabaseServer, schema: str) -> None:
-        """Describe it; the account has to exist."""
+    def __init__(self, server: DatabaseServer, schema: str, tempo: float) -> None:
+        """Describe it; the account has to exist, and `tempo` is the world's."""
         super().__init__("application")
+        self._pause = _PAUSE / tempo
         self._server = server
         self._schema = schema
         self.committed: list[int] = []
@@ -63,7 +64,7 @@ class Application(Watch):
             connection.cursor() as cursor,
         ):
             statement = f"INSERT INTO `{self._schema}`.entries VALUES (%s, 'a', %s, 'application')"
-            while not self._stopping.wait(_PAUSE):
+            while not self._stopping.wait(self._pause):
                 try:
                     cursor.execute(statement, (number, number))
                 except pymysql.MySQLError as error:
@@ -88,7 +89,8 @@ class Move:
         self.world = run.world
         self.schema, self.channel = f"{run.schema}_move", f"{run.channel}-move"
         self.ident = PipelineId(self.channel, "ab")
-        self.application = Application(self.world.sites["a"], self.schema)
+        site = self.world.sites["a"]
+        self.application = Application(site, self.schema, self.world.tempo)
 
     @contextmanager
     def under_way(self) -> Generator[None]:

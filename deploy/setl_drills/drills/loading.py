@@ -31,6 +31,8 @@ _VICTIM = frozenset((1205, 1213))
 _STRIKE_LIMIT = 60.0
 _LOAD_LIMIT = 180.0
 _ROWS = 20_000
+_PAUSE = 0.02
+"""Seconds between two transactions that change rows of the table."""
 _CREATE = (
     "CREATE DATABASE `{schema}` CHARACTER SET utf8mb4",
     """CREATE TABLE `{schema}`.stock (
@@ -42,9 +44,12 @@ _FILL = "INSERT INTO `{schema}`.stock VALUES (%s, %s, %s)"
 class StockWriter(Watch):
     """Changes rows of the table all the time: values, keys, and unique values between rows."""
 
-    def __init__(self, server: DatabaseServer, schema: str, draw: random.Random) -> None:
-        """Describe it."""
+    def __init__(
+        self, server: DatabaseServer, schema: str, draw: random.Random, tempo: float
+    ) -> None:
+        """Describe it; `tempo` is the world's."""
         super().__init__("stock")
+        self._pause = _PAUSE / tempo
         self._server = server
         self._table = f"`{schema}`.stock"
         self._draw = draw
@@ -53,7 +58,7 @@ class StockWriter(Watch):
     def watch(self) -> None:
         """See `Watch`."""
         with self._server.connect(autocommit=False) as connection:
-            while not self._stopping.wait(0.02):
+            while not self._stopping.wait(self._pause):
                 try:
                     with connection.cursor() as cursor:
                         self._change(cursor, *self._draw.sample(range(_ROWS), 2))
@@ -90,7 +95,7 @@ def load_dies(
     with DrillRun(world, name, seed) as run:
         schema, channel = f"{run.schema}_stock", f"{run.channel}-load"
         _create(world, schema)
-        writer = StockWriter(world.sites["a"], schema, run.random)
+        writer = StockWriter(world.sites["a"], schema, run.random, world.tempo)
         try:
             points = [run.random.choice(some) for some in kinds]
             run.random.shuffle(points)
