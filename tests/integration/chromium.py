@@ -17,6 +17,7 @@ FLAGS = (
 )  # fmt: skip
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 360, "height": 740}
+_POLL_MS = 100
 
 
 @contextmanager
@@ -70,7 +71,9 @@ class Visitor:
 
     def sees(self, text):
         """Wait until a text is on the page: a click returns before the page behind it is there."""
-        self.page.wait_for_function("text => document.body?.innerText.includes(text)", arg=text)
+        seen = "text => document.body?.innerText.includes(text)"
+        # Not at each frame: the whole page would be laid out sixty times a second.
+        self.page.wait_for_function(seen, arg=text, polling=_POLL_MS)
 
     def violations(self):
         """What axe finds, by the rules of WCAG 2.1 AA and the best practices of its makers."""

@@ -27,6 +27,8 @@ _READ_ONLY = 1290  # ER_OPTION_PREVENTS_STATEMENT
 _SECRET = "application"
 _PAUSE = 0.05
 """Seconds between two rows of the application: some are always under way."""
+_PACE_BESIDE = 6.0
+"""Of the users of the drill's other channel, who have no part in it and write until its end."""
 
 # What the command says when the step before is done; None: when its record is kept.
 _BEGINS = {
@@ -187,7 +189,7 @@ class Move:
 
 def cut_over_dies(world: World, seed: int) -> DrillResult:
     """Kill the command of a cut-over at any of its steps."""
-    with DrillRun(world, "cut-over-dies", seed) as run:
+    with DrillRun(world, "cut-over-dies", seed, pace=_PACE_BESIDE) as run:
         move, steps = Move(run), list(_BEGINS)
         with move.under_way():
             step = steps[(seed + 2) % len(steps)]  # as many seeds as there are steps try them all
@@ -201,7 +203,7 @@ def cut_over_dies(world: World, seed: int) -> DrillResult:
 
 def cut_over_fails(world: World, seed: int) -> DrillResult:
     """Once writes are stopped, kill the leader, or cut the command off from the target."""
-    with DrillRun(world, "cut-over-fails", seed) as run:
+    with DrillRun(world, "cut-over-fails", seed, pace=_PACE_BESIDE) as run:
         move = Move(run)
         with move.under_way():
             if seed % 2:
