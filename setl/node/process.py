@@ -6,10 +6,8 @@ import logging
 import os
 import socket
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
@@ -26,6 +24,7 @@ from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.node.alarm_metrics import AlarmCollector
 from setl.node.alarm_sender import AlarmSender
+from setl.node.announcement import Announcement
 from setl.node.candidacies import Candidacies
 from setl.node.console.console import ConsoleSettings
 from setl.node.cycle_problems import CycleProblem, DamagedZnodes, LostChannels
@@ -98,7 +97,7 @@ class NodeProcess:
         )
         self._snapshot: Snapshot | None = None
         self._prepared_for: Facts | None = None
-        self._announced: NodeInfo | None = None
+        self._announcement = Announcement(self._arbiter, self._info, self._clock, self._stopping)
         self._heard = False  # whether the last tick had an answer to its look
         self._last_cycle: float | None = None  # none begun yet, or none any more
         self._candidacies = Candidacies(
@@ -216,7 +215,7 @@ class NodeProcess:
     def _join(self) -> None:
         place = fields(nid=self._settings.nid)
         self._arbiter.watch(self._wake.set)
-        self._announce()
+        self._announcement.make()
         _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
         with suppress(ArbiterError):  # it is asked again, and what is needed is made ready then
             self._prepare(look(self._arbiter, self._clock, None))
@@ -302,28 +301,6 @@ class NodeProcess:
             unable=self._candidacies.unable(),
         )
 
-    def _announce(self) -> None:
-        """Make the node known; waits out the session of a process that had the same id."""
-        info = self._info()
-        deadline = time.monotonic() + 2 * self._settings.session_timeout
-        told = False
-        while True:
-            try:
-                self._arbiter.announce(info)
-            except Conflict as error:
-                if not told:
-                    told = True
-                    _log.warning(
-                        "node id is in use; the node waits until that session ends",
-                        extra=fields(nid=info.nid, error=str(error)),
-                    )
-                if time.monotonic() > deadline or self._stopping.is_set():
-                    raise
-                self._stopping.wait(0.2)
-            else:
-                self._announced = info
-                return
-
     def _survive_tick(self) -> float:
         """As `_tick`, whatever goes wrong in it.
 
@@ -352,7 +329,7 @@ class NodeProcess:
         """Look, decide and act once; returns seconds after which to look again."""
         cycle, self._heard = self._settings.cycle, False
         try:
-            self._make_known()
+            self._announcement.renew(busy=self._candidacies.busy)
         except (Unreachable, Conflict) as error:
             _log.debug("arbiter does not answer", extra=fields(error=str(error)))
             return cycle  # the watchdog suspends and aborts without any answer
@@ -361,30 +338,20 @@ class NodeProcess:
         self._prepare(snapshot)
         self._lost_channels.seen(snapshot, self._arbiter)
         if self._damaged.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
-            self._announced = None  # somebody has written over this node's own znode
+            self._announcement.forget()  # somebody has written over this node's own znode
         due = self._candidacies.tick(snapshot, warm=self._warm)
         self._turns.share(sum(candidacy.busy for candidacy in self._candidacies.current()))
-        told = self._announced is None or self._announced.unable == self._candidacies.unable()
-        if not told and snapshot.contact is Contact.CONNECTED:
+        if self._announcement.lacks(self._info()) and snapshot.contact is Contact.CONNECTED:
             return 0.0  # the others are to know soon that they need not wait for this node
         if due is None:
             return cycle
         # A vacancy that this node leaves to others first may end between two cycles.
         return min(cycle, max(0.0, due - self._clock.monotonic()))
 
-    def _make_known(self) -> None:
-        """Announce this node in a new session, and when it has become warm."""
-        contact = self._arbiter.contact()
-        if contact is Contact.LOST and not self._candidacies.busy:
-            self._announce()
-            _log.info("node rejoins", extra=fields(nid=self._settings.nid))
-        elif contact is Contact.CONNECTED and self._announced != self._info():
-            self._announce()
-
     def _leave(self) -> None:
         """Drain all candidacies, give the leaderships up, end the session, then the engine."""
         self._service.stopping()
-        self._say_that_it_leaves()
+        self._announcement.leave()
         self._last_cycle = None  # draining may take longer than a cycle, and is no hanging
         self._watchdog.stop()
         self._stall_watch.stop()
@@ -393,12 +360,6 @@ class NodeProcess:
         self._arbiter.close()
         self._http.stop()
         self._engine.stop()
-
-    def _say_that_it_leaves(self) -> None:
-        """Nobody waits for its turn, or takes the end of its session for a death."""
-        if self._announced is not None and self._arbiter.contact() is Contact.CONNECTED:
-            with suppress(ArbiterError):
-                self._arbiter.announce(replace(self._announced, ready=False))
 
 
 def _console(settings: NodeSettings) -> ConsoleSettings | None:

@@ -25,7 +25,7 @@ _SURE_SECONDS = 1.0  # for which a stir may be missed
 
 
 class SignsOfLife(Protocol):
-    """What the watchdog knows of the session; a part of `arbiter.arbiter.Arbiter`."""
+    """What is known of the session without asking; a part of `arbiter.arbiter.Arbiter`."""
 
     @property
     def session_timeout(self) -> float:
@@ -39,6 +39,10 @@ class SignsOfLife(Protocol):
     def last_contact(self) -> float:
         """Monotonic time at which the session was last surely alive."""
         ...
+
+
+class WatchedSession(SignsOfLife, Protocol):
+    """What the watchdog sleeps on besides."""
 
     def watch(self, wake: Callable[[], None]) -> None:
         """Call `wake` (which must not block) whenever the contact changes."""
@@ -76,7 +80,10 @@ class Watchdog:
     """Suspends on SUSPENDED; aborts on LOST or when the deadline since last contact passes."""
 
     def __init__(
-        self, arbiter: SignsOfLife, candidacies: Callable[[], Sequence[Suspendable]], clock: Clock
+        self,
+        arbiter: WatchedSession,
+        candidacies: Callable[[], Sequence[Suspendable]],
+        clock: Clock,
     ) -> None:
         self._arbiter = arbiter
         self._candidacies = candidacies

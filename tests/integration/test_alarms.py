@@ -21,6 +21,7 @@ from setl.alarms.settings import AlarmSettings, MailSettings, WebhookSettings
 from setl.clock import SystemClock
 from setl.node.alarm_metrics import AlarmCollector
 from setl.node.alarm_sender import AlarmSender
+from setl.node.status import NodeStatus
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import fresh_name
 from tests.unit.cli.cluster_in_memory import definition
@@ -125,6 +126,7 @@ class Cluster:
             arbiter,
             settings or self.settings,
             clock,
+            own=lambda: NodeStatus(nid, "1", "connected", True, 0.0, ()),
             snapshot=lambda: look(arbiter, clock),
             environment={},
         )

@@ -16,7 +16,7 @@ from arbiter.values import Facts, PipelineId
 from setl.node.naming import known_pipelines, meant_by
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
-from setl.node.watchdog import contact_at
+from setl.node.watchdog import SignsOfLife, contact_at
 from setl.run.figures import RunState
 
 OK = 200
@@ -40,21 +40,8 @@ class Reply(NamedTuple):
 NOT_LOOKED = Reply(NO, {"error": "this node has not looked at the cluster yet"})
 
 
-class Session(Protocol):
-    """What can be known of the session without asking; a part of `arbiter.arbiter.Arbiter`."""
-
-    @property
-    def session_timeout(self) -> float:
-        """Seconds after which a silent session is dead."""
-        ...
-
-    def contact(self) -> Contact:
-        """What is known now; never blocks."""
-        ...
-
-    def last_contact(self) -> float:
-        """Monotonic time at which the session was last surely alive."""
-        ...
+class Session(SignsOfLife, Protocol):
+    """The same, and which session it is."""
 
     def session_id(self) -> int:
         """Id of the current session, 0 while there is none."""

@@ -1,0 +1,114 @@
+"""What a node tells the others of itself, in a znode that ends with its session."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from arbiter.arbiter import ArbiterError, Conflict, Contact
+from arbiter.values import NodeInfo
+from setl.clock import Clock
+from setl.log import fields
+
+_log = logging.getLogger(__name__)
+
+_PAUSE = 0.2
+
+
+class Announcing(Protocol):
+    """Where it is told; a part of `arbiter.arbiter.Arbiter`."""
+
+    @property
+    def session_timeout(self) -> float:
+        """Seconds after which a silent session is dead."""
+        ...
+
+    def contact(self) -> Contact:
+        """What is known now; never blocks."""
+        ...
+
+    def announce(self, node: NodeInfo) -> None:
+        """See `arbiter.arbiter.Arbiter.announce`."""
+        ...
+
+
+class Announcement:
+    """Tells the others what a node is, again and again as that changes."""
+
+    def __init__(
+        self,
+        arbiter: Announcing,
+        info: Callable[[], NodeInfo],
+        clock: Clock,
+        stopping: threading.Event,
+    ) -> None:
+        """Tell nothing yet.
+
+        Args:
+            arbiter: where to tell it.
+            info: what the node is now.
+            clock: for how long another process is waited for.
+            stopping: set once the node stops; nothing is waited for then.
+        """
+        self._arbiter = arbiter
+        self._info = info
+        self._clock = clock
+        self._stopping = stopping
+        self._told: NodeInfo | None = None
+
+    def make(self) -> None:
+        """Make the node known; waits out the session of a process that had the same id.
+
+        Raises:
+            Conflict: that session goes on.
+            ArbiterError: it cannot be told.
+        """
+        info = self._info()
+        deadline = self._clock.monotonic() + 2 * self._arbiter.session_timeout
+        warned = False
+        while True:
+            try:
+                self._arbiter.announce(info)
+            except Conflict as error:
+                if not warned:
+                    warned = True
+                    _log.warning(
+                        "node id is in use; the node waits until that session ends",
+                        extra=fields(nid=info.nid, error=str(error)),
+                    )
+                if self._clock.monotonic() > deadline or self._stopping.is_set():
+                    raise
+                self._stopping.wait(_PAUSE)
+            else:
+                self._told = info
+                return
+
+    def renew(self, *, busy: bool) -> None:
+        """Tell it in a new session, unless the node still leads; and again if it has changed.
+
+        Raises as `make`.
+        """
+        contact = self._arbiter.contact()
+        if contact is Contact.LOST and not busy:
+            self.make()
+            _log.info("node rejoins", extra=fields(nid=self._info().nid))
+        elif contact is Contact.CONNECTED and self._told != self._info():
+            self.make()
+
+    def forget(self) -> None:
+        """Somebody else has written over it: it is told anew."""
+        self._told = None
+
+    def lacks(self, info: NodeInfo) -> bool:
+        """Whether the others do not know yet what the node cannot lead."""
+        return self._told is not None and self._told.unable != info.unable
+
+    def leave(self) -> None:
+        """Nobody waits for the node's turn, or takes the end of its session for a death."""
+        if self._told is not None and self._arbiter.contact() is Contact.CONNECTED:
+            with suppress(ArbiterError):
+                self._arbiter.announce(replace(self._told, ready=False))
