@@ -110,14 +110,14 @@ LANES = (
     Lane("mariadb", 1000, _INTEGRATION, _ELSEWHERE),
     Lane("mysql", 880, _INTEGRATION, _ELSEWHERE),
     Lane("tables on mysql", 650, _TABLES),
-    Lane("nodes", 620, _NODES),
-    Lane("drills", 700, ("tests/drills",)),
+    Lane("nodes", 500, _NODES),
+    Lane("drills", 650, ("tests/drills",)),
     Lane("tables on mariadb", 500, _TABLES),
-    Lane("clusters", 470, _CLUSTERS),
+    Lane("clusters", 410, _CLUSTERS),
     Lane("services", 270, _SERVICES),
     Lane("unit", 100, ("tests/unit",), tuple(path for paths in _UNIT.values() for path in paths)),
     *(Lane(name, 100, paths) for name, paths in _UNIT.items()),
-    Lane("drills on mysql", 130, ("tests/drills",)),
+    Lane("drills on mysql", 150, ("tests/drills",)),
     Lane("bench", 100, ("tests/bench/test_bench.py",)),
 )
 
