@@ -23,9 +23,9 @@ class Calculation:
     def map(self, function):
         return Calculation(self.items, function)
 
-    def collect(self):
+    def toLocalIterator(self):  # noqa: N802 - as Spark spells it
         assert self.function is not None
-        return [self.function(item) for item in self.items]
+        return map(self.function, self.items)
 
 
 class Context:
