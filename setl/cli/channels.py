@@ -136,14 +136,12 @@ def _beside_the_cluster(
     A cluster that does not answer is one more thing to fix.
     """
     from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
-    from setl.operate.ring_check import ring_findings  # noqa: PLC0415
+    from setl.operate.ring_check import other_channels, ring_findings  # noqa: PLC0415
 
     try:
         with joined(zookeeper, root) as arbiter:
-            others = [
-                other.definition for other in arbiter.channels() if other.name != channel.channel
-            ]
-            found = ring_findings(arbiter, definition)
+            others = other_channels(arbiter, channel.channel)
+            found = ring_findings(definition, others)
             return found, without_used_starts(channel, arbiter), others
     except ArbiterError as error:
         fix = (
@@ -225,13 +223,14 @@ def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str)
         definition_warnings,
         read_channel_definition,
     )
-    from setl.operate.ring_check import ring_findings  # noqa: PLC0415
+    from setl.operate.ring_check import other_channels, ring_findings  # noqa: PLC0415
 
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     for problem in definition_warnings(definition):
         click.echo(f"warning: {problem}", err=True)
     with joined(zookeeper, root) as arbiter:
-        for finding in ring_findings(arbiter, definition):
+        others = other_channels(arbiter, channel.channel)
+        for finding in ring_findings(definition, others):
             if finding.level == "error" and not allow_ring:
                 raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
             click.echo(f"warning: {finding.what}", err=True)

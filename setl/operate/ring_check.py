@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arbiter.arbiter import Arbiter
@@ -10,11 +10,21 @@ from setl.channel.rings import of_unknown_database, ring_through
 from setl.systems.finding import Finding
 
 
-def ring_findings(arbiter: Arbiter, definition: Mapping[str, Any]) -> list[Finding]:
-    """An error if changes would go round, a warning for each pipeline that may hide it."""
-    name = str(definition["channel"])
-    others = [other.definition for other in arbiter.channels() if other.name != name]
-    where = f"channel {name}"
+def other_channels(arbiter: Arbiter, name: str) -> list[Mapping[str, Any]]:
+    """The definitions of all channels of the cluster but one."""
+    return [other.definition for other in arbiter.channels() if other.name != name]
+
+
+def ring_findings(
+    definition: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+) -> list[Finding]:
+    """An error if changes would go round, a warning for each pipeline that may hide it.
+
+    Args:
+        definition: the channel, as it is stored.
+        others: the other channels of the cluster.
+    """
+    where = f"channel {definition['channel']}"
     ring = ring_through(definition, others)
     if ring is not None:
         way = ", ".join(map(str, ring))

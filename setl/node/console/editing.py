@@ -20,7 +20,7 @@ from setl.node.console.action_context import ActionContext
 from setl.node.console.beside import Beside
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
-from setl.operate.ring_check import ring_findings
+from setl.operate.ring_check import other_channels, ring_findings
 from setl.operate.starting import readiness_of_file, refusal
 
 CHECK_SECONDS = 120.0
@@ -103,7 +103,8 @@ def apply(context: ActionContext, found: Read) -> str:
             stopped and something must be fixed at its servers first.
     """
     definition, channel = _right(found)
-    for finding in ring_findings(context.arbiter, definition):
+    others = other_channels(context.arbiter, channel.channel)
+    for finding in ring_findings(definition, others):
         if finding.level == "error":
             raise Refused(f"{finding.what}. {finding.fix[0]}, or `setl apply --allow-ring`")
     unseen = _unseen_servers(context, channel)

@@ -19,12 +19,11 @@ def stopping_cutover(arbiter: Arbiter, ident: PipelineId) -> str:
         ArbiterError: nobody can tell now.
     """
     record = _record(arbiter, ident)
-    if record is None or isinstance(record, FatalError):
-        return str(record or "")
-    ended = record.step is Step.DONE and not record.aborting
-    if ended or record.restore is None:
-        return ""
-    return record.sentence(units.moment(record.begun))
+    if isinstance(record, CutOver):
+        ended = record.step is Step.DONE and not record.aborting
+        if ended or record.restore is None:
+            return ""
+    return _sentence(record)
 
 
 def cutover_sentence(arbiter: Arbiter, ident: PipelineId) -> str:

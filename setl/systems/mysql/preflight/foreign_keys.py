@@ -10,9 +10,9 @@ from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report, accepting, finding_id
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.preflight.replication import replicated_sources
+from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.table_facts import TableText
-from setl.systems.mysql.replicas import replication_statement
 
 FOREIGN_KEY_ACTION: Final = "foreign-key-action"
 """What the finding is named by, see `setl.systems.finding.Finding.code`."""
@@ -44,11 +44,8 @@ def _logs_its_own(server: Server) -> bool:
 
 def _replicates(server: Server) -> bool:
     """Whether it is a replica. Nobody knows without the privilege to see that."""
-    question = replication_statement(mariadb=server.mariadb)
-    if server.attempt(question) is not Outcome.DONE:
-        return False
     # A group has channels of its own, between servers that are alike.
-    channels = (str(status.get("channel_name")) for status in server.records(question))
+    channels = (str(status.get("channel_name")) for status in replicated_sources(server))
     return any(not name.startswith("group_replication_") for name in channels)
 
 

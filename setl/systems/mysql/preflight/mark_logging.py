@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.preflight.replication import replicated_sources
+from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.system_tables import SCHEMA
-from setl.systems.mysql.replicas import replication_statement
 
 _MARK = "retl_mark"
 
@@ -42,10 +42,7 @@ def check_replica(server: Server, report: Report) -> None:
     Raises:
         SetlError: the server stopped answering.
     """
-    question = replication_statement(mariadb=server.mariadb)
-    if server.attempt(question) is not Outcome.DONE:
-        return
-    primaries = server.records(question)
+    primaries = replicated_sources(server)
     logs = server.variables.get("log_replica_updates") or server.variables.get("log_slave_updates")
     if primaries and logs == "OFF":
         report.error(
