@@ -1,7 +1,7 @@
 """The port every codec implements for Spark tasks.
 
 Reading headers has no common port: a binlog's headers are read from a stream of events that
-depend on each other, a DTS record's from the record alone. Both end as `setl.model.Entry`.
+depend on each other, a DTS record's from the record alone. Both end as `setl.model.entry.Entry`.
 """
 
 from __future__ import annotations

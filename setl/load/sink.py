@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -193,19 +194,24 @@ class NoUndividedTables:
 
 
 class SinkSettings(Hashable, Protocol):
-    """What a sink is made from. Picklable and hashable: it travels with the tasks."""
+    """What a sink is made from. Picklable and hashable: it travels with the tasks.
 
+    A class that derives from this one has what is said here of a target that keeps nothing
+    beside its rows, and in which rows are never in each other's way.
+    """
+
+    @abstractmethod
     def make_sink(self) -> Sink:
         """A new sink, connected to nothing yet."""
         ...
 
-    def applied_through(self, ticket: LoadTicket) -> int:
+    def applied_through(self, ticket: LoadTicket) -> int:  # noqa: ARG002
         """Up to which version the pipeline's rows may be in the target already; 0 if unknown.
 
         Raises:
             SetlError: the target does not answer.
         """
-        ...
+        return 0
 
     def forget_loaded(self, ticket: LoadTicket) -> None:
         """Forget how far tables of the target have come, where it keeps that with their rows.
@@ -215,11 +221,10 @@ class SinkSettings(Hashable, Protocol):
         Raises:
             SetlError: the target does not answer.
         """
-        ...
 
-    def undivided_tables(self, clock: Clock) -> UndividedTables:
+    def undivided_tables(self, clock: Clock) -> UndividedTables:  # noqa: ARG002
         """Tells which tables of the target one task writes alone."""
-        ...
+        return NoUndividedTables()
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +268,12 @@ class SchemaChanges(Protocol):
 
 
 class Fence(Protocol):
-    """Keeps older leaderships from writing into a target (I2)."""
+    """Keeps older leaderships from writing into a target (I2).
+
+    It says which epoch may write. A sink has to look at that in the transaction in which it
+    writes, on behalf of `LoadTicket.epoch`; a look before it would be too early. A target that
+    refuses older versions by itself needs neither: see `setl.load.version_fence`.
+    """
 
     def end_writers(self, epoch: int) -> None:
         """End what still writes on behalf of `epoch`, for a leader whose session may be over.
@@ -276,8 +286,8 @@ class Fence(Protocol):
         Raises:
             TransientError: the target does not answer, within the limit for connecting.
         """
-        ...
 
+    @abstractmethod
     def raise_to(self, epoch: int, nid: str) -> None:
         """Make `epoch` the only one that may write; called before the first entry is selected.
 

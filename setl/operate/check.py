@@ -24,7 +24,8 @@ from setl.operate.mistaken_echoes import mistaken_for_echoes
 from setl.select.checkpoints.container import container_sign, lost_with_container
 from setl.systems.finding import Finding, Report
 from setl.systems.pipeline_check import ExpressionCheck, PipelineCheck
-from setl.systems.port import LEAVE_CREATE_OUT, NOTHING_TO_CREATE, CreatingTarget
+from setl.systems.port import CreatingTarget
+from setl.systems.refusals import nothing_to_create
 from setl.systems.registry import system_of
 
 _NOTHING: Final[Mapping[str, Sequence[Finding]]] = MappingProxyType({})
@@ -115,7 +116,8 @@ def check_pipeline(check: PipelineCheck) -> list[Finding]:
         )
     creates = any(table.create for table in pipeline.tables) or pipeline.create
     if creates and not isinstance(system_of(pipeline.target), CreatingTarget):
-        target.error(NOTHING_TO_CREATE, LEAVE_CREATE_OUT, code="nothing-to-create")
+        refused = nothing_to_create()
+        target.error(refused.message, refused.hint or "", code="nothing-to-create")
     with check.open:
         system_of(pipeline.source).preflight(check, source)
         system_of(pipeline.target).preflight(check, target)

@@ -14,7 +14,6 @@ from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.mark_ids import channel_mark_id, channel_writers
 from setl.channel.routing import Route, Router
 from setl.clock import Clock
-from setl.errors import ConfigurationError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.load.identities import IdentifiedTarget
@@ -41,13 +40,8 @@ from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
-from setl.systems.port import (
-    LEAVE_CREATE_OUT,
-    NOTHING_TO_CREATE,
-    CreatingTarget,
-    Passing,
-    TargetSystem,
-)
+from setl.systems.port import CreatingTarget, Passing, TargetSystem
+from setl.systems.refusals import nothing_to_create
 from setl.systems.registry import system_of
 from setl.systems.replicas import ReplicatedTarget
 from setl.transform.evaluation import analyse
@@ -199,7 +193,7 @@ def _creating(
     coming: ComesAnew,
 ) -> CreatingParts:
     if not isinstance(target, CreatingTarget):
-        raise ConfigurationError(NOTHING_TO_CREATE, hint=LEAVE_CREATE_OUT)
+        raise nothing_to_create()
     return CreatingParts(
         target.table_creation(passing),
         tables,

@@ -7,10 +7,11 @@ errors that it raises.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.endpoint import SourceConfig
@@ -19,7 +20,7 @@ from setl.channel.routing import Route, Router
 from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SchemaChanges, SinkSettings
-from setl.load.target_view import LookAtTarget
+from setl.load.target_view import LookAtTarget, TargetView
 from setl.model.position import Position
 from setl.relay.log import RelayLog
 from setl.relay.tables import RelayedTables
@@ -32,6 +33,7 @@ from setl.select.source import ReplaceableStore, Source
 from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
 from setl.systems.pipeline_check import PipelineCheck
+from setl.systems.refusals import no_dead_letters, no_log
 from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.stored_state import StoredState
 from setl.systems.write_stop import WriteStop
@@ -245,13 +247,18 @@ class TargetSystem(Protocol):
 
     Rows are loaded into a target by `sink`, under its `fence`; changes are written into a log by
     `relaying`. A system that cannot do one of them raises ConfigurationError there.
+
+    A class that derives from this one has the answers of a target that has nothing but rows, and
+    has to say the rest itself.
+
+    Attributes:
+        tells_applied: whether it keeps with the rows how far the stream is applied, so that
+            `SinkSettings.applied_through` tells.
     """
 
-    @property
-    def tells_applied(self) -> bool:
-        """Whether it keeps with the rows how far the stream is applied."""
-        ...
+    tells_applied: ClassVar[bool] = False
 
+    @abstractmethod
     def sink(self, mark: int, *, dead_letter_limit: int) -> SinkSettings:
         """What writes rows.
 
@@ -262,25 +269,29 @@ class TargetSystem(Protocol):
         """
         ...
 
+    @abstractmethod
     def fence(self, pipeline: str) -> Fence:
         """What keeps stale leaders of a pipeline, ``channel/pipeline``, from writing (I2)."""
         ...
 
-    def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore | None:
-        """The checkpoints that it keeps beside the rows, None if it keeps none."""
-        ...
+    def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore | None:  # noqa: ARG002
+        """The checkpoints that it keeps beside the rows, None if it keeps none.
 
-    def stored_state(self, pipeline: str) -> StoredState:
-        """What it keeps about a pipeline, ``channel/pipeline``.
+        `TargetConfig.keeps_checkpoints` has to say the same. Each store of one is told to `notes`.
+        """
+        return None
+
+    def stored_state(self, pipeline: str) -> StoredState:  # noqa: ARG002
+        """What it keeps about a pipeline, ``channel/pipeline``: its fence and its checkpoint.
 
         Raises:
             SetlError: it does not answer, or refuses.
         """
-        ...
+        return StoredState()
 
-    def schema_changes(self, passing: Passing) -> SchemaChanges | None:
+    def schema_changes(self, passing: Passing) -> SchemaChanges | None:  # noqa: ARG002
         """What passes schema changes on, None if it has no schema."""
-        ...
+        return None
 
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
         """Opens the dead letters that are kept beside the rows.
@@ -289,8 +300,9 @@ class TargetSystem(Protocol):
             ConfigurationError: it keeps none, or the account is refused.
             TransientError: it cannot be reached.
         """
-        ...
+        raise no_dead_letters()
 
+    @abstractmethod
     def reader(
         self, name: tuple[str, str], sources: Sequence[MappedTable], columns: Sequence[str]
     ) -> TargetReader:
@@ -307,6 +319,7 @@ class TargetSystem(Protocol):
         """
         ...
 
+    @abstractmethod
     def holds_rows(self, name: tuple[str, str]) -> bool:
         """Whether a table or index has any row; one that does not exist has none.
 
@@ -316,7 +329,9 @@ class TargetSystem(Protocol):
         ...
 
     def agreeing_tables(
-        self, source: SourceConfig, tables: Sequence[tuple[tuple[str, str], Route]]
+        self,
+        source: SourceConfig,  # noqa: ARG002
+        tables: Sequence[tuple[tuple[str, str], Route]],  # noqa: ARG002
     ) -> frozenset[str]:
         """Source tables of which it can hold any rows together that the source can hold.
 
@@ -330,24 +345,25 @@ class TargetSystem(Protocol):
         Raises:
             SetlError: one of both does not answer.
         """
-        ...
+        return frozenset()
 
-    def view(self, pipeline: str) -> LookAtTarget:
+    def view(self, pipeline: str) -> LookAtTarget:  # noqa: ARG002
         """How to look at it while a pipeline, ``channel/pipeline``, may be waiting for it."""
-        ...
+        return lambda _: TargetView()
 
     def conflicts(self) -> ConflictList | None:
         """The decisions about rows that both sites write, None if it is no such site."""
-        ...
+        return None
 
     def write_stop(self) -> WriteStop | None:
         """What tells whether its account may write while others may not, None if nothing does."""
-        ...
+        return None
 
     def relaying(self, pipeline: str) -> Relaying:
         """How a relay, ``channel/pipeline``, writes into it."""
-        ...
+        raise no_log(pipeline)
 
+    @abstractmethod
     def preflight(self, check: PipelineCheck, report: Report) -> None:
         """Report what is wrong with the target."""
         ...
@@ -380,10 +396,3 @@ class KeepingTarget(Protocol):
     def stored_states(self, pipeline: str) -> AbstractContextManager[Callable[[], StoredState]]:
         """Looks as `TargetSystem.stored_state` does, on one connection, for one thread."""
         ...
-
-
-NOTHING_TO_CREATE: Final = "this target has no tables that could be created"
-"""Why `create: true` is refused for any other target."""
-
-LEAVE_CREATE_OUT: Final = "Leave `create` out of the channel file"
-"""The way out."""

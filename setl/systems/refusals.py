@@ -12,3 +12,18 @@ def no_log(pipeline: str) -> ConfigurationError:
         hint="`setl node` runs it",
         pipeline=pipeline,
     )
+
+
+def nothing_to_create() -> ConfigurationError:
+    """The target is no `setl.systems.port.CreatingTarget`, and `create: true` asks for tables."""
+    return ConfigurationError(
+        "this target has no tables that could be created",
+        hint="Leave `create` out of the channel file",
+    )
+
+
+def no_dead_letters() -> ConfigurationError:
+    """The target has no place for faulty rows."""
+    return ConfigurationError(
+        "this target keeps no dead letters", hint="Leave `faulty_rows` out of the channel file"
+    )

@@ -1,8 +1,13 @@
 """What every `Sink` does, whatever it writes to."""
 
+from contextlib import suppress
+from dataclasses import replace
+
 import pytest
 from elasticsearch import Elasticsearch
 
+from setl.errors import FencedError
+from setl.load.version_fence import VersionFence
 from setl.model.change import TargetChanges
 from setl.model.loaded import Loaded
 from setl.model.schema import Column, Kind
@@ -42,7 +47,7 @@ class MysqlTarget:
         self._server = server
         self._schema = unique("sink")
         self.ticket = ticket_for(self._schema)
-        fence_for(server, self.ticket).raise_to(1, "n1")
+        self.fence = fence_for(server, self.ticket)
         execute(
             server,
             f"CREATE DATABASE {self._schema} DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
@@ -70,6 +75,7 @@ class ElasticsearchTarget:
         self._prefix = unique("sink")
         self.ticket = ticket_for(self._prefix)
         endpoint = ElasticEndpoint((server.url,))
+        self.fence = VersionFence()
         self.client = Elasticsearch(server.url)
         self.sink = ElasticsearchSink(ElasticsearchSinkSettings(endpoint, actions_per_request=100))
 
@@ -93,6 +99,7 @@ class JsonLinesTarget:
 
     def __init__(self, folder):
         self._folder = folder
+        self.fence = VersionFence()
         self.ticket = ticket_for("lines")
         self.sink = JsonLinesSinkSettings(str(folder)).make_sink()
 
@@ -112,6 +119,7 @@ def target(request, tmp_path):
         made = JsonLinesTarget(tmp_path)
     else:
         made = ElasticsearchTarget(request.getfixturevalue("elasticsearch"))
+    made.fence.raise_to(1, "n1")
     yield made
     made.sink.close()
     made.sink.close()
@@ -141,8 +149,8 @@ class Stream:
         self._calls.append(changes)
         return self._target.sink.apply(self._target.ticket, [changes])
 
-    def replay(self, first):
-        for changes in self._calls[first:]:
+    def replay(self, first, count=None):
+        for changes in self._calls[first:][:count]:
             self._target.sink.apply(self._target.ticket, [changes])
 
     def rows(self):
@@ -219,6 +227,24 @@ def test_any_suffix_applied_again_ends_in_the_same_state(target, first):
     assert stream.rows() == expected
     stream.replay(first)
     assert stream.rows() == expected
+
+
+def test_what_a_former_leader_still_writes_changes_nothing(target):
+    """It may be refused, or be as if it had not been sent; see `setl.load.sink.Fence`.
+
+    The embedded Elasticsearch forgets the versions of what was deleted: for deletes see
+    `tests/integration/test_elasticsearch_late_writes.py`.
+    """
+    stream = Stream(target)
+    stream.apply([item(1, "old"), item(2, "old")])
+    former = target.ticket
+    target.fence.raise_to(2, "n2")
+    target.ticket = replace(former, leadership=former.leadership._replace(nid="n2", epoch=2))
+    stream.apply([item(1, "new")])
+    target.ticket = former
+    with suppress(FencedError):
+        stream.replay(0, count=1)
+    assert stream.rows() == {item(1, "new"), item(2, "old")}
 
 
 def test_null_clears_a_value(target):

@@ -8,20 +8,16 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from setl.bulk.source_side import MappedTable
-from setl.channel.endpoint import SourceConfig
 from setl.channel.file import ElasticsearchTarget, Pipeline
-from setl.channel.routing import Route, Router
+from setl.channel.routing import Router
 from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.identities import Identity
 from setl.load.sink import Fence, SchemaChanges
 from setl.load.target_view import LookAtTarget
+from setl.load.version_fence import VersionFence
 from setl.model.document import DocumentForm
-from setl.select.checkpoints.note import Notes
-from setl.select.checkpoints.owner import Owner
-from setl.select.source import ReplaceableStore
 from setl.systems.certificates import certificate_expiry
-from setl.systems.conflicts import ConflictList
 from setl.systems.elasticsearch.creation import ElasticsearchCreation
 from setl.systems.elasticsearch.ddl import ElasticsearchDdl
 from setl.systems.elasticsearch.deadletters import opened_index
@@ -29,7 +25,6 @@ from setl.systems.elasticsearch.disks import look_at_disks
 from setl.systems.elasticsearch.endpoint import elastic_endpoint
 from setl.systems.elasticsearch.identities import index_identities
 from setl.systems.elasticsearch.index_target import DocumentShape, IndexTarget, documents_in
-from setl.systems.elasticsearch.load.fence import VersionFence
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.systems.elasticsearch.preflight.arriving import Arriving, arriving
 from setl.systems.elasticsearch.preflight.dead_letter_index import check_dead_letter_index
@@ -39,17 +34,15 @@ from setl.systems.elasticsearch.write_load import look_at_writes
 from setl.systems.finding import Report
 from setl.systems.lasting import Expiration, ServerDisk
 from setl.systems.pipeline_check import PipelineCheck
-from setl.systems.port import Passing, Relaying
-from setl.systems.refusals import no_log
-from setl.systems.stored_state import StoredState
-from setl.systems.write_stop import WriteStop
+from setl.systems.port import Passing, TargetSystem
 from setl.transform.projection import document_form
 
 
-class ElasticsearchTargetSystem:
-    """The `TargetSystem` of a cluster that is written to."""
+class ElasticsearchTargetSystem(TargetSystem):
+    """The `TargetSystem` of a cluster that is written to.
 
-    tells_applied = False
+    It keeps no checkpoint, since it has nothing that would keep former leaders from storing one.
+    """
 
     def __init__(self, config: ElasticsearchTarget) -> None:
         """Nothing is connected yet."""
@@ -79,14 +72,6 @@ class ElasticsearchTargetSystem:
     def fence(self, pipeline: str) -> Fence:  # noqa: ARG002
         """See `TargetSystem.fence`."""
         return VersionFence()
-
-    def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore | None:  # noqa: ARG002
-        """See `TargetSystem.checkpoints`; a cluster cannot keep one under a fence."""
-        return None
-
-    def stored_state(self, pipeline: str) -> StoredState:  # noqa: ARG002
-        """See `TargetSystem.kept`."""
-        return StoredState()
 
     def identities(self, names: Collection[str]) -> Mapping[str, Identity]:
         """See `IdentifiedTarget.identities`: of indexes."""
@@ -120,29 +105,9 @@ class ElasticsearchTargetSystem:
         """See `TargetSystem.holds_rows`."""
         return documents_in(self._endpoint, name[1]) > 0
 
-    def agreeing_tables(
-        self,
-        source: SourceConfig,  # noqa: ARG002
-        tables: Sequence[tuple[tuple[str, str], Route]],  # noqa: ARG002
-    ) -> frozenset[str]:
-        """See `TargetSystem.agreeing_tables`: no document is in the way of another."""
-        return frozenset()
-
     def view(self, pipeline: str) -> LookAtTarget:  # noqa: ARG002
         """See `TargetSystem.view`."""
         return ClusterView(str(self._endpoint), partial(look_at_writes, self._endpoint))
-
-    def conflicts(self) -> ConflictList | None:
-        """See `TargetSystem.conflicts`; nobody else writes documents."""
-        return None
-
-    def write_stop(self) -> WriteStop | None:
-        """See `TargetSystem.write_stop`; indexes are not stopped."""
-        return None
-
-    def relaying(self, pipeline: str) -> Relaying:
-        """See `TargetSystem.relaying`; there is no log to write."""
-        raise no_log(pipeline)
 
     def preflight(self, check: PipelineCheck, report: Report) -> None:
         """See `TargetSystem.preflight`."""

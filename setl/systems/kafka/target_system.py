@@ -6,26 +6,18 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from setl.channel.endpoint import SourceConfig
 from setl.channel.file import DtsTarget
-from setl.channel.routing import Route
 from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
-from setl.load.sink import Fence, SchemaChanges, SinkSettings
+from setl.load.sink import Fence, SinkSettings
 from setl.load.target_view import LookAtTarget
-from setl.select.checkpoints.note import Notes
-from setl.select.checkpoints.owner import Owner
-from setl.select.source import ReplaceableStore
-from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
 from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.preflight.topic import check_dts_target
 from setl.systems.kafka.relay.log import KafkaRelayLog
 from setl.systems.lasting import Expiration
 from setl.systems.pipeline_check import PipelineCheck
-from setl.systems.port import Passing, Relaying
-from setl.systems.stored_state import StoredState
-from setl.systems.write_stop import WriteStop
+from setl.systems.port import Relaying, TargetSystem
 
 if TYPE_CHECKING:
     # Relays run without Spark, which these need.
@@ -36,10 +28,8 @@ _SECONDS = 15.0
 """For any answer of Kafka. A process that is told to end waits for it, and for 30 s at most."""
 
 
-class KafkaTarget:
+class KafkaTarget(TargetSystem):
     """The `TargetSystem` of a topic that a relay fills; no rows are loaded into it."""
-
-    tells_applied = False
 
     def __init__(self, config: DtsTarget) -> None:
         """Nothing is connected yet."""
@@ -59,18 +49,6 @@ class KafkaTarget:
     def fence(self, pipeline: str) -> Fence:
         """See `TargetSystem.fence`; the log itself keeps former leaders out."""
         raise ConfigurationError(f"{pipeline} is a relay, whose log keeps former leaders out")
-
-    def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore | None:  # noqa: ARG002
-        """See `TargetSystem.checkpoints`."""
-        return None
-
-    def stored_state(self, pipeline: str) -> StoredState:  # noqa: ARG002
-        """See `TargetSystem.kept`."""
-        return StoredState()
-
-    def schema_changes(self, passing: Passing) -> SchemaChanges | None:  # noqa: ARG002
-        """See `TargetSystem.schema_changes`; they are records like others."""
-        return None
 
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
         """See `TargetSystem.dead_letters`."""
@@ -94,25 +72,9 @@ class KafkaTarget:
         """See `TargetSystem.holds_rows`; a log has records, no rows."""
         return False
 
-    def agreeing_tables(
-        self,
-        source: SourceConfig,  # noqa: ARG002
-        tables: Sequence[tuple[tuple[str, str], Route]],  # noqa: ARG002
-    ) -> frozenset[str]:
-        """See `TargetSystem.agreeing_tables`; a relay loads no tables."""
-        return frozenset()
-
     def view(self, pipeline: str) -> LookAtTarget:
         """See `TargetSystem.view`."""
         raise ConfigurationError(f"{pipeline} is a relay, which waits for no rows of a target")
-
-    def conflicts(self) -> ConflictList | None:
-        """See `TargetSystem.conflicts`."""
-        return None
-
-    def write_stop(self) -> WriteStop | None:
-        """See `TargetSystem.write_stop`."""
-        return None
 
     def relaying(self, pipeline: str) -> Relaying:
         """See `TargetSystem.relaying`."""

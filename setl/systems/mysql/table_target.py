@@ -16,7 +16,7 @@ from setl.systems.mysql.table_reader import TableReader
 
 @dataclass(frozen=True, slots=True)
 class TableTarget:
-    """A MySQL table as a target; see `setl.operate.verify.TargetReader`."""
+    """A MySQL table as a target; see `setl.bulk.target_reader.TargetReader`."""
 
     reader: TableReader
     shape: TableShape

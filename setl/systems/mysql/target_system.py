@@ -47,14 +47,13 @@ from setl.systems.mysql.table_target import TableTarget
 from setl.systems.mysql.target_view import look_at_target
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
-from setl.systems.port import Passing, Relaying
-from setl.systems.refusals import no_log
+from setl.systems.port import Passing, TargetSystem
 from setl.systems.replicas import ReplicaBehind
 from setl.systems.stored_state import StoredState
 from setl.systems.write_stop import WriteStop
 
 
-class MysqlTargetSystem:
+class MysqlTargetSystem(TargetSystem):
     """The `TargetSystem` of a server that is written to."""
 
     tells_applied = True
@@ -81,7 +80,7 @@ class MysqlTargetSystem:
         return expirations(self._endpoint)
 
     def stored_state(self, pipeline: str) -> StoredState:
-        """See `TargetSystem.kept`."""
+        """See `TargetSystem.stored_state`."""
         return read_stored_state(self._endpoint, pipeline)
 
     def stored_states(self, pipeline: str) -> AbstractContextManager[Callable[[], StoredState]]:
@@ -170,10 +169,6 @@ class MysqlTargetSystem:
     def write_stop(self) -> WriteStop | None:
         """See `TargetSystem.write_stop`."""
         return MysqlWriteStop(self._endpoint)
-
-    def relaying(self, pipeline: str) -> Relaying:
-        """See `TargetSystem.relaying`; there is no log to write."""
-        raise no_log(pipeline)
 
     def preflight(self, check: PipelineCheck, report: Report) -> None:
         """See `TargetSystem.preflight`."""

@@ -6,9 +6,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from setl.clock import Clock
 from setl.errors import ConfigurationError, TransientError
-from setl.load.sink import LoadTicket, NoUndividedTables, Sink
+from setl.load.sink import LoadTicket, Sink, SinkSettings
 from setl.model.change import TargetChanges
 from setl.model.faulty import FaultyRow
 from setl.model.loaded import Loaded
@@ -54,7 +53,7 @@ class JsonLinesSink:
 
 
 @dataclass(frozen=True, slots=True)
-class JsonLinesSinkSettings:
+class JsonLinesSinkSettings(SinkSettings):
     """See `setl.load.sink.SinkSettings`."""
 
     folder: str
@@ -62,14 +61,3 @@ class JsonLinesSinkSettings:
     def make_sink(self) -> Sink:
         """See `SinkSettings.make_sink`."""
         return JsonLinesSink(self.folder)
-
-    def applied_through(self, ticket: LoadTicket) -> int:
-        """See `SinkSettings.applied_through`; nobody knows."""
-        return 0
-
-    def forget_loaded(self, ticket: LoadTicket) -> None:
-        """See `SinkSettings.forget_loaded`; there is nothing to forget."""
-
-    def undivided_tables(self, clock: Clock) -> NoUndividedTables:
-        """See `SinkSettings.undivided_tables`; lines are never in each other's way."""
-        return NoUndividedTables()

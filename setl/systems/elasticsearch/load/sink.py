@@ -15,7 +15,7 @@ from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
 from setl.load.deadletters.keeping import Faults, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
-from setl.load.sink import LoadTicket, NoUndividedTables
+from setl.load.sink import LoadTicket, SinkSettings
 from setl.load.timings import Timings
 from setl.model.change import TargetChanges
 from setl.model.document import Geometry, MadeOf
@@ -33,23 +33,12 @@ from setl.systems.elasticsearch.load.settings import BulkSettings
 
 
 @dataclass(frozen=True, slots=True)
-class ElasticsearchSinkSettings(BulkSettings):
+class ElasticsearchSinkSettings(BulkSettings, SinkSettings):
     """What an Elasticsearch sink is made from; see `setl.load.sink.SinkSettings`."""
 
     def make_sink(self) -> ElasticsearchSink:
         """See `SinkSettings.make_sink`."""
         return ElasticsearchSink(self)
-
-    def applied_through(self, ticket: LoadTicket) -> int:  # noqa: ARG002
-        """See `SinkSettings.applied_through`; a cluster keeps no such record."""
-        return 0
-
-    def forget_loaded(self, ticket: LoadTicket) -> None:
-        """See `SinkSettings.forget_loaded`; there is nothing to forget."""
-
-    def undivided_tables(self, clock: Clock) -> NoUndividedTables:  # noqa: ARG002
-        """See `SinkSettings.undivided_tables`; documents know nothing of each other."""
-        return NoUndividedTables()
 
 
 _Shape = tuple[str, tuple[Column, ...], MadeOf | None]
