@@ -117,7 +117,7 @@ def check_pipeline(check: PipelineCheck) -> list[Finding]:
     creates = any(table.create for table in pipeline.tables) or pipeline.create
     if creates and not isinstance(system_of(pipeline.target), CreatingTarget):
         refused = nothing_to_create()
-        target.error(refused.message, refused.hint or "", code="nothing-to-create")
+        target.error(refused.message, refused.hint, code="nothing-to-create")
     with check.open:
         system_of(pipeline.source).preflight(check, source)
         system_of(pipeline.target).preflight(check, target)
