@@ -17,8 +17,7 @@ import click
 from rich.console import Console
 
 from tests.bench import latency
-from tests.bench.cases import WORKLOADS, Case, run
-from tests.bench.competitor import Competitor
+from tests.bench.competition import WORKLOADS, Case, Competitor, run
 from tests.bench.report import (
     Latency,
     Result,

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from elasticsearch import Elasticsearch as Client
 
 from setl_embedded import MariaDb
-from tests.bench.competitor import Place, differences
+from tests.bench.competition import Place, differences
 from tests.bench.report import EXPRESSIONS, HALF, STEADY, Latency
 from tests.bench.servers import Target, fresh_target, source_server
 from tests.bench.setl_side import Setl

@@ -1,9 +1,14 @@
-"""The script a person would write instead of setl, with `mysql-replication`.
+"""Scripts that a person would write instead of setl, each in a process of its own.
 
-It reads the binlog, keeps the last image of each key until enough rows have gathered, then
-writes them: multi-row upserts and deletes with `pymysql`, or `elasticsearch.helpers.bulk`. It
-keeps no position, no order between keys and no old key when a key changes; it is here for its
-speed, as `python -m tests.bench.plain_script`, which is told `Settings` as a line of JSON.
+``python -m tests.bench.plain_script changes`` reads the binlog with `mysql-replication`, keeps the
+last image of each key until enough rows have gathered, then writes them: multi-row upserts and
+deletes with `pymysql`, or `elasticsearch.helpers.bulk`. It keeps no position, no order between keys
+and no old key when a key changes.
+
+``python -m tests.bench.plain_script documents`` writes documents that are ready with
+`elasticsearch.helpers.bulk`. No change data at all: it is here to tell what the server takes.
+
+Both are here for their speed. Each is told its settings as a line of JSON.
 """
 
 from __future__ import annotations
@@ -23,6 +28,9 @@ from pymysqlreplication import BinLogStreamReader
 from pymysqlreplication.event import XidEvent
 from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, WriteRowsEvent
 
+from tests.bench.servers import document
+from tests.bench.workloads import NARROW, PLAIN, WIDE
+
 _turns: list[int] = []  # the file descriptor that takes the place of standard output
 
 Images = dict[str, dict[Any, dict[str, Any] | None]]
@@ -30,10 +38,13 @@ Images = dict[str, dict[Any, dict[str, Any] | None]]
 
 Write = Callable[[Images], None]
 
+_CHUNK = 2_000
+_SHAPES = {"wide": WIDE, "load": PLAIN}
+
 
 @dataclass(frozen=True)
 class Settings:
-    """What the script is told.
+    """What the script for changes is told.
 
     Attributes:
         source: keyword arguments of `pymysql.connect` for the source.
@@ -56,7 +67,7 @@ class Settings:
     batch_rows: int = 10_000
 
 
-def main() -> None:
+def changes() -> None:
     """Run until the end position is applied."""
     settings = Settings(**told_settings())
     write = (elasticsearch_writer if "url" in settings.target else mysql_writer)(settings)
@@ -174,6 +185,45 @@ def elasticsearch_writer(settings: Settings) -> Write:
     return write
 
 
+@dataclass(frozen=True)
+class Rows:
+    """What the script for documents that are ready is told.
+
+    Attributes:
+        source: keyword arguments of `pymysql.connect` for the server that has the rows.
+        schema: the table's schema.
+        workload: its workload.
+        table: the table, and the index.
+        url: of Elasticsearch.
+    """
+
+    source: dict[str, Any]
+    schema: str
+    workload: str
+    table: str
+    url: str
+
+
+def documents() -> None:
+    """Build the documents of a whole table, then only write them."""
+    settings = Rows(**told_settings())
+    shape = _SHAPES.get(settings.workload, NARROW)
+    connected = pymysql.connect(charset="utf8mb4", **settings.source)
+    with connected as connection, connection.cursor() as cursor:
+        cursor.execute(f"SELECT * FROM {settings.schema}.`{settings.table}`")
+        actions = [
+            {"_op_type": "index", "_index": settings.table, "_id": str(row[0]),
+             "_source": document(shape, row)}
+            for row in cursor
+        ]  # fmt: skip
+    with Elasticsearch(settings.url, request_timeout=120) as client:
+        client.info()
+        wait_for_go()
+        began = time.perf_counter()
+        bulk(client, actions, chunk_size=_CHUNK)
+        answer(len(actions), time.perf_counter() - began)
+
+
 # -- how a script is measured: settings, ready, go, its answer, and waiting to be let go
 
 
@@ -206,4 +256,4 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    {"changes": changes, "documents": documents}[sys.argv[1]]()

@@ -12,8 +12,8 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from tests.bench import bulk_script, plain_script
-from tests.bench.competitor import Meter, Place
+from tests.bench import plain_script
+from tests.bench.competition import Meter, Place
 from tests.bench.report import Taken
 from tests.bench.servers import Target, disguised, mysql_settings
 from tests.bench.workloads import SCHEMA, Workload
@@ -34,7 +34,8 @@ class Plain:
 
     def measure(self, place: Place, target: Target) -> Taken:
         """See `Competitor.measure`."""
-        return _run("tests.bench.plain_script", place, target, asdict(_settings(place, target)))
+        given = asdict(_settings(place, target))
+        return _run("plain_script", place, target, given, "changes")
 
 
 class Debezium:
@@ -65,11 +66,11 @@ class Debezium:
                 "folder": str(folder),
                 "snapshot": workload.is_loaded,
             }
-            return _run("tests.bench.debezium_script", seen, target, given)
+            return _run("debezium_script", seen, target, given)
 
 
 class Bulk:
-    """Ready documents, see `tests.bench.bulk_script`: what the server takes from one process."""
+    """Ready documents, see `tests.bench.plain_script`: what the server takes from one process."""
 
     name = "bulk"
     source = "binlog"
@@ -83,11 +84,11 @@ class Bulk:
 
     def measure(self, place: Place, target: Target) -> Taken:
         """See `Competitor.measure`."""
-        settings = bulk_script.Settings(
+        settings = plain_script.Rows(
             mysql_settings(place.source), SCHEMA, place.written.workload.name,
             place.written.workload.tables[0], target.settings["url"],
         )  # fmt: skip
-        return _run("tests.bench.bulk_script", place, target, asdict(settings))
+        return _run("plain_script", place, target, asdict(settings), "documents")
 
 
 @dataclass(frozen=True)
@@ -116,15 +117,17 @@ def _settings(place: Place, target: Target) -> plain_script.Settings:
     )
 
 
-def _run(module: str, place: Place, target: Target, given: dict[str, Any]) -> Taken:
+def _run(
+    script: str, place: Place, target: Target, given: dict[str, Any], which: str = ""
+) -> Taken:
     """Run a script: it says ready, is told to go, and answers.
 
     Raises:
         RuntimeError: it fails, hangs, or has seen another number of changes.
     """
-    log = place.folder / f"{module.rpartition('.')[2]}.log"
+    log = place.folder / f"{which or script}.log"
     with log.open("w") as errors, subprocess.Popen(
-        [sys.executable, "-m", module],
+        [sys.executable, "-m", f"tests.bench.{script}", *filter(None, [which])],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=_ROOT, text=True,
     ) as process:  # fmt: skip
         assert process.stdin is not None

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from pymysql.connections import Connection
 
 from setl_embedded import MariaDb
-from tests.bench.competitor import Meter, Place
+from tests.bench.competition import Meter, Place
 from tests.bench.report import LOGGING, PARALLEL, Taken
 from tests.bench.servers import Target
 from tests.bench.watching import wait_for

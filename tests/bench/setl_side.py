@@ -31,7 +31,7 @@ from setl.node.node_answers import status_at
 from setl_embedded import MariaDb, ZooKeeper
 from setl_embedded.ports import HOST, free_port
 from setl_embedded.process import spawn
-from tests.bench.competitor import Meter, Place
+from tests.bench.competition import Meter, Place
 from tests.bench.report import Taken
 from tests.bench.servers import Target, mysql_settings
 from tests.bench.watching import wait_for

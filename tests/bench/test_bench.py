@@ -11,11 +11,10 @@ import pytest
 from click.testing import CliRunner
 from elasticsearch import Elasticsearch as Client
 
-from tests.bench import latency, loads, workloads
+from tests.bench import latency, whole_tables, workloads
 from tests.bench.__main__ import main
-from tests.bench.cases import WORKLOADS, sized
-from tests.bench.competitor import Place, differences
-from tests.bench.far import pin
+from tests.bench.bounds import pin
+from tests.bench.competition import WORKLOADS, Place, differences, sized
 from tests.bench.fetching import PartitionCopy
 from tests.bench.report import (
     EXPRESSIONS,
@@ -244,7 +243,7 @@ def test_loads_of_whole_tables(tmp_path):
     file = tmp_path / "figures.json"
     options = ["--target", "mysql", "--rows", "3000", "--rounds", "1", "--seconds", "0",
                "--only", "setl", "--only", "mariadb-dump", "--json", str(file)]  # fmt: skip
-    done = CliRunner().invoke(loads.main, options, catch_exceptions=False)
+    done = CliRunner().invoke(whole_tables.main, ["load", *options], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     content = json.loads(file.read_text())
     turns = {turn["competitor"]: turn for turn in content["turns"]}
@@ -254,10 +253,10 @@ def test_loads_of_whole_tables(tmp_path):
 
 def test_ratios_of_loads_are_those_of_each_round():
     turns = [
-        loads.Turn("mysql", name, 10, seconds, {})
+        whole_tables.Turn("mysql", name, 10, seconds, {})
         for name, seconds in (("setl", 2.0), ("mydumper", 1.0), ("setl", 4.0), ("mydumper", 8.0))
     ]
-    assert loads.ratios(turns, "mysql", "mydumper") == [0.5, 2.0]
+    assert whole_tables.ratios(turns, "mysql", "mydumper") == [0.5, 2.0]
 
 
 def test_copied_rows_have_keys_of_their_own(site_a, monkeypatch):
