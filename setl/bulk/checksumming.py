@@ -50,7 +50,6 @@ def compare_checksums(
     target: SummedTable,
     chunks: Sequence[Chunk],
     seen: Callable[[int], None],
-    connections: int = CONNECTIONS,
 ) -> Summed:
     """Compare chunks by their checksums; both servers work at the same time.
 
@@ -59,13 +58,12 @@ def compare_checksums(
         target: the other side.
         chunks: what to compare.
         seen: is told numbers of rows that a server has looked at, one call at a time.
-        connections: of each side.
 
     Raises:
         SetlError: a server cannot be asked; the first error of all.
     """
     work = _Work(chunks, seen)
-    count = max(1, min(connections, len(chunks)))
+    count = max(1, min(CONNECTIONS, len(chunks)))
     with ThreadPoolExecutor(2 * count, thread_name_prefix="checksums") as pool:
         asked = [
             pool.submit(work.carry_out, side, place)

@@ -93,11 +93,9 @@ class ExtractCounts:
         rows: rows that are to be applied.
         entries: entries that hold them.
         loopback_rows: rows dropped because this channel wrote them; marks are not counted.
-        loopback_entries: entries that hold them.
         unmapped: rows of tables that the channel does not map.
         repeated: rows that were applied before and are read again for their transaction's mark.
         heartbeats: entries of ``retl.xdual``.
-        free_gate: rows written to ``retl.retl_buffer``.
         echoes_dropped: transactions of this channel, dropped whole.
         echoes_passed: transactions of this channel of which rows passed; never, unless somebody
             meddles with marks.
@@ -106,11 +104,9 @@ class ExtractCounts:
     rows: int = 0
     entries: int = 0
     loopback_rows: int = 0
-    loopback_entries: int = 0
     unmapped: int = 0
     repeated: int = 0
     heartbeats: int = 0
-    free_gate: int = 0
     echoes_dropped: int = 0
     echoes_passed: int = 0
 
@@ -239,7 +235,6 @@ class Extractor:
                 bound = None  # the stream only goes on from here
             if state.loopback:
                 counts.loopback_rows += entry.rows
-                counts.loopback_entries += 1
             elif destination:
                 counts.rows += entry.rows
                 routed.append(RoutedRows(entry, destination))
@@ -287,7 +282,6 @@ class Extractor:
         return after_entry(state, entry.kind)
 
     def _gate(self, entry: Entry, extracted: Extracted) -> None:
-        extracted.counts.free_gate += entry.rows
         try:
             wanted, wrong = gate_rows(self._decode(entry))
         except DataError as error:  # what people write there is no reason to stop

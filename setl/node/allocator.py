@@ -16,8 +16,8 @@ _M_ARENA_MAX = -8  # of glibc's <malloc.h>
 _ARENAS = 2
 
 
-def share_arenas(arenas: int = _ARENAS) -> bool:
-    """Let the threads of this process share so many arenas; whether the C library can.
+def share_arenas() -> bool:
+    """Let the threads of this process share a few arenas; whether the C library can.
 
     To be called before threads are started, since arenas that exist stay. A number that the
     environment names (MALLOC_ARENA_MAX) is left as it is. Nothing happens without glibc.
@@ -25,7 +25,7 @@ def share_arenas(arenas: int = _ARENAS) -> bool:
     if "MALLOC_ARENA_MAX" in os.environ or not _is_glibc():
         return False
     try:
-        return ctypes.CDLL(None).mallopt(_M_ARENA_MAX, arenas) == 1
+        return ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS) == 1
     except (OSError, AttributeError):
         return False
 

@@ -24,17 +24,16 @@ class StallWatch:
     has reasons that ending the run would not fix.
     """
 
-    def __init__(self, clock: Clock, *, limit: float = LIMIT, look: float = _LOOK_SECONDS) -> None:
+    def __init__(self, clock: Clock, *, limit: float = LIMIT) -> None:
         """Nothing is watched before `start`.
 
         Args:
             clock: for all times.
             limit: seconds without an advance after which a run counts as stalled.
-            look: seconds between two looks.
         """
         self._clock = clock
         self._limit = limit
-        self._look = min(look, limit / 4)
+        self._look = min(_LOOK_SECONDS, limit / 4)
         self._questions = BackgroundQuestions(clock)
         self._lock = threading.Lock()
         self._observers: dict[tuple[str, str], Observer] = {}

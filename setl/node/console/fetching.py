@@ -7,7 +7,6 @@ import urllib.request
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
-from itertools import repeat
 from typing import Any, cast
 
 from arbiter.values import NodeInfo, PipelineId
@@ -20,7 +19,7 @@ _MOST_BYTES = 1 << 20
 
 
 def recorded_elsewhere(
-    nodes: Iterable[NodeInfo], pipeline: PipelineId, since: float, timeout: float = TIMEOUT
+    nodes: Iterable[NodeInfo], pipeline: PipelineId, since: float
 ) -> list[list[Point]]:
     """What each node recorded after a time; empty for one that does not answer in time.
 
@@ -28,19 +27,18 @@ def recorded_elsewhere(
         nodes: whom to ask, side by side.
         pipeline: the pipeline.
         since: seconds since 1970 UTC.
-        timeout: seconds that a node may be silent.
     """
     asked: list[NodeInfo] = [node for node in nodes if node.http.startswith("http")]
     if not asked:
         return []
     with ThreadPoolExecutor(min(len(asked), _AT_ONCE)) as pool:
         addresses = [f"{n.http}{series_link(pipeline)}?since={since}&own=yes" for n in asked]
-        return list(pool.map(_recorded, addresses, repeat(timeout)))
+        return list(pool.map(_recorded, addresses))
 
 
-def _recorded(address: str, timeout: float) -> list[Point]:
+def _recorded(address: str) -> list[Point]:
     try:
-        with urllib.request.urlopen(address, timeout=timeout) as answer:  # noqa: S310 - a node's
+        with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:  # noqa: S310 - a node's
             value: object = json.loads(answer.read(_MOST_BYTES))
         return of_columns(cast("dict[str, Any]", value)) if isinstance(value, dict) else []
     except (OSError, HTTPException, ValueError, TypeError):

@@ -17,19 +17,17 @@ MOST = 512
 class KeptLooks(Generic[_T]):
     """Answers by key, each asked for again once it is old; from any thread."""
 
-    def __init__(self, clock: Clock, seconds: float, otherwise: _T, most: int = MOST) -> None:
+    def __init__(self, clock: Clock, seconds: float, otherwise: _T) -> None:
         """Nothing was asked yet.
 
         Args:
             clock: for the age of answers.
             seconds: how old an answer may be.
             otherwise: stands in for an answer that could not be had and never was.
-            most: keys that are remembered.
         """
         self._clock = clock
         self._seconds = seconds
         self._otherwise = otherwise
-        self._most = most
         self._lock = threading.Lock()
         self._kept: dict[object, tuple[float, _T]] = {}
 
@@ -47,7 +45,7 @@ class KeptLooks(Generic[_T]):
         with self._lock:
             self._kept.pop(key, None)
             self._kept[key] = (now, answer)
-            while len(self._kept) > self._most:
+            while len(self._kept) > MOST:
                 del self._kept[next(iter(self._kept))]
         return answer
 

@@ -66,7 +66,6 @@ class Sampler:
         recorder: Recorder,
         status: Callable[[], NodeStatus],
         clock: Clock,
-        every: float = FINE_SECONDS,
     ) -> None:
         """Record nothing yet.
 
@@ -74,12 +73,10 @@ class Sampler:
             recorder: keeps what is recorded.
             status: the node, as of now.
             clock: for the time of each point.
-            every: seconds between two points.
         """
         self._recorder = recorder
         self._status = status
         self._clock = clock
-        self._every = every
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="console-sampler", daemon=True)
 
@@ -92,7 +89,7 @@ class Sampler:
         self._stopping.set()
 
     def _run(self) -> None:
-        while not self._stopping.wait(self._every):
+        while not self._stopping.wait(FINE_SECONDS):
             try:
                 self._recorder.record(self._status(), self._clock.now())
             except Exception:  # noqa: BLE001 - a defect must not end the charts for good

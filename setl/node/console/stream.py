@@ -24,22 +24,15 @@ def event(name: str, data: object) -> str:
 class Streams:
     """The open streams of a node, limited in number."""
 
-    def __init__(self, every: float = EVERY_SECONDS, most: int = MOST_STREAMS) -> None:
-        """None is open.
-
-        Args:
-            every: seconds between two looks.
-            most: streams at a time.
-        """
-        self._every = every
-        self._most = most
+    def __init__(self) -> None:
+        """None is open."""
         self._open = 0
         self._ending = False
 
     @property
     def full(self) -> bool:
         """Whether there is room for no further one."""
-        return self._open >= self._most
+        return self._open >= MOST_STREAMS
 
     def stop(self) -> None:
         """End all of them within a moment, so that the node can end."""
@@ -69,6 +62,6 @@ class Streams:
 
     async def _pause(self) -> None:
         loop = asyncio.get_running_loop()
-        until = loop.time() + self._every
+        until = loop.time() + EVERY_SECONDS
         while not self._ending and loop.time() < until:
-            await asyncio.sleep(min(0.25, self._every))
+            await asyncio.sleep(min(0.25, EVERY_SECONDS))

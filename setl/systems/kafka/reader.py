@@ -33,11 +33,9 @@ FEW: Final[Mapping[str, Any]] = {
 """For readers that look at single records: less is fetched that nobody reads."""
 
 
-def open_reader(
-    source: DtsSource, timeout: float, *, few: bool = False, more: Mapping[str, Any] | None = None
-) -> TopicReader:
+def open_reader(source: DtsSource, timeout: float, *, few: bool = False) -> TopicReader:
     """As `reader_and_partitions`, for who does not look at the partitions."""
-    return reader_and_partitions(source, timeout, few=few, more=more)[0]
+    return reader_and_partitions(source, timeout, few=few)[0]
 
 
 def reader_and_partitions(

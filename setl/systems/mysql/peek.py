@@ -50,19 +50,16 @@ class BinlogPeek:
         self,
         config: MysqlSource,
         server_id: int,
-        *,
-        limits: StreamLimits | None = None,
     ) -> None:
         """Nothing is connected yet.
 
         Args:
             config: of which server.
             server_id: see `peek_id`.
-            limits: bounds of time and memory.
         """
         self._config = config
         self._server_id = server_id
-        self._limits = limits or StreamLimits()
+        self._limits = StreamLimits()
         self._stream: BinlogStream | None = None
         self._codec = BinlogRowCodec()
 

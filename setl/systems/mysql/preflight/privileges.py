@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from setl.codec.sql.grants import read_grant
-from setl.systems.finding import Level, Report
+from setl.systems.finding import Report
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Outcome, Server
 
@@ -75,15 +75,14 @@ class MissingPrivileges:
         for privilege in privileges:
             self._lacking.setdefault(schema, {}).setdefault(privilege, []).append(table)
 
-    def report(self, report: Report, level: Level = "error") -> None:
+    def report(self, report: Report) -> None:
         """Add one finding for each schema."""
         for schema, by_privilege in self._lacking.items():
             tables = list(dict.fromkeys(t for ts in by_privilege.values() for t in ts))
             names = ", ".join(f"{schema}.{t}" for t in tables[:_NAMED])
             more = f" and {len(tables) - _NAMED} more" if len(tables) > _NAMED else ""
             privileges = list(by_privilege)
-            report.add(
-                level,
+            report.error(
                 f"the account {self.server.account} lacks {', '.join(privileges)} on {names}{more}",
                 self.server.grant(privileges, self.server.scope_of(schema)),
                 code="missing-privilege",
