@@ -52,7 +52,7 @@ def decide(
         )
         if alarm is None:
             continue
-        alarm, kind = _told(alarm, judgement, now, silent=silent)
+        alarm, kind = _with_event(alarm, judgement, now, silent=silent)
         if kind:
             events.append(event_of(alarm, kind))
         if kind != "recovered" and not _over(alarm, judgement.calm, now):
@@ -118,7 +118,7 @@ def _not_held(judgement: Judgement, alarm: Alarm | None, now: float) -> Alarm | 
     return replace(alarm, calm=alarm.calm or now) if alarm.fired else None
 
 
-def _told(
+def _with_event(
     alarm: Alarm, judgement: Judgement, now: float, *, silent: bool
 ) -> tuple[Alarm, EventKind | None]:
     """The alarm after what is told of it now, and what that is."""

@@ -73,7 +73,7 @@ def _await(
             raise AnswerNo(
                 f"load {short_id(request.id)} of {ident} is not done in time; it goes on"
             )
-        told = told_by_leader(arbiter.facts(), ident)
+        told = leader_status(arbiter.facts(), ident)
         mine = told.get("id") == request.id
         words = load_sentence(told) if mine else waiting_words(arbiter, ident)
         show(words)
@@ -115,7 +115,7 @@ def tell_leader(arbiter: Arbiter, ident: PipelineId) -> None:
         raise AnswerNo(f"the request is kept, but the leader was not told: {error}") from error
 
 
-def told_by_leader(facts: Facts, ident: PipelineId) -> dict[str, Any]:
+def leader_status(facts: Facts, ident: PipelineId) -> dict[str, Any]:
     """What the leader tells of its load; empty if it tells nothing."""
     return _figures(facts, ident).get("table_load") or {}
 

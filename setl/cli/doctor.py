@@ -120,12 +120,12 @@ def _cluster(zookeeper: str, root: str) -> dict[str, Any]:
                 "pipelines": _pipelines,
                 "history": _history,
             }
-            return {name: _told(look, arbiter) for name, look in parts.items()}
+            return {name: _value_or_error(look, arbiter) for name, look in parts.items()}
     except (ArbiterError, SetlError) as error:
         return {"error": str(error)}
 
 
-def _told(look: Callable[[Arbiter], Any], arbiter: Arbiter) -> Any:
+def _value_or_error(look: Callable[[Arbiter], Any], arbiter: Arbiter) -> Any:
     try:
         return look(arbiter)
     except (ArbiterError, SetlError) as error:

@@ -16,11 +16,11 @@ from arbiter.values import Channel, Facts, PipelineId
 from setl.channel.directions import overwritten_by_loads
 from setl.cli.asking import (
     carried_out,
+    leader_status,
     progress_line,
     sent_words,
     short_id,
     tell_leader,
-    told_by_leader,
 )
 from setl.cli.cluster import (
     AnswerNo,
@@ -207,7 +207,7 @@ def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         for ident in _pipelines(facts, name):
-            told = told_by_leader(facts, ident)
+            told = leader_status(facts, ident)
             for request in StoredLoadRequests(arbiter, ident).all():
                 mine = told if told.get("id") == request.id and not request.ended else {}
                 rows.append(_row(ident, request, mine))

@@ -109,13 +109,13 @@ class ProgressLine:
     def __init__(self, ident: PipelineId) -> None:
         """Nothing is said yet."""
         self._ident = ident
-        self._told = 0.0
+        self._last_line_at = 0.0
 
     def __call__(self, waited: Waited) -> None:
         """Say it, if the last time was long enough ago."""
-        if waited.seconds - self._told < _TELL_EVERY:
+        if waited.seconds - self._last_line_at < _TELL_EVERY:
             return
-        self._told = waited.seconds
+        self._last_line_at = waited.seconds
         far = "" if waited.behind is None else f", {waited.behind:,} {waited.unit} to go"
         line = f"{self._ident}: waiting for {waited.place_text}, {waited.why}{far}"
         click.echo(f"{line}, {waited.seconds:.0f} s", err=True)

@@ -84,24 +84,24 @@ def firing_in(view: ClusterView) -> Sequence[Mapping[str, Any]]:
 
     Each has the keys of `FiringAlarm`.
     """
-    for told in _told(view):
-        if told.get("sends"):
-            return told.get("firing") or []
+    for section in _alarm_sections(view):
+        if section.get("sends"):
+            return section.get("firing") or []
     return []
 
 
 def somebody_decides(view: ClusterView) -> bool:
     """Whether a node that answers decides about alarms; without one nobody knows of any."""
-    return any(told.get("sends") for told in _told(view))
+    return any(section.get("sends") for section in _alarm_sections(view))
 
 
 def failing_in(view: ClusterView) -> Mapping[str, str]:
     """Receivers that take no messages, and why, as the node that sends tells."""
-    for told in _told(view):
-        if told.get("sends"):
-            return told.get("failing") or {}
+    for section in _alarm_sections(view):
+        if section.get("sends"):
+            return section.get("failing") or {}
     return {}
 
 
-def _told(view: ClusterView) -> Sequence[Mapping[str, Any]]:
+def _alarm_sections(view: ClusterView) -> Sequence[Mapping[str, Any]]:
     return [(answer or {}).get("alarms") or {} for answer in view.answers.values()]

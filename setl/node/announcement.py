@@ -58,7 +58,7 @@ class Announcement:
         self._info = info
         self._clock = clock
         self._stopping = stopping
-        self._told: NodeInfo | None = None
+        self._announced: NodeInfo | None = None
 
     def make(self) -> None:
         """Make the node known; waits out the session of a process that had the same id.
@@ -84,7 +84,7 @@ class Announcement:
                     raise
                 self._stopping.wait(_PAUSE)
             else:
-                self._told = info
+                self._announced = info
                 return
 
     def renew(self, *, busy: bool) -> None:
@@ -96,19 +96,19 @@ class Announcement:
         if contact is Contact.LOST and not busy:
             self.make()
             _log.info("node rejoins", extra=fields(nid=self._info().nid))
-        elif contact is Contact.CONNECTED and self._told != self._info():
+        elif contact is Contact.CONNECTED and self._announced != self._info():
             self.make()
 
     def forget(self) -> None:
         """Somebody else has written over it: it is told anew."""
-        self._told = None
+        self._announced = None
 
     def lacks(self, info: NodeInfo) -> bool:
         """Whether the others do not know yet what the node cannot lead."""
-        return self._told is not None and self._told.unable != info.unable
+        return self._announced is not None and self._announced.unable != info.unable
 
     def leave(self) -> None:
         """Nobody waits for the node's turn, or takes the end of its session for a death."""
-        if self._told is not None and self._arbiter.contact() is Contact.CONNECTED:
+        if self._announced is not None and self._arbiter.contact() is Contact.CONNECTED:
             with suppress(ArbiterError):
-                self._arbiter.announce(replace(self._told, ready=False))
+                self._arbiter.announce(replace(self._announced, ready=False))

@@ -173,7 +173,7 @@ class Candidacy:
             self._stand_by(action)
         signals = snapshot.facts.signals.get(self.pipeline, ())
         asked = any(signal.state is SignalState.PENDING for signal in signals)
-        if not (self._unable or asked or self._lacking.told):
+        if not (self._unable or asked or self._lacking.has_failure):
             self._resting = action
         return election.decision.due
 

@@ -20,7 +20,7 @@ _FULL_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Failure:
     """What a run has failed with.
 
     Attributes:
@@ -68,22 +68,22 @@ class Lacking:
         self._preference = preference
         self._look = look
         self._clock = clock
-        self._told: _Told | None = None
+        self._failure: _Failure | None = None
 
     @property
-    def told(self) -> bool:
+    def has_failure(self) -> bool:
         """Whether something is kept, which may count or not as other nodes come and go."""
-        return self._told is not None
+        return self._failure is not None
 
     def tell(self, revision: int, error: NodeLacksError | NodeFullError) -> None:
         """Keep what a run has failed with; from any thread."""
         if isinstance(error, NodeFullError):
             until = self._clock.monotonic() + _FULL_SECONDS
-            self._told = _Told(revision, str(error), if_others=True, until=until)
+            self._failure = _Failure(revision, str(error), if_others=True, until=until)
             return
         again = f"`setl start {self._pipeline.channel}` lets this node try again"
         refused = isinstance(error, LoginRefusedError | UntrustedServerError)
-        self._told = _Told(revision, f"{error}; {again}", if_others=refused, until=None)
+        self._failure = _Failure(revision, f"{error}; {again}", if_others=refused, until=None)
 
     def find(self, channel: Channel | None, facts: Facts) -> str:
         """What is missing here, "" for nothing.
@@ -92,15 +92,19 @@ class Lacking:
         """
         if channel is None:
             return ""
-        told = self._told
-        if told is not None and told.revision == channel.revision and not self._is_over(told):
-            return "" if told.if_others and not self._others(facts) else told.what
+        failure = self._failure
+        if (
+            failure is not None
+            and failure.revision == channel.revision
+            and not self._is_over(failure)
+        ):
+            return "" if failure.if_others and not self._others(facts) else failure.what
         # A channel that is removed and stored again comes to the same revision again.
-        self._told = None
+        self._failure = None
         return self._look(channel)
 
-    def _is_over(self, told: _Told) -> bool:
-        return told.until is not None and self._clock.monotonic() >= told.until
+    def _is_over(self, failure: _Failure) -> bool:
+        return failure.until is not None and self._clock.monotonic() >= failure.until
 
     def _others(self, facts: Facts) -> bool:
         """Whether another node could lead at once."""

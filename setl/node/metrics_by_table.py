@@ -30,7 +30,7 @@ class TableSeries:
     def __init__(self, most: int = MOST_TABLES) -> None:
         """Series of at most so many tables of each pipeline; 0 counts all tables together."""
         self._most = most
-        self._told: set[tuple[str, str, int]] = set()
+        self._warned: set[tuple[str, str, int]] = set()
 
     def collected(self, lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         """The families."""
@@ -59,10 +59,10 @@ class TableSeries:
 
     def _tell(self, line: PipelineStatus) -> None:
         key = line.channel, line.pipeline, line.epoch
-        if key in self._told:
+        if key in self._warned:
             return
         # Of this pipeline only the leadership that is now.
-        self._told = {told for told in self._told if told[:2] != key[:2]} | {key}
+        self._warned = {each for each in self._warned if each[:2] != key[:2]} | {key}
         _log.warning(
             "tables beyond a limit are counted together in metrics",
             extra=fields(

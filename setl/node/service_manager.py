@@ -94,7 +94,7 @@ class Systemd:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.settimeout(0)
         self._said = ""
-        self._told: float | None = None
+        self._last_ping: float | None = None
         self._failed = False
 
     def starting(self, sentence: str) -> None:
@@ -108,8 +108,8 @@ class Systemd:
     def alive(self, sentence: Callable[[], str]) -> None:
         """See `ServiceManager.alive`; sends no more often than is needed."""
         now = self._clock.monotonic()
-        if self._told is None or now - self._told >= self._every:
-            self._told = now
+        if self._last_ping is None or now - self._last_ping >= self._every:
+            self._last_ping = now
             self._send(*(("WATCHDOG=1",) if self._watched else ()), *self._news(sentence()))
 
     def hangs(self, sentence: str) -> None:
@@ -134,7 +134,7 @@ class Systemd:
             self._socket.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
             # All is due again. Nothing else can be done about it.
-            self._said, self._told = "", None
+            self._said, self._last_ping = "", None
             if not self._failed:
                 _log.warning(
                     "the service manager cannot be told how this process does",

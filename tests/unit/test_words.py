@@ -20,6 +20,8 @@ PRIVATE = {
     "unsettled": "what has not happened yet: undecided, unflushed, still different",
     "settling": "what happens: rechecking, resolving, flushing",
     "befell": "occurred",
+    "settle": "one of the words for settling",
+    "desk": "list, or page",
     "discreet": "redacted",
 }
 

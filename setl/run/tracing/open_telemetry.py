@@ -42,7 +42,7 @@ class OpenTelemetryTracer:
             "service.instance.id": nid,
         })  # fmt: skip
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        sent = _Told(exporter or OTLPSpanExporter())
+        sent = _LoggedExporter(exporter or OTLPSpanExporter())
         self._provider.add_span_processor(BatchSpanProcessor(sent))
         self._tracer = self._provider.get_tracer("setl", __version__)
 
@@ -90,7 +90,7 @@ class OpenTelemetryTracer:
         self._provider.shutdown()
 
 
-class _Told(SpanExporter):
+class _LoggedExporter(SpanExporter):
     """Says in the log when spans cannot be sent, and when they can again; not each time."""
 
     def __init__(self, exporter: SpanExporter) -> None:

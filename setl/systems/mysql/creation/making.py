@@ -105,7 +105,7 @@ class MysqlTableCreation:
         with closing(Writer(self._endpoint, _LOCK_WAIT)) as writer:
             missing = self._missing(writer, tables)
             there = wanted - {table.route.target for table in missing}
-            with self._told(ticket):
+            with self._translating(ticket):
                 known = PresentTables(writer.open(), ticket).among(wanted)
                 lost = [table for table in missing if table.route.target in known]
                 _refuse_lost(lost, ticket, comes_anew)
@@ -114,7 +114,7 @@ class MysqlTableCreation:
                     there.add(target)
                     ran += statements
             if new := there - known:
-                with self._told(ticket), _Fenced(writer, ticket, self._mark, self._nonce):
+                with self._translating(ticket), _Fenced(writer, ticket, self._mark, self._nonce):
                     PresentTables(writer.open(), ticket).write(sorted(new))
         return ran
 
@@ -127,7 +127,7 @@ class MysqlTableCreation:
         latest: Callable[[], StreamPlace] | None,
     ) -> Sequence[tuple[Name, Sequence[str]]]:
         """Make tables; returns those that are there now, each with the statements that ran."""
-        with self._told(ticket), closing(DdlRunner(self._endpoint, self._schema)) as runner:
+        with self._translating(ticket), closing(DdlRunner(self._endpoint, self._schema)) as runner:
             runner.open(ticket)
             work = _Work(ticket, writer, runner, self._mark, self._nonce)
             with (
@@ -143,7 +143,7 @@ class MysqlTableCreation:
 
     def complete(self, ticket: LoadTicket) -> Sequence[str]:
         """See `TableCreation.complete`."""
-        with self._told(ticket), closing(Writer(self._endpoint, _LOCK_WAIT)) as writer:
+        with self._translating(ticket), closing(Writer(self._endpoint, _LOCK_WAIT)) as writer:
             kept = KeptKeys(writer.open(), ticket).all()
             if not kept:
                 return ()
@@ -159,7 +159,7 @@ class MysqlTableCreation:
             wanted.setdefault(table.route.target, table)
         if not wanted:
             return []
-        with self._told(None), writer.open().cursor() as cursor:
+        with self._translating(None), writer.open().cursor() as cursor:
             fold = str.lower if folds_names(writer.open()) else str
             cursor.execute(_TABLES, ([schema for schema, _ in wanted],))
             there = {(fold(str(s)), fold(str(t))) for s, t in cursor.fetchall()}
@@ -186,7 +186,7 @@ class MysqlTableCreation:
             before, place = plan, latest()
         raise TransientError(f"the table {'.'.join(table.name)} is altered again and again")
 
-    def _told(self, ticket: LoadTicket | None) -> _Translating:
+    def _translating(self, ticket: LoadTicket | None) -> _Translating:
         return _Translating(self._endpoint, ticket)
 
 
