@@ -9,7 +9,7 @@ from typing import Any
 
 
 class ChannelState(Enum):
-    """What the operator wants of a channel. STOP beats PAUSE beats START (DESIGN §6)."""
+    """What the operator wants of a channel. STOP beats PAUSE beats START."""
 
     START = "START"
     PAUSE = "PAUSE"

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from setl.channel.alarms import Alarms
-from setl.channel.mapping_rules import Raw, items, part
+from setl.channel.raw import Raw, items, part
 from setl.channel.references import substitute
 from setl.channel.standing_verification import StandingVerification, verification_of
 from setl.log import fields

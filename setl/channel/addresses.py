@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from setl.channel.mapping_rules import Raw, items, part
+from setl.channel.raw import Raw, items, part
 
 Topic = tuple[frozenset[str], str]
 """Brokers, and a topic's name."""

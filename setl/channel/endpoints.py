@@ -12,8 +12,8 @@ from setl.channel.checks import BinlogFile, Broker, Host, Port, Seconds, Text, U
 from setl.channel.endpoint import Database, Site, SourceConfig, TargetConfig
 from setl.channel.field_descriptions import CREDENTIAL, MYSQL_SSL_CA, USER
 from setl.channel.kafka_endpoints import DtsSource, DtsTarget
-from setl.channel.mapping_rules import Raw
 from setl.channel.problems import Path
+from setl.channel.raw import Raw
 from setl.channel.start_place import LoadStart, Word, start_error, start_kind
 from setl.channel.strict_model import StrictModel
 

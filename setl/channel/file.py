@@ -1,4 +1,4 @@
-"""The channel file as typed, frozen values (DESIGN §7)."""
+"""The channel file as typed, frozen values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pydantic import ConfigDict, Field
 
 from setl.channel.alarms import Alarms
 from setl.channel.checks import Name, Text
-from setl.channel.conflict_rules import wrong_pair, wrong_policies
 from setl.channel.endpoint import Database
 from setl.channel.endpoints import (
     BinlogStart,
@@ -23,14 +22,7 @@ from setl.channel.endpoints import (
 from setl.channel.groups import wrong_groups
 from setl.channel.kafka_endpoints import DtsSource, DtsTarget, OffsetStart, TimestampStart
 from setl.channel.load_limits import LoadLimits
-from setl.channel.mapping_rules import (
-    Raw,
-    items,
-    part,
-    repeated_sources,
-    wrong_documents,
-    wrong_targets,
-)
+from setl.channel.mapping_rules import repeated_sources, wrong_documents, wrong_targets
 from setl.channel.nested_rows import wrong_nesting
 from setl.channel.node_choice import NodeChoice
 from setl.channel.pipeline_rules import (
@@ -43,14 +35,14 @@ from setl.channel.pipeline_rules import (
     wrong_relay,
 )
 from setl.channel.problems import Path
-from setl.channel.reread_rules import wrong_rereads
+from setl.channel.raw import Raw, items, part
 from setl.channel.standing_verification import (
     StandingVerification,
     wrong_verification,
 )
 from setl.channel.strict_model import StrictModel
 from setl.channel.table_mapping import TableMapping
-from setl.channel.unchanged_rules import wrong_unchanged
+from setl.channel.table_rules import wrong_pair, wrong_policies, wrong_rereads, wrong_unchanged
 from setl.errors import ConfigurationError
 from setl.model.position import GENERATION_BITS
 

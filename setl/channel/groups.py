@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from setl.channel.mapping_rules import Raw, pattern_of
 from setl.channel.overlaps import overlap
 from setl.channel.patterns import PatternError, TablePattern, parse_table_target
 from setl.channel.problems import Path
+from setl.channel.raw import Raw, pattern_of
 from setl.channel.references import has_reference
 
 

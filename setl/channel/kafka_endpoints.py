@@ -10,8 +10,8 @@ from pydantic import Discriminator, Field, Tag
 from setl.channel.checks import Broker, KafkaSetting, Text, UnixTime
 from setl.channel.endpoint import Database, SourceConfig, TargetConfig
 from setl.channel.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
-from setl.channel.mapping_rules import Raw, part
 from setl.channel.problems import Path
+from setl.channel.raw import Raw, part
 from setl.channel.start_place import LoadStart, Word, start_error, start_kind
 from setl.channel.strict_model import StrictModel
 

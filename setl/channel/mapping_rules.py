@@ -5,21 +5,17 @@ Values may be of any type here: what has the wrong type is reported elsewhere an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
-
-from pydantic import BaseModel
+from collections.abc import Iterator, Sequence
 
 from setl.channel.document_ids import IdTemplate, IdTemplateError, parse_id
 from setl.channel.patterns import (
     PatternError,
     TablePattern,
-    parse_from,
     parse_index_target,
     parse_table_target,
 )
 from setl.channel.problems import Path
-from setl.channel.references import has_reference
+from setl.channel.raw import Raw, is_known, pattern_of
 from setl.model.document import DocumentForm
 
 _OF_DOCUMENTS = ("id", "routing", "zero_dates", "geometry")
@@ -33,35 +29,6 @@ _SHARED = (
     " both an `id` that begins or ends differently, such as {{table}}-{{id}}"
 )
 
-Raw = Mapping[str, Any]
-"""A part of a channel file before validation; any value in it may be of any type."""
-
-
-def part(value: Any) -> Raw:
-    """A part of the raw file as a mapping, be it one already or a model made by code."""
-    if isinstance(value, BaseModel):
-        return value.model_dump(by_alias=True)
-    return cast("Raw", value) if isinstance(value, Mapping) else {}
-
-
-def items(value: Any) -> Sequence[Any]:
-    """The items of a list; none for anything else."""
-    return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else ()
-
-
-def not_with(table: Raw, reasons: Mapping[str, str]) -> list[str]:
-    """Sentences about the keys of an entry that do not go together with another one.
-
-    Args:
-        table: the entry.
-        reasons: why, by key.
-    """
-    return [
-        f"cannot be combined with `{key}`: {reason}"
-        for key, reason in reasons.items()
-        if table.get(key)
-    ]
-
 
 def wrong_targets(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
     """What is wrong with each `to`, given the endpoints of the pipeline."""
@@ -69,7 +36,7 @@ def wrong_targets(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
     for i, table in enumerate(tables):
         pattern = pattern_of(table)
         to = table.get("to")
-        if pattern is None or (to is not None and not _known(to)):
+        if pattern is None or (to is not None and not is_known(to)):
             continue
         try:
             same = _keeps_name(pattern, to, target.get("type"))
@@ -103,7 +70,7 @@ def wrong_documents(tables: Sequence[Raw], target: Raw) -> Iterator[tuple[Path, 
     owners: dict[str, tuple[int, IdTemplate | None]] = {}
     for i, table in enumerate(tables):
         pattern, to, written = pattern_of(table), table.get("to"), table.get("id")
-        if pattern is None or (to is not None and not _known(to)):
+        if pattern is None or (to is not None and not is_known(to)):
             continue
         template = _template(written)
         if template is None and written is None and _several(pattern, to):
@@ -131,7 +98,7 @@ def _several(pattern: TablePattern, to: str | None) -> bool:
 
 def _template(written: object) -> IdTemplate | None:
     try:
-        return parse_id(str(written)) if _known(written) else None
+        return parse_id(str(written)) if is_known(written) else None
     except IdTemplateError:
         return None
 
@@ -141,21 +108,6 @@ def _apart(one: IdTemplate | None, other: IdTemplate | None) -> bool:
     if one is None or other is None:
         return False
     return DocumentForm(one.texts, ()).tells_apart(DocumentForm(other.texts, ()))
-
-
-def pattern_of(table: Raw) -> TablePattern | None:
-    """The `from` of an entry; None if it cannot be known or is wrong."""
-    text = table.get("from", table.get("from_"))
-    if not _known(text):
-        return None
-    try:
-        return parse_from(cast("str", text))
-    except PatternError:
-        return None
-
-
-def _known(text: object) -> bool:
-    return isinstance(text, str) and bool(text.strip()) and not has_reference(text)
 
 
 def _keeps_name(pattern: TablePattern, to: str | None, target_type: object) -> bool:

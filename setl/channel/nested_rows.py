@@ -12,9 +12,9 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from setl.channel.checks import Text
-from setl.channel.mapping_rules import Raw, items, part
 from setl.channel.patterns import PatternError, parse_from
 from setl.channel.problems import Path
+from setl.channel.raw import Raw, items, part
 from setl.channel.references import has_reference
 from setl.channel.strict_model import StrictModel, problem
 from setl.model.nesting import NestedTable

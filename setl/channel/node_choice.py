@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from setl.channel.checks import Name
-from setl.channel.mapping_rules import Raw, items, part
 from setl.channel.problems import Path
+from setl.channel.raw import Raw, items, part
 from setl.channel.strict_model import StrictModel
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from setl.channel.document import ChannelDefinition
 from setl.channel.file import ChannelFile, Pipeline
-from setl.channel.mapping_rules import items
+from setl.channel.raw import items
 from setl.channel.reading import resolve_and_parse
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from posixpath import isabs
 
-from setl.channel.mapping_rules import Raw, part
 from setl.channel.problems import Path
+from setl.channel.raw import Raw, part
 from setl.channel.references import has_reference
 
 _NOT_A_FILE = (

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from setl.channel.addresses import Topic, address, relayed_topics, server_read
-from setl.channel.mapping_rules import Raw, items, part, pattern_of
 from setl.channel.mark_ids import mark_id_of
 from setl.channel.overlaps import overlap, written_tables
 from setl.channel.patterns import TablePattern
+from setl.channel.raw import Raw, items, part, pattern_of
 
 
 @dataclass(frozen=True, slots=True)

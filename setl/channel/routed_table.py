@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Final
 
 from setl.channel.document_ids import IdTemplate, IdTemplateError, parse_id
 from setl.channel.file import Pipeline, TableMapping
-from setl.channel.mapped_by import mapped_by
 from setl.channel.patterns import (
     PatternError,
     TablePattern,
@@ -16,6 +18,12 @@ from setl.channel.patterns import (
     parse_table_target,
 )
 from setl.errors import ConfigurationError
+
+# What decides to which row of a target a change goes, and what stands in it.
+_DECIDES: Final = {
+    "to", "columns", "include", "exclude", "where", "key", "nested", "processor", "id", "routing",
+    "zero_dates", "geometry",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +37,7 @@ class RoutedTable:
         mapping: the entry.
         id: its `id`; None for the default.
         tells_types: see `IdsOf`.
-        mapped_by: see `setl.channel.mapped_by`.
+        mapped_by: a digest of the entry, see `_mapped_by`.
     """
 
     index: int
@@ -72,4 +80,14 @@ def compiled(index: int, pipeline: Pipeline) -> RoutedTable:
     except IdTemplateError as error:
         raise ConfigurationError(f"tables[{index}].id {error}") from error
     tells = pipeline.source.tells_signs
-    return RoutedTable(index, pattern, target, mapping, template, tells, mapped_by(mapping))
+    return RoutedTable(index, pattern, target, mapping, template, tells, _mapped_by(mapping))
+
+
+def _mapped_by(mapping: TableMapping) -> str:
+    """A digest of an entry; another one if rows may go to other places, or become other rows.
+
+    The same in each release that knows the entry's fields: those that are left out, and new ones
+    with it, do not count.
+    """
+    decides = mapping.model_dump(mode="json", include=_DECIDES, exclude_defaults=True)
+    return sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:16]

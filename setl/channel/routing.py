@@ -60,7 +60,7 @@ class Route:
         rereads: whether changes only name rows, which are read at the source then.
         skips_unchanged: whether updates are left out that change no column that passes.
         ids_of: what tells its documents' ids from those of other entries, or of other times.
-        mapped_by: see `setl.channel.mapped_by`.
+        mapped_by: see `RoutedTable.mapped_by`.
     """
 
     index: int

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from setl.channel.addresses import Topic, address, relayed_topics, server_read, topic_of
-from setl.channel.mapping_rules import Raw, items, part, pattern_of
 from setl.channel.overlaps import names_overlap, overlap, reached, written_tables
 from setl.channel.patterns import (
     PatternError,
     TablePattern,
     parse_index_target,
 )
+from setl.channel.raw import Raw, items, part, pattern_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from setl.channel.mapping_rules import Raw, items, part
+from setl.channel.raw import Raw, items, part
 
 # Words that look like columns but mean something to Spark SQL without parentheses.
 _SPARK_WORDS = frozenset({

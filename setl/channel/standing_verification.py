@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from pydantic import Field
 
 from setl.channel.checks import Duration
-from setl.channel.conflict_rules import policy_of
-from setl.channel.mapping_rules import Raw, items, part
 from setl.channel.problems import Path
+from setl.channel.raw import Raw, items, part
 from setl.channel.strict_model import StrictModel
+from setl.channel.table_rules import policy_of
 
 _TWO_WAY = (
     "cannot be `true` for pipelines[{0}], which writes what pipelines[{1}] reads, while {2} has no"

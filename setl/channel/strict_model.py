@@ -16,8 +16,8 @@ from pydantic import (
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from setl.channel.mapping_rules import Raw
 from setl.channel.problems import Path
+from setl.channel.raw import Raw
 
 RULE = "setl"
 """Type of the errors whose message is ours, as opposed to pydantic's."""

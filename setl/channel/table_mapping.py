@@ -10,10 +10,10 @@ from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
 
 from setl.channel.checks import Name, PythonFunction, Text
 from setl.channel.document_ids import IdTemplateError, parse_id
-from setl.channel.mapping_rules import Raw
 from setl.channel.nested_rows import NestedRows
 from setl.channel.patterns import PatternError, parse_from
 from setl.channel.problems import Path
+from setl.channel.raw import Raw
 from setl.channel.references import has_reference
 from setl.channel.start_place import NOTHING, WORD, start_error, start_kind
 from setl.channel.strict_model import StrictModel, problem

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, Field
 
 from setl.alarms.settings import AlarmSettings, MailSettings, WebhookSettings
 from setl.channel.checks import Duration, Host, Port, Text
-from setl.channel.mapping_rules import Raw
 from setl.channel.problems import Path
+from setl.channel.raw import Raw
 from setl.channel.references import has_reference
 from setl.channel.strict_model import StrictModel, problem
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from setl.channel.mapping_rules import Raw, items, part
+from setl.channel.raw import Raw, items, part
 from setl.channel.shared_targets import other_writers
 from setl.systems.finding import Finding
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, get_args, overload
 
 from setl.channel.endpoints import SOURCES, TARGETS
-from setl.channel.mapping_rules import Raw, items, part
+from setl.channel.raw import Raw, items, part
 
 if TYPE_CHECKING:
     from setl.channel.endpoint import SourceConfig, TargetConfig

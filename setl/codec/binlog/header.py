@@ -1,4 +1,4 @@
-"""Reads what each binlog event is and where it belongs, without decoding rows (DESIGN §4)."""
+"""Reads what each binlog event is and where it belongs, without decoding rows."""
 
 from __future__ import annotations
 

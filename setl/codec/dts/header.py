@@ -1,4 +1,4 @@
-"""Reads what a DTS record is and where it belongs, without decoding its row (DESIGN §4)."""
+"""Reads what a DTS record is and where it belongs, without decoding its row."""
 
 from __future__ import annotations
 
