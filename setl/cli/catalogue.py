@@ -43,7 +43,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
             "init", "initialising:init", "Write a commented channel file and node configuration."
         ),
         Entry("relay", "run_relay:relay", "Run a relay.", tidies_up=True),
-        Entry("check", "channels:check", "Check a channel FILE and the servers it names."),
+        Entry("check", "checking:check", "Check a channel FILE and the servers it names."),
         Entry("plan", "planning:plan", "Say what applying a channel FILE would change."),
         Entry(
             "completion",
@@ -84,8 +84,8 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         Entry("pause", "states:pause", "Pause CHANNEL: load no more, keep the leaders."),
         Entry("resume", "states:resume", "Let a paused CHANNEL go on."),
         Entry("stop", "states:stop", "Stop CHANNEL: load no more, give leaderships up."),
-        Entry("show", "showing:show", "Print the file of CHANNEL, as the cluster keeps it."),
-        Entry("remove", "removing:remove", "Remove a stopped CHANNEL from the cluster."),
+        Entry("show", "channels:show", "Print the file of CHANNEL, as the cluster keeps it."),
+        Entry("remove", "channels:remove", "Remove a stopped CHANNEL from the cluster."),
     ),
     "Pipelines": (
         Entry(

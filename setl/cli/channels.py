@@ -1,206 +1,27 @@
-"""Commands about channel files: check and apply."""
+"""Commands about the channels that the cluster keeps: apply, show, remove."""
 
 from __future__ import annotations
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from arbiter import requests
-from arbiter.arbiter import ArbiterError, Unreachable
+from arbiter.requests import Refused
 from arbiter.values import ChannelState
-from setl.cli.cluster import AnswerNo, acting, cluster_options, joined
-from setl.cli.findings import (
-    exit_status,
-    finding_row,
-    print_findings,
-    sql_scripts,
-    summary,
-)
-from setl.cli.output import FORMATS, console, print_rows
-from setl.cli.patience import busy_with_servers
-from setl.cli.ring_check import option_is_given
+from setl.cli.cluster import AnswerNo, acting, channel_named, cluster_options, joined, output_option
+from setl.cli.completion import complete_channel
+from setl.cli.confirmation import confirm, yes_option
+from setl.cli.output import console, print_value
 from setl.cli.starting import refuse_faults
-from setl.cli.user_code import make_importable, py_files_option
-from setl.systems.finding import Finding
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from setl.channel.file import ChannelFile
-    from setl.channel.routing import Route
-    from setl.model.schema import Column, RowSchema
-
-_FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+from setl.node.stored import pipelines_into, pipelines_of
+from setl.operate import removing
+from setl.operate.questions import before_remove
 
 
 @click.command()
-@_FILE
-@click.option("--offline", is_flag=True, help="Check the file only; talk to no server.")
-@click.option(
-    "--probe", is_flag=True, help="Write to retl.retl_mark and see that subscriptions deliver it."
-)
-@click.option("--strict", is_flag=True, help="Exit status 1 for warnings, too, unless accepted.")
-@click.option("-v", "--verbose", is_flag=True, help="Show what is right, and all statements.")
-@click.option("--server", metavar="HOST:PORT", help="With -o sql: the script for this server only.")
-@py_files_option
-@cluster_options
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice((*FORMATS, "sql")),
-    default="table",
-    show_default=True,
-    help="How to print the result; sql: one script for each server.",
-)
-def check(  # noqa: PLR0917 - click passes options by name
-    file: Path,
-    offline: bool,
-    probe: bool,
-    strict: bool,
-    verbose: bool,
-    server: str | None,
-    py_files: tuple[Path, ...],
-    zookeeper: str,
-    root: str,
-    output: str,
-) -> None:
-    """Check a channel FILE and the servers it names.
-
-    Prints what is missing and how to fix it; `-o sql` prints the statements for each server. If
-    ZooKeeper is given, by option or in the environment, it also tells whether changes would go
-    round between channels. Risks that the file accepts (`accept`) count as right.
-
-    Exit status 0: right; 1: something is to be fixed; 2: the file is wrong; 3: all is right that
-    could be seen, and a server does not answer.
-    """
-    # Imported late, as whatever a help or a refusal has no use for.
-    from setl.channel.partitions import read_expanded  # noqa: PLC0415
-    from setl.channel.reading import (  # noqa: PLC0415
-        definition_warnings,
-        read_channel_definition,
-    )
-
-    make_importable(py_files)
-    definition, channel = read_expanded(read_channel_definition(file), os.environ)
-    findings = [
-        Finding("warning", problem.message, problem.path, code="literal-password")
-        for problem in definition_warnings(definition)
-    ]
-    others: Sequence[Mapping[str, Any]] = ()
-    if not offline and option_is_given("zookeeper"):
-        found, channel, others = _beside_the_cluster(definition, channel, zookeeper, root)
-        findings += found
-    if not offline:
-        from setl.operate.check import check_channel  # noqa: PLC0415
-        from setl.operate.shared_target_check import shared_target_findings  # noqa: PLC0415
-
-        with busy_with_servers(channel.channel):
-            findings += check_channel(
-                channel,
-                expressions=route_check(),
-                probe=probe,
-                beside=shared_target_findings(definition, others),
-            )
-    if output == "sql":
-        _print_sql(findings, channel.channel, server)
-    elif output != "table":
-        print_rows([finding_row(finding) for finding in findings], (), output)
-    else:
-        _print_findings(findings, offline=offline, verbose=verbose, name=channel.channel)
-    status = exit_status(findings, strict=strict)
-    if status:
-        sys.exit(status)
-
-
-def _print_sql(findings: Sequence[Finding], name: str, server: str | None) -> None:
-    scripts = sql_scripts(findings, name)
-    for place, script in scripts.items():
-        if server in (None, place):
-            print(script)
-    if server is not None and server not in scripts:
-        there = ", ".join(scripts) or "none"
-        click.echo(f"nothing to run on {server}; servers with something to run: {there}", err=True)
-
-
-def _beside_the_cluster(
-    definition: Mapping[str, Any], channel: ChannelFile, zookeeper: str, root: str
-) -> tuple[list[Finding], ChannelFile, Sequence[Mapping[str, Any]]]:
-    """`ring_findings`, the channel `without_used_starts`, and the other channels.
-
-    A cluster that does not answer is one more thing to fix.
-    """
-    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
-    from setl.operate.ring_check import other_channels, ring_findings  # noqa: PLC0415
-
-    try:
-        with joined(zookeeper, root) as arbiter:
-            others = other_channels(arbiter, channel.channel)
-            found = ring_findings(definition, others)
-            return found, without_used_starts(channel, arbiter), others
-    except ArbiterError as error:
-        fix = (
-            "Check `--zookeeper` and SETL_ZOOKEEPER, and that most of its servers run; whether"
-            " changes would go round with other channels was not looked at"
-        )
-        finding = Finding(
-            "error",
-            f"no answer: {error}",
-            f"ZooKeeper {zookeeper}",
-            (fix,),
-            unseen=isinstance(error, Unreachable),
-            code="zookeeper-unreachable",
-        )
-        return [finding], channel, ()
-
-
-def route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
-    """How expressions and processors are checked: by Spark itself, and by an import."""
-    from setl.transform.processing import processor_named  # noqa: PLC0415
-
-    spark_starts = cache(_checking_session)
-
-    def check_route(route: Route, schema: RowSchema) -> Sequence[Column]:
-        if route.processor:
-            processor_named(route.processor)
-        if route.expressions or route.where:
-            # Imported late: Spark takes seconds that a channel without expressions need not wait.
-            from setl.transform.evaluation import analyse  # noqa: PLC0415
-
-            return analyse(spark_starts(), route, schema).outputs
-        return ()
-
-    return check_route
-
-
-def _checking_session() -> SparkSession:
-    from setl.run.spark.session import SparkSettings, start_session  # noqa: PLC0415
-
-    return start_session(SparkSettings(master="local[1]", name="setl check"))
-
-
-def _print_findings(
-    findings: Sequence[Finding], *, offline: bool, verbose: bool, name: str
-) -> None:
-    out = console()
-    print_findings(out, findings, verbose=verbose)
-    counted = summary(findings)
-    beside = f" Beside: {counted}." if counted else ""
-    errors = sum(finding.level == "error" for finding in findings)
-    if errors:
-        out.print(f"{errors} to fix before channel {name} can start.{beside}", markup=False)
-    else:
-        scope = "the file is right" if offline else "the file and the servers are right"
-        out.print(f"channel {name}: {scope}.{beside}", markup=False)
-
-
-@click.command()
-@_FILE
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--allow-ring", is_flag=True, help="Store it even if changes would go round between channels."
 )
@@ -243,3 +64,65 @@ def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str)
         f"channel {stored.name} stored, state {stored.state.value}"
         + ("" if stored.state is ChannelState.START else f"; `setl start {stored.name}` starts it")
     )
+
+
+@click.command()
+@click.argument("channel", shell_complete=complete_channel)
+@cluster_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("yaml", "json")),
+    default="yaml",
+    show_default=True,
+    help="How to print it.",
+)
+def show(channel: str, zookeeper: str, root: str, output: str) -> None:
+    """Print the file of CHANNEL, as the cluster keeps it.
+
+    What is printed can be changed and given to `setl apply`. References such as ${PASSWORD} stay
+    references; a password that was written into the file itself is shown as (hidden).
+    """
+    from setl.channel.references import without_secrets  # noqa: PLC0415
+
+    with joined(zookeeper, root) as arbiter:
+        found = channel_named(arbiter, channel)
+    print_value(without_secrets(found.definition), output)
+
+
+@click.command()
+@click.argument("channel", shell_complete=complete_channel)
+@yes_option
+@cluster_options
+@output_option
+def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> None:
+    """Remove a stopped CHANNEL from the cluster.
+
+    The cluster forgets its definition, signals, history and positions. MySQL targets keep their
+    checkpoints: a channel of the same name would go on from there. The command prints the
+    statements that remove those, and does not run them.
+    """
+    with joined(zookeeper, root) as arbiter:
+        found = channel_named(arbiter, channel)
+        why = removing.objection_to_remove(found)
+        if why:
+            raise AnswerNo(why)
+        pipelines = pipelines_of(found)
+        confirm(before_remove(channel, [ident.pipeline for ident in pipelines]), yes=yes)
+        try:
+            with acting(arbiter, "remove", channel):
+                removing.remove(arbiter, found)
+        except Refused as error:
+            raise AnswerNo(str(error)) from None
+    statements = removing.left_in_targets(pipelines_into(found, "mysql"))
+    if output != "table":
+        print_value({"channel": channel, "removed": True, "left": list(statements)}, output)
+        return
+    console().print(f"channel {channel} removed.")
+    if statements:
+        console().print(
+            "Targets keep what follows. To begin anew under the same name, run this there, where"
+            " a table exists:"
+        )
+        for statement in statements:
+            console().print(f"  {statement}", markup=False, soft_wrap=True)

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from setl.channel.partitions import read_expanded
 from setl.channel.reading import read_channel_definition
-from setl.cli.channels import route_check
+from setl.cli.checking import route_check
 from setl.cli.cluster import cluster_options, joined, output_option
 from setl.cli.output import console, print_value
 from setl.cli.patience import busy_with_servers

@@ -12,7 +12,7 @@ from setl.alarms.kept import lasting
 from setl.cli.cluster import channel_named, cluster_options, joined, output_option
 from setl.cli.completion import complete_channel
 from setl.cli.output import console, print_rows
-from setl.cli.standing_sentence import standing_sentence, verification_figures
+from setl.cli.verification_sentence import standing_sentence, verification_figures
 from setl.cli.views import cutovers_of, damaged_lines, pipeline_row, standby_words
 from setl.node.alarm_status import failing_in, firing_in
 from setl.node.cluster_view import (

@@ -25,7 +25,7 @@ from setl.cli.completion import complete_channel
 from setl.cli.confirmation import yes_option
 from setl.cli.output import console, print_rows
 from setl.cli.spark_options import spark_options
-from setl.cli.standing import show_standing
+from setl.cli.standing_verification import show_standing
 
 if TYPE_CHECKING:
     # Spark comes with these.

@@ -21,7 +21,7 @@ from setl.cli.cluster import (
 )
 from setl.cli.completion import complete_channel, complete_name
 from setl.cli.output import console, print_rows, print_value
-from setl.cli.standing_sentence import differences_of, standing_sentence
+from setl.cli.verification_sentence import differences_of, standing_sentence
 from setl.node.cluster_view import (
     NO_ANSWER,
     ClusterView,

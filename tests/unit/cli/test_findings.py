@@ -11,7 +11,7 @@ from rich.console import Console
 import setl
 from arbiter.arbiter import Denied, Unreachable
 from setl.channel.reading import parse_channel
-from setl.cli import channels
+from setl.cli import checking
 from setl.cli.findings import exit_status, finding_row, print_findings, sql_scripts, summary
 from setl.operate.acceptance import with_accepted
 from setl.systems.finding import Finding, Report
@@ -196,8 +196,8 @@ def test_a_zookeeper_that_does_not_answer_is_a_server_that_does_not(monkeypatch,
     def joined(*_):
         raise error
 
-    monkeypatch.setattr(channels, "joined", joined)
+    monkeypatch.setattr(checking, "joined", joined)
     written = definition("shop")
-    found, *_ = channels._beside_the_cluster(written, parse_channel(written), "zk1:2181", "/setl")
+    found, *_ = checking._beside_the_cluster(written, parse_channel(written), "zk1:2181", "/setl")
     assert [finding.code for finding in found] == ["zookeeper-unreachable"]
     assert exit_status(found, strict=False) == status

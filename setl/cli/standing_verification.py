@@ -16,7 +16,7 @@ from arbiter.values import PipelineId
 from setl.channel.document import read_channel_definition
 from setl.cli.cluster import channel_named
 from setl.cli.output import console, print_rows
-from setl.cli.standing_sentence import finding_sentence
+from setl.cli.verification_sentence import finding_sentence
 from setl.model.standing import Verification
 from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
