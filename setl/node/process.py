@@ -22,7 +22,6 @@ from setl.clock import SystemClock
 from setl.errors import SetlError
 from setl.log import fields
 from setl.model.leadership import Leadership
-from setl.node.alarm_metrics import AlarmCollector
 from setl.node.alarm_sender import AlarmSender
 from setl.node.announcement import Announcement
 from setl.node.candidacies import Candidacies
@@ -34,7 +33,8 @@ from setl.node.fitness import Fitness
 from setl.node.http.probes import hangs
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.memory import MemoryLook
-from setl.node.metrics import NodeCollector
+from setl.node.metrics.node_metrics import NodeCollector
+from setl.node.metrics.of_alarms import AlarmCollector
 from setl.node.service_manager import service_manager
 from setl.node.settings import NodeSettings
 from setl.node.stall_watch import StallWatch

@@ -9,7 +9,7 @@ from prometheus_client.core import CounterMetricFamily
 
 from setl import errors
 from setl.node.memory import NodeMemory
-from setl.node.metrics import CONTACTS, STATES, NodeCollector
+from setl.node.metrics.node_metrics import CONTACTS, STATES, NodeCollector
 
 from .pages import PAGES
 

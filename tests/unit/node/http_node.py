@@ -10,7 +10,7 @@ from arbiter.snapshot import look
 from arbiter.values import EVERYTHING, ChannelState, Facts, NodeInfo, PipelineId
 from setl.node.console.console import ConsoleSettings
 from setl.node.http.server import Inside, NodeHttp
-from setl.node.metrics import NodeCollector
+from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
 from setl.run.figures import Figures, RunState

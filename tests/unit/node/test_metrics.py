@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from setl.node.metrics import CONTACTS, STATES, NodeCollector
+from setl.node.metrics.node_metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.figures import Figures, RunState, TableLoadFigures
 from setl.run.pace import Stage

@@ -8,8 +8,8 @@ from typing import Any
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from setl.node.metrics_by_table import MOST_TABLES, TableSeries
-from setl.node.metrics_measured import MeasuredHere, histograms_of
+from setl.node.metrics.by_table import MOST_TABLES, TableSeries
+from setl.node.metrics.measured import MeasuredHere, histograms_of
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.figures import RunState
 from setl.run.pace import Stage

@@ -1,0 +1,1 @@
+"""The node's figures as Prometheus metrics."""
