@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import (
+    BinlogPosition,
     KafkaPosition,
     Position,
     position_from_json,
@@ -49,6 +50,9 @@ class Checkpoint:
             None if there was none.
         targets: the targets that rows were written to, as far as the pipeline keeps that. What is
             not among them is taken as it is found.
+        transaction: GTID of the transaction that `applied` is inside of, "" where there is none,
+            in a topic, and in checkpoints stored without it. Another server may lack this
+            transaction and have all that is before it.
     """
 
     resume: Position
@@ -60,6 +64,7 @@ class Checkpoint:
     repeats: bool = False
     load: TableLoad | None = None
     targets: KnownTargets = ()
+    transaction: str = ""
 
     def outdated(self, requested: int) -> bool:
         """Whether a channel file with generation `requested` asks to start over."""
@@ -101,6 +106,7 @@ class Checkpoint:
         """Plain JSON values; `from_json` is its inverse."""
         load = {} if self.load is None else {"load": self.load.to_json()}
         targets = {"targets": [list(pair) for pair in self.targets]} if self.targets else {}
+        transaction = {"transaction": self.transaction} if self.transaction else {}
         return {
             "version": 1,
             "resume": position_to_json(self.resume),
@@ -112,6 +118,7 @@ class Checkpoint:
             "repeats": self.repeats,
             **load,
             **targets,
+            **transaction,
         }
 
     @classmethod
@@ -129,6 +136,7 @@ class Checkpoint:
                 repeats=bool(value.get("repeats", False)),
                 load=None if load is None else TableLoad.from_json(load),
                 targets=tuple((str(name), str(id_)) for name, id_ in value.get("targets", ())),
+                transaction=str(value.get("transaction", "")),
             )
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FatalError(
@@ -193,6 +201,7 @@ class CheckpointTracker:
         """Start where reading starts, at `start.resume`."""
         self._resume: Position = start.resume
         self._applied: Position | None = start.applied
+        self._transaction = start.transaction
         self._timestamp = start.timestamp
         self._generation = start.generation
         self._requested = start.requested
@@ -220,6 +229,7 @@ class CheckpointTracker:
                 self._generation,
                 requested=self._requested,
                 repeats=self._repeated > 0,
+                transaction="" if self._applied is None else self._transaction,
             )
         return self._built
 
@@ -264,6 +274,9 @@ class CheckpointTracker:
             if not self._again or applied is None or position.order > applied.order:
                 self._again = False
                 self._applied = position
+                # In a topic its place is found again by the records themselves.
+                in_binlog = isinstance(position, BinlogPosition)
+                self._transaction = entry.transaction if in_binlog else ""
         elif kind is EntryKind.BEGIN:
             if self._inside:
                 self._advance(self._last)

@@ -302,6 +302,31 @@ def test_a_transaction_that_was_cut_is_delivered_whole_again(pair):
     assert row_counts(found)[large] == 40
 
 
+def test_a_replica_without_the_transaction_that_is_applied_in_part_is_a_lost_position(pair):
+    """It has all that came before; the target has rows that it never had."""
+    pair.write(3)
+    caught_up(pair.two, pair.one)
+    execute(pair.two, "STOP SLAVE")
+    pair.write(1, rows=40)
+    entries = pair.read()
+    inside = [i for i, e in enumerate(entries) if e.kind is EntryKind.ROWS][-20]
+    checkpoint = checkpoint_at(entries, inside)
+    assert checkpoint.applied is not None
+    for known in (checkpoint, Checkpoint.from_json(checkpoint.to_json())):
+        with pytest.raises(PositionLostError) as raised:
+            source_of(pair.two).locate(known)
+        text = str(raised.value)
+        assert f"a part of {first_domain(newest(pair.one))} is applied" in text
+        assert "server 202 answers now, which lacks it" in text
+        assert "setl load" in raised.value.hint
+    # An earlier release did not keep which one it is.
+    with pytest.raises(PositionLostError, match="a part of a transaction is applied"):
+        source_of(pair.two).locate(replace(checkpoint, transaction=""))
+    execute(pair.two, "START SLAVE")
+    caught_up(pair.two, pair.one)
+    assert source_of(pair.two).locate(checkpoint).applied is None
+
+
 def test_going_back_to_the_first_server_is_another_move(pair):
     pair.write(5)
     entries = pair.read()

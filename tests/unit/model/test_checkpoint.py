@@ -77,6 +77,17 @@ def test_timestamp_is_the_newest_and_generation_stays():
     )
 
 
+def test_a_place_inside_a_transaction_names_it_and_one_between_two_names_none():
+    tracker = CheckpointTracker(Checkpoint(BinlogPosition("log.01", 4)))
+    rows = Entry(EntryKind.ROWS, BinlogPosition("log.01", 60), 0.0, transaction="0-1-7")
+    inside = tracker.advance(rows)
+    assert inside.transaction == "0-1-7"
+    again = CheckpointTracker(inside)
+    assert again.advance(rows).transaction == "0-1-7"
+    done = Entry(EntryKind.COMMIT, BinlogPosition("log.01", 80), 0.0, transaction="0-1-7")
+    assert again.advance(done).transaction == ""
+
+
 def test_rows_read_again_do_not_take_the_checkpoint_back():
     stream = entries([B, R, R, R, C])
     start = CheckpointTracker(START).advance_all(stream[:3])

@@ -106,6 +106,36 @@ class BinlogSearch:
                 position=position,
             ) from error
 
+    def see_begun(self, transaction: str, position: BinlogPosition) -> None:
+        """See that the server that answers now has a transaction of which a part is applied.
+
+        A replica that was made the source while that one was on its way has all that came before
+        it, and nobody would take the part back.
+
+        Args:
+            transaction: its GTID, "" if that was not kept.
+            position: the boundary in front of it, on the server before.
+
+        Raises:
+            PositionLostError: it lacks the transaction, or nothing tells which one it is.
+            TransientError: the server cannot be reached.
+        """
+        if transaction and not self._server.missing(transaction):
+            return
+        what = f"a part of {transaction or 'a transaction'}"
+        lacks = "which lacks it" if transaction else "and which transaction it is was not kept"
+        server = position.origin.server if position.origin else "?"
+        raise PositionLostError(
+            f"{what} is applied, which followed {position}"
+            f" of server {server}, and server {self._server.identity()} answers now, {lacks}",
+            hint="If it is a replica that still catches up, wait and start the channel again. "
+            "Else the source lost a transaction of which the target has rows: go on with `setl "
+            f"position reset PIPELINE --to {position.gtid or 'GTIDS'}`, and load the tables again "
+            "with `setl load PIPELINE --replace`",
+            server=self._endpoint,
+            position=position,
+        )
+
     def identified(self, position: BinlogPosition) -> BinlogPosition:
         """`position` with what is to be known of its file. Raises what `resume` raises."""
         return replace(position, origin=self.file(position.file, self._server.identity()))

@@ -105,6 +105,8 @@ class MysqlBinlogSource:
         place = self._search.resume(position)
         if place is position:
             return checkpoint
+        if checkpoint.applied is not None:
+            self._search.see_begun(checkpoint.transaction, position)
         moved = checkpoint.moved_to(place, exact=True)  # GTIDs tell
         _LOG.warning(
             "%s: the position %s was of server %s; server %s answers now and has all its GTIDs, "
