@@ -213,11 +213,17 @@ class PipelineRun:
 
     def _located(self, stored: Checkpoint | None) -> Checkpoint:
         """Where to go on from what is stored, at the servers that answer now."""
-        checkpoint = place_to_begin(self._parts.source, stored, self._parts.generation)
+        parts = self._parts
+        applied = self._kept.unkept(self._reached) if stored == self._kept.last else None
+        checkpoint = place_to_begin(parts.source, applied or stored, parts.generation)
+        if applied is not None and checkpoint == applied:
+            # The source is as it was, so it can go on from what is stored, too. Another one has
+            # to have what was applied since.
+            checkpoint = stored or checkpoint
         if checkpoint != stored:
             # Kept before anything is applied: a start at "latest" that is lost in a crash
             # would become a later "latest", and what lies between would never be applied.
-            self._parts.store.store(checkpoint, self._leadership.epoch)
+            parts.store.store(checkpoint, self._leadership.epoch)
         self._kept.found(checkpoint)
         return checkpoint
 
