@@ -52,7 +52,9 @@ class Checkpoint:
             not among them is taken as it is found.
         transaction: GTID of the transaction that `applied` is inside of, "" where there is none,
             in a topic, and in checkpoints stored without it. Another server may lack this
-            transaction and have all that is before it.
+            transaction and have all that is before it. When a place is looked for there, GTIDs of
+            all transactions behind `resume` of which the target is known to have something, with
+            commas between.
     """
 
     resume: Position

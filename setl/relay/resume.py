@@ -29,6 +29,24 @@ class Resumption:
     reason: str = ""
 
 
+def with_written(checkpoint: Checkpoint, tails: Sequence[RelayPlace | None]) -> Checkpoint:
+    """A checkpoint with the GTIDs of the transactions that the topic's last records are of.
+
+    The topic is ahead of the checkpoint, and a server that has all before the checkpoint may lack
+    what the topic has. Heartbeats are of no transaction.
+
+    Args:
+        checkpoint: the stored one.
+        tails: the place of the last record of each partition.
+    """
+    gtids = {
+        tail.transaction.gtid
+        for tail in tails
+        if tail is not None and tail.transaction.generation == checkpoint.generation
+    }
+    return replace(checkpoint, transaction=",".join(sorted(filter(None, gtids))))
+
+
 def resumption(
     checkpoint: Checkpoint, tails: Sequence[RelayPlace | None], *, exact: bool, spread: bool = False
 ) -> Resumption:

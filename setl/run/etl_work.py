@@ -129,6 +129,10 @@ class EtlWork:
         """See `Work.take_over`."""
         self._parts.fence.raise_to(self._leadership.epoch, self._leadership.nid)
 
+    def with_written(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Work.with_written`; rows do not tell of which transaction they are."""
+        return checkpoint
+
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`."""
         parts, ticket = self._parts, self._ticket(0, checkpoint)

@@ -52,6 +52,13 @@ class Work(Protocol):
         """
         ...
 
+    def with_written(self, checkpoint: Checkpoint) -> Checkpoint:
+        """A checkpoint with the transactions that the target has of what follows it.
+
+        As far as the target told when it was taken over, see `Checkpoint.transaction`.
+        """
+        ...
+
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """Get ready to apply what follows a checkpoint; returns it, or an earlier one to read from.
 

@@ -18,7 +18,7 @@ from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.table_load import TableLoad
 from setl.relay.log import RelayLog
-from setl.relay.resume import Tails, resumption
+from setl.relay.resume import Tails, resumption, with_written
 from setl.relay.sequence import Sequencer
 from setl.relay.transaction import Outgoing
 from setl.run.pace import Stage
@@ -75,6 +75,10 @@ class RelayWork:
     def take_over(self) -> None:
         """See `Work.take_over`."""
         self._tails = self._parts.log.take_over()
+
+    def with_written(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Work.with_written`; the last records of a topic tell their transactions."""
+        return with_written(checkpoint, self._tails)
 
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`; goes by what is in the topic."""

@@ -215,11 +215,12 @@ class PipelineRun:
         """Where to go on from what is stored, at the servers that answer now."""
         parts = self._parts
         applied = self._kept.unkept(self._reached) if stored == self._kept.last else None
-        checkpoint = place_to_begin(parts.source, applied or stored, parts.generation)
-        if applied is not None and checkpoint == applied:
+        wanted = (known := applied or stored) and parts.work.with_written(known)
+        checkpoint = place_to_begin(parts.source, wanted, parts.generation)
+        if stored is not None and checkpoint == wanted:
             # The source is as it was, so it can go on from what is stored, too. Another one has
             # to have what was applied since.
-            checkpoint = stored or checkpoint
+            checkpoint = stored
         if checkpoint != stored:
             # Kept before anything is applied: a start at "latest" that is lost in a crash
             # would become a later "latest", and what lies between would never be applied.

@@ -207,6 +207,28 @@ def test_a_replica_that_lacks_what_was_applied_ends_the_run(pair, site_b, place)
     assert rows(site_b, table) == ((1,), (2,), (3,))
 
 
+def test_a_replica_without_what_a_relay_wrote_ends_the_relay(pair, kafka, place):
+    """The topic is ahead of the checkpoint, whose transactions the replica has all."""
+    one, two, address = pair
+    name = fresh_name("shop")
+    table = f"{name}.t"
+    execute(one, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
+    topic = {"type": "dts", "brokers": [kafka.brokers], "topic": name, "heartbeat": 60}
+    file = parse_channel(channel(address, one, topic, {"from": table}))
+    running = place.lead(file).runs()
+    execute(one, f"INSERT INTO {table} VALUES (1)")
+    running.applied(1)
+    caught_up(two, one)
+    execute(two, "STOP SLAVE")
+    execute(one, f"INSERT INTO {table} VALUES (2), (3)")
+    running.applied(3)
+    address.lead_to(two)
+    execute(two, "SET GLOBAL gtid_strict_mode = OFF", f"INSERT INTO {table} VALUES (100)")
+    error = running.ends()
+    assert isinstance(error, PositionLostError), error
+    assert "the target has at least a part of 1-211-" in str(error)
+
+
 def test_a_purged_binlog_ends_the_run(pair, site_b, place):
     one, _, address = pair
     name = fresh_name("shop")

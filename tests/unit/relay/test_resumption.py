@@ -8,7 +8,7 @@ from setl.codec.dts.relayed import HEARTBEAT, RelayPlace, RelayTransaction
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition
-from setl.relay.resume import resumption
+from setl.relay.resume import resumption, with_written
 
 ORIGIN = BinlogOrigin("srv-1", 7, 1_700_000_000)
 
@@ -39,6 +39,16 @@ def test_a_topic_that_has_lost_records_gets_them_again():
     assert (found.checkpoint.generation, found.checkpoint.rows) == (2, 40)
     assert found.tails == (last(400), last(90, 5, file=2), None)
     assert "has lost records" in found.reason
+
+
+def test_what_the_topic_has_is_asked_for_at_another_source():
+    def gtid(place, name):
+        return place._replace(transaction=place.transaction._replace(gtid=name))
+
+    ends = (gtid(last(400, 3), "0-1-8"), None, gtid(last(500, 7), "0-1-9"), gtid(last(600), ""))
+    assert with_written(stored(100), ends).transaction == "0-1-8,0-1-9"
+    # After a reset, what the topic has is no reason to stop.
+    assert with_written(stored(100, generation=3), ends).transaction == ""
 
 
 def test_partitions_that_were_added_would_move_rows():

@@ -106,28 +106,28 @@ class BinlogSearch:
                 position=position,
             ) from error
 
-    def see_begun(self, transaction: str, position: BinlogPosition) -> None:
-        """See that the server that answers now has a transaction of which a part is applied.
+    def see_begun(self, transactions: str, position: BinlogPosition) -> None:
+        """See that the server that answers now has transactions that the target has begun.
 
-        A replica that was made the source while that one was on its way has all that came before
-        it, and nobody would take the part back.
+        A replica that was made the source while one was on its way has all that came before
+        it, and nobody would take back what the target has of it.
 
         Args:
-            transaction: its GTID, "" if that was not kept.
-            position: the boundary in front of it, on the server before.
+            transactions: their GTIDs, "" if those were not kept.
+            position: the boundary in front of them, on the server before.
 
         Raises:
-            PositionLostError: it lacks the transaction, or nothing tells which one it is.
+            PositionLostError: it lacks one, or nothing tells which they are.
             TransientError: the server cannot be reached.
         """
-        if transaction and not self._server.missing(transaction):
+        lacking = self._server.missing(transactions) if transactions else "a transaction"
+        if not lacking:
             return
-        what = f"a part of {transaction or 'a transaction'}"
-        lacks = "which lacks it" if transaction else "and which transaction it is was not kept"
+        lacks = "which lacks it" if transactions else "and which transaction it is was not kept"
         server = position.origin.server if position.origin else "?"
         raise PositionLostError(
-            f"{what} is applied, which followed {position}"
-            f" of server {server}, and server {self._server.identity()} answers now, {lacks}",
+            f"the target has at least a part of {lacking}, which followed {position} of server "
+            f"{server}, and server {self._server.identity()} answers now, {lacks}",
             hint="If it is a replica that still catches up, wait and start the channel again. "
             "Else the source lost a transaction of which the target has rows: go on with `setl "
             f"position reset PIPELINE --to {position.gtid or 'GTIDS'}`, and load the tables again "

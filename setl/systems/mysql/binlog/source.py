@@ -105,7 +105,7 @@ class MysqlBinlogSource:
         place = self._search.resume(position)
         if place is position:
             return checkpoint
-        if checkpoint.applied is not None:
+        if checkpoint.applied is not None or checkpoint.transaction:
             self._search.see_begun(checkpoint.transaction, position)
         moved = checkpoint.moved_to(place, exact=True)  # GTIDs tell
         _LOG.warning(
