@@ -83,6 +83,11 @@ class TableLoad:
         return self.until is None and not self.until_time and not self.ended
 
     @property
+    def unreached(self) -> Position | None:
+        """A place before which the target may have rows that the stream has not brought yet."""
+        return None if self.ended else self.until
+
+    @property
     def goes_on(self) -> bool:
         """Whether nobody ended it and nothing went wrong."""
         return not self.cancelled and not self.error

@@ -17,6 +17,7 @@ from setl.errors import PositionLostError, TransientError
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
+from setl.model.table_load import TableLoad
 from setl.select.batching import BatchSettings
 from setl.select.identity import passing_id
 from setl.select.reader import SelectLoop
@@ -325,6 +326,26 @@ def test_a_replica_without_the_transaction_that_is_applied_in_part_is_a_lost_pos
     execute(pair.two, "START SLAVE")
     caught_up(pair.two, pair.one)
     assert source_of(pair.two).locate(checkpoint).applied is None
+
+
+def test_a_replica_without_what_was_read_from_tables_is_a_lost_position(pair):
+    """A load is ahead of the stream: its rows were read when the source had more."""
+    pair.write(3)
+    entries = pair.read()
+    caught_up(pair.two, pair.one)
+    execute(pair.two, "STOP SLAVE")
+    pair.write(2)
+    load = TableLoad("1", until=source_of(pair.one).latest())
+    checkpoint = replace(checkpoint_at(entries, len(entries)), load=load)
+    with pytest.raises(PositionLostError, match="which lacks it") as raised:
+        source_of(pair.two).locate(checkpoint)
+    assert first_domain(newest(pair.one)) in str(raised.value)
+    # When the stream has come there, the checkpoint itself tells what is missing.
+    ended = replace(checkpoint, load=replace(load, ended=5.0))
+    assert source_of(pair.two).locate(ended).generation == 2
+    execute(pair.two, "START SLAVE")
+    caught_up(pair.two, pair.one)
+    assert source_of(pair.two).locate(checkpoint).generation == 2
 
 
 def test_going_back_to_the_first_server_is_another_move(pair):

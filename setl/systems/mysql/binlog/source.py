@@ -107,6 +107,10 @@ class MysqlBinlogSource:
             return checkpoint
         if checkpoint.applied is not None or checkpoint.transaction:
             self._search.see_begun(checkpoint.transaction, position)
+        read_to = None if checkpoint.load is None else checkpoint.load.unreached
+        if isinstance(read_to, BinlogPosition) and read_to.gtid:
+            # Rows of whole tables may be ahead of the stream.
+            self._search.see_begun(read_to.gtid, position)
         moved = checkpoint.moved_to(place, exact=True)  # GTIDs tell
         _LOG.warning(
             "%s: the position %s was of server %s; server %s answers now and has all its GTIDs, "
