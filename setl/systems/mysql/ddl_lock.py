@@ -20,6 +20,8 @@ from typing import Any, Final
 import pymysql
 from pymysql.connections import Connection
 
+from setl.systems.mysql import writers
+
 _NO_SUCH_THREAD: Final = 1094
 
 
@@ -37,9 +39,12 @@ def give_back(connection: Connection[Any], pipeline_key: str) -> None:
 
 
 def end_holder(connection: Connection[Any], pipeline_key: str) -> None:
-    """Kill the connection that has the lock, if any does; its statement may take time to end."""
+    """Kill the connection that has the lock, if any does; its statement may take time to end.
+
+    Not if it commits, see `writers.end_writer`.
+    """
     holder = _value(connection, "SELECT IS_USED_LOCK(%s)", _name(pipeline_key))
-    if holder is None:
+    if holder is None or writers.commits(connection, int(holder)):
         return
     with connection.cursor() as cursor:
         try:

@@ -22,7 +22,7 @@ from setl.systems.mysql.lock_lists import (
     lists_of,
     rows_of,
 )
-from setl.systems.mysql.writers import COMMITS
+from setl.systems.mysql.writers import is_commit
 
 _CONNECT_SECONDS = 2.0
 _ANSWER_SECONDS = 3.0
@@ -120,7 +120,7 @@ def look(endpoint: MysqlEndpoint, pipeline_key: str, epoch: int) -> Connections:
 
 def _explained(state: str) -> str:
     """A thread's state, with what it means if it lasts."""
-    return f"{state}; mostly its disk is full" if state == COMMITS else state
+    return f"{state}; mostly its disk is full" if is_commit(state) else state
 
 
 def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connections:

@@ -19,8 +19,14 @@ from pymysql.connections import Connection
 from setl.model.leadership import Leadership
 
 _NO_SUCH_THREAD = 1094
-COMMITS = "waiting for handler commit"
-"""The state of a thread of MySQL that writes a commit. If it takes long, the server has no room."""
+_COMMITS = frozenset(
+    {
+        "waiting for handler commit",  # MySQL
+        "commit",  # MariaDB, as the two below
+        "waiting for someone to free space",
+        "waiting for prior transaction to commit",
+    }
+)
 
 
 def lock_name(pipeline_key: str, connection_id: int) -> str:
@@ -73,12 +79,17 @@ def is_alive(connection: Connection[Any], pipeline_key: str, writer_id: int) -> 
     return holder == writer_id
 
 
+def is_commit(state: str) -> bool:
+    """Whether a thread in this state writes a commit. If it takes long, the server has no room."""
+    return state.lower() in _COMMITS
+
+
 def commits(connection: Connection[Any], writer_id: int) -> bool:
-    """Whether a connection is writing a commit, as far as the server tells; MariaDB does not."""
+    """Whether a connection is writing a commit."""
     with connection.cursor() as cursor:
         cursor.execute("SHOW PROCESSLIST")
-        states = {int(row[0]): str(row[6]) for row in cursor.fetchall()}
-    return states.get(writer_id) == COMMITS
+        states = {int(row[0]): str(row[6] or "") for row in cursor.fetchall()}
+    return is_commit(states.get(writer_id, ""))
 
 
 def end_writer(connection: Connection[Any], pipeline_key: str, writer_id: int) -> bool:
@@ -86,7 +97,7 @@ def end_writer(connection: Connection[Any], pipeline_key: str, writer_id: int) -
 
     Not if it commits: that cannot be undone any more, and ends when the server can write it. A
     MySQL that waits for room on its disk and finds the waiting connection killed ends itself
-    (`binlog_error_action`).
+    (`binlog_error_action`); a MariaDB leaves half an event in its binlog, which no replica passes.
 
     Its transaction is rolled back by the server, at once or, if it is large, in a while. Were
     the server to restart between the look at the lock and the kill, this connection would be

@@ -154,8 +154,9 @@ class MysqlFence:
                 return
             ddl_lock.end_holder(connection, self._pipeline)
         raise TransientError(
-            "a schema change of the former leader does not end, although it was killed",
-            hint="SHOW PROCESSLIST on the target shows it; a large table takes time to roll back",
+            "a schema change of the former leader does not end",
+            hint="SHOW PROCESSLIST on the target shows it; a large table takes time to roll back, "
+            "and a server whose disk is full waits for room",
             pipeline=self._pipeline,
             server=self._endpoint,
         )
