@@ -17,6 +17,7 @@ from setl.cli.cluster import cluster_options, joined
 from setl.cli.findings import (
     exit_status,
     finding_row,
+    not_in_scripts,
     print_findings,
     sql_scripts,
     summary,
@@ -129,6 +130,9 @@ def _print_sql(findings: Sequence[Finding], name: str, server: str | None) -> No
     if server is not None and server not in scripts:
         there = ", ".join(scripts) or "none"
         click.echo(f"nothing to run on {server}; servers with something to run: {there}", err=True)
+    # An empty script would pass for a server that lacks nothing.
+    for line in not_in_scripts(findings, server):
+        click.echo(line, err=True)
 
 
 def _beside_the_cluster(

@@ -125,6 +125,20 @@ def sql_scripts(findings: Sequence[Finding], name: str) -> dict[str, str]:
     return {server: "\n".join(lines) + "\n" for server, lines in scripts.items()}
 
 
+def not_in_scripts(findings: Sequence[Finding], server: str | None) -> list[str]:
+    """What is to be fixed and has no statement, a line each: `sql_scripts` leave it out.
+
+    Args:
+        findings: what was found.
+        server: of this one, and what belongs to no server; None for all.
+    """
+    return [
+        f"not in the script: {finding.where}: {finding.what}"
+        for finding in findings
+        if finding.level == "error" and not finding.statements and server in (None, finding.server)
+    ]
+
+
 def _comment(text: str) -> list[str]:
     # A line break in a name would end the comment, and what follows it would be run.
     return [f"-- {line}" for line in text.splitlines()]

@@ -12,7 +12,14 @@ import setl
 from arbiter.arbiter import Denied, Unreachable
 from setl.channel.reading import parse_channel
 from setl.cli import checking
-from setl.cli.findings import exit_status, finding_row, print_findings, sql_scripts, summary
+from setl.cli.findings import (
+    exit_status,
+    finding_row,
+    not_in_scripts,
+    print_findings,
+    sql_scripts,
+    summary,
+)
 from setl.operate.acceptance import with_accepted
 from setl.systems.finding import Finding, Report
 from tests.unit.cli.cluster_in_memory import definition
@@ -201,3 +208,11 @@ def test_a_zookeeper_that_does_not_answer_is_a_server_that_does_not(monkeypatch,
     found, *_ = checking._beside_the_cluster(written, parse_channel(written), "zk1:2181", "/setl")
     assert [finding.code for finding in found] == ["zookeeper-unreachable"]
     assert exit_status(found, strict=False) == status
+
+
+def test_what_no_statement_mends_is_not_left_out_of_scripts_in_silence():
+    """A refused account gave an empty script, as a server without faults does."""
+    said = "not in the script: ab, source db1:3306, s.u: the table has no key"
+    assert not_in_scripts([KEYLESS, GRANT, RETENTION, RIGHT], None) == [said]
+    assert not_in_scripts([KEYLESS, GRANT], "db1:3306") == [said]
+    assert not_in_scripts([KEYLESS, GRANT], "db2:3306") == []
