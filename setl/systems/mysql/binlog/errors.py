@@ -31,6 +31,19 @@ _LOST: Final = (
 _SAME_ID: Final = ("same server_uuid/server_id", "slave with the same server_id")
 
 
+# The server goes on writing behind the damage, at places that it counts wrongly: only a new file is
+# sure to be whole.
+NEW_FILE: Final = (
+    "Run FLUSH BINARY LOGS at the source, `setl stop` the channel, move on with `setl position"
+    " reset PIPELINE --to latest`, start it, and load the tables again with `setl load PIPELINE"
+    " --replace`"
+)
+_DAMAGED: Final = (
+    "The source's binlog is damaged there, mostly since its disk was full; mysqlbinlog shows it,"
+    f" and no replica can read on either. {NEW_FILE}"
+)
+
+
 def is_lost(error: MesError | MesConnectionError) -> bool:
     """Whether the error says that the server no longer has the place."""
     text = str(error).lower()
@@ -58,8 +71,7 @@ def _way_on(refusal: str) -> str:
         )
     return (
         "Mend at the source what it says; its own log says more. If this place cannot be read any"
-        " more: `setl stop` the channel, move on with `setl position reset PIPELINE --to latest`,"
-        " start it, and load the tables again with `setl load PIPELINE --replace`"
+        f" more, as when the disk was full: {NEW_FILE}"
     )
 
 
@@ -91,7 +103,10 @@ def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError
     elif code in (MesErrorCode.PARSE, MesErrorCode.CHECKSUM, MesErrorCode.QUEUE_FULL):
         final = FatalError(
             f"an event of the binlog cannot be taken in: {text}",
-            hint="Check the binlog with mysqlbinlog on the source; then move the position past it",
+            hint=_DAMAGED
+            if code == MesErrorCode.CHECKSUM
+            else "Check the binlog with mysqlbinlog on the source; then move the position past it"
+            " with `setl position reset`, and compare with `setl verify`",
         )
     elif "error 1236" in text:
         final = FatalError(f"the source refuses to send its binlog: {text}", hint=_way_on(text))

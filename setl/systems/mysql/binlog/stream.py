@@ -29,7 +29,13 @@ from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.cut_files import CutFiles, PastCutFiles
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.earlier_prepares import EarlierPrepares
-from setl.systems.mysql.binlog.errors import is_lost, translate, unforeseen
+from setl.systems.mysql.binlog.errors import (
+    NEW_FILE,
+    ends_in_event,
+    is_lost,
+    translate,
+    unforeseen,
+)
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders, Subscription
 from setl.systems.mysql.binlog.sharing_client import SharingClient
@@ -356,7 +362,10 @@ class BinlogStream:
                     server=self._endpoint,
                     position=place,
                 )
-            return self._server.lost(f"the source refuses to go on at {place}: {error}", place)
+            lost = self._server.lost(f"the source refuses to go on at {place}: {error}", place)
+            if ends_in_event(error):
+                lost.hint = f"Unless the file is still being written: {NEW_FILE}"
+            return lost
         return translate(error, self._server_id).at(server=self._endpoint, position=place)
 
     def _replaced(self, place: BinlogPosition) -> bool:

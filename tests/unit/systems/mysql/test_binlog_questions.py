@@ -220,6 +220,12 @@ def test_a_refusal_names_the_way_on(text, hint):
     assert hint in translate(MesError(f"MySQL server error 1236: {text}", STREAM), 7).hint
 
 
+def test_a_damaged_binlog_is_left_for_a_new_file():
+    """Of a server whose disk was full: it counts where the old file ends, and is wrong."""
+    error = MesError("CRC32 mismatch in an event of type 24", MesErrorCode.CHECKSUM)
+    assert "FLUSH BINARY LOGS" in translate(error, 7).hint
+
+
 @pytest.mark.parametrize(
     "error",
     [
