@@ -88,6 +88,8 @@ class TargetChanges:
             crash for instance, so it is no more than a hint which way of writing is cheap.
         ids: what the documents' ids are made of; None if that is not known.
         mapped_by: tells the mapping that made the rows from others, see `FaultyRow`.
+        untold: columns of the target that the rows should fill and of which they say nothing, see
+            `RowSchema.untold`. They can only be written where the target computes all of these.
     """
 
     target: tuple[str, str]
@@ -105,6 +107,7 @@ class TargetChanges:
     new: bool = False
     ids: MadeOf | None = None
     mapped_by: str = ""
+    untold: tuple[str, ...] = ()
 
     def with_own_rows(self) -> TargetChanges:
         """The same changes in lists of their own, to which others may be added."""

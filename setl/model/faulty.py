@@ -60,6 +60,7 @@ class TargetRow:
         delete: whether it is a delete.
         group: see `TargetChanges`.
         document: see `TargetChanges`.
+        untold: see `TargetChanges`.
     """
 
     target: tuple[str, str]
@@ -69,6 +70,7 @@ class TargetRow:
     delete: bool = False
     group: str | None = None
     document: DocumentForm | None = None
+    untold: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,8 @@ class RowSchema:
             expressions.
         begun: indexes of columns of which `key` has the beginning only; only known when a server
             was asked.
+        untold: names of columns that the table has, and of which the rows say nothing, not even
+            that they stay as they are; see `setl.codec.binlog.untold`.
     """
 
     schema: str
@@ -114,6 +116,7 @@ class RowSchema:
     unique: tuple[tuple[int, ...], ...] = field(default=())
     odd_keys: bool = field(default=False, compare=False)
     begun: frozenset[int] = field(default=frozenset(), compare=False)
+    untold: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -30,6 +30,7 @@ from setl.model.conflict import (
     values_of,
 )
 from setl.model.schema import RowSchema
+from setl.model.untold import unsaid
 from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.work import TransformPlan, WorkItem, codec_named, single_items
 
@@ -67,6 +68,8 @@ class Histories:
             DataError: an image is missing or lacks columns.
         """
         schema, op, images = decoded
+        if schema.untold:
+            raise unsaid(schema.name, schema.untold)
         plan, history = self._planned(route, schema)
         for before, after in images:
             _require(schema, op, before, after)

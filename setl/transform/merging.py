@@ -100,6 +100,8 @@ def _complete(
     new_names = {c.name for c in new_columns}
     if old_columns == new_columns or all(c.name in new_names for c in old_columns):
         return new_shape, new
+    if parts[new_shape].untold:
+        return new_shape, new  # what the older row has there is not so any more
     values: dict[str, Value] = dict(zip((c.name for c in old_columns), old, strict=True))
     values.update(zip((c.name for c in new_columns), new, strict=True))
     if len(values) != len(old_columns):
@@ -110,9 +112,9 @@ def _complete(
 
 
 def _by_shape(results: list[TargetChanges]) -> Iterable[TargetChanges]:
-    shapes: dict[tuple[Column, ...], TargetChanges] = {}
+    shapes: dict[tuple[tuple[Column, ...], tuple[str, ...]], TargetChanges] = {}
     for result in results:
-        first = shapes.setdefault(result.columns, result)
+        first = shapes.setdefault((result.columns, result.untold), result)
         if first is not result:
             first.upserts.extend(result.upserts)
             first.upsert_versions.extend(result.upsert_versions)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from setl.channel.routing import Route
+from setl.channel.routing import Route, passing_columns
 from setl.errors import DataError
 from setl.model.change import TargetChanges
 from setl.model.document import DocumentForm, MadeOf
 from setl.model.schema import Column, Kind, RowSchema
+from setl.model.untold import unsaid
 from setl.transform.columns import READ_AT_SOURCE, ColumnPlan, key_indexes
 from setl.transform.survivors import Survivors
 
@@ -26,9 +27,10 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
     """
     changes: list[TargetChanges] = []
     for route, schema, part in survivors:
-        if part.partial and route.into_index and part.upserts:
-            raise half_a_document(schema, part)
-        plan = ColumnPlan.build(schema, route, incomplete=part.partial)
+        untold = tuple(target for _, target in passing_columns(route, schema.untold))
+        if route.into_index and part.upserts and (part.partial or untold):
+            raise half_a_document(schema, part, untold)
+        plan = ColumnPlan.build(schema, route, incomplete=part.partial or bool(schema.untold))
         document = document_form(schema, route)
         changes.append(
             TargetChanges(
@@ -45,6 +47,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
                 partial=part.partial,
                 ids=document and ids_made_of(schema, route, document, plan),
                 mapped_by=route.mapped_by,
+                untold=untold,
             )
         )
     return changes
@@ -94,14 +97,19 @@ def _named(column: Column) -> str:
     return column.name.lower()
 
 
-def half_a_document(schema: RowSchema, part: Survivors) -> DataError:
+def half_a_document(schema: RowSchema, part: Survivors, untold: Sequence[str] = ()) -> DataError:
     """The error of a row that mentions some of its columns and is to be a document."""
     row = part.upserts[0]
+    key = ", ".join(str(row[i]) for i in part.key)[:200]
+    if untold:
+        error = unsaid(schema.name, untold)
+        error.at(key=key)
+        return error
     return DataError(
         f"a record of {schema.name} mentions only the columns {', '.join(schema.names)}, and the"
         " document would lose the others",
         hint="Set binlog_row_image=FULL at the source, or subscribe to all columns. "
         + READ_AT_SOURCE,
         table=schema.name,
-        key=", ".join(str(row[i]) for i in part.key)[:200],
+        key=key,
     )

@@ -12,13 +12,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from setl.channel.routing import Route
+from setl.channel.routing import Route, passing_columns
 from setl.codec.row_codec import RowCodec
 from setl.codec.scanning import RowScanner
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import DecodedRows
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import RowSchema
+from setl.model.untold import unsaid
 from setl.transform.columns import identity_indexes
 from setl.transform.compaction import Compactor
 from setl.transform.documents import DocumentKeys, DocumentSource
@@ -29,6 +30,7 @@ from setl.transform.projection import half_a_document
 from setl.transform.rereading import RereadRows
 from setl.transform.survivors import Survivors
 from setl.transform.unchanged import UnchangedRows
+from setl.transform.untold import needed_by_spark_sql
 from setl.transform.work import TransformPlan, WorkItem, codec_named, single_items
 
 
@@ -249,6 +251,11 @@ def document_source(plan: TransformPlan) -> DocumentSource:
 
 def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: bool) -> None:
     route, compactor, _, unchanged = table
+    schema = decoded.schema
+    if schema.untold and isinstance(compactor, Compactor):
+        needed = needed_by_spark_sql(route, schema.untold)
+        if needed:
+            raise unsaid(schema.name, needed)
     if unchanged is not None and skipping:
         decoded = unchanged.left_out(decoded)
     if route.processor is None:
@@ -260,8 +267,9 @@ def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: boo
 
 def _excluded(plan: TransformPlan, route: Route, part: Survivors) -> list[Refused]:
     """The survivors that are known to be faulty."""
-    if plan.isolates and part.partial and route.into_index:
-        error = half_a_document(part.schema, part)
+    untold = tuple(name for _, name in passing_columns(route, part.schema.untold))
+    if plan.isolates and route.into_index and part.upserts and (part.partial or untold):
+        error = half_a_document(part.schema, part, untold)
         return [(number, error) for number in range(len(part.upserts))]
     if not plan.excluded:
         return []

@@ -27,6 +27,7 @@ from setl.codec.binlog.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
 from setl.codec.binlog.runs import likely_inserts, records_of, tells_its_place
 from setl.codec.binlog.table_map import ColumnType
+from setl.codec.binlog.untold import told_alone, untold_places, without_untold
 from setl.codec.binlog.value_number import Reader
 from setl.codec.binlog.value_text import piece_reader
 from setl.codec.binlog.versioned import ends_of_rows, refusing
@@ -46,6 +47,8 @@ class _Decoder(NamedTuple):
     readers: tuple[Reader, ...]
     json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
     rows: TableRows | None  # None where each value is to be read by its reader
+    mariadb: bool
+    narrow: dict[int, RowSchema]  # `visible` without untold columns, by `untold_places`
 
 
 class BinlogRowCodec:
@@ -85,7 +88,10 @@ class BinlogRowCodec:
         try:
             if payload[4] in COMPRESSED_ROWS:
                 payload, checksum = inflated_rows(payload, checksum=checksum), False
-            rows = _decode_event(payload, table, checksum=checksum, keys_alone=keys_alone)
+            untold = 0 if keys_alone else _untold(payload, table)
+            rows = _decode_event(
+                payload, table, checksum=checksum, keys_alone=keys_alone, untold=untold
+            )
         except DataError as error:
             error.at(schema=table.schema.schema, table=table.schema.table)
             raise
@@ -97,9 +103,14 @@ class BinlogRowCodec:
                 table=table.schema.table,
                 column=_broken_column(payload, table, checksum=checksum),
             ) from error
-        if table.visible is table.schema:
+        if table.visible is not table.schema:
+            rows = without_hidden(rows, table.visible)
+        if not untold:
             return rows
-        return without_hidden(rows, table.visible)
+        narrow = table.narrow.get(untold)
+        if narrow is None:
+            narrow = table.narrow[untold] = without_untold(table.visible, untold)
+        return told_alone(rows, narrow, untold)
 
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:  # noqa: ARG002
         """See `setl.codec.row_codec.RowCodec.schema`; the TABLE_MAP event says it all."""
@@ -137,22 +148,34 @@ class BinlogRowCodec:
             if column.type == ColumnType.JSON
         )
         readers = [code.read for code in codes]
-        ends = ends_of_rows(table) if is_mariadb(context[0]) else {}
+        mariadb = is_mariadb(context[0])
+        ends = ends_of_rows(table) if mariadb else {}
         for i, live in ends.items():
             readers[i] = refusing(readers[i], live, table)
         visible = visible_schema(table, context[0])
         # Their code neither asks the readers nor leaves columns out.
         special = ends or visible is not table.schema
         rows = None if special else TableRows.of(codes)
-        known = _Decoder(table.schema, visible, tuple(readers), json, rows)
+        known = _Decoder(table.schema, visible, tuple(readers), json, rows, mariadb, {})
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known
         return known
 
 
+def _untold(event: bytes, table: _Decoder) -> int:
+    """The columns of which an event says nothing, see `untold_places`."""
+    kind = event[4]
+    if not table.mariadb or kind in DELETES:
+        return 0
+    count, at = packed_integer(event, _rows_start(event))
+    before, at = _bitmap(event, at, count)
+    after = _bitmap(event, at, count)[0] if kind in UPDATES else before
+    return untold_places(table.visible, before, after)
+
+
 def _decode_event(
-    event: bytes, table: _Decoder, *, checksum: bool, keys_alone: bool
+    event: bytes, table: _Decoder, *, checksum: bool, keys_alone: bool, untold: int = 0
 ) -> DecodedRows:
     kind = event[4]
     end = len(event) - CHECKSUM_BYTES if checksum else len(event)
@@ -162,7 +185,7 @@ def _decode_event(
         raise ValueError(f"{count} columns where the table has {len(table.readers)}")
     present, at = _bitmap(event, at, count)
     # Younger MariaDBs leave hidden columns out of an update's images.
-    every = (1 << len(table.visible.columns)) - 1
+    every = (1 << len(table.visible.columns)) - 1 & ~untold
     if kind in UPDATES:
         after, at = _bitmap(event, at, count)
         if kind == EventType.PARTIAL_UPDATE_ROWS:
@@ -208,8 +231,7 @@ def _unsaid(what: str) -> DataError:
     return DataError(
         what,
         hint="SET GLOBAL binlog_row_image='FULL' on the source, and let no session choose"
-        " otherwise. What the binlog has already arrives with `read: source` for the table."
-        " Where it is FULL, the source may be a MariaDB that logs no generated columns, as 11.8",
+        " otherwise. What the binlog has already arrives with `read: source` for the table",
     )
 
 

@@ -75,7 +75,14 @@ class Faults:
         if not self._most:
             raise error.at(version=version or None)
         content = TargetRow(
-            change.target, change.columns, change.key, values, delete, change.group, change.document
+            change.target,
+            change.columns,
+            change.key,
+            values,
+            delete,
+            change.group,
+            change.document,
+            change.untold,
         )
         row = FaultyRow(
             change.target,

@@ -1,5 +1,7 @@
 """What the sequencer makes of a stream, in examples; see test_resuming for crashes."""
 
+from dataclasses import replace
+
 import pytest
 
 from setl.errors import DataError, FatalError
@@ -146,6 +148,13 @@ def test_a_row_that_moves_has_to_be_known_in_full():
     binlog.rows(ORDERS, Op.UPDATE, *[((0, ABSENT), (key, ABSENT)) for key in range(1, 5)])
     with pytest.raises(DataError, match=r"not said in full .*orders.*binlog_row_image"):
         relayed(binlog, "key", 2)
+
+
+def test_rows_that_do_not_say_what_the_server_computes_are_refused():
+    """Whoever read the record would take the column for unchanged."""
+    binlog = Binlog().begin().update(replace(ORDERS, untold=("g",)), 1, 1)
+    with pytest.raises(DataError, match=r"does not say what g of its row holds .*orders"):
+        relayed(binlog)
 
 
 def test_places_do_not_depend_on_what_is_mapped():

@@ -1,6 +1,7 @@
 """Rows that both sites write: what of their changes travels to the target."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -91,6 +92,11 @@ def test_images_that_are_not_whole_are_refused(op, before, after):
 
 
 SAID = SiteWrites(((5, "z"), (6, "a")), 4, (1, "a"))
+
+
+def test_rows_that_do_not_say_what_the_server_computes_are_refused():
+    with pytest.raises(DataError, match="does not say what v of its row holds"):
+        steps_of(Op.INSERT, None, (1, "a", "x"), replace(SCHEMA, untold=("v",)))
 
 
 def message(said: SiteWrites | None = SAID, **values):

@@ -56,6 +56,7 @@ from setl.systems.mysql.load.statements import Strategy, TableWrites
 from setl.systems.mysql.load.targets import Targets
 from setl.systems.mysql.load.transactions import transactions
 from setl.systems.mysql.load.undivided import MysqlUndividedTables
+from setl.systems.mysql.load.untold import told_alone
 from setl.systems.mysql.load.writer import Writer
 from setl.systems.mysql.marks import applied_through
 from setl.systems.mysql.row_text import VALUES
@@ -227,6 +228,7 @@ class MysqlSink:
         faults = Faults(update.faulty, self._settings.dead_letter_limit)
         connection = self._writer.open()
         self._targets.as_of(ticket.schema_version)
+        changes = told_alone(self._targets, connection, changes, faults)
         writes = [self._targets.writes(connection, c) for c in changes]
         _refuse_shared(changes, writes)
         self._writer.register(ticket)

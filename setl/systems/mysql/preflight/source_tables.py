@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from setl.channel.routed_table import RoutedTable
 from setl.channel.routing import Route, Router, passing_columns
@@ -16,13 +15,11 @@ from setl.systems.mysql.catalog import folds_names, is_versioned, list_tables, r
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.nested_tables import describe_documents
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
+from setl.systems.mysql.preflight.generated_columns import check_generated
 from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.pipeline_check import ExpressionCheck, SourceTable
-
-_LOGS_GENERATED: Final = (10, 11)
-"""The last series of MariaDB that is known to log generated columns with each update."""
 
 
 def check_source_tables(
@@ -59,7 +56,7 @@ def check_source_tables(
                     if route.documents is not None:
                         columns = describe_documents(server.connection, route.documents).schema
                 if columns is not None:
-                    warn_of_generated(server, columns, routes, place)
+                    check_generated(server, columns, routes, place)
                     computed: dict[int, Sequence[Column]] = {}
                     right = [r for r in routes if _fits(columns, r, place, expressions, computed)]
                     found.append(SourceTable(columns, tuple(right), computed))
@@ -71,25 +68,6 @@ def check_source_tables(
     if all(f.level == "ok" for f in report.findings[before:]):
         report.ok(f"{len(found)} mapped tables are as they must be")
     return found
-
-
-def warn_of_generated(
-    server: Server, columns: RowSchema, routes: Sequence[Route], place: Report
-) -> None:
-    """Report a table whose updates do not say the whole row at a younger MariaDB.
-
-    11.8 logs no generated column with an update, also with binlog_row_image=FULL (seen with 11.8.9;
-    10.11 does). Nothing in the binlog tells such an update from one that leaves other columns out.
-    """
-    left_out = [c.name for c in columns.columns if c.generated]
-    younger = server.mariadb and server.version[:2] > _LOGS_GENERATED
-    if younger and left_out and not all(route.rereads for route in routes):
-        place.warning(
-            f"{server.product} may leave the generated columns ({', '.join(left_out)}) out of what"
-            " it logs of an update, as 11.8 does; the first such update stops the pipeline",
-            "Set `read: source` for the table",
-            code="generated-columns",
-        )
 
 
 def _claims(router: Router, schema: str, table: str, mapped: set[int]) -> bool:

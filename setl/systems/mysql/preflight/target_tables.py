@@ -16,6 +16,7 @@ from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.engines import WITHOUT_TRANSACTIONS, refusal
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.column_fit import misfit
+from setl.systems.mysql.preflight.generated_columns import check_filled
 from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.new_tables import (
     Flow,
@@ -197,6 +198,7 @@ class TargetTables:
         name = qualified(described.schema, described.table)
         given: dict[str, ColumnFacts] = {}
         text: TableText | None = None
+        computed: list[str] = []
         if self.source is not None:
             given = read_columns(self.source, flow.source.schema, flow.source.table)
             text = TableText.read(self.source, flow.source.schema, flow.source.table)
@@ -211,6 +213,7 @@ class TargetTables:
                 )
             elif source is not None and not there.generated:
                 _check_column(source, there, name, definition, place)
+                computed += [source.name] if source.generated else []
             elif source is not None and not source.generated:
                 place.error(
                     f"the column {target} is generated at the target, so the source's values do"
@@ -225,6 +228,8 @@ class TargetTables:
                     f"Add it, with a type for: {flow.route.expressions[target]}",
                     code="no-target-column",
                 )
+        if self.source is not None:
+            check_filled(self.source, computed, flow.route, place)
         before = len(place.findings)
         _check_key(flow, passing, described, place)
         if self.source is not None and len(place.findings) == before:

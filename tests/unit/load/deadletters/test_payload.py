@@ -40,6 +40,8 @@ def test_a_row_comes_back_as_it_was(first, second):
         TargetRow(("", "i"), (ID, NAME, INNER), (1, 0), (first, second, None), document=form),
         TargetRow(("s.s", "t"), (ID, NAME), (0,), (first,), delete=True, group="g"),
         SourceChange(schema, Op.UPDATE, (first, 1), None, number=3),
+        SourceChange(replace(schema, untold=("v",)), Op.UPDATE, (first, 1), None),
+        TargetRow(("s", "t"), (ID,), (0,), (first,), untold=("v",)),
         RawRecord("binlog", b"\x00\xff", (b"a", b""), ("s", "t")),
     ):
         text = content_to_text(content)

@@ -11,15 +11,16 @@ from setl.channel.endpoints import MysqlSource
 from setl.channel.reading import parse_channel
 from setl.channel.routing import Route, passing_columns
 from setl.errors import DataError, TransientError
+from setl.model.conflict import ConflictPolicy
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Finding, Report
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
+from setl.systems.mysql.preflight.generated_columns import check_filled, check_generated
 from setl.systems.mysql.preflight.privileges import MissingPrivileges
 from setl.systems.mysql.preflight.schema_changes import check_invisible_keys
 from setl.systems.mysql.preflight.server import Outcome, Server
-from setl.systems.mysql.preflight.source_tables import warn_of_generated
 from setl.systems.mysql.preflight.system_tables import create_statements
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText
 from setl.transform.columns import ColumnPlan
@@ -194,21 +195,42 @@ def test_servers_that_are_too_old_or_newer_than_was_tried():
         assert [f.level for f in report.findings] == [level]
 
 
+OLD, YOUNG = (10, 11, 19), (11, 8, 9)
+
+
 @pytest.mark.parametrize(
-    ("mariadb", "version", "rereads", "warned"),
+    ("mariadb", "version", "warned"),
+    [(True, YOUNG, True), (True, OLD, False), (False, (9, 7, 4), False)],
+)
+def test_a_younger_mariadb_does_not_log_what_it_computes(mariadb, version, warned):
+    server, report = PretendedServer(mariadb=mariadb, version=version), Report("here")
+    check_filled(server, ["g"], Route(0, ("x", "t")), report)
+    assert [f.code for f in report.findings] == ["generated-columns"] * warned
+
+
+@pytest.mark.parametrize(
+    ("options", "warned", "filled"),
     [
-        (True, (11, 8, 9), False, True),
-        (True, (11, 8, 9), True, False),
-        (True, (10, 11, 19), False, False),
-        (False, (9, 7, 4), False, False),
+        ({}, False, True),
+        ({"target": ("", "index")}, True, True),
+        ({"target": ("", "index"), "exclude": ("G",)}, False, True),
+        ({"where": "id > 1"}, True, False),
+        ({"where": "id > 1", "exclude": ("g",)}, False, False),
+        ({"where": "G > 1", "exclude": ("g",)}, True, False),
+        ({"where": "id > 1", "rereads": True}, False, False),
+        ({"conflict": ConflictPolicy("at", from_home=False)}, True, False),
     ],
 )
-def test_generated_columns_that_a_younger_mariadb_does_not_log(mariadb, version, rereads, warned):
-    server, report = PretendedServer(mariadb=mariadb, version=version), Report("here")
+def test_who_needs_what_a_younger_mariadb_does_not_log(options, warned, filled):
+    server = PretendedServer(mariadb=True, version=YOUNG)
     columns = (Column("id", Kind.INTEGER), Column("g", Kind.INTEGER, generated=True))
-    route = Route(0, ("x", "t"), rereads=rereads)
-    warn_of_generated(server, RowSchema("s", "t", columns, (0,)), [route], report)
+    route = Route(0, **{"target": ("x", "t"), **options})
+    report = Report("here")
+    check_generated(server, RowSchema("s", "t", columns, (0,)), [route], report)
     assert [f.code for f in report.findings] == ["generated-columns"] * warned
+    report = Report("there")
+    check_filled(server, ["g"], route, report)
+    assert [f.code for f in report.findings] == ["generated-columns"] * filled
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,64 @@
+"""Columns of which an insert or an update of MariaDB says nothing.
+
+MariaDB from 11 on (seen with 11.8.9) logs neither image of an update with its generated columns,
+also with ``binlog_row_image=FULL``. Inserts have them, but not those of a REPLACE that removed a
+row. Nobody can tell them from a BLOB that a session with NOBLOB did not set, nor from what an
+INSERT or a REPLACE set to its default. So what is not there is not taken for unchanged: the rows
+are rows of a table without these columns, and whoever writes them has to need none of these.
+
+With MINIMAL the image before holds the key alone, and what neither image has is unchanged. That is
+as sure as the table has no generated columns; `setl check` refuses MINIMAL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from setl.model.change import DecodedRows
+from setl.model.schema import RowSchema
+
+
+def untold_places(schema: RowSchema, before: int, after: int) -> int:
+    """The columns of which an insert or an update says nothing, a bit for each.
+
+    Args:
+        schema: the columns that statements can name.
+        before: a bit for each column that the images before have.
+        after: likewise; the same of an insert.
+    """
+    key = sum(1 << i for i in schema.key)
+    missing = ((1 << len(schema.columns)) - 1) & ~(before | after)
+    if missing & key or not (before == after or before & ~key):
+        return 0
+    return missing
+
+
+def told_alone(rows: DecodedRows, schema: RowSchema, untold: int) -> DecodedRows:
+    """The rows without columns of which they say nothing.
+
+    Args:
+        rows: of an insert or an update.
+        schema: as `without_untold` makes it.
+        untold: see `untold_places`.
+    """
+    there = [i for i in range(len(rows.schema.columns)) if not untold >> i & 1]
+    images = [
+        (
+            None if before is None else tuple([before[i] for i in there]),
+            None if after is None else tuple([after[i] for i in there]),
+        )
+        for before, after in rows.images
+    ]
+    return DecodedRows(schema, rows.op, images)
+
+
+def without_untold(schema: RowSchema, untold: int) -> RowSchema:
+    """The columns that are told; none of the key is among the others."""
+    there = [i for i in range(len(schema.columns)) if not untold >> i & 1]
+    places = {i: n for n, i in enumerate(there)}
+    return replace(
+        schema,
+        columns=tuple(schema.columns[i] for i in there),
+        key=tuple(places[i] for i in schema.key),
+        untold=tuple(c.name for i, c in enumerate(schema.columns) if untold >> i & 1),
+    )

@@ -1,0 +1,27 @@
+"""Which columns a route needs of rows that may say nothing of them, see `RowSchema.untold`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from setl.channel.routing import Route, passing_columns
+from setl.channel.spark_sql import referenced_columns
+
+
+def needed_by_spark_sql(route: Route, untold: tuple[str, ...]) -> tuple[str, ...]:
+    """Those of some columns without which a route's Spark SQL cannot be evaluated.
+
+    It is made for all columns that pass, and for those that it names.
+    """
+    if not (route.expressions or route.where):
+        return ()
+    passing = {untold[i] for i, _ in passing_columns(route, untold)}
+    named = _named(tuple(route.expressions.values()), route.where, untold)
+    return tuple(name for name in untold if name in passing or name in named)
+
+
+@lru_cache(maxsize=256)
+def _named(
+    expressions: tuple[str, ...], where: str | None, columns: tuple[str, ...]
+) -> tuple[str, ...]:
+    return referenced_columns(expressions, where, columns)
