@@ -12,9 +12,11 @@ from setl.systems.finding import Report
 from setl.systems.mysql.creation.plan import TablePlan
 from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.preflight.generated_columns import check_filled
 from setl.systems.mysql.preflight.privileges import denied
 from setl.systems.mysql.preflight.server import Outcome, Server
 
+_GENERATED: Final = " GENERATED ALWAYS AS "  # as `setl.systems.mysql.creation.columns` writes it
 # The server judges privileges before it sees that there is no such table.
 _NO_TABLE: Final = "_setl_no_such_table"
 _TRIALS: Final = {
@@ -58,7 +60,20 @@ def report_creation(planner: Planner, flow: Flow, place: Report) -> None:
         "; ".join([what, *plan.notes]),
         statements=statements_of(planner, plan),
     )
+    check_filled(planner.source, made_plain(plan, flow), flow.route, place)
     _check_privileges(planner.target, plan.target[0], place)
+
+
+def made_plain(plan: TablePlan, flow: Flow) -> list[str]:
+    """The source's generated columns that will be plain ones in the table."""
+    columns = flow.source.columns
+    passing = passing_columns(flow.route, flow.source.names)
+    generated = [(columns[i].name, f"{quote(to)} ") for i, to in passing if columns[i].generated]
+    return [
+        name
+        for name, front in generated
+        if any(d.startswith(front) and _GENERATED not in d for d in plan.definitions)
+    ]
 
 
 def statements_of(planner: Planner, plan: TablePlan) -> list[str]:

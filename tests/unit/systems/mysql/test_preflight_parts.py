@@ -14,10 +14,12 @@ from setl.errors import DataError, TransientError
 from setl.model.conflict import ConflictPolicy
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Finding, Report
+from setl.systems.mysql.creation.plan import TablePlan
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
 from setl.systems.mysql.preflight.generated_columns import check_filled, check_generated
+from setl.systems.mysql.preflight.new_tables import Flow, made_plain
 from setl.systems.mysql.preflight.privileges import MissingPrivileges
 from setl.systems.mysql.preflight.schema_changes import check_invisible_keys
 from setl.systems.mysql.preflight.server import Outcome, Server
@@ -231,6 +233,22 @@ def test_who_needs_what_a_younger_mariadb_does_not_log(options, warned, filled):
     report = Report("there")
     check_filled(server, ["g"], route, report)
     assert [f.code for f in report.findings] == ["generated-columns"] * filled
+
+
+def test_columns_that_a_new_table_does_not_compute():
+    columns = (
+        Column("id", Kind.INTEGER),
+        *(Column(name, Kind.INTEGER, generated=True) for name in ("v", "w", "left")),
+    )
+    route = Route(0, ("x", "t"), renames={"W": "w"}, exclude=("left",))
+    definitions = (
+        "`id` int NOT NULL",
+        "`v` int GENERATED ALWAYS AS (`id` + 1) STORED",
+        "`W` int NULL",
+        "PRIMARY KEY (`id`)",
+    )
+    plan = TablePlan(("x", "t"), definitions, (), "")
+    assert made_plain(plan, Flow(RowSchema("s", "t", columns, (0,)), route)) == ["w"]
 
 
 @pytest.mark.parametrize(
