@@ -11,6 +11,10 @@ from setl.model.position import BinlogPosition
 _OLD_ROWS: Final = ("rows in the format of MySQL 5.1.5", "Upgrade the source")
 _LOAD: Final = ", and load the tables that it changed with `setl load PIPELINE --replace`"
 _ROWS: Final = "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. "
+_PIECES: Final = (
+    "SET GLOBAL binlog_row_event_fragment_threshold on the source to more bytes than its largest"
+    " row has, and let clients connect again. "
+)
 _PAST: Final = (
     "`setl stop` the channel, move on with `setl position reset PIPELINE --to {position}`, "
     "which may name the next place to take, and start it"
@@ -21,6 +25,10 @@ _REFUSED: Final[dict[int, tuple[str, str]]] = {
     EventType.OLD_WRITE_ROWS: _OLD_ROWS,
     EventType.OLD_UPDATE_ROWS: _OLD_ROWS,
     EventType.OLD_DELETE_ROWS: _OLD_ROWS,
+    EventType.MARIADB_PARTIAL_ROWS: (
+        "a row event in pieces, which MariaDB from 12.3 on writes of the largest ones",
+        f"{_PIECES}{_PAST}{_LOAD}",
+    ),
     EventType.INCIDENT: (
         "an incident: the source says that it lost changes",
         f"{_PAST}. Load the tables again with `setl load PIPELINE --replace`",

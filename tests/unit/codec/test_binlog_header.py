@@ -379,6 +379,7 @@ def test_statement_format_is_refused_with_the_setting_to_change(text):
         (18, "binlog_format"),
         (20, "Upgrade"),
         (26, "Load the tables again"),
+        (172, "binlog_row_event_fragment_threshold"),
         (99, "too new"),
     ],
 )
