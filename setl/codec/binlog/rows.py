@@ -88,10 +88,7 @@ class BinlogRowCodec:
         try:
             if payload[4] in COMPRESSED_ROWS:
                 payload, checksum = inflated_rows(payload, checksum=checksum), False
-            untold = 0 if keys_alone else _untold(payload, table)
-            rows = _decode_event(
-                payload, table, checksum=checksum, keys_alone=keys_alone, untold=untold
-            )
+            rows, untold = _decode_event(payload, table, checksum=checksum, keys_alone=keys_alone)
         except DataError as error:
             error.at(schema=table.schema.schema, table=table.schema.table)
             raise
@@ -163,20 +160,10 @@ class BinlogRowCodec:
         return known
 
 
-def _untold(event: bytes, table: _Decoder) -> int:
-    """The columns of which an event says nothing, see `untold_places`."""
-    kind = event[4]
-    if not table.mariadb or kind in DELETES:
-        return 0
-    count, at = packed_integer(event, _rows_start(event))
-    before, at = _bitmap(event, at, count)
-    after = _bitmap(event, at, count)[0] if kind in UPDATES else before
-    return untold_places(table.visible, before, after)
-
-
 def _decode_event(
-    event: bytes, table: _Decoder, *, checksum: bool, keys_alone: bool, untold: int = 0
-) -> DecodedRows:
+    event: bytes, table: _Decoder, *, checksum: bool, keys_alone: bool
+) -> tuple[DecodedRows, int]:
+    """The rows of an event, and the columns of which it says nothing, see `untold_places`."""
     kind = event[4]
     end = len(event) - CHECKSUM_BYTES if checksum else len(event)
     at = _rows_start(event)
@@ -184,8 +171,6 @@ def _decode_event(
     if count != len(table.readers):
         raise ValueError(f"{count} columns where the table has {len(table.readers)}")
     present, at = _bitmap(event, at, count)
-    # Younger MariaDBs leave hidden columns out of an update's images.
-    every = (1 << len(table.visible.columns)) - 1 & ~untold
     if kind in UPDATES:
         after, at = _bitmap(event, at, count)
         if kind == EventType.PARTIAL_UPDATE_ROWS:
@@ -199,17 +184,34 @@ def _decode_event(
         pairs: list[tuple[Row | None, Row | None]] = list(
             zip(images[::2], images[1::2], strict=True)
         )
-        if after & every != every and not keys_alone:
+        lacking, untold = (0, 0) if keys_alone else _left_out(table, present, after)
+        if lacking:
             _refuse_replaced(table.schema, pairs)
-        return DecodedRows(table.schema, Op.UPDATE, pairs)
-    if kind in INSERTS and present & every != every and not keys_alone:
-        raise _unsaid("an insert leaves columns out, whose defaults are not known")
-    images = _images(event, at, end, table, present)
+        return DecodedRows(table.schema, Op.UPDATE, pairs), untold
     if kind in INSERTS:
-        return DecodedRows(table.schema, Op.INSERT, [(None, image) for image in images])
+        lacking, untold = (0, 0) if keys_alone else _left_out(table, present, present)
+        if lacking:
+            raise _unsaid("an insert leaves columns out, whose defaults are not known")
+        images = _images(event, at, end, table, present)
+        return DecodedRows(table.schema, Op.INSERT, [(None, image) for image in images]), untold
     if kind in DELETES:
-        return DecodedRows(table.schema, Op.DELETE, [(image, None) for image in images])
+        images = _images(event, at, end, table, present)
+        return DecodedRows(table.schema, Op.DELETE, [(image, None) for image in images]), 0
     raise ValueError(f"an event of type {kind} holds no rows")
+
+
+def _left_out(table: _Decoder, before: int, after: int) -> tuple[int, int]:
+    """The columns that a row behind a change lacks, a bit for each.
+
+    Returns:
+        Those that may have their defaults now, and those of which nothing is said.
+    """
+    # Younger MariaDBs leave hidden columns out of an update's images.
+    lacking = (1 << len(table.visible.columns)) - 1 & ~after
+    if not (lacking and table.mariadb):
+        return lacking, 0
+    untold = untold_places(table.visible, before, after)
+    return lacking & ~untold, untold
 
 
 def _refuse_replaced(schema: RowSchema, pairs: list[tuple[Row | None, Row | None]]) -> None:
