@@ -24,8 +24,8 @@ _goes_on: list[str] = []
 def end_at_interrupt(grace: float = _GRACE_SECONDS) -> None:
     """Let SIGINT end this process: in order if that is done soon, else at once.
 
-    What is under way gets `grace` seconds to close what it has open; a library that is cut off in
-    the middle of an answer may wait for longer, or tell of it on the terminal, and does neither.
+    What is under way gets `grace` seconds to close what it has open. A library that is cut off in
+    the middle of an answer might wait for longer, or write to the terminal. The process ends first.
     """
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:

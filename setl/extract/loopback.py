@@ -23,12 +23,11 @@ One case is left that nothing in the stream can tell: an own transaction, follow
 commit and without a begin by one that has no mark at all. It would be dropped. A source that
 leaves both records out at the same place cannot be used in both directions.
 
-Echoes are counted, those that are dropped and those that are not. A transaction that is to be
-dropped has passed in part if its mark comes after rows that were let through; and one of this
-channel's own writers, known by the row of the mark table that it alone uses, has written without
-the channel's number if something at the server changes marks. A loader writes neither, so the
-second counter stays 0. What it cannot see is a mark that is not in the stream at all;
-`setl check` looks for what keeps marks out of it.
+Echoes are counted, those that are dropped and those that are not. Two things count as not
+dropped. A mark comes after rows of its transaction that were let through already. Or a mark has
+another number, though it is in the row of the mark table that only this channel's writer uses: so
+something at the server changes marks. A loader writes neither, so this counter stays 0. It cannot
+see a mark that is not in the stream at all; `setl check` looks for what keeps marks out of it.
 """
 
 from __future__ import annotations

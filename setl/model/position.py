@@ -176,9 +176,9 @@ def position_from_json(value: dict[str, Any]) -> Position:
 def document_version(generation: int, position: Position) -> int:
     """The external version of a document written from this position (I12).
 
-    Grows with the order of the source, so that an old write cannot replace a newer one; the
-    generation stands above the order and is raised whenever positions of another server or a
-    place further back follow, which would otherwise look like the past.
+    It grows with the order of the source, so that an old write cannot replace a newer one. The
+    generation stands above that order. It is raised when positions of another server follow, or a
+    place further back: these would look like the past otherwise.
 
     Raises:
         FatalError: a part has outgrown its bits.

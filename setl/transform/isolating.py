@@ -1,8 +1,9 @@
 """Removes faulty changes from a share, so that all others can be applied (I14).
 
-Which row of the target a change concerns is known once compaction has taken it in. Before, the
-key may be what is wrong, or there are two of them, or a processor still decides about it; such a
-faulty row is kept without a key, and nobody can tell whether a later change has made up for it.
+Which row of the target a change concerns is known once compaction has taken it in. A row that is
+faulty before that is kept without a key: the key may be what is wrong, the change may have two of
+them, or a processor may decide about it. Nobody can tell then whether a later change has made up
+for it.
 """
 
 from __future__ import annotations

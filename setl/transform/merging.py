@@ -1,8 +1,8 @@
 """Merges the results of several tasks, key by key.
 
 The tasks of a large batch decode and compact one stretch of it each. A key may have changed in
-more than one stretch; of each key the latest change survives, which is the change with the
-highest version, since versions grow along the stream and one record is decoded by one task.
+more than one stretch. Its latest change survives: the one with the highest version. Versions grow
+along the stream, and one record is decoded by one task.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Chooses the task of a load that writes a row.
 
-Tasks of one load write at the same time, each in transactions of its own. Changes of one key
-must therefore meet in one task, whichever task, process or node works it out; and so must
-changes of rows that the *target* cannot hold side by side, because they are one to it or because
-a unique value of one is, until it has changed, in the other.
+Tasks of one load write at the same time, each in transactions of its own. So changes of one key
+must meet in one task, whichever task, process or node works that out. So must changes of rows
+that the *target* cannot hold side by side. Either the two are one row to it, or one of them still
+has the unique value that the other is to get.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
       * amount  decimal  5924.38 → 12.00
 
 A changed column is marked and shows both values. Text stands in quotes, so that it cannot be
-taken for NULL or ABSENT (a column that the record does not mention); what could move a
-terminal's cursor is escaped; large values are cut, with their size.
+taken for NULL or ABSENT (a column that the record does not mention). What could move a
+terminal's cursor is escaped. Large values are cut, and their size is said.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Applies schema changes of the source to indexes.
 
 A new column gets its field at once. A column that is renamed or dropped stays in documents until
-their rows are written again. A table that is emptied or dropped takes its documents with it, if it
-has its index to itself; each is deleted under the change's own version, as a row would be, so that
-a change that is repeated, or comes from a node that thaws, deletes nothing newer.
+their rows are written again. If a table has its index to itself, its documents go when it is
+emptied or dropped. Each is deleted under the change's own version, as a row would be. So a change
+that is repeated, or that comes from a node that thaws, deletes nothing newer.
 """
 
 from __future__ import annotations

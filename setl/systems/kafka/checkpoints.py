@@ -41,10 +41,10 @@ class KafkaCheckpointStore:
 
     Kafka knows neither epochs nor compare-and-set: what is committed is read, compared, and
     then replaced. A leader that was replaced can still slip in between, once. That loses
-    nothing: what it stores it had applied, under a fence of the target that keeps it from
-    applying more (I2). If it stores a place further on than its successor has, that one keeps
-    it (`Succession`); if further back, the successor's next commit replaces it, and until then
-    a crash means that more is delivered again. While the group has members (`mode: subscribe`)
+    nothing: it had applied what it stores, and the target's fence keeps it from applying more
+    (I2). If the place is further on than the successor's, the successor keeps it (`Succession`).
+    If it is further back, the successor's next commit replaces it. A crash before that means that
+    more is delivered again. While the group has members (`mode: subscribe`)
     Kafka takes commits of members of the current generation only.
 
     Commits of a group that is idle expire after a week or so (``offsets.retention.minutes``),

@@ -1,7 +1,7 @@
 """The lock that a connection holds while it may change tables on behalf of a pipeline.
 
 DDL commits by itself, so the row lock of ``retl.setl_fence`` cannot be held over it. A user lock
-can: it belongs to the connection, not to a transaction, and a server gives it up only once the
+can. It belongs to the connection, not to a transaction. A server gives it up only once the
 connection's statement has ended, killed or not. So
 
 * whoever changes tables takes the lock first, then compares the epoch, then runs its statement;

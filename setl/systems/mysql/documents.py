@@ -1,10 +1,10 @@
 """Documents looked up in the MySQL or MariaDB server that their rows come from.
 
 Rows are read under shared locks, each statement on its own. A server may put a transaction into
-its binlog before its tables show it; its rows are still locked then, so a locking read waits for
-the moment that a plain one would be too early for, and a change would be missed for good. Locks
-last as long as the statement. The price: a transaction that holds rows of an order for long holds
-up its document for as long.
+its binlog before its tables show it. A plain read would be too early then, and miss the change for
+good. But the transaction's rows are still locked, so a locking read waits for it. Locks last as
+long as the statement. The price: a transaction that holds rows of an order for long holds up its
+document for as long.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ _STOP_LIMIT = 5.0  # seconds that `stop` waits for a write under way
 class MysqlHeartbeat:
     """Sees to heartbeats in ``retl.xdual`` of a source, from a thread of its own.
 
-    A failure is counted, and logged when it begins, when it becomes another one, and when it
-    is over; it never stops the pipeline, since reading may well go on (a read-only source).
+    A failure is counted. It is logged when it begins, when it becomes another one, and when it is
+    over. It never stops the pipeline: a source that is read-only can still be read.
     """
 
     def __init__(

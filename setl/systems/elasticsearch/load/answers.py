@@ -1,9 +1,9 @@
 """Answers of ``_bulk``, read only as far as it takes to know that all is well.
 
 An answer has an item for each action, thousands of them that all say the same. Asked for no more
-than `FILTER`, a server answers ``{"errors":false,"items":[{"index":{"status":201}},…]}``, where
-``errors`` is true if an item failed; a refused older version counts as failed, a document to be
-deleted that was not there does not.
+than `FILTER`, a server answers ``{"errors":false,"items":[{"index":{"status":201}},…]}``.
+``errors`` is true if an item failed. An older version that is refused counts as failed. A document
+that is to be deleted and was not there does not.
 
 Source: https://www.elastic.co/guide/en/elasticsearch/reference/8.15/docs-bulk.html
 """

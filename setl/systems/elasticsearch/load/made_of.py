@@ -1,10 +1,11 @@
 """Notices that rows come whose documents would have other ids than those that are there.
 
-An id is made of a key's text. After another primary key, another type of a key column, or another
-`id` in the channel file, the same row would be a second document, and the first one would stay for
-ever. No record says so, and an index takes any id. So what ids are made of stands in the index
-itself, in the ``_meta`` of its mapping, which Elasticsearch keeps and does not look at. There it is
-right whatever becomes of the documents: another index has none, or, as a copy, the same.
+An id is made of a key's text. With another primary key, another type of a key column, or another
+`id` in the channel file, the same row gets another id. It would be a second document, and the first
+one would stay for ever. No record says so, and an index takes any id. So what ids are made of
+stands in the index itself, in the ``_meta`` of its mapping. Elasticsearch keeps that and does not
+look at it. There it is right whatever becomes of the documents: another index has none, or, as a
+copy, the same.
 
 API: https://www.elastic.co/guide/en/elasticsearch/reference/8.15/mapping-meta-field.html
 """

@@ -198,10 +198,10 @@ class TransactionalSender(IdempotentSender):
     def end_hanging(self, partition: int) -> None:
         """Abort a transaction with one record, which nobody sees, in that partition.
 
-        A batch that was on its way when its transaction was aborted may open one in the
-        partition that the coordinator does not know of, and readers wait before it for ever
-        (KIP-890 is about such; brokers before Kafka 4 let them happen). The mark that ends the
-        producer's next transaction in this partition ends it too.
+        A batch may still be on its way when its transaction is aborted. It then opens one in the
+        partition that the coordinator does not know of, and readers wait before it for ever.
+        (KIP-890 is about this; brokers before Kafka 4 let it happen.) The mark that ends the
+        producer's next transaction in this partition ends that one, too.
         """
         try:
             self._producer.begin_transaction()

@@ -25,11 +25,11 @@ _WORTH: Final = 4
 class RecordEntries:
     """What is remembered from record to record, from a place on.
 
-    Of what a relay wrote, the Kafka headers are looked at where a stretch begins and ends in which
-    ids of one transaction grow: reading them costs as much as all else that is done with a record.
-    Between the two nothing is repeated. A relay writes all records of a transaction in the order of
-    their ids; so behind one that another relay has put in between, the id falls back, or the
-    stretch ends with what that relay wrote. Then all headers are looked at.
+    Reading the Kafka headers of a record costs as much as all else that is done with it. So of what
+    a relay wrote, they are only read at both ends of a stretch in which the ids of one transaction
+    grow. Nothing between these ends is repeated, since a relay writes the records of a transaction
+    in the order of their ids. If another relay has put a record in between, the id falls back
+    behind it, or the stretch ends with that record. Then all headers are read.
 
     Attributes:
         next: offset of the next record.

@@ -1,9 +1,9 @@
 """Membership of a consumer group, which says who may read a topic's partition now.
 
 A thread with a reader of its own does nothing but take part in the group: it subscribes, keeps
-every partition paused, and polls. So the membership outlives errors of reading and loading; if it
-ended with each of them, two members would take the partition from each other for ever, since
-each coming and going makes the group deal its partitions out anew.
+every partition paused, and polls. So the membership outlives errors of reading and loading. Each
+coming and going makes the group deal its partitions out anew. If a membership ended with each
+error, two members would take the partition from each other for ever.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Where a place left earlier is in the topic that answers now.
 
 Offsets mean something in one topic of one cluster only. Another cluster behind the same
-addresses, or a topic that was made anew, counts from 0 again, and the old offset may well exist
-there: reading on at it would skip whatever lies before. So before reading on, the place is
-compared with what is known of it; if it is another one, it is looked up by time, some way back,
-since what is delivered again changes nothing. If the topic does not reach back that far, the
+addresses, or a topic that was made anew, counts from 0 again. The old offset may well exist
+there, and reading on at it would skip whatever lies before. So the place is first compared with
+what is known of it. If it is another one, it is looked up by time. Reading begins some way before
+it, since what is delivered again changes nothing. If the topic does not reach back that far, the
 place is lost (I8).
 """
 

@@ -1,9 +1,9 @@
 """Finds values that a MySQL column would change silently, even in strict mode.
 
 The server refuses numbers out of range, text that is too long and characters that a charset does
-not have. It rounds fractions of a second, decimals and floats, fills BINARY up, cuts spaces off
-CHAR and VARCHAR, takes a label whatever its case, and puts a value of its own for some NULLs, all
-in strict mode too, for most of it without so much as a note:
+not have. Other values it changes, in strict mode too, and mostly without a note. It rounds
+fractions of a second, decimals and floats. It fills BINARY up, and cuts spaces off CHAR and
+VARCHAR. It takes a label whatever its case. For some NULLs it puts a value of its own. See
 https://dev.mysql.com/doc/refman/8.4/en/sql-mode.html#sql-mode-strict and
 https://dev.mysql.com/doc/refman/8.4/en/fractional-seconds.html
 """
