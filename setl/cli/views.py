@@ -32,7 +32,7 @@ from setl.node.cluster_view import (
     look_at,
     moment,
 )
-from setl.node.endpoints import endpoints_of
+from setl.node.endpoint_texts import endpoints_of
 from setl.node.load_sentence import load_sentence
 from setl.node.stored import nameless, pipelines_of
 from setl.operate import units

@@ -14,7 +14,7 @@ from setl.node.console.links import channel_link, pipeline_link
 from setl.node.console.picture import NARROW, WIDE, Direction, Picture, drawn
 from setl.node.console.problems import Problem, counts_of, problems_of
 from setl.node.console.states import CHANNEL_LOOKS, Look, look_of
-from setl.node.endpoints import endpoints_of
+from setl.node.endpoint_texts import endpoints_of
 from setl.operate import units
 
 MOST_ALARMS = 50

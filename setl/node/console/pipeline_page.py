@@ -14,7 +14,7 @@ from setl.node.console.overview import PipelineRow, pipeline_row
 from setl.node.console.problems import Problem, problems_with
 from setl.node.console.timeline import Timeline, timeline_of
 from setl.node.console.verification import VerificationPart, verification_part
-from setl.node.endpoints import endpoints_of
+from setl.node.endpoint_texts import endpoints_of
 from setl.node.load_sentence import load_sentence
 from setl.operate import units
 
