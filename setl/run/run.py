@@ -9,7 +9,13 @@ from dataclasses import replace
 
 from setl import failpoints, garbage_collection
 from setl.clock import Clock
-from setl.errors import FatalError, FencedError, TargetWentBackError, TransientError
+from setl.errors import (
+    FatalError,
+    FencedError,
+    NodeFullError,
+    TargetWentBackError,
+    TransientError,
+)
 from setl.log import fields
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
@@ -167,7 +173,8 @@ class PipelineRun:
             self._count(error)
             if isinstance(error, TargetWentBackError):
                 self._refuse_to_jump(error)
-            if self.abandoned or isinstance(error, TargetWentBackError):
+            # A node without room is to leave the lead to others.
+            if self.abandoned or isinstance(error, TargetWentBackError | NodeFullError):
                 raise
             return str(error)
         return ""

@@ -11,6 +11,7 @@ from setl.errors import (
     DataError,
     FatalError,
     FencedError,
+    NodeFullError,
     PositionLostError,
     TargetWentBackError,
     TransientError,
@@ -194,6 +195,17 @@ def test_a_load_that_left_tasks_behind_is_not_repeated_under_the_same_epoch(begu
     bench.thread.join(60)
     assert isinstance(bench.error, TransientError)
     assert bench.run.abandoned
+    assert bench.job.applied == []
+
+
+def test_a_full_disk_of_the_node_ends_the_run(begun):
+    """Under this leadership it would be tried again here, while other nodes have room."""
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.job.failures = [NodeFullError("No space left on device")]
+    bench.start()
+    bench.thread.join(5)
+    bench.finish()
+    assert isinstance(bench.error, NodeFullError)
     assert bench.job.applied == []
 
 
