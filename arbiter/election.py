@@ -163,10 +163,10 @@ def _without_contact(view: View, settings: ElectionSettings) -> Decision | None:
     if view.contact is Contact.LOST:
         return _stop(view, Action.ABORT if involved else Action.WAIT, "its session is lost")
     if view.now >= deadline(view, settings):
-        why = "the arbiter has been silent for almost the session timeout"
+        why = "ZooKeeper has been silent for almost the session timeout"
         return _stop(view, Action.ABORT if involved else Action.WAIT, why)
     if view.contact is Contact.SUSPENDED:
-        return _stop(view, Action.SUSPEND if involved else Action.WAIT, "the arbiter is silent")
+        return _stop(view, Action.SUSPEND if involved else Action.WAIT, "ZooKeeper is silent")
     return None
 
 

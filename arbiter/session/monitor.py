@@ -123,10 +123,10 @@ class Monitor:
             except Silent as error:
                 self._life.on_doubt()
                 self._connection.drop()
-                _log.info("arbiter is silent", extra={"setl": {"error": str(error)}})
+                _log.info("ZooKeeper is silent", extra={"setl": {"error": str(error)}})
             except ArbiterError as error:
                 # What failed is still due, and tried again with the next beat.
-                _log.debug("arbiter does not answer", extra={"setl": {"error": str(error)}})
+                _log.debug("ZooKeeper does not answer", extra={"setl": {"error": str(error)}})
 
     def _round(self, timeout: float) -> None:
         """What is due now; nothing waits longer than `PATIENCE` allows."""

@@ -180,7 +180,7 @@ class Candidacies:
             again = taken.candidacy.tick(snapshot, warm=warm, turn=turn)
         except ArbiterError as error:
             self._complain(ident, taken, error)
-            taken.candidacy.trouble = f"the arbiter refuses: {error}"
+            taken.candidacy.trouble = f"ZooKeeper refuses: {error}"
         except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
             taken.problem.occurred(error)
             taken.candidacy.trouble = taken.problem.sentence
@@ -332,7 +332,7 @@ class Candidacies:
             nid=self._nid,
             error=str(error),
         )
-        _log.log(level, "arbiter refuses", extra=place)
+        _log.log(level, "ZooKeeper refuses", extra=place)
 
 
 def _is_sure(snapshot: Snapshot) -> bool:

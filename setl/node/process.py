@@ -331,7 +331,7 @@ class NodeProcess:
         try:
             self._announcement.renew(busy=self._candidacies.busy)
         except (Unreachable, Conflict) as error:
-            _log.debug("arbiter does not answer", extra=fields(error=str(error)))
+            _log.debug("ZooKeeper does not answer", extra=fields(error=str(error)))
             return cycle  # the watchdog suspends and aborts without any answer
         snapshot = self._snapshot = look(self._arbiter, self._clock, self._snapshot)
         self._heard = snapshot.contact is Contact.CONNECTED

@@ -121,7 +121,7 @@ class Watchdog:
         contact, silent = contact_at(self._arbiter, now), now - self._arbiter.last_contact()
         if contact is not self._last:
             _log.warning(
-                "contact with the arbiter changed",
+                "contact with ZooKeeper changed",
                 extra={"setl": {"contact": contact.value, "silent_seconds": round(silent, 1)}},
             )
             self._last = contact

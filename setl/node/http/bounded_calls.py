@@ -46,7 +46,7 @@ class BoundedCalls:
         try:
             return await asyncio.wait_for(future, self._limit)
         except TimeoutError:
-            raise Unreachable(f"the arbiter did not answer within {self._limit:g} s") from None
+            raise Unreachable(f"ZooKeeper did not answer within {self._limit:g} s") from None
 
     def stop(self) -> None:
         """Take no further calls; waits for none."""

@@ -250,7 +250,7 @@ def _unfit(now: Moment) -> str:
         whys.append("not warm yet")
     if now.contact is not Contact.CONNECTED:
         heard = f"last heard {now.silent:.1f} s ago" if math.isfinite(now.silent) else "never heard"
-        whys.append(f"contact with the arbiter is {now.contact.value}, {heard}")
+        whys.append(f"contact with ZooKeeper is {now.contact.value}, {heard}")
     return "; ".join(whys)
 
 

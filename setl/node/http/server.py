@@ -45,7 +45,7 @@ _HISTORY_READERS = 8
 _ANYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound to
 
 INDEX: Mapping[str, str] = {
-    "GET /health": "200 if this node is warm and reaches the arbiter",
+    "GET /health": "200 if this node is warm and reaches ZooKeeper",
     "GET /liveness": "200 unless the main loop or Spark's JVM hangs",
     "GET /readiness?lag=SECONDS&pipeline=NAME": "200 if warm, and what it leads keeps up",
     "GET /leader/{channel}/{pipeline}": "200 if this node leads the pipeline and applies changes",

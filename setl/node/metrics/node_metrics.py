@@ -101,12 +101,12 @@ class NodeCollector(Collector):
         yield memory
         numbers = ", ".join(f"{number} {name}" for name, number in CONTACTS.items())
         yield GaugeMetricFamily(
-            "setl_contact", f"Contact with the arbiter: {numbers}", CONTACTS.get(status.contact, 0)
+            "setl_contact", f"Contact with ZooKeeper: {numbers}", CONTACTS.get(status.contact, 0)
         )
         if self._silent is not None:
             yield GaugeMetricFamily(
                 "setl_last_contact_seconds",
-                "Since the session with the arbiter was last surely alive",
+                "Since the session with ZooKeeper was last surely alive",
                 self._silent(),
             )
 

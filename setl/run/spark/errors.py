@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -18,6 +19,10 @@ _JVM_END_SECONDS = 5.0
 # and P0001 to what it refuses with raise_error().
 _LOST = re.compile(r"Lost task [^\n]*?\(TID \d+\) \((\S+) executor (\S+)\): ExecutorLostFailure")
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+_MAKE_ROOM = (
+    "Make room where SPARK_LOCAL_DIRS, `spark.local.dir` or else the folder for temporary files is"
+)
 _REFUSED = re.compile(r"\[[A-Z_.]+\][^\n]*SQLSTATE: (?:22\w{3}|P0001)")
 
 
@@ -54,6 +59,8 @@ def start_error(error: Exception) -> FatalError:
             hint="Start the node again. What the JVM wrote is in the log. The usual causes: Java is"
             " missing (JAVA_HOME), it does not know an option, or memory ran out",
         )
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return FatalError(f"the Spark session could not be started: {error}", hint=_MAKE_ROOM)
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return FatalError(
         f"the Spark session could not be started: {lines[0][:500]}",
@@ -73,8 +80,7 @@ def _typed(text: str) -> SetlError:
     if full is not None:
         return NodeFullError(
             f"Spark cannot write to its disk: {full[0]}",
-            hint="Make room where SPARK_LOCAL_DIRS, `spark.local.dir` or else the folder for"
-            " temporary files is. Another node takes over meanwhile, if there is one",
+            hint=f"{_MAKE_ROOM}. Another node takes over meanwhile, if there is one",
         )
     if "Python worker exited unexpectedly" in text:
         return TransientError(

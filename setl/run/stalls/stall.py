@@ -29,7 +29,7 @@ class Reason(Enum):
     TARGET_SILENT = "target does not answer"
     BACK_PRESSURE = "back-pressure"
     SOURCE_SILENT = "source silent"
-    ARBITER = "waiting for the arbiter"
+    ARBITER = "waiting for ZooKeeper"
     SPARK = "Spark does not run the job"
     TASK_SLOW = "task slow"
     RETRYING = "retrying"

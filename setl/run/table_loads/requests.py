@@ -145,10 +145,10 @@ class StoredLoadRequests:
 
     def _wrapped(self, error: ArbiterError) -> SetlError:
         if isinstance(error, NotFound):
-            return ConfigurationError(f"the arbiter: {error}", pipeline=self._name)
+            return ConfigurationError(f"ZooKeeper: {error}", pipeline=self._name)
         if isinstance(error, Invalid):
-            return DataError(f"the arbiter: {error}", pipeline=self._name)
-        return TransientError(f"the arbiter: {error}", pipeline=self._name)
+            return DataError(f"ZooKeeper: {error}", pipeline=self._name)
+        return TransientError(f"ZooKeeper: {error}", pipeline=self._name)
 
     @property
     def _name(self) -> str:

@@ -84,7 +84,7 @@ class StoredVerification:
         except Conflict:
             raise
         except ArbiterError as error:
-            text, where = f"the arbiter: {error}", str(self._pipeline)
+            text, where = f"ZooKeeper: {error}", str(self._pipeline)
             if isinstance(error, NotFound):
                 raise ConfigurationError(text, pipeline=where) from error
             if isinstance(error, Invalid):

@@ -203,7 +203,7 @@ def _completed(note: CheckpointNote, checkpoint: Checkpoint) -> CheckpointNote:
 def _translate(error: ArbiterError, pipeline: PipelineId) -> SetlError:
     if isinstance(error, NotFound):
         return FatalError(
-            f"the arbiter knows no such pipeline: {error}",
+            f"ZooKeeper knows no such pipeline: {error}",
             hint="`setl apply` makes a channel known",
             pipeline=pipeline,
         )
@@ -213,7 +213,7 @@ def _translate(error: ArbiterError, pipeline: PipelineId) -> SetlError:
             hint="Somebody has written over it; `setl position` sets it anew",
             pipeline=pipeline,
         )
-    return TransientError(f"the arbiter: {error}", pipeline=pipeline)
+    return TransientError(f"ZooKeeper: {error}", pipeline=pipeline)
 
 
 def _changed_by_others(pipeline: PipelineId) -> TransientError:

@@ -151,7 +151,7 @@ def test_a_seat_that_cannot_be_given_up_is_tried_again_and_runs_nothing(world, c
     loader.arbiter.link.refuse(1)
     loader.candidacies.tick(loader.snapshot, warm=True)
     assert loader.taken == {TO_SEARCH}
-    assert [record.getMessage() for record in caplog.records] == ["arbiter refuses"]
+    assert [record.getMessage() for record in caplog.records] == ["ZooKeeper refuses"]
     loader.tick()
     assert (loader.taken, world.leaders()) == (set(), {})
     assert len(loader.runs) == 1
@@ -278,7 +278,7 @@ def test_one_vacancy_that_cannot_be_filled_leaves_the_others_alone(world, monkey
     world.tick(4)
     assert {p.pipeline for p in world.leaders()} == {"a", "c"}
     [refused] = [c for c in node.candidacies.current() if c.pipeline.pipeline == "b"]
-    assert refused.status().decision == "the arbiter refuses: no"
+    assert refused.status().decision == "ZooKeeper refuses: no"
 
 
 @pytest.mark.parametrize("back", [False, True], ids=["another", "the-old-one-again"])

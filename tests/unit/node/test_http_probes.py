@@ -41,7 +41,7 @@ def test_health_says_what_is_wrong(node):
     code, error = answer(node, "/health")
     assert code == 503
     assert "not warm yet" in error
-    assert "contact with the arbiter is suspended" in error
+    assert "contact with ZooKeeper is suspended" in error
 
 
 def test_a_session_that_was_never_there_has_no_age(node):
@@ -53,7 +53,7 @@ def test_a_session_that_was_never_there_has_no_age(node):
 
     code, body = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
     assert code == 503
-    assert body["error"] == "contact with the arbiter is lost, never heard"
+    assert body["error"] == "contact with ZooKeeper is lost, never heard"
 
 
 @pytest.mark.parametrize(("silent", "code"), [(7.9, 200), (8.1, 503)])

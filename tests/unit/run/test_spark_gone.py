@@ -172,3 +172,9 @@ def test_another_failure_of_a_start_is_told_in_one_line(jvm):
     told = start_error(ValueError("no such master\n  at org.apache.spark\n  at java.lang"))
     assert isinstance(told, FatalError)
     assert told.message == "the Spark session could not be started: no such master"
+
+
+def test_a_start_on_a_full_disk_says_where_to_make_room():
+    told = start_error(OSError(28, "No space left on device"))
+    assert "No space left" in told.message
+    assert told.hint.startswith("Make room")
