@@ -27,13 +27,18 @@ from setl.codec.binlog.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
 from setl.codec.binlog.runs import likely_inserts, records_of, tells_its_place
 from setl.codec.binlog.table_map import ColumnType
-from setl.codec.binlog.untold import told_alone, untold_places, without_untold
+from setl.codec.binlog.untold import (
+    told_alone,
+    untold_places,
+    without_doubles,
+    without_untold,
+)
 from setl.codec.binlog.value_number import Reader
 from setl.codec.binlog.value_text import piece_reader
 from setl.codec.binlog.versioned import ends_of_rows, refusing
 from setl.codec.scanning import RowScanner
 from setl.errors import DataError
-from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
+from setl.model.change import ABSENT, DecodedRows, Op, Row, Value, filled
 from setl.model.schema import RowSchema
 
 _TABLES_KEPT: Final = 1024
@@ -186,7 +191,13 @@ def _decode_event(
         )
         lacking, untold = (0, 0) if keys_alone else _left_out(table, present, after)
         if lacking:
-            _refuse_replaced(table.schema, pairs)
+            if table.mariadb and without_doubles(table.schema, present, after):
+                pairs = [
+                    (one, two if one is None or two is None else filled(two, one))
+                    for one, two in pairs
+                ]
+            else:
+                _refuse_replaced(table.schema, pairs)
         return DecodedRows(table.schema, Op.UPDATE, pairs), untold
     if kind in INSERTS:
         lacking, untold = (0, 0) if keys_alone else _left_out(table, present, present)

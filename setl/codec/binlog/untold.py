@@ -33,6 +33,23 @@ def untold_places(schema: RowSchema, before: int, after: int) -> int:
     return missing
 
 
+def without_doubles(schema: RowSchema, before: int, after: int) -> bool:
+    """Whether the images after an update lack only what the images before them say already.
+
+    That is ``binlog_row_image=FULL_NODUP``, of MariaDB from 11.4 on: the image before is whole, and
+    the one behind it has what was written, of a REPLACE all columns. With MINIMAL the image
+    before has the key alone, with NOBLOB both have the same columns. Tables without a key are
+    logged whole.
+
+    Args:
+        schema: as for `untold_places`.
+        before: likewise.
+        after: likewise.
+    """
+    key = sum(1 << i for i in schema.key)
+    return bool(key and before & ~key) and before & key == key and not after & ~before
+
+
 def told_alone(rows: DecodedRows, schema: RowSchema, untold: int) -> DecodedRows:
     """The rows without columns of which they say nothing.
 

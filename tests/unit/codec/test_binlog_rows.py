@@ -160,14 +160,35 @@ def test_updates_that_say_what_they_set_are_read(present, after, images):
     assert len(rows.images) == 1
 
 
-def decode_keyed(kind, present, after, images):
+@pytest.mark.parametrize(
+    ("after", "images", "row"),
+    [
+        (0b01, [(1, 2), (1,)], (1, 2)),
+        (0b01, [(1, 2), (3,)], (3, 2)),
+        (0b10, [(1, 2), (4,)], (1, 4)),
+    ],
+)
+def test_updates_of_mariadb_that_say_nothing_twice(after, images, row):
+    """With FULL_NODUP, where the image before an update is whole."""
+    rows = decode_keyed(24, 0b11, after, images, mariadb=True)
+    assert rows.images == [((1, 2), row)]
+
+
+def test_an_update_of_mariadb_with_the_key_alone_may_be_a_replace():
+    rows = decode_keyed(24, 0b01, 0b01, [(1,), (1,)], mariadb=True)
+    assert (rows.images, rows.schema.untold) == ([((1,), (1,))], ("n",))
+
+
+def decode_keyed(kind, present, after, images, *, mariadb=False):
     """Rows of a table of two integers, the first of them the key."""
-    writer = EventWriter()
+    writer = EventWriter(mariadb=mariadb)
     context = (
         writer.format_description(),
         writer.table_map([INT, INT], optional=names("id", "n") + field(8, b"\0")),
     )
     body = struct.pack("<IHHH", 9, 0, 1, 2) + b"\2" + bytes([present])
+    if kind == 24:  # without the extra data
+        body = body[:8] + body[10:]
     body += b"" if after is None else bytes([after])
     for n, image in enumerate(images):
         options = b"\0" if kind == 39 and n % 2 else b""

@@ -60,7 +60,7 @@ def test_sessions_with_other_images(changes):
     assert without_text.schema.untold == ("v", "s", "b")
     assert without_text.images == [((2, 9), (2, 4))]
     assert without_doubles.schema.untold == ("v", "s")
-    assert without_doubles.images == [((2, 4, "k"), (ABSENT, 5, ABSENT))]
+    assert without_doubles.images == [((2, 4, "k"), (2, 5, "k"))]
     # Here what is not there is unchanged, unless it is generated.
     assert minimal.schema.names == ALL
     assert minimal.images == [

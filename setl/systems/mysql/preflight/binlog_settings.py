@@ -23,11 +23,12 @@ _SIZE_LIMITS = ("max_binlog_total_size", "binlog_space_limit")
 
 @dataclass(frozen=True, slots=True)
 class _Setting:
-    """A variable that must have one value; servers that do not know it need none."""
+    """A variable that must have one value, or another; servers that do not know it need none."""
 
     name: str
     wanted: str
     otherwise: str
+    as_good: str = ""
 
 
 # What else changes how a binlog is written may be as it likes: log_bin_compress of MariaDB,
@@ -35,7 +36,10 @@ class _Setting:
 _SETTINGS = (
     _Setting("binlog_format", "ROW", "changes arrive as statements, which cannot be applied"),
     _Setting(
-        "binlog_row_image", "FULL", "inserts arrive without the columns that have their defaults"
+        "binlog_row_image",
+        "FULL",
+        "inserts arrive without the columns that have their defaults",
+        as_good="FULL_NODUP",
     ),
     _Setting("binlog_row_metadata", "FULL", "rows arrive without the names of their columns"),
 )
@@ -94,7 +98,7 @@ def check_binlog(
         )
     for setting in _SETTINGS:
         value = server.variables.get(setting.name, setting.wanted)
-        if value != setting.wanted:
+        if value not in (setting.wanted, setting.as_good):
             report.error(
                 f"{setting.name} is {value} and must be {setting.wanted}, else {setting.otherwise}",
                 *server.set_global(setting.name, f"'{setting.wanted}'"),

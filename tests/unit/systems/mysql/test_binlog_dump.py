@@ -256,7 +256,11 @@ def test_a_server_that_does_not_log_whole_rows_is_refused(dumping, setting, valu
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("binlog_row_value_options", "PARTIAL_JSON"), ("binlog_transaction_compression", "ON")],
+    [
+        ("binlog_row_value_options", "PARTIAL_JSON"),
+        ("binlog_transaction_compression", "ON"),
+        ("binlog_row_image", "FULL_NODUP"),
+    ],
 )
 def test_a_server_that_writes_what_is_decoded_all_the_same_is_read(dumping, setting, value):
     client, server = dumping(**{setting: value})

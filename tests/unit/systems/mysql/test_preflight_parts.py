@@ -29,6 +29,7 @@ from setl.transform.columns import ColumnPlan
 from tests.unit.channel.channels import DTS, SEARCH, changed
 
 END = {"type": "mysql", "host": "a", "user": "u"}
+OLD, YOUNG = (10, 11, 19), (11, 8, 9)
 
 
 class PretendedServer(Server):
@@ -86,6 +87,11 @@ def test_privileges_on_mysql():
         ("GRANT REPLICATION CLIENT ON *.* TO 'u'@'%';",),
         ("GRANT REPLICATION SLAVE ON *.* TO 'u'@'%';",),
     ]
+
+
+def test_images_that_say_nothing_twice_are_whole():
+    server = PretendedServer(mariadb=True, version=YOUNG, binlog_row_image="FULL_NODUP")
+    assert "binlog-setting" not in [fault.code for fault in binlog_faults(server)]
 
 
 @pytest.mark.parametrize(
@@ -195,9 +201,6 @@ def test_servers_that_are_too_old_or_newer_than_was_tried():
         report = Report("here")
         check_version(PretendedServer(mariadb=mariadb, version=version), report)
         assert [f.level for f in report.findings] == [level]
-
-
-OLD, YOUNG = (10, 11, 19), (11, 8, 9)
 
 
 @pytest.mark.parametrize(
