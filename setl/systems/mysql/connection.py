@@ -115,6 +115,7 @@ _TRANSIENT = {
 # Of errors that only name the system's number, those of a full disk, quota or file.
 _FULL = re.compile(r"(?:errno|errcode|error):? (?:28|122|135)\b", re.IGNORECASE)
 _FILE_ERRORS = {3, 20, 1005, 1006, 1016, 3185}
+_CERTIFICATE_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 _UNREADABLE = (FileNotFoundError, PermissionError, IsADirectoryError)  # of `ssl_ca`
 # A proxy between has these: 9001 of ProxySQL if no server takes the connection in time, 9501 of
 # Amazon's if none is free, and their like.
@@ -371,9 +372,12 @@ def translate(error: BaseException) -> SetlError:
     if isinstance(cause, _UNREADABLE):
         return NodeLacksError(f"MySQL: TLS fails: {text}", hint="Check the file `ssl_ca`")
     if isinstance(cause, SSLCertVerificationError):
+        expired = getattr(cause, "verify_code", 0) == _CERTIFICATE_EXPIRED
         return UntrustedServerError(
             f"MySQL: TLS fails: {text}",
-            hint="Check the file `ssl_ca`, and that the server's certificate names its address",
+            hint="Renew the certificate, of the server or of its authority"
+            if expired
+            else "Check the file `ssl_ca`, and that the server's certificate names its address",
         )
     if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from setl.channel.endpoint import Database
 from setl.channel.endpoints import MysqlTarget
 from setl.channel.routing import Router
-from setl.errors import SetlError, TransientError
+from setl.errors import SetlError, TransientError, UntrustedServerError
 from setl.systems.finding import Report
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.first_load import check_first_load, check_prepared
@@ -53,6 +53,8 @@ def connected(
             else "Check `host` and `port`, and that the server runs and can be reached from here",
             code="no-answer",
         )
+    except UntrustedServerError as error:
+        report.error(f"no connection: {error.message}", error.hint, code="untrusted-server")
     except SetlError as error:
         report.error(
             f"the server refuses the account: {error.message}",

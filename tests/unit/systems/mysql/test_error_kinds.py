@@ -1,11 +1,24 @@
 """Which errors of a server pass, and which are somebody's to fix."""
 
+from contextlib import ExitStack
+from ssl import SSLCertVerificationError
+
 import pymysql
 import pytest
 
-from setl.errors import ConfigurationError, DataError, LoginRefusedError, TransientError
+from setl.channel.reading import parse_channel
+from setl.errors import (
+    ConfigurationError,
+    DataError,
+    LoginRefusedError,
+    TransientError,
+    UntrustedServerError,
+)
+from setl.systems.finding import Report
 from setl.systems.mysql import connection
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate
+from setl.systems.mysql.preflight import origin
+from tests.unit.cli.cluster_in_memory import definition
 
 
 @pytest.mark.parametrize(
@@ -78,3 +91,29 @@ def test_a_trigger_that_refuses_a_row_is_named():
     assert isinstance(error, DataError)
     assert error.message == "MySQL: no way [1644]"
     assert "trigger" in error.hint
+
+
+@pytest.mark.parametrize(
+    ("code", "hint"), [(10, "Renew the certificate"), (62, "names its address")]
+)
+def test_a_certificate_that_is_not_trusted_says_what_to_mend(code, hint):
+    cause = SSLCertVerificationError("certificate verify failed")
+    cause.verify_code = code
+    refused = pymysql.err.OperationalError(2003, "Can't connect to MySQL server on 'db1'")
+    refused.original_exception = cause
+    error = translate(refused)
+    assert type(error) is UntrustedServerError
+    assert hint in error.hint
+
+
+def test_check_takes_no_untrusted_certificate_for_a_refused_account(monkeypatch):
+    def opened(_):
+        raise UntrustedServerError("MySQL: TLS fails", hint="Renew the certificate")
+
+    monkeypatch.setattr(origin.Server, "opened", opened)
+    report = Report("ab, source db1:3306")
+    end = parse_channel(definition()).pipelines[0].source
+    with ExitStack() as stack:
+        assert origin.connected(end, stack, report) is None
+    (found,) = report.findings
+    assert (found.code, found.fix) == ("untrusted-server", ("Renew the certificate",))
