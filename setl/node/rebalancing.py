@@ -86,7 +86,10 @@ def why_closed(view: ClusterView, nid: str) -> str:
     if answer is None:
         return "does not answer over HTTP"
     contact = answer.get("contact", "connected")
-    return "" if contact == "connected" else f"has no contact with ZooKeeper ({contact})"
+    if contact != "connected":
+        return f"has no contact with ZooKeeper ({contact})"
+    lacks = [node.unable.get(pipeline.ident, "") for pipeline in view.pipelines if pipeline.leader]
+    return f"can lead none of these: {lacks[0]}" if lacks and all(lacks) else ""
 
 
 def why_stays(arbiter: Arbiter, view: PipelineView) -> str:

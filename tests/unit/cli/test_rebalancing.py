@@ -3,6 +3,7 @@
 import json
 import threading
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -173,6 +174,16 @@ def test_a_node_that_does_not_answer_gets_nothing(joined, capsys):
     plan = told(joined, capsys)
     assert plan["moves"] == []
     assert plan["closed"] == [{"node": "n2", "reason": "does not answer over HTTP"}]
+
+
+def test_a_node_that_can_lead_nothing_says_what_it_lacks(joined, capsys):
+    why = "the environment variable SHOP_B_PASSWORD is not set"
+    node = joined.nodes["n2"]
+    told_so = replace(node.arbiter.facts().nodes["n2"], unable=dict.fromkeys(PIPELINES, why))
+    node.arbiter.announce(told_so)
+    plan = told(joined, capsys)
+    assert plan["moves"] == []
+    assert plan["closed"] == [{"node": "n2", "reason": f"can lead none of these: {why}"}]
 
 
 def test_what_changes_after_the_plan_is_not_done(joined, capsys, monkeypatch):
