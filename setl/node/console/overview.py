@@ -27,6 +27,7 @@ class PipelineRow:
 
     Attributes:
         name: full name; so with the rest, see the table's head.
+        able: how many of the standbys could take over.
     """
 
     name: str
@@ -38,6 +39,7 @@ class PipelineRow:
     rate: str
     pending: str
     standbys: tuple[str, ...]
+    able: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,7 @@ def pipeline_row(view: PipelineView) -> PipelineRow:
         rate=units.rate(figures.get("rows_per_second")),
         pending=units.count(figures.get("pending")),
         standbys=tuple(_standby(standby) for standby in view.standbys),
+        able=sum(bool(standby.turn) for standby in view.standbys),
     )
 
 

@@ -141,6 +141,9 @@ def _of_leadership(view: PipelineView) -> Iterator[_Found]:
         )
     if view.leader and not any(standby.turn for standby in view.standbys):
         yield "warning", f"has no standby: nobody takes over from {view.leader}", "Start a node"
+    for standby in view.standbys:
+        if standby.unable and not standby.never:
+            yield "warning", f"node {standby.node} could not take over: {standby.unable}", ""
 
 
 def _of_figures(view: PipelineView) -> Iterator[_Found]:

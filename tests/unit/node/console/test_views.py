@@ -148,6 +148,17 @@ def test_what_is_suspended_is_behind_because_of_zookeeper_and_not_of_a_stage():
     assert "ZooKeeper" in found.way_out
 
 
+def test_a_node_that_lacks_something_is_no_standby_and_not_passed_over():
+    why = "the environment variable X is not set"
+    facts, answers = cluster(nodes=("n1", "n2", "n3"))
+    lacking = replace(facts.nodes["n3"], unable={AB: why})
+    seen = view_of(replace(facts, nodes={**facts.nodes, "n3": lacking}), answers, 1000.0)
+    (found,) = problems_of(seen)
+    assert (found.level, found.subject) == ("warning", "shop/ab")
+    assert found.text == f"node n3 could not take over: {why}"
+    assert [row.able for row in overview_of(seen, here="n1").pipelines] == [1, 2]
+
+
 def test_a_stopped_channel_is_nothing_wrong():
     assert problems_of(view(state=ChannelState.STOP, led=())) == []
 
