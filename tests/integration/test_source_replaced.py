@@ -437,8 +437,18 @@ def test_on_a_mysql_replica_reading_goes_on_behind_each_transaction(tmp_path):
             found = read_to_end(two, moved.resume) if rest else []
             assert transactions(found) == transactions(rest)
             assert row_counts(found) == row_counts(rest)
+        # Of a transaction that it lacks, a part may be applied.
+        execute(two, "STOP REPLICA")
+        insert(one, table, rows=9)
+        later = read_to_end(one, entries[-1].position)
+        inside = [i for i, e in enumerate(later) if e.kind is EntryKind.ROWS][4]
+        tracker = CheckpointTracker(Checkpoint(entries[-1].position))
+        tracker.advance_all(later[:inside])
+        assert tracker.checkpoint.applied is not None
+        with pytest.raises(PositionLostError, match="which lacks it"):
+            source_of(two).locate(tracker.checkpoint)
         # A MySQL whose binlogs are reset ends the streams that it has.
-        with opened(one, entries[-1].position) as source:
+        with opened(one, later[-1].position) as source:
             execute(one, "RESET BINARY LOGS AND GTIDS", f"INSERT INTO {table} (v) VALUES ('new')")
             with pytest.raises(PositionLostError, match="could not find next log") as raised:
                 read_until(source, lambda found: found)
