@@ -7,7 +7,7 @@ entry's kind and name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
@@ -200,6 +200,20 @@ class Extractor:
     def state(self) -> LoopbackState:
         """Where in a transaction the stream is, after the last batch."""
         return self._state
+
+    def are_heartbeats(self, entries: Sequence[Entry]) -> bool:
+        """Whether what comes next are whole transactions that hold nothing but heartbeats."""
+        inside = self._state.inside or self._bound is not None
+        for entry in entries:
+            kind = entry.kind
+            if kind is EntryKind.ROWS:
+                if self._destinations[entry.schema, entry.table] is not _System.HEARTBEAT:
+                    return False
+            elif kind is EntryKind.DDL:
+                return False
+            if kind is not EntryKind.HEARTBEAT:
+                inside = kind is not EntryKind.COMMIT
+        return not inside
 
     def extract(self, batch: Batch) -> Extracted:
         """Sort out the next batch.

@@ -9,6 +9,7 @@ from setl.model.batch import Batch
 from setl.model.entry import EntryKind
 from setl.run.parts import Work
 from setl.select.reader import SelectLoop
+from setl.select.unacked import PassingBy
 
 _POLL_SECONDS = 0.2
 # A source that is silent for so long has no more of what was applied before.
@@ -39,10 +40,10 @@ class Backlog:
         """Give up what was taken and not handed on: reading begins anew."""
         self._set_aside = None
 
-    def next_batch(self, timeout: float) -> Batch | None:
-        """The next batch, None if none comes in time; raises what `SelectLoop.next_batch` does."""
+    def next_batch(self, timeout: float, passing: PassingBy) -> Batch | None:
+        """The next batch, None if none comes in time; see `SelectLoop.next_batch`."""
         batch, self._set_aside = self._set_aside, None
-        return batch or self._select.next_batch(timeout)
+        return batch or self._select.next_batch(timeout, passing)
 
     def with_what_waits(self, first: Batch) -> list[Batch]:
         """The batch and those waiting behind it: what piled up is applied together.

@@ -269,6 +269,22 @@ class EtlWork:
             through=self._ticket(0, batches[-1].checkpoint).through,
         )
 
+    def passes_by(self, entries: Sequence[Entry]) -> bool:
+        """See `Work.passes_by`; heartbeats do, unless dead letters have to be looked at soon."""
+        letters = self._parts.letters
+        if letters is not None and letters.lettered:
+            return False
+        return self._parts.extractor.are_heartbeats(entries)
+
+    def passed_by(self, batch: Batch) -> None:
+        """See `Work.passed_by`."""
+        self._course.begins([batch])
+        extracted = self._parts.extractor.extract(batch)
+        self._course.extracted()
+        self._done = [batch], [extracted], Loaded()
+        self._reached = batch.checkpoint
+        self.acknowledged(0)
+
     def tables_due(self, reached: Checkpoint) -> bool:
         """See `Work.tables_due`."""
         return self._tables.due(reached.load)

@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, KnownTargets
+from setl.model.entry import Entry
 from setl.model.table_load import TableLoad
 from setl.run.stalls.observer import Views
 from setl.run.verification.beside import Beside
@@ -99,6 +100,17 @@ class Work(Protocol):
         Args:
             pending: batches selected and not yet acknowledged.
         """
+        ...
+
+    def passes_by(self, entries: Sequence[Entry]) -> bool:
+        """Whether nothing has to be done about whole transactions but to count that they came.
+
+        As `passed_by`, called while the run's thread waits for a batch; neither may block.
+        """
+        ...
+
+    def passed_by(self, batch: Batch) -> None:
+        """Such transactions came, and are acknowledged: count them. Raises what damages them."""
         ...
 
     def idle(self, allowed: Callable[[], bool]) -> Checkpoint | None:

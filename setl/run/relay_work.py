@@ -166,6 +166,13 @@ class RelayWork:
         """See `Work.load_tables`; a relay copies changes, no rows."""
         return None
 
+    def passes_by(self, entries: Sequence[Entry]) -> bool:  # noqa: ARG002
+        """See `Work.passes_by`; heartbeats become records, too."""
+        return False
+
+    def passed_by(self, batch: Batch) -> None:
+        """See `Work.passed_by`."""
+
     def idle(self, allowed: Callable[[], bool]) -> Checkpoint | None:
         """See `Work.idle`; readers need not wonder whether anybody is there."""
         if not (self._due() and allowed()):

@@ -24,20 +24,21 @@ from setl.run.backlog import Backlog, has_ddl
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_begin
 from setl.run.cancelling import Cancelling
-from setl.run.checkpoint_keeping import BUSY_SECONDS, CheckpointKeeping
+from setl.run.checkpoint_keeping import BUSY_SECONDS, QUIET_SECONDS, CheckpointKeeping
 from setl.run.figures import RunState
 from setl.run.interruption import Interruption
 from setl.run.pace import Stage
-from setl.run.parts import RunParts
+from setl.run.parts import Applied, RunParts
+from setl.run.passing_by import HeartbeatsPassBy
 from setl.run.progress import Progress
 from setl.run.stalls.observer import Observed
 
 _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
-# Longer than from one heartbeat to the next, which is a batch: sixty quiet pipelines need not wake
-# up in between as well.
-_QUIET_POLL_SECONDS = 1.2
+# Longer than from one heartbeat to the next, for sixty quiet pipelines need not wake up in between.
+_QUIET_POLL_SECONDS = 1.2  # where they pass by, there are only checkpoints to wake up for
+_NOTHING = Applied(0, wrote=False)
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
 
 
@@ -66,6 +67,7 @@ class PipelineRun:
         )
         self._backlog = Backlog(parts.select, parts.work, clock, self._asked.is_interrupted)
         self._applying = 0  # the first batch of those that are being applied
+        self._passing = HeartbeatsPassBy(parts.work, progress, clock, self._has_reached)
         self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
         self._reached: Checkpoint | None = None
         self._kept = CheckpointKeeping(parts.store, leadership.epoch, progress, clock)
@@ -212,10 +214,7 @@ class PipelineRun:
         if parts.heartbeat is not None:
             self._progress.heartbeats_every(parts.heartbeat.interval)
             parts.heartbeat.start()
-        _log.info(
-            "pipeline takes over",
-            extra=self._fields(position=str(checkpoint)),
-        )
+        _log.info("pipeline takes over", extra=self._fields(position=str(checkpoint)))
         self._asked.has_begun()
 
     def _located(self, stored: Checkpoint | None) -> Checkpoint:
@@ -243,7 +242,7 @@ class PipelineRun:
         select = self._parts.select
         while not self._asked.is_interrupted():
             self._progress.at_stage(Stage.SELECT)
-            batch = self._backlog.next_batch(self._patience())
+            batch = self._backlog.next_batch(self._patience(), self._passing)
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
             self._progress.reads(select.status())
             if batch is None:
@@ -268,7 +267,9 @@ class PipelineRun:
         """Seconds to wait for a batch before other things are looked at."""
         if self._tables_are_due(0.0):
             return 0.0
-        return _QUIET_POLL_SECONDS if self._kept.quiet else _POLL_SECONDS
+        if not self._kept.quiet:
+            return _POLL_SECONDS
+        return QUIET_SECONDS if self._beats and self._passing.passes_by(()) else _QUIET_POLL_SECONDS
 
     def _tables_are_due(self, times: float) -> bool:
         """Whether to load rows of whole tables, so many times the last step after that one."""
@@ -295,10 +296,14 @@ class PipelineRun:
 
     def _notice_that_nothing_waits(self) -> None:
         """Tell the lag of a source that has no heartbeats, or in which none can be written."""
-        heartbeat, seen = self._parts.heartbeat, self._parts.select.status()
-        beats = heartbeat is not None and not heartbeat.status().error
-        if not (beats or seen.unacked or seen.behind or seen.waiting_for):
+        seen = self._parts.select.status()
+        if not (self._beats or seen.unacked or seen.behind or seen.waiting_for):
             self._progress.caught_up()
+
+    @property
+    def _beats(self) -> bool:
+        heartbeat = self._parts.heartbeat
+        return heartbeat is not None and not heartbeat.status().error
 
     def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")
@@ -312,12 +317,7 @@ class PipelineRun:
         if applied is None:
             self._applying = 0
             return
-        total = (self._reached.rows if self._reached else 0) + applied.rows
-        load = applied.load or (self._reached.load if self._reached else None)
-        own = replace(
-            batches[-1].checkpoint, rows=total, load=load, targets=self._parts.work.targets
-        )
-        self._reached = applied.checkpoint or own
+        self._has_reached(batches[-1].checkpoint, applied)
         if applied.wrote:
             self._kept.wrote()
             self._kept.keep_if_due(self._reached, 0.0 if alone else self._parts.store_every)
@@ -331,6 +331,13 @@ class PipelineRun:
         self._progress.took(batches, self._clock.monotonic() - started)
         self._parts.work.acknowledged(self._parts.select.unacked)
         self._gets_on()
+
+    def _has_reached(self, checkpoint: Checkpoint, applied: Applied = _NOTHING) -> None:
+        before, targets = self._reached, self._parts.work.targets
+        rows = (before.rows if before else 0) + applied.rows
+        load = applied.load or (before.load if before else None)
+        own = replace(checkpoint, rows=rows, load=load, targets=targets)
+        self._reached = applied.checkpoint or own
 
     def _gets_on(self) -> None:
         """Something was acknowledged or kept; see how far no attempt will go back any more."""

@@ -125,6 +125,16 @@ class BatchAssembler:
         """The id that the next batch will have."""
         return self._next_id
 
+    @property
+    def is_between(self) -> bool:
+        """Whether no batch and no transaction is open."""
+        return not (self._entries or self._inside)
+
+    def alone(self, entries: Sequence[Entry]) -> Batch:
+        """A batch of whole transactions that come between two batches."""
+        self.add(entries)
+        return self._close()
+
     def add(self, entries: Sequence[Entry]) -> list[Batch]:
         """Take entries in; returns the batches that they completed, in order."""
         now = self._clock.monotonic()

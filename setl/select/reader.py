@@ -29,7 +29,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.select.batching import BatchAssembler
 from setl.select.reading import Counters, Reading, SelectSettings
 from setl.select.source import Source
-from setl.select.unacked import UnackedBatches
+from setl.select.unacked import PassingBy, UnackedBatches
 
 _LOG = logging.getLogger(__name__)
 
@@ -130,8 +130,12 @@ class SelectLoop:
                 raise FatalError("reading was started twice", pipeline=self._name)
             self._begin(checkpoint)
 
-    def next_batch(self, timeout: float) -> Batch | None:
+    def next_batch(self, timeout: float, passing: PassingBy | None = None) -> Batch | None:
         """The next batch, waiting up to `timeout` seconds; None if there is none yet.
+
+        Args:
+            timeout: seconds to wait.
+            passing: does meanwhile what there is to do with heartbeats.
 
         Raises:
             SetlError: reading failed, and all batches read before that were handed out. It is
@@ -140,7 +144,7 @@ class SelectLoop:
         reading = self._reading
         if reading is None:
             raise FatalError("nothing is read: not started, or stopped", pipeline=self._name)
-        return reading.batches.take(timeout)
+        return reading.batches.take(timeout, passing)
 
     def wake(self) -> None:
         """Let a `next_batch` that waits return now, or the next one that would. From any thread."""

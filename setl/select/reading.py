@@ -19,7 +19,7 @@ from setl.select.unacked import UnackedBatches
 _STEP = 0.25  # seconds after which a waiting thread looks at its flags again
 # Seconds one read may wait on an idle source: longer than from one heartbeat to the next, as sixty
 # quiet pipelines need not wake up in between as well.
-_IDLE = 1.2
+_IDLE = 2.5
 _LEAST_WAIT = 0.005  # seconds of a read, even where `wait` is 0
 
 _entry_rows = attrgetter("rows")
@@ -135,19 +135,30 @@ class Reading:
             # A batch whose time is up but which is held back must not make this loop spin.
             timeout = _IDLE if remaining is None else max(remaining or wait, _LEAST_WAIT)
             began = self._clock.monotonic()
-            entries = source.read(limit, min(timeout, _IDLE))
-            if entries:
+            entries = source.read(limit, min(timeout, _IDLE), self._pass_by)
+            if not entries:
+                done.idle += self._clock.monotonic() - began
+            elif not self._pass_by(entries):
                 done.count(entries)
                 for batch in assembler.add(entries):
                     self._offer(batch)
-            else:
-                done.idle += self._clock.monotonic() - began
             # While a batch waits to be taken, another small one behind it would gain nothing:
             # the open batch grows instead, and a target that is behind gets full batches.
             if not self.batches.waiting:
                 due = assembler.take_due()
                 if due is not None:
                     self._offer(due)
+
+    def _pass_by(self, entries: Sequence[Entry]) -> bool:
+        """See `UnackedBatches.pass_by`; in whatever thread, while this one reads."""
+        assembler = self.assembler
+        if not assembler.is_between:
+            return False
+        passed = self.batches.pass_by(entries, lambda: assembler.alone(entries))
+        if passed:
+            self._counters.count(entries)
+            self._counters.batches += 1
+        return passed
 
     def _offer(self, batch: Batch) -> None:
         began = self._clock.monotonic()

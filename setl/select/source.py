@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import Position
+
+PassesBy = Callable[[Sequence[Entry]], bool]
+"""Takes entries that a pipeline only has to know of; False if they are to be read as others are."""
+
+
+def nothing_passes_by(_: Sequence[Entry]) -> bool:
+    """A `PassesBy` for whoever reads everything."""
+    return False
 
 
 class Source(Protocol):
@@ -67,11 +75,20 @@ class Source(Protocol):
         """
         ...
 
-    def read(self, limit: int, timeout: float) -> Sequence[Entry]:
+    def read(
+        self, limit: int, timeout: float, passes_by: PassesBy = nothing_passes_by
+    ) -> Sequence[Entry]:
         """Wait up to `timeout` seconds for entries, then return at most about `limit` of them.
 
-        Returns early with what there is; an empty sequence means that the stream is idle.
-        After an error the source must be opened again.
+        Returns early with what there is; an empty sequence means that the stream is idle, or that
+        all has passed by. After an error the source must be opened again.
+
+        Args:
+            limit: about as many entries at most.
+            timeout: seconds to wait.
+            passes_by: a source that receives entries in a thread of its own may offer them to this
+                first, in that thread, while `read` waits and nothing else does; then no other
+                thread has to wake up for them. It does not block.
 
         Raises:
             TransientError: the connection was lost, or the source was replaced: the checkpoint

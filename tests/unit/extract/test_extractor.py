@@ -271,3 +271,51 @@ def test_ddl_of_shadow_tables_is_for_whom_it_concerns(wanted, kept):
     extractor = Extractor(Shadowed(), ME, stream.codec, shadow_ddl=wanted)
     extracted = extractor.extract(stream.batch())
     assert [entry.statement.split()[0] for entry in extracted.ddl] == kept
+
+
+def test_what_holds_nothing_but_heartbeats():
+    def stream_of(*steps):
+        stream = Stream()
+        for step in steps:
+            step(stream)
+        return stream
+
+    begin, commit, beat = Stream.begin, Stream.commit, Stream.heartbeat
+
+    def row(stream):
+        stream.row(expected=True)
+
+    def unmapped(stream):
+        stream.row(expected=False, schema="other")
+
+    def mark(stream):
+        stream.mark(mark_row(OWN))
+
+    def ddl(stream):
+        stream.add(EntryKind.DDL, schema="shop", statement="DROP TABLE orders")
+
+    def time(stream):
+        stream.add(EntryKind.HEARTBEAT)
+
+    whole = begin, beat, commit
+    for yes in (whole, whole * 2, (time,), (begin, commit), (beat, commit)):
+        stream = stream_of(*yes)
+        assert extractor_for(stream).are_heartbeats(stream.entries)
+    for no in (
+        (begin, beat), (begin, time), (begin, beat, row, commit), (begin, mark, beat, commit),
+        (*whole, ddl), (*whole, begin, unmapped, commit), (beat,),
+    ):  # fmt: skip
+        stream = stream_of(*no)
+        assert not extractor_for(stream).are_heartbeats(stream.entries), no
+
+
+def test_heartbeats_inside_a_transaction_are_none_alone():
+    stream = Stream()
+    stream.begin()
+    stream.mark(mark_row(OWN))
+    extractor = extractor_for(stream)
+    extractor.extract(stream.batch())
+    stream.add(EntryKind.HEARTBEAT)
+    assert not extractor.are_heartbeats(stream.entries[-1:])
+    extractor.reset(Checkpoint(at(1), applied=at(2)))
+    assert not extractor.are_heartbeats(stream.entries[-1:]), "what was applied comes again"

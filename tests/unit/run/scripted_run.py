@@ -20,6 +20,7 @@ from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop, SelectSettings
+from setl.select.source import nothing_passes_by
 
 
 def at(offset):
@@ -61,7 +62,7 @@ class ScriptedSource:
         self.opened.append(position.offset)
         self._rest = [e for e in self.entries if e.position.offset > position.offset]
 
-    def read(self, limit, timeout):
+    def read(self, limit, timeout, passes_by=nothing_passes_by):
         if not self._rest:
             threading.Event().wait(min(timeout, 0.01))
         part, self._rest = self._rest[:limit], self._rest[limit:]

@@ -2,6 +2,7 @@
 
 import gc
 import weakref
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -20,6 +21,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import document_version, version_generation
 from setl.model.session import StatementSession
+from setl.run.checkpoint_keeping import QUIET_SECONDS
 from setl.run.figures import RunState
 from setl.select.heartbeat import HeartbeatStatus
 from tests.unit.run.scripted_run import ROWS_OF_TWO, TWO, at, transaction
@@ -346,7 +348,7 @@ def test_what_was_applied_before_comes_in_one_load(begun):
     bench = begun(entries, stored=stored, batch_rows=2)
     bench.source.locate = lambda c: c if c.generation > 3 else c.moved_to(at(4))
     read = bench.source.read
-    bench.source.read = lambda limit, timeout: read(3, timeout)  # slowly
+    bench.source.read = lambda limit, timeout, _: read(3, timeout)  # slowly
     bench.start()
     eventually(lambda: len(bench.job.applied) == 20, 10)
     bench.finish()
@@ -407,3 +409,95 @@ def test_foreign_rows_move_the_checkpoint_only_now_and_then(begun):
     bench.finish()
     # A planned stop keeps the place, so that the next leader reads nothing twice.
     assert bench.stored_at == 44
+
+
+def beat(offset):
+    return Entry(EntryKind.HEARTBEAT, at(offset), 1_700_000_040.0)
+
+
+@pytest.fixture
+def quiet(begun):
+    """A run that has applied all there is, and waits; its source goes on with what it is given."""
+    bench = begun(TWO, heartbeat_id=None)
+    coming = []
+
+    def read(limit, timeout, passes_by):
+        return coming.pop(0) if coming else first(limit, timeout, passes_by)
+
+    first, bench.source.read = bench.source.read, read
+    bench.goes_on, bench.loads = coming.append, []
+    apply = bench.work.apply
+
+    def noted(batches, allowed):
+        bench.loads.append([e.position.offset for batch in batches for e in batch.entries])
+        return apply(batches, allowed)
+
+    bench.work.apply = noted
+    bench.start()
+    eventually(lambda: bench.stored_at == 44, 10)
+    bench.loads.clear()
+    return bench
+
+
+def shown_at(bench, offset):
+    return bench.progress.figures().position == str(at(offset))
+
+
+def test_heartbeats_move_a_waiting_run_on_and_do_not_wake_it(quiet):
+    for offset in (54, 64):
+        quiet.goes_on([beat(offset)])
+        eventually(lambda offset=offset: shown_at(quiet, offset), 10)
+    assert quiet.progress.figures().lag == pytest.approx(60, abs=5)
+    assert quiet.loads == []
+    quiet.goes_on(transaction(64, 1))
+    eventually(lambda: quiet.stored_at == 94, 10)
+    quiet.goes_on([beat(104)])
+    eventually(lambda: shown_at(quiet, 104), 10)
+    quiet.finish()
+    assert (quiet.store.stored.resume.offset, quiet.store.stored.rows) == (104, 3)
+    assert (quiet.job.applied, quiet.loads) == ([*ROWS_OF_TWO, 84], [[74, 84, 94]])
+
+
+def test_what_passed_by_is_kept_as_often_as_ever(quiet):
+    quiet.goes_on([beat(54)])
+    eventually(lambda: quiet.stored_at == 54, 10)
+    assert quiet.loads == []
+
+
+def test_no_heartbeat_passes_by_while_no_load_may_start(quiet):
+    quiet.run.suspend()
+    quiet.goes_on([beat(54)])
+    eventually(lambda: quiet.loads == [[54]], 10)
+    assert shown_at(quiet, 44)
+    quiet.run.resume()
+    eventually(lambda: shown_at(quiet, 54), 10)
+
+
+def test_no_heartbeat_passes_by_while_dead_letters_wait(quiet):
+    quiet.work._parts = replace(
+        quiet.work._parts,
+        letters=SimpleNamespace(lettered={"shop.orders"}, look=lambda *_: None),
+    )
+    quiet.goes_on([beat(54)])
+    eventually(lambda: quiet.loads == [[54]], 10)
+
+
+def test_heartbeats_inside_a_transaction_come_with_it(quiet):
+    begin, row, commit = transaction(44, 1)
+    quiet.goes_on([begin, beat(55)])
+    quiet.goes_on([row, commit])
+    eventually(lambda: quiet.stored_at == 74, 10)
+    assert quiet.job.applied == [*ROWS_OF_TWO, 64]
+    assert [offset for load in quiet.loads for offset in load] == [54, 55, 64, 74]
+
+
+def test_a_quiet_run_wakes_up_for_checkpoints_where_heartbeats_pass_by(begun, monkeypatch):
+    beats = HeartbeatStatus()
+    bench = begun(TWO, heartbeat=SimpleNamespace(status=lambda: beats, stop=lambda: None))
+    monkeypatch.setattr(type(bench.run._kept), "quiet", True)
+    bench.progress.enter(RunState.RUNNING)
+    assert bench.run._patience() == QUIET_SECONDS
+    for seldom in (False, True):
+        monkeypatch.setattr(bench.work, "passes_by", lambda _, seldom=seldom: seldom)
+        beats = replace(beats, error="read-only" if seldom else "")
+        assert bench.run._patience() < 1.5, "lag, dead letters and a relay are looked at as ever"

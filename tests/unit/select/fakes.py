@@ -5,6 +5,7 @@ from collections import deque
 
 from setl.errors import TransientError
 from setl.select.reader import SelectStatus
+from setl.select.source import nothing_passes_by
 
 
 class ManualClock:
@@ -93,7 +94,7 @@ class ScriptedSource:
             self._limit = len(self.stream)
             self._changed.notify_all()
 
-    def read(self, limit, timeout):
+    def read(self, limit, timeout, passes_by=nothing_passes_by):
         with self._changed:
             self.reads += 1
             self._changed.wait_for(

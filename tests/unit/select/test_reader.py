@@ -12,6 +12,7 @@ from setl.model.entry import EntryKind
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
+from setl.select.source import nothing_passes_by
 from tests.unit.model.streams import B, C, H, R, entries, kafka_position, streams
 from tests.unit.select.fakes import ScriptedSource
 from tests.waiting import eventually
@@ -274,7 +275,7 @@ class DeafSource(ScriptedSource):
         super().__init__(stream)
         self.entered, self.let_go = threading.Event(), threading.Event()
 
-    def read(self, limit, timeout):
+    def read(self, limit, timeout, passes_by=nothing_passes_by):
         self.entered.set()
         self.let_go.wait(30)
         return super().read(limit, timeout)

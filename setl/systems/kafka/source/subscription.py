@@ -21,6 +21,7 @@ from setl.errors import DataError, FatalError, PositionLostError, SetlError, Tra
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
+from setl.select.source import PassesBy, nothing_passes_by
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import expired, never_written
 from setl.systems.kafka.reader import TopicReader
@@ -153,7 +154,12 @@ class DtsKafkaSource:
             self._held = None
             self._heard = self._clock.monotonic()
 
-    def read(self, limit: int, timeout: float) -> Sequence[Entry]:
+    def read(
+        self,
+        limit: int,
+        timeout: float,
+        passes_by: PassesBy = nothing_passes_by,  # noqa: ARG002 - nothing comes in another thread
+    ) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._used():
             if self._reader is None and not self._waiting:

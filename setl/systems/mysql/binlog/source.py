@@ -17,6 +17,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import BinlogOrigin, BinlogPosition, Position
 from setl.select.identity import passing_id
+from setl.select.source import PassesBy, nothing_passes_by
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
@@ -154,21 +155,25 @@ class MysqlBinlogSource:
             self.close()
             raise
 
-    def read(self, limit: int, timeout: float) -> Sequence[Entry]:
+    def read(
+        self, limit: int, timeout: float, passes_by: PassesBy = nothing_passes_by
+    ) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._lock:
             stream = self._stream
         if stream is None:
             raise TransientError("the source is not open", server=self._endpoint)
+        place = stream.position
         try:
-            entries = stream.read(limit, timeout)
+            entries = stream.read(limit, timeout, passes_by)
         except TransientError:
             if stream.unanswered:
                 self._server_id = passing_id()
             raise
         arriving, self._arriving = self._arriving, stream.arriving
         # A server that has reset its binlogs sends heartbeats, but no part of any event.
-        if entries or self._arriving > arriving or self._earlier.looking:
+        moved = entries or stream.position != place  # by what has passed by
+        if moved or self._arriving > arriving or self._earlier.looking:
             self._moved, self._ahead = self._clock.monotonic(), None
         elif self._clock.monotonic() - self._moved >= _QUIET:
             self._look_ahead(stream.position)

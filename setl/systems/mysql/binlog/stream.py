@@ -25,6 +25,7 @@ from setl.errors import SetlError, TransientError
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
 from setl.select.identity import passing_id
+from setl.select.source import PassesBy, nothing_passes_by
 from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.cut_files import CutFiles, PastCutFiles
 from setl.systems.mysql.binlog.dump import DumpClient
@@ -196,6 +197,7 @@ class BinlogStream:
         self._waiting_entries = self._waiting_bytes = 0
         self._sizes: deque[int] = deque()
         self._error: SetlError | None = None
+        self._passes_by = nothing_passes_by
         self._closed = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -240,10 +242,14 @@ class BinlogStream:
         """Whether it is read on a connection that others read, too."""
         return isinstance(self._client, SharingClient) and self._client.shared
 
-    def read(self, limit: int, timeout: float) -> Sequence[Entry]:
+    def read(
+        self, limit: int, timeout: float, passes_by: PassesBy = nothing_passes_by
+    ) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._changed:
+            self._passes_by = passes_by
             self._changed.wait_for(lambda: self._chunks or self._error or self._closed, timeout)
+            self._passes_by = nothing_passes_by
             if self._closed:
                 raise _closed()
             if not self._chunks:
@@ -341,6 +347,8 @@ class BinlogStream:
             )
             if self._closed:
                 return False
+            if not self._chunks and self._passes_by(entries):
+                return True
             self._chunks.append(entries)
             self._sizes.append(size)
             self._waiting_entries += len(entries)

@@ -338,3 +338,50 @@ def test_a_large_compressed_transaction_waits_for_its_reader(monkeypatch):
         assert offsets == sorted(set(offsets))
     finally:
         stream.close()
+
+
+class Prompted(Replay):
+    """Sends one list of events after another, each when it is asked to."""
+
+    def __init__(self, *pieces):
+        super().__init__([])
+        self._pieces = list(pieces)
+        self.next = threading.Semaphore(0)
+
+    def deliver(self, to):
+        self.next.acquire()
+        self._events = self._pieces.pop(0) if self._pieces else []
+        super().deliver(to)
+
+
+def test_what_passes_by_wakes_nobody_up_and_leaves_the_rest_in_order(monkeypatch):
+    writer = EventWriter()
+    opening = writer.opening()
+    pieces = [[writer.gtid(n), writer.query("BEGIN"), writer.xid()] for n in (1, 2, 3)]
+    stream = BinlogStream(
+        DB,
+        4711,
+        PLACE,
+        limits=StreamLimits(),
+        server=cast("Any", None),
+        cut=cast("Any", None),
+    )
+    client = Prompted([*opening, *pieces[0]], *pieces[1:])
+    monkeypatch.setattr(stream, "_client", client)
+    offered, passes = [], iter([True, False])
+
+    def pass_by(entries):
+        offered.append((entries[-1].position.offset, threading.current_thread().name))
+        client.next.release()
+        return next(passes)
+
+    stream.open()
+    try:
+        client.next.release()
+        [*_, second] = stream.read(2, 30, pass_by)
+        [*_, third] = stream.read(2, 30)
+    finally:
+        stream.close()
+    (first, thread), (again, _) = offered  # not the third: nobody lets anything pass any more
+    assert first < again == second.position.offset < third.position.offset
+    assert thread == f"binlog-{DB}"

@@ -16,6 +16,7 @@ from setl.systems.mysql.binlog import source as binlog_source
 from setl.systems.mysql.binlog.errors import is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
 from setl.systems.mysql.connection import MysqlEndpoint
+from tests.unit.select.fakes import ManualClock
 
 
 class FakeConnection:
@@ -271,3 +272,28 @@ def test_what_a_stream_needs_is_asked_for_on_one_connection(monkeypatch, setting
     source.open(place)
     assert len(connections) == 1
     assert streams == [(replace(place, origin=BinlogOrigin("101")), folds)]
+
+
+class PassedBy:
+    """A stream of which nothing is read, though it goes on."""
+
+    arriving, unanswered = 0, False
+
+    def __init__(self, clock, offsets):
+        self._clock, self._offsets = clock, iter(offsets)
+        self.position = BinlogPosition("mysql-bin.000007", 900)
+
+    def read(self, limit, timeout, passes_by):
+        self._clock.time += 11.0
+        self.position = replace(self.position, offset=next(self._offsets))
+        return ()
+
+
+def test_a_stream_whose_heartbeats_pass_by_is_no_silent_one(monkeypatch):
+    clock, asked = ManualClock(), []
+    source = binlog_source.MysqlBinlogSource(MysqlEndpoint("db1", 3306, "u", "p"), 7, clock=clock)
+    monkeypatch.setattr(source, "_stream", PassedBy(clock, [910, 920, 920]))
+    monkeypatch.setattr(source, "_look_ahead", asked.append)
+    for _ in range(3):
+        source.read(10, 5.0)
+    assert [place.offset for place in asked] == [920]

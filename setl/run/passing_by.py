@@ -1,0 +1,53 @@
+"""What the thread that reads does in place of a run that waits: it lets heartbeats pass by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from setl.clock import Clock
+from setl.model.batch import Batch
+from setl.model.checkpoint import Checkpoint
+from setl.model.entry import Entry
+from setl.run.figures import RunState
+from setl.run.parts import Work
+from setl.run.progress import Progress
+from setl.select.unacked import PassingBy
+
+
+class HeartbeatsPassBy(PassingBy):
+    """Heartbeats move a waiting run on without waking it up; it keeps that when it does wake up.
+
+    Only where the run goes well. A failure before has passed once a checkpoint is kept, and lag is
+    to grow while no load may start.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        progress: Progress,
+        clock: Clock,
+        reached: Callable[[Checkpoint], None],
+    ) -> None:
+        """Let pass what `work` has nothing to do for.
+
+        Args:
+            work: counts what has passed.
+            progress: says how the run goes.
+            clock: for how long it takes.
+            reached: takes up to where everything is applied now.
+        """
+        self._work = work
+        self._progress = progress
+        self._clock = clock
+        self._reached = reached
+
+    def passes_by(self, entries: Sequence[Entry]) -> bool:
+        """See `PassingBy.passes_by`."""
+        return self._progress.state is RunState.RUNNING and self._work.passes_by(entries)
+
+    def passed_by(self, batch: Batch) -> None:
+        """See `PassingBy.passed_by`."""
+        self._work.passed_by(batch)
+        self._reached(batch.checkpoint)
+        self._progress.took([batch], self._clock.monotonic() - batch.closed)
+        self._progress.moved()
