@@ -12,6 +12,8 @@ from importlib import import_module
 
 import click
 
+from setl import garbage_collection
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -32,7 +34,8 @@ class Entry:
     def load(self) -> click.Command:
         """Import the command."""
         module, _, attribute = self.place.partition(":")
-        command: click.Command = getattr(import_module(f"setl.cli.{module}"), attribute)
+        with garbage_collection.paused():
+            command: click.Command = getattr(import_module(f"setl.cli.{module}"), attribute)
         return command
 
 

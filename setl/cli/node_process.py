@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import click
 from click.core import ParameterSource
 
+from setl import garbage_collection
 from setl.alarms.settings import AlarmSettings
 from setl.cli.cluster import cluster_options
 from setl.cli.zookeeper_access import zookeeper_access
@@ -215,7 +216,8 @@ def run_process(settings: NodeSettings, engine: Engine) -> None:
     from setl.node.allocator import share_arenas  # noqa: PLC0415
 
     share_arenas()
-    from setl.node.process import NodeProcess  # noqa: PLC0415
+    with garbage_collection.paused():
+        from setl.node.process import NodeProcess  # noqa: PLC0415
 
     try:
         process = NodeProcess(settings, engine, set_turn=sys.setswitchinterval)

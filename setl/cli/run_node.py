@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from setl import garbage_collection
 from setl.cli.node_process import process_options, run_process
 from setl.cli.spark_options import spark_options
 from setl.node.settings import NodeSettings
@@ -33,7 +34,8 @@ def node(settings: NodeSettings, spark: Callable[[str], SparkSettings], *, trace
     Kafka are led by `setl relay`.
     """
     # Imported late: Spark takes a second that other commands need not wait.
-    from setl.node.spark_engine import SparkEngine  # noqa: PLC0415
+    with garbage_collection.paused():
+        from setl.node.spark_engine import SparkEngine  # noqa: PLC0415
 
     tracer = None
     if traces:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from setl import garbage_collection
 from setl.cli.node_process import process_options, run_process
 from setl.node.settings import NodeSettings
 
@@ -17,6 +18,7 @@ def relay(settings: NodeSettings) -> None:
     dts`) and leads those it wins.
     """
     # Imported late: what it needs takes time that other commands need not wait.
-    from setl.node.relay_engine import RelayEngine  # noqa: PLC0415
+    with garbage_collection.paused():
+        from setl.node.relay_engine import RelayEngine  # noqa: PLC0415
 
     run_process(settings, RelayEngine())

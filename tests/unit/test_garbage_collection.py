@@ -1,7 +1,13 @@
 """Garbage collection in processes that hold many rows."""
 
+import gc
 import subprocess
 import sys
+from importlib import import_module
+
+import pytest
+
+from setl import garbage_collection
 
 # In a process of its own: what is frozen stays so.
 _SCRIPT = """
@@ -48,3 +54,15 @@ assert gc.get_threshold() == usual, "a node's garbage is looked for less often"
 
 def test_a_process_that_runs_no_tasks_is_left_alone_and_a_node_collects_as_often():
     subprocess.run([sys.executable, "-c", _GUEST], check=True, timeout=280)
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_it_is_paused_for_a_block_whatever_ends_that(enabled, monkeypatch):
+    monkeypatch.setattr(gc, "isenabled", lambda: enabled)
+    calls = []
+    monkeypatch.setattr(gc, "disable", lambda: calls.append("off"))
+    monkeypatch.setattr(gc, "enable", lambda: calls.append("on"))
+    missing = "setl.no_such_module"
+    with pytest.raises(ImportError), garbage_collection.paused():
+        import_module(missing)
+    assert calls == (["off", "on"] if enabled else ["off"])

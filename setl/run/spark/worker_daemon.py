@@ -17,7 +17,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
-from setl.garbage_collection import keep_what_is_loaded
+from setl import garbage_collection
 
 TASK_MODULES: Final = (
     "setl.run.tasks",
@@ -54,10 +54,11 @@ def main() -> None:
     # child for ever, and its task with it (https://issues.apache.org/jira/browse/SPARK-54456).
     # Arrow's allocator would start one when it is imported.
     os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
-    for module in TASK_MODULES + _OF_QUERIES + _OF_SPARK + OF_SYSTEMS:
-        importlib.import_module(module)
+    with garbage_collection.paused():
+        for module in TASK_MODULES + _OF_QUERIES + _OF_SPARK + OF_SYSTEMS:
+            importlib.import_module(module)
     # Otherwise each worker's first load would do it, in a tenth of a second.
-    keep_what_is_loaded(collect_rarely=True)
+    garbage_collection.keep_what_is_loaded(collect_rarely=True)
     from pyspark import daemon  # noqa: PLC0415 - from the path as it is now
 
     try:
