@@ -3,6 +3,7 @@
 import pymysql
 import pytest
 
+from setl.codec.binlog.event import is_mariadb
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import ConfigurationError, DataError, FatalError
 from setl.model.change import ABSENT, Op
@@ -200,8 +201,15 @@ def test_images_that_do_not_say_what_became_of_a_column_are_refused(
         entries = stream(site_a, connection, statement.format(table))
     finally:
         run(connection, "SET SESSION binlog_row_image = FULL")
+    codec = BinlogRowCodec()
+    entry = next(e for e in entries if e.kind is EntryKind.ROWS)
+    if images == "NOBLOB" and statement.startswith(("REPLACE", "INSERT INTO {} (id, a) VALUES (1")):
+        rows = codec.decode(entry.payload, entry.context)
+        if rows.op is Op.UPDATE and is_mariadb(entry.context[0]):
+            assert rows.schema.untold == ("b",)  # whoever writes the row has to need it not
+            return
     with pytest.raises(DataError, match=r"leaves columns out.*binlog_row_image='FULL'") as caught:
-        decoded(BinlogRowCodec(), entries)
+        codec.decode(entry.payload, entry.context)
     assert caught.value.where["table"] == "unsaid"
 
 

@@ -109,6 +109,12 @@ def is_mariadb(format_description: bytes) -> bool:
     return len(format_description) - HEADER_BYTES - 57 - 1 - CHECKSUM_BYTES >= 160
 
 
+def major_version(format_description: bytes) -> int:
+    """The first number of the version of the server that wrote this event; 0 if it has none."""
+    text = format_description[HEADER_BYTES + 2 : HEADER_BYTES + 52].partition(b".")[0]
+    return int(text) if text.isdigit() else 0
+
+
 def packed_integer(data: bytes, at: int) -> tuple[int, int]:
     """A length-encoded integer at `at`, and where it ends. Raises IndexError past the end."""
     first = data[at]

@@ -18,6 +18,7 @@ from setl.codec.binlog.event import (
     EventType,
     has_checksums,
     is_mariadb,
+    major_version,
     packed_integer,
 )
 from setl.codec.binlog.hidden import visible_schema, without_hidden
@@ -42,6 +43,7 @@ from setl.model.change import ABSENT, DecodedRows, Op, Row, Value, filled
 from setl.model.schema import RowSchema
 
 _TABLES_KEPT: Final = 1024
+_LAST_WHOLE_INSERTS: Final = 10  # version of MariaDB, see `setl.codec.binlog.untold`
 
 
 class _Decoder(NamedTuple):
@@ -53,6 +55,7 @@ class _Decoder(NamedTuple):
     json: tuple[tuple[int, Reader], ...]  # JSON columns, and readers that leave values as they are
     rows: TableRows | None  # None where each value is to be read by its reader
     mariadb: bool
+    leaves_out: bool  # whether inserts may lack what the server computes
     narrow: dict[int, RowSchema]  # `visible` without untold columns, by `untold_places`
 
 
@@ -151,6 +154,7 @@ class BinlogRowCodec:
         )
         readers = [code.read for code in codes]
         mariadb = is_mariadb(context[0])
+        leaves_out = mariadb and major_version(context[0]) > _LAST_WHOLE_INSERTS
         ends = ends_of_rows(table) if mariadb else {}
         for i, live in ends.items():
             readers[i] = refusing(readers[i], live, table)
@@ -158,7 +162,7 @@ class BinlogRowCodec:
         # Their code neither asks the readers nor leaves columns out.
         special = ends or visible is not table.schema
         rows = None if special else TableRows.of(codes)
-        known = _Decoder(table.schema, visible, tuple(readers), json, rows, mariadb, {})
+        known = _Decoder(table.schema, visible, tuple(readers), json, rows, mariadb, leaves_out, {})
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known
@@ -200,7 +204,7 @@ def _decode_event(
                 _refuse_replaced(table.schema, pairs)
         return DecodedRows(table.schema, Op.UPDATE, pairs), untold
     if kind in INSERTS:
-        lacking, untold = (0, 0) if keys_alone else _left_out(table, present, present)
+        lacking, untold = (0, 0) if keys_alone else _left_out(table, None, present)
         if lacking:
             raise _unsaid("an insert leaves columns out, whose defaults are not known")
         images = _images(event, at, end, table, present)
@@ -211,15 +215,20 @@ def _decode_event(
     raise ValueError(f"an event of type {kind} holds no rows")
 
 
-def _left_out(table: _Decoder, before: int, after: int) -> tuple[int, int]:
+def _left_out(table: _Decoder, before: int | None, after: int) -> tuple[int, int]:
     """The columns that a row behind a change lacks, a bit for each.
+
+    Args:
+        table: their table.
+        before: a bit for each column that the image before has; None for an insert.
+        after: likewise.
 
     Returns:
         Those that may have their defaults now, and those of which nothing is said.
     """
     # Younger MariaDBs leave hidden columns out of an update's images.
     lacking = (1 << len(table.visible.columns)) - 1 & ~after
-    if not (lacking and table.mariadb):
+    if not (lacking and (table.leaves_out if before is None else table.mariadb)):
         return lacking, 0
     untold = untold_places(table.visible, before, after)
     return lacking & ~untold, untold

@@ -18,17 +18,19 @@ from setl.model.change import DecodedRows
 from setl.model.schema import RowSchema
 
 
-def untold_places(schema: RowSchema, before: int, after: int) -> int:
+def untold_places(schema: RowSchema, before: int | None, after: int) -> int:
     """The columns of which an insert or an update says nothing, a bit for each.
+
+    None where the key alone stands before an update, as with MINIMAL.
 
     Args:
         schema: the columns that statements can name.
-        before: a bit for each column that the images before have.
-        after: likewise; the same of an insert.
+        before: a bit for each column that the images before have; None for an insert.
+        after: likewise.
     """
     key = sum(1 << i for i in schema.key)
-    missing = ((1 << len(schema.columns)) - 1) & ~(before | after)
-    if missing & key or not (before == after or before & ~key):
+    missing = ((1 << len(schema.columns)) - 1) & ~(after | (before or 0))
+    if missing & key or (before is not None and not before & ~key):
         return 0
     return missing
 

@@ -3,6 +3,8 @@
 The table has a key, `a`, `v` and `s` made of it, and a TEXT.
 """
 
+import struct
+
 import pytest
 
 from setl.channel.routing import Route
@@ -17,7 +19,7 @@ from setl.transform.compaction import Compactor
 from setl.transform.merging import merge
 from setl.transform.projection import project
 from setl.transform.unchanged import UnchangedRows
-from tests.unit.codec.binlog_events import entries_of, stored
+from tests.unit.codec.binlog_events import INT, EventWriter, entries_of, field, names, stored
 
 ALL, TOLD = ("id", "a", "v", "s", "b"), ("id", "a", "b")
 
@@ -148,3 +150,19 @@ def test_an_update_that_says_not_all_may_change_a_column_that_is_mapped(changes)
     """Of what is mapped only `s` changes, of which nothing is said."""
     route = Route(0, ("x", "t"), exclude=("a",), skips_unchanged=True)
     assert UnchangedRows(route).left_out(changes[1]).images == changes[1].images
+
+
+@pytest.mark.parametrize(("version", "narrow"), [(b"11.8.9-MariaDB", True), (b"10.11.6-Ma", False)])
+def test_an_insert_of_a_younger_mariadb_may_be_a_replace(version, narrow):
+    """As 11.8 logs a row of REPLACE that took the place of another."""
+    writer = EventWriter(mariadb=True)
+    opening = writer.format_description()
+    opening = opening[:21] + version.ljust(50, b"\0") + opening[71:]
+    table = writer.table_map([INT, INT], optional=names("id", "g") + field(8, b"\0"))
+    event = writer.rows(23, 2, [b"\0" + struct.pack("<i", 1)], present=b"\1")
+    if narrow:
+        rows = BinlogRowCodec().decode(event, (opening, table))
+        assert (rows.images, rows.schema.untold) == ([(None, (1,))], ("g",))
+        return
+    with pytest.raises(DataError, match="an insert leaves columns out"):
+        BinlogRowCodec().decode(event, (opening, table))
