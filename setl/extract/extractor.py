@@ -233,6 +233,8 @@ class Extractor:
                 state = after_entry(state, kind)
                 if kind is EntryKind.DDL:
                     self._ddl(entry, extracted)
+                elif kind is EntryKind.COMMIT:
+                    bound = None  # the stream only goes on from here
                 continue
             destination = destinations[entry.schema, entry.table]
             if isinstance(destination, _System):
@@ -242,11 +244,11 @@ class Extractor:
                 continue
             if not state.inside:
                 state = after_entry(state, kind)
-            if bound is not None:
-                if bound.covers(entry):
-                    counts.repeated += entry.rows
-                    continue
-                bound = None  # the stream only goes on from here
+            # Records of several runs may lie between each other, so the first one that is not
+            # covered says nothing of the next run.
+            if bound is not None and bound.covers(entry):
+                counts.repeated += entry.rows
+                continue
             if state.loopback:
                 counts.loopback_rows += entry.rows
             elif destination:

@@ -33,7 +33,7 @@ from setl.codec.binlog.refused import (
     too_dense,
 )
 from setl.codec.binlog.row_events import RowEvents
-from setl.codec.binlog.runs import MOST_BYTES, may_join, offset_behind, placed
+from setl.codec.binlog.runs import MOST_BYTES, Run, may_join, offset_behind, placed
 from setl.codec.binlog.stream_place import StreamPlace
 from setl.codec.binlog.stream_statements import StreamStatements
 from setl.codec.binlog.transaction_bounds import TransactionBounds
@@ -69,7 +69,7 @@ class BinlogHeaderReader:
     for each batch.
 
     Entries of a transaction come out together with its end, see `TransactionBounds`. Row events
-    that follow each other in it may be one entry, see `setl.codec.binlog.runs`.
+    of a table in it may be one entry, see `setl.codec.binlog.runs`.
 
     A transaction that is compressed as a whole is one event, and events inside it have no
     place in the file. Their entries count up from its first byte: they are in order, come before
@@ -90,6 +90,7 @@ class BinlogHeaderReader:
         hold_bytes: int = _HELD_BYTES,
         run_events: int = 1,
         run_bytes: int = MOST_BYTES,
+        mixes: Callable[[str], bool] = lambda _: False,
         is_whole: Callable[[BinlogPosition], bool] = lambda _: True,
         folds_names: bool = False,
         matters: Matters = everything,
@@ -104,6 +105,8 @@ class BinlogHeaderReader:
             run_events: row events that may be joined to one entry, see `setl.codec.binlog.runs`;
                 each has an entry of its own if it is 1.
             run_bytes: bytes that such an entry may have.
+            mixes: whether row events of a schema's tables may be joined over those of other tables,
+                where the transaction is small.
             is_whole: whether the end of the transaction that begins at a place is in its file;
                 asked before rows of one come out early, on MariaDB, which leaves a transaction
                 cut that it was writing when it died.
@@ -115,7 +118,7 @@ class BinlogHeaderReader:
         """
         self._place = StreamPlace(start)
         self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
-        self._rows = RowEvents(run_events, run_bytes)
+        self._rows = RowEvents(run_events, run_bytes, mixes)
         self._prepared = PreparedTransactions(matters, earlier)
         self._statements = StreamStatements(
             self._place, self._bounds, self._prepared, self._begin, folds_names=folds_names
@@ -176,7 +179,7 @@ class BinlogHeaderReader:
                 self._place.offset = offset_behind(self._place.offset, next_offset)
             elif self._bounds.is_open and not next_offset and kind in _WITHOUT_PLACE:
                 self._place.offset += size
-            before = () if kind in _WITHIN_RUN else self._end_run()
+            before = () if kind in _WITHIN_RUN else self._end_runs(whole=kind == EventType.XID)
             reader = self._readers.get(kind)
             if reader is not None:
                 found = reader(event, checksum, seconds)
@@ -208,7 +211,7 @@ class BinlogHeaderReader:
             )
             if not ended:
                 return at, entries
-            entries += self._end_run()
+            entries += self._end_runs()
 
     def _compressed_transaction(self, event: bytes, checksum: bool, _: int) -> Iterator[Entry]:  # noqa: FBT001
         end = self._place.offset
@@ -242,34 +245,44 @@ class BinlogHeaderReader:
             raise self._damaged(event[4], "no TABLE_MAP event came before it")
         if self._bounds.is_open and not self._bounds.inner_end:
             event = placed(event, self._place.offset)
-        run = self._rows.run
+        runs = self._rows.runs
         joins = self._bounds.is_open and not self._bounds.inner_end and may_join(event)
-        before = () if joins and run.takes(event, table) else self._end_run()
-        full = run.add(event, table, self._place.offset)
-        return before if joins and not full else [*before, *self._end_run()]
+        before = () if joins and runs.takes(event, table) else self._end_runs()
+        full = runs.add(event, table, self._place.offset)
+        return before if joins and not full else [*before, *self._end_runs()]
 
-    def _end_run(self) -> Sequence[Entry]:
-        """Hand on the row events that were joined, if there are any."""
-        run = self._rows.run
-        table = run.table
-        if table is None:
+    def _end_runs(self, *, whole: bool = False) -> Sequence[Entry]:
+        """Hand on the row events that were joined, if there are any.
+
+        Args:
+            whole: whether their transaction ends with them.
+        """
+        runs = self._rows.runs
+        if not runs.count:
             return ()
+        seconds = float(runs.seconds)
+        found = [self._rows_entry(run, seconds) for run in runs.by_table()]
+        small = runs.is_small(sum(entry.rows for entry in found))
+        if len(found) > 1 and not (whole and small):
+            found = [self._rows_entry(run, seconds) for run in runs.in_order()]
+        runs.clear()
+        return [ready for entry in found for ready in self._bounds.emit(entry)]
+
+    def _rows_entry(self, run: Run, seconds: float) -> Entry:
+        table, events, end = run
         self._prepared.rows(table.schema, table.table)
-        rows = table.estimate.rows(run.events, run.size, checksum=table.checksum)
-        entry = Entry(
+        payload = events[0] if len(events) == 1 else b"".join(events)
+        return Entry(
             EntryKind.ROWS,
-            self._place.at(run.end),
-            float(run.seconds),
+            self._place.at(end),
+            seconds,
             table.schema,
             table.table,
             self._bounds.transaction,
-            rows,
-            run.events[0] if len(run.events) == 1 else b"".join(run.events),
+            table.estimate.rows(events, len(payload), checksum=table.checksum),
+            payload,
             table.context,
-            "",
         )
-        run.clear()
-        return self._bounds.emit(entry)
 
     def _table_map(self, event: bytes, checksum: bool, _: int) -> Sequence[Entry]:  # noqa: FBT001
         self._rows.learn(event, checksum=checksum)

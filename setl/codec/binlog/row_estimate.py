@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 from setl.codec.binlog.event import (
@@ -19,6 +20,8 @@ _SAMPLE_ROWS: Final = 8  # rows measured at the front of an event
 _SAMPLE_EVERY: Final = 64  # events of one table between two measurements
 _ONE: Final = 1.5  # rows of an event, from where on it is taken to hold more than one
 _FIRST_COMPRESSED: Final = min(COMPRESSED_ROWS)
+_UPDATES: Final = tuple(map(int, UPDATES))
+_kind_of = itemgetter(4)
 
 
 class RowEstimate:
@@ -46,28 +49,29 @@ class RowEstimate:
         """
         first, count = events[0], len(events)
         kind = first[4]
-        if count > 1:
-            kinds = {event[4] for event in events}
-            if not (kinds <= UPDATES or kinds.isdisjoint(UPDATES)):
-                return self._mixed(events, checksum=checksum)
         if kind >= _FIRST_COMPRESSED:
             return self._compressed_rows(first, checksum=checksum)
-        update = kind in UPDATES
         # Header, table id and flags, and in version 2 an empty block of extra data.
         front = HEADER_BYTES + (10 if kind >= 30 else 8)
         if self._next_sample <= 0:
             self._next_sample = _SAMPLE_EVERY
-            self._measure(first[:-4] if checksum else first, front, update=update)
+            self._measure(first[:-4] if checksum else first, front, update=kind in UPDATES)
         self._next_sample -= count
-        bitmaps = (len(self._values) + 7) // 8 * (2 if update else 1)
+        updates = sum(map(bytes(map(_kind_of, events)).count, _UPDATES))
+        bitmaps = (len(self._values) + 7) // 8
         overhead = front + 1 + bitmaps + (4 if checksum else 0)
-        images = (size - count * overhead) / (self._average or 1.0)
-        each = (images / 2 if update else images) / count
+        images = (size - count * overhead - updates * bitmaps) / (self._average or 1.0)
+        # Updates have two images of each row, the others one.
+        each = images / (count + updates)
         # Events of one row each are told by their average better than by the sum of their bytes.
-        return count if each < _ONE else round(each * count)
+        if each < _ONE:
+            return count
+        if 0 < updates < count:
+            return self._mixed(events, checksum=checksum)
+        return round(each * count)
 
     def _mixed(self, events: Sequence[bytes], *, checksum: bool) -> int:
-        """Updates have two images of each row, the others one."""
+        """Of updates and others, some of them with several rows."""
         updates = [event for event in events if event[4] in UPDATES]
         others = [event for event in events if event[4] not in UPDATES]
         parts = ((part, sum(map(len, part))) for part in (updates, others))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
 from typing import Final, NamedTuple
 from zlib import crc32
@@ -20,7 +21,7 @@ from setl.codec.binlog.runs import (
     JOINED,
     PLACES,
     KnownTable,
-    OpenRun,
+    OpenRuns,
     offset_behind,
 )
 from setl.codec.binlog.sequences import is_sequence
@@ -46,7 +47,7 @@ class Taken(NamedTuple):
     Attributes:
         at: where in the bytes the next packet begins.
         offset: offset in the binlog file behind what was taken.
-        ended: whether the run has ended there, so that it is to be handed on before the rest.
+        ended: whether the runs have ended there, so that they are to be handed on before the rest.
     """
 
     at: int
@@ -55,15 +56,16 @@ class Taken(NamedTuple):
 
 
 class RowEvents:
-    """Tables by their ids, each described once, and the open run.
+    """Tables by their ids, each described once, and the open runs.
 
     Attributes:
-        run: the row events that are being joined.
+        runs: the row events that are being joined.
     """
 
-    def __init__(self, run_events: int, run_bytes: int) -> None:
-        """No table is known; see `OpenRun` for the limits."""
-        self.run = OpenRun(run_events, run_bytes)
+    def __init__(self, run_events: int, run_bytes: int, mixes: Callable[[str], bool]) -> None:
+        """No table is known; see `OpenRuns` for the limits, and for what `mixes`, by its schema."""
+        self.runs = OpenRuns(run_events, run_bytes)
+        self._mixes = mixes
         self._format = self._plain_format = b""
         self._tables: dict[bytes, KnownTable] = {}
         self._sequences: set[bytes] = set()  # ids; in none of the other tables
@@ -83,6 +85,7 @@ class RowEvents:
 
     def begin(self) -> None:
         """A transaction begins, whose statements send the maps of their tables again."""
+        self.runs.begin()
         if len(self._tables) >= TABLES_KEPT:
             self._tables.clear()
 
@@ -110,7 +113,8 @@ class RowEvents:
                 self._sequences.add(body[:6])
                 return
             context = (self._format if checksum else self._plain_format, event)
-            table = KnownTable(parsed.schema, parsed.table, context, RowEstimate(parsed), checksum)
+            estimate, mixes = RowEstimate(parsed), self._mixes(parsed.schema)
+            table = KnownTable(parsed.schema, parsed.table, context, estimate, checksum, mixes)
             if len(by_body) >= TABLES_KEPT:
                 by_body.clear()
             by_body[body] = table
@@ -120,7 +124,7 @@ class RowEvents:
     def take(  # noqa: C901, PLR0912, PLR0915 - calls would double its cost
         self, data: bytes, at: int, offset: int, *, checksum: bool
     ) -> Taken:
-        """Join the row events that stand in packets one behind the other to the run.
+        """Join the row events that stand in packets one behind the other to the open runs.
 
         Stops in front of the first packet that is anything else: another kind of event, a table
         that is not known, damage, a part of a packet. Then it is for whoever reads packets one by
@@ -141,18 +145,15 @@ class RowEvents:
             offset: offset in the binlog file of the event that it holds.
             checksum: whether events end with a checksum.
         """
-        run = self.run
+        runs = self.runs
         unpack, pack, tables = _PACKET.unpack_from, END.pack, self._tables
         by_body = self._by_body if checksum else self._by_plain_body
         tail = CHECKSUM_BYTES if checksum else 0
-        events, size_of_run, most_events, most_bytes = (
-            run.events,
-            run.size,
-            run.most_events,
-            run.most_bytes,
-        )
-        append, count = events.append, len(events)
-        table, seconds_of_run = run.table, run.seconds
+        parts, most_events, most_bytes = runs.parts, runs.most_events, runs.most_bytes
+        count, size_of_runs, seconds_of_runs = runs.count, runs.size, runs.seconds
+        table, mixes = runs.table, runs.mixes
+        append = None if table is None else parts[table].append
+        over = mixes and table is not None and table.mixes  # whether other tables may come
         body: bytes | None = None  # of the TABLE_MAP event that said what `ident` is
         current, ident = table, b""
         whole, last = len(data), len(data) - _PACKET.size
@@ -182,18 +183,17 @@ class RowEvents:
                     if found is None:
                         break
                     body, current, ident = None, found, table_id
-                if flags & ARTIFICIAL_FLAG or size > most_bytes:
+                if current is None or flags & ARTIFICIAL_FLAG or size > most_bytes:
                     break
-                if count:
-                    ended = (
-                        current is not table
-                        or seconds != seconds_of_run
-                        or size_of_run + size > most_bytes
-                    )
-                    if ended:
-                        break
-                else:
-                    table, seconds_of_run = current, seconds
+                if not count:
+                    seconds_of_runs = seconds
+                elif (
+                    seconds != seconds_of_runs
+                    or size_of_runs + size > most_bytes
+                    or (current is not table and not (over and current.mixes))
+                ):
+                    ended = True
+                    break
                 event = data[begin:stop]
                 if checksum and crc32(event) != _CHECKED:
                     break
@@ -203,12 +203,15 @@ class RowEvents:
                         break
                     place = pack(behind)
                     event = b"".join((event[:END_AT], place, event[END_AT + END.size :]))
+                if append is None or current is not table:
+                    table, append = current, parts.setdefault(current, []).append
+                    over = mixes and table.mixes
                 append(event)
                 count += 1
                 ahead = -1
-                size_of_run += size
+                size_of_runs += size
                 end = reached = behind
-                if count >= most_events or size_of_run >= most_bytes:
+                if count >= most_events or size_of_runs >= most_bytes:
                     at, ended = stop, True
                     break
             elif kind in _SKIPPED:
@@ -219,8 +222,13 @@ class RowEvents:
                 break
             at = stop
         if end >= 0:
-            run.size, run.table, run.seconds = size_of_run, table, seconds_of_run
-            run.end = offset = offset_behind(offset, end)
+            runs.count, runs.size, runs.seconds, runs.table = (
+                count,
+                size_of_runs,
+                seconds_of_runs,
+                table,
+            )
+            runs.end = offset = offset_behind(offset, end)
         return Taken(at if ahead < 0 else ahead, offset, ended)
 
 

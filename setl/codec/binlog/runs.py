@@ -1,9 +1,10 @@
-"""Runs: row events that follow each other under one table, joined to one payload.
+"""Runs: row events of one transaction under one table, joined to one payload.
 
 An event of one row costs the driver, and everybody behind it, as much as one of a hundred rows.
 So events that follow each other in a transaction are handed on together where they have the same
 TABLE_MAP event and were written in the same second: their bytes back to back, each with its header
-and, where the file has checksums, with its own. The header says what an event is, how long, and
+and, where the file has checksums, with its own. A small transaction that changes tables in turn
+has one run for each of them, see `OpenRuns`. The header says what an event is, how long, and
 where in the file it ends; from that follows how much older it is than the last one. MariaDB from
 11.7 on leaves out where; it is added, see `BinlogHeaderReader` for what that is.
 """
@@ -11,6 +12,9 @@ where in the file it ends; from that follows how much older it is than the last 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -102,8 +106,9 @@ def tells_its_place(payload: bytes, offset: int) -> bool:
     return end == offset & PLACES and _may_join(kind, end, flags)
 
 
-class KnownTable(NamedTuple):
-    """What is kept of a TABLE_MAP event.
+@dataclass(frozen=True, eq=False, slots=True)
+class KnownTable:
+    """What is kept of a TABLE_MAP event. Equal to itself alone.
 
     Attributes:
         schema: the table's schema.
@@ -111,6 +116,7 @@ class KnownTable(NamedTuple):
         context: see `Entry.context`.
         estimate: how many rows its events hold.
         checksum: whether its events end with a checksum.
+        mixes: whether its events may be joined over those of other tables, see `OpenRuns`.
     """
 
     schema: str
@@ -118,28 +124,56 @@ class KnownTable(NamedTuple):
     context: tuple[bytes, ...]
     estimate: RowEstimate
     checksum: bool
+    mixes: bool = False
 
 
-class OpenRun:
-    """The run that is being joined; empty between two runs.
+class Run(NamedTuple):
+    """Row events that are one entry.
 
     Attributes:
+        table: the table that they are of.
         events: the raw events.
+        end: offset in the file behind the last one.
+    """
+
+    table: KnownTable
+    events: list[bytes]
+    end: int
+
+
+class OpenRuns:
+    """The runs that are being joined, one for each table; none between two groups of them.
+
+    Tables whose events may not be joined over those of others have a group for each run.
+
+    Where several runs are open, their events lie between each other, but entries are in order and
+    a batch may end behind any of them. Behind one of these, the checkpoint would call events done
+    that the next run holds, if other runs are made when they are read again. So such runs are
+    handed on if they are all of a transaction that is never cut: see `is_small`. If not, their
+    events are put in order again.
+
+    Attributes:
+        parts: the raw events of each run, by table, in the order in which the runs begin.
+        count: all of these events.
         size: their bytes.
-        table: the table that they are of; None if there are none.
+        table: the table that the last one is of; None if there are none.
         seconds: when they were written.
         end: offset in the file behind the last one.
-        most_events: events that a run may have.
-        most_bytes: bytes that a run of several events may have now, see `FIRST_BYTES`.
+        mixes: whether there may be several runs now.
+        most_events: events that they may have.
+        most_bytes: bytes that several events may have now, see `FIRST_BYTES`.
     """
 
     __slots__ = (
         "_all_bytes",
         "_most_bytes",
+        "_rows",
+        "count",
         "end",
-        "events",
+        "mixes",
         "most_bytes",
         "most_events",
+        "parts",
         "seconds",
         "size",
         "table",
@@ -150,39 +184,85 @@ class OpenRun:
         self._most_bytes = most_bytes
         self._all_bytes = self.size = 0
         self.clear()
+        self.begin()
+
+    def begin(self) -> None:
+        """A transaction begins."""
+        self._rows = 0
+        self.mixes = True
 
     def clear(self) -> None:
-        """Begin another one."""
+        """Begin other runs."""
         self._all_bytes += self.size
         self.most_bytes = min(self._most_bytes, max(FIRST_BYTES, self._all_bytes // 4))
-        self.events: list[bytes] = []
-        self.size = self.seconds = self.end = 0
+        self.parts: dict[KnownTable, list[bytes]] = {}
+        self.count = self.size = self.seconds = self.end = 0
         self.table: KnownTable | None = None
 
     def takes(self, event: bytes, table: KnownTable) -> bool:
         """Whether an event may be joined to those that are there."""
-        if not self.events:
+        last = self.table
+        if last is None:
             return True
         seconds, _, _, size, _, _ = EVENT_HEADER.unpack_from(event)
-        return (
-            table is self.table and seconds == self.seconds and self.size + size <= self.most_bytes
-        )
+        if seconds != self.seconds or self.size + size > self.most_bytes:
+            return False
+        return table is last or (self.mixes and table.mixes and last.mixes)
 
     def add(self, event: bytes, table: KnownTable, end: int) -> bool:
-        """Join an event that `takes` allows; returns whether the run is full.
+        """Join an event that `takes` allows; returns whether there is no more room.
 
         Args:
             event: the raw event.
             table: the table that it is of.
             end: offset in the file behind it.
         """
-        if not self.events:
+        if not self.count:
             (self.seconds,) = _SECONDS.unpack_from(event)
-            self.table = table
-        self.events.append(event)
+        self.table = table
+        self.parts.setdefault(table, []).append(event)
+        self.count += 1
         self.size += len(event)
         self.end = end
-        return len(self.events) >= self.most_events or self.size >= self.most_bytes
+        return self.count >= self.most_events or self.size >= self.most_bytes
+
+    def by_table(self) -> list[Run]:
+        """The runs, in the order in which they end."""
+        if len(self.parts) == 1:
+            return [Run(table, events, self.end) for table, events in self.parts.items()]
+        found = [Run(table, each, self._end(each[-1])) for table, each in self.parts.items()]
+        found.sort(key=_end_of_run)
+        return found
+
+    def in_order(self) -> list[Run]:
+        """The same events as runs that follow each other; no others of the transaction mix."""
+        self.mixes = False
+        placed = [
+            (self._end(event), table, event)
+            for table, events in self.parts.items()
+            for event in events
+        ]
+        placed.sort(key=itemgetter(0))
+        found: list[Run] = []
+        for table, of_table in groupby(placed, key=itemgetter(1)):
+            parts = list(of_table)
+            found.append(Run(table, [event for _, _, event in parts], parts[-1][0]))
+        return found
+
+    def is_small(self, rows: int) -> bool:
+        """Whether no batch is cut in a transaction that has so many rows more, and ends then.
+
+        A batch takes as many rows as a run may have events, however small it is to be.
+        """
+        self._rows += rows
+        return self._rows <= self.most_events
+
+    def _end(self, event: bytes) -> int:
+        (end,) = END.unpack_from(event, END_AT)
+        return self.end - (self.end - end & PLACES)
+
+
+_end_of_run = attrgetter("end")
 
 
 def placed(event: bytes, offset: int) -> bytes:

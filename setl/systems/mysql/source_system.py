@@ -73,23 +73,19 @@ class MysqlSourceSystem:
 
     def stream(self, pipeline: Pipeline, channel: str, nid: str) -> Source:
         """See `SourceSystem.stream`."""
-        # A run of row events goes into one batch whole, and to one task.
-        limits = StreamLimits(
-            run_events=min(MOST_EVENTS, pipeline.batch_rows),
-            run_bytes=min(MOST_BYTES, pipeline.batch_bytes, pipeline.batch_rows * _SMALL_ROW),
-        )
         server_id = self._server_id(pipeline, channel, nid)
         # A chosen id is how a server knows this reader; nobody else's connection has it.
         alone = self._config.server_id is not None or not self._config.shared
         shared = None if alone else SHARED_READERS
-        start = self._config.start
+        start, router = self._config.start, Router(pipeline)
         return MysqlBinlogSource(
             self._endpoint,
             server_id,
             start,
-            limits,
+            stream_limits(pipeline),
             shared=shared,
-            matters=partial(_goes_anywhere, Router(pipeline)),
+            matters=partial(_goes_anywhere, router),
+            mixes=partial(_mixes, router.decides),
         )
 
     def turns(self, source: Source) -> Turns | None:  # noqa: ARG002
@@ -202,6 +198,27 @@ class MysqlSourceSystem:
 
     def _server_id(self, pipeline: Pipeline, channel: str, nid: str) -> int:
         return self._config.server_id or replica_id(channel, pipeline.name, nid)
+
+
+def stream_limits(pipeline: Pipeline) -> StreamLimits:
+    """How much of the stream is joined.
+
+    A run of row events goes into one batch whole, and to one task. No batch is ever cut in a
+    transaction that is no larger than a run may be, see `OpenRuns`.
+    """
+    return StreamLimits(
+        run_events=min(MOST_EVENTS, pipeline.batch_rows),
+        run_bytes=min(MOST_BYTES, pipeline.batch_bytes, pipeline.batch_rows * _SMALL_ROW),
+    )
+
+
+def _mixes(decides: bool, schema: str) -> bool:  # noqa: FBT001 - part of a callback
+    """Whether rows of a schema may be handed on behind rows of other tables that come later.
+
+    Those of setl's own tables say something of the rows behind them. What both sites write is
+    looked at in the order in which it was written.
+    """
+    return not decides and not is_system(schema)
 
 
 def _goes_anywhere(router: Router, schema: str, table: str) -> bool:

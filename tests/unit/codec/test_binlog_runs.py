@@ -103,6 +103,23 @@ def both(events, **options):
     return fast
 
 
+def in_stream_order(entries):
+    """The same entries, those of a transaction in the order of their places."""
+    found, rows_of_one = [], []
+    for entry in entries:
+        if entry.kind is EntryKind.ROWS:
+            rows_of_one.append(entry)
+        else:
+            found += [*sorted(rows_of_one, key=lambda e: e.position.order), entry]
+            rows_of_one = []
+    return found + rows_of_one
+
+
+def mixing(schema):
+    """All but tables of setl's own."""
+    return schema != "retl"
+
+
 def test_row_events_of_a_table_become_one_entry():
     writer = EventWriter()
     events = transaction(writer, *[lambda w, n=n: row(w, n, kind=31) for n in range(100)])
@@ -205,6 +222,60 @@ def test_a_reader_begins_with_short_runs_so_that_its_first_batch_is_small():
     assert max(sizes) > MOST_BYTES - 300
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"run_events": 99}, [(9, 3), (8, 3)]),
+        ({"run_events": 7}, [(9, 3), (8, 3)]),
+        ({"run_events": 6}, [(9, 1), (8, 1)] * 3),
+        ({"run_events": 99, "run_bytes": 42 * 5}, [(9, 1), (8, 1)] * 3),
+        ({"run_events": 99, "mixes": lambda _: False}, [(9, 1), (8, 1)] * 3),
+    ],
+)
+def test_a_small_transaction_has_one_run_for_each_of_its_tables(options, expected):
+    events = transaction(EventWriter(), *[row, lambda w: row(w, table=8)] * 3)
+    entries = both(events, **{"mixes": mixing, **options})
+    found = [e for e in entries if e.kind is EntryKind.ROWS]
+    assert [(int(e.table[1:]), len(CODEC.records(e.payload))) for e in found] == expected
+    assert in_stream_order(single(entries)) == single(entries_of(events)[0])
+
+
+@pytest.mark.parametrize(("most", "expected"), [(5, [1, 4, 1]), (6, [4, 2])])
+def test_a_transaction_is_small_by_its_rows(most, expected):
+    """A batch is cut by rows, and an event may hold several."""
+    events = transaction(EventWriter(), row, lambda w: row(w, table=8, count=4), row)
+    entries = both(events, mixes=mixing, run_events=most)
+    assert [e.rows for e in entries if e.kind is EntryKind.ROWS] == expected
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        later,
+        lambda w: [w.query("SAVEPOINT a"), *row(w, 3)],
+        lambda w: [w.query("COMMIT"), w.gtid(2), w.query("BEGIN"), *row(w)],
+        lambda w: row(w, table=8, text=b"x" * 300),
+    ],
+)
+def test_what_may_be_cut_is_in_order(step):
+    steps = [row, lambda w: row(w, table=8), row, step, row, lambda w: row(w, table=8), row, later]
+    entries = both(transaction(EventWriter(), *steps), mixes=mixing, run_events=99, run_bytes=300)
+    assert single(entries) == in_stream_order(single(entries))
+
+
+def test_rows_of_setls_own_tables_keep_their_place():
+    """Such as the mark, by whose place a transaction is known for a channel's own."""
+
+    def mark(writer):
+        own = writer.table_map([INT, VARCHAR], schema="retl", table="retl_mark", table_id=7)
+        return [own, rows(writer, table=7)]
+
+    steps = [mark, row, lambda w: row(w, table=8), row, mark, row, lambda w: row(w, table=8), row]
+    entries = both(transaction(EventWriter(), *steps), mixes=mixing, run_events=99)
+    tables = [e.table for e in entries if e.kind is EntryKind.ROWS]
+    assert tables == ["retl_mark", *("t9", "t8", "t9"), "retl_mark", *("t9", "t8", "t9")]
+
+
 def test_rows_behind_a_savepoint_go_with_it_and_no_others():
     writer = EventWriter()
     steps = [
@@ -264,19 +335,22 @@ STEP = st.one_of(
     st.booleans(),
     st.sampled_from((4, (1 << 32) - 300, (1 << 33) - 90)),
     st.booleans(),
+    st.booleans(),
 )
 def test_joined_events_are_the_events_that_were_joined(
-    steps, events, size, pieces, checksum, offset, placeless
+    steps, events, size, pieces, checksum, offset, placeless, mixes
 ):
     writer, start = EventWriter(checksum=checksum, offset=offset), START
     writer.placeless = PLACELESS if placeless else ()
     start = BinlogPosition(START.file, offset)
     stream = transaction(writer, lambda _: [table_map(writer)], *steps)
     expected, _ = entries_of(stream, start, checksum=checksum)
-    joined, reader = entries_of(stream, start, checksum=checksum, run_events=events, run_bytes=size)
-    assert single(joined) == single(expected)
+    options = {"run_events": events, "run_bytes": size, "mixes": lambda _: mixes}
+    joined, reader = entries_of(stream, start, checksum=checksum, **options)
+    found = single(joined)
+    assert (in_stream_order(found) if mixes else found) == single(expected)
     fast, other, _ = entries_from(
-        packets(stream), pieces, checksum=checksum, start=start, run_events=events, run_bytes=size
+        packets(stream), pieces, checksum=checksum, start=start, **options
     )
     assert fast == joined
     assert other.position == reader.position

@@ -20,19 +20,19 @@ CODEC = BinlogRowCodec()
 
 
 class Orders:
-    """Maps `shop.orders` and nothing else."""
+    """Maps `shop.orders` and `shop.lines`, and nothing else."""
 
     def route(self, schema, table):
-        return (Route(index=0, target=("t", table)),) if table == "orders" else ()
+        return (Route(index=0, target=("t", table)),) if table in {"orders", "lines"} else ()
 
     def shadow(self, schema, table):
         return None
 
 
-def order(writer, number):
+def order(writer, number, table="orders", table_id=9):
     return [
-        writer.table_map([INT], optional=names("id")),
-        writer.rows(30, 1, [b"\0" + struct.pack("<i", number)]),
+        writer.table_map([INT], table=table, table_id=table_id, optional=names("id")),
+        writer.rows(30, 1, [b"\0" + struct.pack("<i", number)], table_id=table_id),
     ]
 
 
@@ -89,6 +89,20 @@ def test_what_is_applied_is_cut_off_wherever_it_ends(joined, marks):
         assert found.counts.rows == 10 - applied
         places = [one.position for r in found.rows for one in single_entries(CODEC, r.entry)]
         assert places == [e.position for e in alone[applied:]]
+
+
+def test_what_is_applied_is_cut_off_where_runs_lie_between_each_other():
+    """A reader that has joined less may have left such a checkpoint."""
+    steps = [lambda w, n=n: order(w, n, *(("lines", 6) if n % 3 else ())) for n in range(9)]
+    events = events_of(*steps)
+    alone = row_entries(entries_of(events)[0])
+    mixed, _ = entries_of(events, run_events=30, mixes=lambda _: True)
+    assert len(row_entries(mixed)) == 2
+    for applied, last in enumerate(alone, 1):
+        found = extracted(mixed, Checkpoint(START, applied=last.position))
+        places = [one.position for r in found.rows for one in single_entries(CODEC, r.entry)]
+        assert sorted(places, key=lambda p: p.order) == [e.position for e in alone[applied:]]
+        assert found.counts.repeated == applied
 
 
 def test_a_run_that_is_not_cut_stays_whole():

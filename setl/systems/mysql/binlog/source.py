@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -56,6 +56,7 @@ class MysqlBinlogSource:
         *,
         shared: SharedReaders | None = None,
         matters: Matters = everything,
+        mixes: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Nothing is connected yet.
 
@@ -70,6 +71,7 @@ class MysqlBinlogSource:
                 to read alone.
             matters: whether rows of a table go anywhere; an XA transaction without such rows may
                 be rolled back after it was prepared. Called by a thread of the source's.
+            mixes: see `BinlogHeaderReader`; likewise.
         """
         self._endpoint = endpoint
         self._server_id = server_id
@@ -78,6 +80,7 @@ class MysqlBinlogSource:
         self._clock = clock or SystemClock()
         self._shared = shared
         self._matters = matters
+        self._mixes = mixes
         self._server = BinlogServer(endpoint, timeout=self._limits.silence)
         self._search = BinlogSearch(endpoint, self._limits, self._server, self._clock)
         self._cut = cut_files(endpoint, self._limits, self._server)
@@ -144,6 +147,7 @@ class MysqlBinlogSource:
             shared=self._shared,
             folds_names=server.folds_names,
             matters=self._matters,
+            mixes=self._mixes,
             earlier=self._earlier,
         )
         with self._lock:

@@ -167,11 +167,13 @@ class BinlogStream:
         shared: SharedReaders | None = None,
         folds_names: bool = False,
         matters: Matters = everything,
+        mixes: Callable[[str], bool] = lambda _: False,
         earlier: EarlierPrepares | None = None,
     ) -> None:
         """Describe a stream; nothing is connected. It may read with others if they are given.
 
-        What `matters`, and was prepared `earlier`: see `setl.codec.binlog.prepared`.
+        What `matters`, and was prepared `earlier`: see `setl.codec.binlog.prepared`. What `mixes`:
+        see `BinlogHeaderReader`.
         """
         self._endpoint = endpoint
         self._server_id = server_id
@@ -185,6 +187,7 @@ class BinlogStream:
             run_bytes=min(limits.run_bytes, limits.event_bytes),
             folds_names=folds_names,
             matters=matters,
+            mixes=mixes,
             earlier=lambda xid, place: (
                 earlier.mattered(xid, place, lambda: not self._closed) if earlier else None
             ),
