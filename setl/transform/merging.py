@@ -51,9 +51,13 @@ def _picker(places: Sequence[int]) -> Callable[[Row], Any]:
 
 def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
     """The survivors of one target; rows of different shapes stay apart but share their keys."""
+    first = parts[0]
+    if all(part.columns == first.columns and part.key == first.key for part in parts):
+        merged = _of_one_shape(parts)
+        return [merged] if merged.upserts or merged.deletes else []
     # Key → (version, shape number or -1 for a delete, row). In stream order, so that a later
     # row that lacks columns (its record did not mention them) can take them from the earlier.
-    changes = sorted(_changes(parts), key=lambda change: change[0])
+    changes = sorted(_changes(parts), key=itemgetter(0))
     survivors: dict[Row, tuple[int, int, Row]] = {}
     # Keys that were emptied before a row with fewer columns took them: their delete stays, or
     # the new row would keep what the old one held in the columns that it does not mention.
@@ -81,6 +85,31 @@ def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
             results[shape].upserts.append(row)
             results[shape].upsert_versions.append(version)
     return [result for result in _by_shape(results) if result.upserts or result.deletes]
+
+
+def _of_one_shape(parts: list[TargetChanges]) -> TargetChanges:
+    """The survivors of parts with the same columns and key, where none can complete another."""
+    # Of each key the version, whether it is a delete, and the row, or the key that goes.
+    latest: dict[Any, tuple[int, bool, Row]] = {}
+    known = latest.get
+    for part in parts:
+        for deleted, rows, versions, places in (
+            (False, part.upserts, part.upsert_versions, part.key),
+            (True, part.deletes, part.delete_versions, range(len(part.key))),
+        ):
+            for key, row, version in zip(map(_picker(places), rows), rows, versions, strict=True):
+                there = known(key)
+                if there is None or there[0] <= version:
+                    latest[key] = version, deleted, row
+    result = parts[0].without_rows()
+    for version, deleted, row in sorted(latest.values(), key=itemgetter(0)):
+        if deleted:
+            result.deletes.append(row)
+            result.delete_versions.append(version)
+        else:
+            result.upserts.append(row)
+            result.upsert_versions.append(version)
+    return result
 
 
 def _changes(parts: list[TargetChanges]) -> Iterable[tuple[int, int, Row, Row]]:

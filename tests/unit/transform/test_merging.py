@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -48,6 +50,16 @@ def test_an_upsert_in_a_later_stretch_wins_over_a_delete():
     merged = merge([part(deletes=[((1,), 3)]), part(upserts=[((1, "a"), 5)])])
     assert merged[0].deletes == []
     assert merged[0].upserts == [(1, "a")]
+
+
+def test_keys_of_two_columns_are_told_apart_by_both():
+    first = [((1, "a", "old"), 3), ((2, "a", "stays"), 4)]
+    then = [((1, "b", "new"), 5), ((1, "a", "new"), 6)]
+    parts = [part(rows, columns=(ID, NAME, NOTE)) for rows in (then, first)]
+    gone = part(deletes=[((1, "b"), 7)], columns=(ID, NAME, NOTE))
+    (merged,) = merge([replace(each, key=(0, 1)) for each in (*parts, gone)])
+    assert merged.upserts == [(2, "a", "stays"), (1, "a", "new")]
+    assert (merged.deletes, merged.delete_versions) == ([(1, "b")], [7])
 
 
 def test_a_row_that_lacks_columns_takes_them_from_the_earlier_row():
