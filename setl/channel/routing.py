@@ -194,6 +194,14 @@ class Router:
         """Whether any table has a conflict policy."""
         return any(_policy(entry.mapping, from_home=False) for entry in self.entries)
 
+    def mixes(self, schema: str) -> bool:
+        """Whether rows of a schema's tables may come behind later ones of other tables.
+
+        In a transaction that is loaded as a whole. Rows of setl's own tables say something of those
+        behind them; and what both sites write is looked at in the order in which it was written.
+        """
+        return not self.decides and not is_system(schema)
+
     @property
     def rereads(self) -> bool:
         """Whether rows of any table are read at the source."""

@@ -8,7 +8,9 @@ from typing import Final, Literal
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.file import DtsSource, OffsetStart, Pipeline
+from setl.channel.routing import Router
 from setl.clock import SystemClock
+from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS
 from setl.errors import ConfigurationError
 from setl.model.position import KafkaPosition, Position
 from setl.relay.tables import RelayedTables
@@ -34,6 +36,7 @@ from setl.systems.kafka.source.places import (
     topic_distance,
     topic_passed,
 )
+from setl.systems.kafka.source.runs import Mixing
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.lasting import Expiration, StreamKept
 from setl.systems.mysql.documents import MysqlDocuments
@@ -70,7 +73,8 @@ class KafkaSource:
                 hint="`setl apply` its channel file again, which deals it out",
                 pipeline=f"{channel}/{pipeline.name}",
             )
-        return DtsKafkaSource(config)
+        rows, size = min(MOST_RECORDS, pipeline.batch_rows), min(MOST_BYTES, pipeline.batch_bytes)
+        return DtsKafkaSource(config, mixing=Mixing(rows, size, Router(pipeline).mixes))
 
     def turns(self, source: Source) -> Turns | None:
         """See `SourceSystem.turns`."""

@@ -85,7 +85,7 @@ class MysqlSourceSystem:
             stream_limits(pipeline),
             shared=shared,
             matters=partial(_goes_anywhere, router),
-            mixes=partial(_mixes, router.decides),
+            mixes=router.mixes,
         )
 
     def turns(self, source: Source) -> Turns | None:  # noqa: ARG002
@@ -210,15 +210,6 @@ def stream_limits(pipeline: Pipeline) -> StreamLimits:
         run_events=min(MOST_EVENTS, pipeline.batch_rows),
         run_bytes=min(MOST_BYTES, pipeline.batch_bytes, pipeline.batch_rows * _SMALL_ROW),
     )
-
-
-def _mixes(decides: bool, schema: str) -> bool:  # noqa: FBT001 - part of a callback
-    """Whether rows of a schema may be handed on behind rows of other tables that come later.
-
-    Those of setl's own tables say something of the rows behind them. What both sites write is
-    looked at in the order in which it was written.
-    """
-    return not decides and not is_system(schema)
 
 
 def _goes_anywhere(router: Router, schema: str, table: str) -> bool:

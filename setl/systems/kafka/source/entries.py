@@ -16,7 +16,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
-from setl.systems.kafka.source.runs import Run
+from setl.systems.kafka.source.runs import Mixing, OpenRuns, Run
 
 # Records of a run after which it is worth looking how many more are alike.
 _WORTH: Final = 4
@@ -43,6 +43,7 @@ class RecordEntries:
         place: KafkaPosition,
         *,
         logical_names: bool,
+        mixing: Mixing | None = None,
     ) -> None:
         """Begin at a place, between two transactions.
 
@@ -51,7 +52,9 @@ class RecordEntries:
             origin: of the topic, for positions.
             place: where reading begins.
             logical_names: see `setl.codec.dts.header.row_name`.
+            mixing: which runs may lie between each other; None for none.
         """
+        self._mixing = mixing
         self._partition = partition
         self._origin = origin
         self._headers = DtsHeaderReader(logical_names=logical_names)
@@ -87,7 +90,9 @@ class RecordEntries:
         entries = list[Entry]()
         values = [record.value() or b"" for record in records]
         offsets = [record.offset() for record in records]
-        run: Run | None = None
+        run: Run | None = None  # that of the record before
+        runs = OpenRuns(self._mixing)
+        streak = 0  # records of its table that follow each other
         failure: SetlError | None = None
         unseen: Message | None = None  # the record before, if its Kafka headers were not looked at
         stretching = False  # whether a stretch has begun in which they need not be
@@ -109,35 +114,43 @@ class RecordEntries:
                 offset = offsets[at]
                 at += 1
                 if table is None:
-                    self._end(run, entries)
-                    run = None
-                    run = self._other(offset, value, entries)
+                    run, streak = self._other(offset, value, runs, entries), 1
                 elif run is None or not run.takes(table, offset, value):
-                    self._end(run, entries)
-                    run = Run(table, self._row_time, offset, value)
-                elif len(run.values) >= _WORTH:
+                    other = None if run is None else runs.beside(run, table, offset, value)
+                    if other is None:
+                        self._end(runs.take(), entries)
+                        other = runs.only(Run(table, self._row_time, offset, value))
+                    run, streak = other, 1
+                elif (streak := streak + 1) >= _WORTH:
                     if not stretching:
                         bare = _bare_until(records, max(at, bare))
                     first = at
                     at += headers.rows_alike(values, at, end if stretching else bare)
                     if at > first:
                         unseen = records[at - 1] if stretching else None
-                        run = self._take(run, offsets[first:at], values[first:at], entries)
+                        run = self._take(run, offsets[first:at], values[first:at], runs, entries)
             self.next = offsets[-1] + 1
         except SetlError as error:
             failure = error
         self._see(unseen)
-        self._end(run, entries)
+        self._end(runs.take(), entries)
         return entries, failure
 
-    def _take(self, run: Run, offsets: list[int], values: list[bytes], entries: list[Entry]) -> Run:
+    def _take(
+        self,
+        run: Run,
+        offsets: list[int],
+        values: list[bytes],
+        runs: OpenRuns,
+        entries: list[Entry],
+    ) -> Run:
         """Take in records of rows of the run's table; gives the run that the last one is in."""
         while True:
             count = run.takes_of(offsets, values)
             if count == len(values):
                 return run
-            self._end(run, entries)
-            run = Run(run.table, run.timestamp, offsets[count], values[count])
+            self._end(runs.take(), entries)
+            run = runs.only(Run(run.table, run.timestamp, offsets[count], values[count]))
             offsets, values = offsets[count + 1 :], values[count + 1 :]
 
     def _see(self, unseen: Message | None) -> None:
@@ -149,21 +162,27 @@ class RecordEntries:
         if unseen is not None and not self._repeats.goes_on(unseen.headers() or ()):
             raise _DoubtfulError
 
-    def _other(self, offset: int, value: bytes, entries: list[Entry]) -> Run | None:
+    def _other(self, offset: int, value: bytes, runs: OpenRuns, entries: list[Entry]) -> Run | None:
         """Take in a record of which only reading it tells what it is; gives a run it begins."""
         entry = self._headers.read(value, self._position(offset, value))
+        ends = entry.kind is EntryKind.COMMIT and not self._headers.boundary
+        self._end(runs.take(whole=ends), entries)
         if self._headers.boundary and self._last is not None:
             entries.append(Entry(EntryKind.COMMIT, self._last.position, self._last.timestamp))
         self._row_time = entry.timestamp
         if entry.kind is EntryKind.ROWS and not entry.statement:
-            return Run((entry.schema, entry.table), entry.timestamp, offset, value)
+            return runs.only(Run((entry.schema, entry.table), entry.timestamp, offset, value))
+        if entry.kind is EntryKind.BEGIN:
+            runs.begin()
+        else:
+            runs.leave()
         self._last = entry = self._dated(entry)
         entries.append(entry)
         return None
 
-    def _end(self, run: Run | None, entries: list[Entry]) -> None:
-        """Add what a run holds, if there is one; nothing is added to it afterwards."""
-        if run is not None:
+    def _end(self, runs: Sequence[Run], entries: list[Entry]) -> None:
+        """Add what runs hold; nothing is added to them afterwards."""
+        for run in runs:
             self.time = int(run.timestamp) or self.time
             place = self._position(run.offsets[-1], run.values[-1], self.time)
             self._last = entry = run.entry(place)

@@ -1,10 +1,16 @@
-"""Joins rows records of one table and transaction to one entry, as they are read."""
+"""Joins rows records of one table and transaction to one entry, as they are read.
+
+Mostly records that follow each other; over records of other tables where the transaction is small,
+see `OpenRuns`.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
+from operator import attrgetter
 
 from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS, run_of
 from setl.model.entry import Entry, EntryKind
@@ -39,7 +45,7 @@ class Run:
         self.timestamp = timestamp
         self.offsets = [offset]
         self.values = [value]
-        self.room = MOST_BYTES - len(value)
+        self.room: int = MOST_BYTES - len(value)
 
     def takes(self, table: tuple[str, str], offset: int, value: bytes) -> bool:
         """Add the next record, a row of a table; entries are what batches are cut between.
@@ -75,3 +81,105 @@ class Run:
         schema, table = self.table
         count, payload = len(self.values), run_of(self.offsets, self.values)
         return Entry(EntryKind.ROWS, position, self.timestamp, schema, table, "", count, payload)
+
+    @property
+    def last(self) -> int:
+        """Offset of the last record."""
+        return self.offsets[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Mixing:
+    """Which runs of a transaction may lie between each other.
+
+    Attributes:
+        rows: rows of a transaction up to which they may: no batch is cut in one that is as small.
+        bytes: its bytes, likewise.
+        of: whether tables of a schema may; others keep their place.
+    """
+
+    rows: int
+    bytes: int
+    of: Callable[[str], bool]
+
+
+class OpenRuns:
+    """The runs that are being joined, of one stretch of a transaction.
+
+    Entries are in order, and a batch may end behind any of them. Behind one of several runs whose
+    records lie between each other, a checkpoint would call records done that the next run holds.
+    So there are several only in a transaction in which no batch ends, and which is seen from its
+    BEGIN to its COMMIT at once. If it turns out otherwise, their records are put in order again.
+    """
+
+    def __init__(self, mixing: Mixing | None) -> None:
+        """None are open; there is never more than one without `mixing`."""
+        self._mixing = mixing
+        self._runs: dict[tuple[str, str], Run] = {}
+        self._mixes = False
+        self._rows = self._bytes = 0  # of the transaction, in runs that were taken
+
+    def begin(self) -> None:
+        """A BEGIN was read; nothing is open."""
+        self._mixes = self._mixing is not None
+        self._rows = self._bytes = 0
+
+    def leave(self) -> None:
+        """Something else was read that is no row; nothing is open."""
+        self._mixes = False
+
+    def only(self, run: Run) -> Run:
+        """Open a run; none is open."""
+        self._runs[run.table] = run
+        return run
+
+    def beside(self, run: Run, table: tuple[str, str], offset: int, value: bytes) -> Run | None:
+        """The run of a row that the last run does not take, with it; None if it ends them all."""
+        mixing = self._mixing
+        if mixing is None or not self._mixes or table == run.table:
+            return None
+        other = self._runs.get(table)
+        if other is not None:
+            return other if other.takes(table, offset, value) else None
+        if not (mixing.of(table[0]) and mixing.of(run.table[0])):
+            return None
+        return self.only(Run(table, run.timestamp, offset, value))
+
+    def take(self, *, whole: bool = False) -> list[Run]:
+        """The runs, in the order in which they end; none are open then.
+
+        Args:
+            whole: whether the transaction ends with them.
+        """
+        runs = list(self._runs.values())
+        self._runs = {}
+        self._rows += sum(len(run.values) for run in runs)
+        self._bytes += sum(MOST_BYTES - run.room for run in runs)
+        if len(runs) > 1:
+            mixing = self._mixing
+            if (
+                whole
+                and mixing is not None
+                and self._rows <= mixing.rows
+                and self._bytes <= mixing.bytes
+            ):
+                runs.sort(key=attrgetter("last"))
+            else:
+                self._mixes = False
+                runs = _in_order(runs)
+        return runs
+
+
+def _in_order(runs: Sequence[Run]) -> list[Run]:
+    """The same records as runs that follow each other."""
+    records = [
+        (offset, value, run)
+        for run in runs
+        for offset, value in zip(run.offsets, run.values, strict=True)
+    ]
+    records.sort(key=lambda record: record[0])
+    found: list[Run] = []
+    for offset, value, run in records:
+        if not (found and found[-1].takes(run.table, offset, value)):
+            found.append(Run(run.table, run.timestamp, offset, value))
+    return found

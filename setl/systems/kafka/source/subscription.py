@@ -28,6 +28,7 @@ from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.group import GroupMembership
+from setl.systems.kafka.source.runs import Mixing
 from setl.systems.kafka.source.search import moved_reason
 
 _LOG = logging.getLogger(__name__)
@@ -62,7 +63,12 @@ class DtsKafkaSource:
     """
 
     def __init__(
-        self, config: DtsSource, *, timeout: float = 5.0, clock: Clock | None = None
+        self,
+        config: DtsSource,
+        *,
+        timeout: float = 5.0,
+        clock: Clock | None = None,
+        mixing: Mixing | None = None,
     ) -> None:
         """Nothing is connected yet.
 
@@ -70,8 +76,10 @@ class DtsKafkaSource:
             config: brokers, topic, partition, account and further settings of the client.
             timeout: seconds to wait for any answer of a broker.
             clock: for the signs of life.
+            mixing: see `RecordEntries`.
         """
         self._config = config
+        self._mixing = mixing
         self._timeout = timeout
         self._clock = clock or SystemClock()
         self._access = PartitionAccess(config, timeout, self._clock)
@@ -218,7 +226,13 @@ class DtsKafkaSource:
     def _from(self, place: KafkaPosition) -> RecordEntries:
         """What is remembered from record to record, from a place on."""
         logical_names = self._config.logical_names
-        return RecordEntries(self._partition, self._origin, place, logical_names=logical_names)
+        return RecordEntries(
+            self._partition,
+            self._origin,
+            place,
+            logical_names=logical_names,
+            mixing=self._mixing,
+        )
 
     def _poll(self, limit: int, timeout: float) -> list[Message]:
         reader = self._reader

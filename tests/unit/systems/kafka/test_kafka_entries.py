@@ -1,5 +1,6 @@
 """What is compared, and not read, gives the entries that reading every record in full gives."""
 
+from dataclasses import replace
 from itertools import product
 from unittest import mock
 from zlib import crc32
@@ -15,12 +16,14 @@ from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPlace, RelayTra
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.row_codec import single_entries
 from setl.errors import DataError
+from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source import entries as entries_of_records
 from setl.systems.kafka.source import runs
 from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
+from setl.systems.kafka.source.runs import Mixing
 from tests.unit.codec.dts_records import absent, branch, character, integer, moment, row_record
 from tests.unit.codec.dts_records import record as dts_record
 
@@ -50,10 +53,17 @@ def messages(records):
     return [Message(offset, *record) for offset, record in enumerate(records)]
 
 
-def read(polls, *, logical_names=True):
+ALL = Mixing(1000, 1 << 20, lambda schema: schema != "retl")
+
+
+def read(polls, *, logical_names=True, mixing=None):
     """The entries of some polls, each record's its own, and the first error."""
     records = RecordEntries(
-        TopicPartition("orders", 0), KafkaOrigin(), PLACE, logical_names=logical_names
+        TopicPartition("orders", 0),
+        KafkaOrigin(),
+        PLACE,
+        logical_names=logical_names,
+        mixing=mixing,
     )
     found, codec = [], DtsRowCodec()
     for poll in polls:
@@ -80,6 +90,13 @@ def read_one_by_one(polls, *, logical_names=True):
             return found, (type(error), str(error))
         found.append(shown(entry))
     return found, None
+
+
+def in_order(found):
+    """What `read` gives where runs lie between each other, in the order of the records."""
+    entries, error = found
+    # Of two entries with one place, the first one is a row's, and the other one ends there.
+    return sorted(entries, key=lambda entry: entry.position), error
 
 
 def shown(entry):
@@ -157,6 +174,7 @@ def test_records_of_any_kind(data, logical_names, worth):
     expected = read_one_by_one(polls, logical_names=logical_names)
     with mock.patch.object(header_reader, "_WORTH", worth):
         assert read(polls, logical_names=logical_names) == expected
+        assert in_order(read(polls, logical_names=logical_names, mixing=ALL)) == expected
 
 
 def test_a_logical_name_is_seen_behind_rows_without_one():
@@ -382,6 +400,67 @@ def test_what_relays_repeat_is_found_wherever_it_stands(data, worth):
         mock.patch.object(entries_of_records, "_WORTH", worth),
     ):
         assert read(polls) == read_one_by_one(polls)
+        assert in_order(read(polls, mixing=ALL)) == read_one_by_one(polls)
+
+
+def in_turns(*tables):
+    """A transaction that changes tables in turn."""
+    common = {"sourceTxid": "g-1", "tags": {"pk_uk_info": '{"PRIMARY":["id"]}'}}
+    image = [integer(1), character(b"a name"), None, None]
+    return [
+        dts_record("BEGIN", id=1, sourceTxid="g-1", tags={"GTID": "g-1"}),
+        *[
+            row_record("INSERT", COLUMNS, after=image, id=2 + n, name=table, **common)
+            for n, table in enumerate(tables)
+        ],
+        dts_record("COMMIT", id=99, sourceTxid="g-1", tags={"GTID": "g-1"}),
+    ]
+
+
+A, B, OWN = "shop.a", "shop.b", "retl.retl_mark"
+
+
+@pytest.mark.parametrize(
+    ("tables", "limits", "cut_at", "expected"),
+    [
+        ([A, B, A, B, A], {}, 99, [("b", 2), ("a", 3)]),
+        ([A, B, A, B, A], {"rows": 5}, 99, [("b", 2), ("a", 3)]),
+        ([A, B, A, B, A], {"rows": 4}, 99, [("a", 1), ("b", 1)] * 2 + [("a", 1)]),
+        ([A, B, A, B, A], {"bytes": 99}, 99, [("a", 1), ("b", 1)] * 2 + [("a", 1)]),
+        # Not seen from its BEGIN to its COMMIT at once: a batch might end in it.
+        ([A, A, B, A, B], {}, 6, [("a", 2), ("b", 1), ("a", 1), ("b", 1)]),
+        ([A, B, A, B, A], {}, 1, [("a", 1), ("b", 1)] * 2 + [("a", 1)]),
+        # A mark keeps its place, by which a transaction is known for a channel's own.
+        ([OWN, A, B, A], {}, 99, [("retl_mark", 1), ("b", 1), ("a", 2)]),
+        (
+            [OWN, A, B, A, OWN, A],
+            {},
+            99,
+            [("retl_mark", 1), ("a", 1), ("b", 1), ("a", 1), ("retl_mark", 1), ("a", 1)],
+        ),
+    ],
+)
+def test_a_small_transaction_has_one_run_for_each_of_its_tables(tables, limits, cut_at, expected):
+    known = in_turns(A, B, OWN, A, B, OWN)
+    values = in_turns(*tables)
+    poll = messages([(value, None) for value in [*known, *values]])
+    poll, at = poll[len(known) :], len(known)
+    mixing = replace(ALL, **limits)
+    records = RecordEntries(
+        TopicPartition("orders", 0), KafkaOrigin(), PLACE, logical_names=False, mixing=mixing
+    )
+    records.of(messages([(value, None) for value in known]))  # so that all tables were seen
+    found = []
+    for part in (poll[:cut_at], poll[cut_at:]):
+        if part:
+            entries, error = records.of(part)
+            assert error is None
+            found += entries
+    shown_runs = [(e.table, e.rows) for e in found if e.kind is EntryKind.ROWS]
+    assert shown_runs == expected
+    places = [e.position.offset for e in found]
+    assert places == sorted(places)
+    assert places[-1] == at + len(values)
 
 
 def test_headers_are_looked_at_where_transactions_begin_and_end():
