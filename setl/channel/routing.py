@@ -8,7 +8,7 @@ not match wildcards, see `setl.channel.shadow_tables`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from setl.channel.document_ids import IdsOf, IdTemplate, document_form
@@ -194,13 +194,15 @@ class Router:
         """Whether any table has a conflict policy."""
         return any(_policy(entry.mapping, from_home=False) for entry in self.entries)
 
-    def mixes(self, schema: str) -> bool:
-        """Whether rows of a schema's tables may come behind later ones of other tables.
+    @property
+    def mixes(self) -> Callable[[str], bool]:
+        """Says whether rows of a schema's tables may come behind later ones of other tables.
 
         In a transaction that is loaded as a whole. Rows of setl's own tables say something of those
         behind them; and what both sites write is looked at in the order in which it was written.
         """
-        return not self.decides and not is_system(schema)
+        decides = self.decides
+        return lambda schema: not (decides or is_system(schema))
 
     @property
     def rereads(self) -> bool:

@@ -40,6 +40,9 @@ def test_a_policy_that_both_pipelines_have_is_taken(policy):
     router = Router(file.pipelines[0], from_home=file.from_home("ab"))
     assert router.route("shop", "stock")[0].conflict == wanted
     assert router.decides == (wanted is not None)
+    # What both sites write is looked at in the order in which it was written.
+    assert router.mixes("shop") == (wanted is None)
+    assert not router.mixes("retl")
 
 
 @pytest.mark.parametrize(
