@@ -93,7 +93,10 @@ def test_what_is_applied_is_cut_off_wherever_it_ends(joined, marks):
 
 def test_what_is_applied_is_cut_off_where_runs_lie_between_each_other():
     """A reader that has joined less may have left such a checkpoint."""
-    steps = [lambda w, n=n: order(w, n, *(("lines", 6) if n % 3 else ())) for n in range(9)]
+    steps = [
+        (lambda w, n=n: order(w, n, "lines", 6)) if n % 3 else (lambda w, n=n: order(w, n))
+        for n in range(9)
+    ]
     events = events_of(*steps)
     alone = row_entries(entries_of(events)[0])
     mixed, _ = entries_of(events, run_events=30, mixes=lambda _: True)

@@ -6,6 +6,7 @@ from ssl import SSLCertVerificationError
 import pymysql
 import pytest
 
+from setl.channel.endpoints import MysqlTarget
 from setl.channel.reading import parse_channel
 from setl.errors import (
     ConfigurationError,
@@ -100,7 +101,7 @@ def test_a_certificate_that_is_not_trusted_says_what_to_mend(code, hint):
     cause = SSLCertVerificationError("certificate verify failed")
     cause.verify_code = code
     refused = pymysql.err.OperationalError(2003, "Can't connect to MySQL server on 'db1'")
-    refused.original_exception = cause
+    vars(refused)["original_exception"] = cause
     error = translate(refused)
     assert type(error) is UntrustedServerError
     assert hint in error.hint
@@ -112,7 +113,8 @@ def test_check_takes_no_untrusted_certificate_for_a_refused_account(monkeypatch)
 
     monkeypatch.setattr(origin.Server, "opened", opened)
     report = Report("ab, source db1:3306")
-    end = parse_channel(definition()).pipelines[0].source
+    end = parse_channel(definition()).pipelines[0].target
+    assert isinstance(end, MysqlTarget)
     with ExitStack() as stack:
         assert origin.connected(end, stack, report) is None
     (found,) = report.findings
