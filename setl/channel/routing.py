@@ -134,6 +134,7 @@ class Router:
             ConfigurationError: a pattern is malformed, which a checked channel file rules out.
         """
         self._into_index = pipeline.target.holds_documents
+        self._into_log = pipeline.target.is_log
         self._from_home = from_home
         self._way_back = Router(back) if back else None
         self._creates = pipeline.create
@@ -199,10 +200,11 @@ class Router:
         """Says whether rows of a schema's tables may come behind later ones of other tables.
 
         In a transaction that is loaded as a whole. Rows of setl's own tables say something of those
-        behind them; and what both sites write is looked at in the order in which it was written.
+        behind them; what both sites write is looked at in the order in which it was written; and a
+        log is to have that order.
         """
-        decides = self.decides
-        return lambda schema: not (decides or is_system(schema))
+        keeps = self._into_log or self.decides
+        return lambda schema: not (keeps or is_system(schema))
 
     @property
     def rereads(self) -> bool:

@@ -14,7 +14,7 @@ from setl.channel.routing import Route, Router
 from setl.channel.spark_sql import bare_column
 from setl.errors import ConfigurationError
 
-from .channels import SEARCH, changed
+from .channels import DTS, SEARCH, changed
 
 
 def router(*tables, target=None):
@@ -62,6 +62,11 @@ def test_unmapped_tables_have_no_route():
 @given(st.sampled_from(sorted(SYSTEM_SCHEMAS)), st.booleans())
 def test_system_schemas_match_no_wildcard(schema, upper):
     assert router({"from": "*.*"}).route(schema.upper() if upper else schema, "t") == ()
+
+
+def test_a_log_gets_rows_in_the_order_in_which_they_were_written():
+    assert router({"from": "shop.*"}).mixes("shop")
+    assert not router({"from": "shop.*"}, target=DTS).mixes("shop")
 
 
 def test_indexes():
