@@ -9,6 +9,8 @@ import traceback
 # InnoDB tells of transactions and locks from one copy, and renews it only if nobody has read it for
 # 0.1 s: whoever asks more often than that waits for ever. Seconds.
 INNODB_RENEWED = 0.2
+_RARELY = 0.2
+"""Seconds between two looks at what takes long: looks take a tenth of a lane's processor time."""
 _SHOWN_FRAMES = 6
 _SLOWEST = 6.0
 """Times as long as on a machine that has nothing else to do; more would only hide what hangs."""
@@ -19,6 +21,8 @@ and does not say what it waited for."""
 
 def eventually(predicate, timeout=10.0, *, interval=0.05, message=""):
     """Call `predicate` until it returns something true, and return that.
+
+    What takes long is looked at less often, up to every 0.2 s, unless `interval` is longer.
 
     A machine that is busy with more than it has cores for gets as much more time.
 
@@ -39,7 +43,7 @@ def eventually(predicate, timeout=10.0, *, interval=0.05, message=""):
         if waited >= timeout and waited >= min(timeout * _slowness(), _LONGEST):
             what = message or getattr(predicate, "__name__", repr(predicate))
             raise AssertionError(f"not so after {waited:.0f} s: {what}{_under_way()}") from problem
-        time.sleep(interval)
+        time.sleep(max(interval, min(_RARELY, waited / 50)))
 
 
 def _slowness():

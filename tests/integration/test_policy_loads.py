@@ -201,7 +201,7 @@ def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sit
             assert {row[0]: row[1] for row in both.rows(site) if row[0] >= 1000} == expected
         return True
 
-    eventually(repaired, 500, message="both sites are as the policy says")
+    eventually(repaired, 500, interval=0.5, message="both sites are as the policy says")
     for user in users:
         eventually(lambda user=user: user.written > 20 or user.error, 60)
         user.stop()
