@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from setl.model.checkpoint import Checkpoint
@@ -16,6 +17,23 @@ PassesBy = Callable[[Sequence[Entry]], bool]
 def nothing_passes_by(_: Sequence[Entry]) -> bool:
     """A `PassesBy` for whoever reads everything."""
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class HeldUp:
+    """Why a stream does not go on although there is more in it.
+
+    Attributes:
+        what: what it waits for, since when, and how much waits with it.
+        way_out: what a person can do.
+        seconds: for how long it has waited, at least.
+        transaction: whether it is the end of a transaction; else the server does not deliver.
+    """
+
+    what: str
+    way_out: str
+    seconds: float
+    transaction: bool
 
 
 class Source(Protocol):
@@ -123,6 +141,13 @@ class Source(Protocol):
 
     def waiting_for(self) -> str:
         """What it waits for before it can deliver anything, "" normally; from any thread."""
+        ...
+
+    def held_up(self) -> HeldUp | None:
+        """Why nothing comes for some time although there is more; None normally.
+
+        From any thread. Asks nobody.
+        """
         ...
 
     def shared(self) -> bool:

@@ -26,6 +26,7 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.position import KafkaPosition
 from setl.systems.kafka.source.subscription import DtsKafkaSource
+from tests.clocks import SetClock
 from tests.contract.source_sides import (
     DtsSide,
     comparable,
@@ -139,6 +140,42 @@ def test_dts_places_hold_though_offsets_have_gaps(dts, in_transactions):
     assert dts.source(TimestampStart(timestamp=BASE + 2)).initial().offset == 21
     with pytest.raises(PositionLostError, match=rf"\({BASE + 9}\), at offset 34"):
         dts.source(TimestampStart(timestamp=BASE + 10)).initial()
+
+
+def test_dts_a_transaction_that_does_not_end_is_seen(dts):
+    dts.send(*transaction(BASE))
+    settings = {"bootstrap.servers": dts.server.brokers, "transactional.id": f"h-{dts.topic}"}
+    hanging = Producer(settings)
+    hanging.init_transactions(20)
+    hanging.begin_transaction()
+    for value in transaction(BASE + 1):
+        hanging.produce(dts.topic, value, partition=0)
+    hanging.flush(20)
+    dts.send(*transaction(BASE + 2))  # another producer, which is done
+    clock = SetClock()
+    config = DtsSource(type="dts", brokers=[dts.server.brokers], topic=dts.topic)
+    source = DtsKafkaSource(config, clock=clock)
+    source.open(dts.origin)
+    try:
+        before = read_rows(source, 2)
+        assert kinds(before) == "BRRC"
+        place = before[-1].position.offset
+
+        def held_up():
+            clock.time += 4
+            source.read(10, 0)
+            return source.held_up()
+
+        told = eventually(held_up, 30)
+        assert told.transaction
+        assert f"{dts.topic}[0]@{place}: 8 records wait" in told.what
+        assert f"--start-offset {place}" in told.way_out
+        assert source.behind() == 8
+        hanging.commit_transaction(20)
+        assert kinds(read_rows(source, 4)) == "BRRC" * 2
+        assert source.held_up() is None
+    finally:
+        source.close()
 
 
 def test_dts_what_a_relay_repeats_is_no_entry_after_a_restart_either(dts, in_transactions):

@@ -145,6 +145,7 @@ class Observer:
             full=status.held_back,
             silent=now - self._read_at,
             beats=written - self._beats,
+            held_up=status.held_up,
         )
 
     def _job(self, pace: Pace, asking: Asking) -> JobView | None:

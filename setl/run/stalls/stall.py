@@ -12,6 +12,7 @@ from enum import Enum
 
 from setl.load.target_view import LockWait, Statement, TargetView
 from setl.run.pace import Pace, Retrying, Stage
+from setl.select.source import HeldUp
 
 LIMIT = 60.0
 """Seconds without an advance after which a pipeline counts as stalled."""
@@ -29,6 +30,7 @@ class Reason(Enum):
     TARGET_SILENT = "target does not answer"
     BACK_PRESSURE = "back-pressure"
     SOURCE_SILENT = "source silent"
+    TRANSACTION = "waiting for transaction"
     ARBITER = "waiting for ZooKeeper"
     SPARK = "Spark does not run the job"
     TASK_SLOW = "task slow"
@@ -66,12 +68,14 @@ class QueueView:
         full: whether there is no room for another, so that Select has to wait.
         silent: seconds since an entry was read.
         beats: heartbeats that were written to the source since then.
+        held_up: why the source delivers nothing although there is more, None normally.
     """
 
     unacked: int = 0
     full: bool = False
     silent: float = 0.0
     beats: int = 0
+    held_up: HeldUp | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +162,12 @@ def _lasting(pace: Pace, limit: float) -> Retrying | None:
 
 
 def _silent_source(seen: Situation, limit: float) -> Stall | None:
-    """Heartbeats are written to the source and do not come back through its stream."""
+    """There is more in the source, or heartbeats that were written to it do not come back."""
     queue = seen.queue
+    held_up = queue.held_up
+    if held_up is not None and held_up.seconds >= limit:
+        reason = Reason.TRANSACTION if held_up.transaction else Reason.SOURCE_SILENT
+        return Stall(Stage.SELECT, held_up.seconds, reason, f"{held_up.what}. {held_up.way_out}")
     if queue.silent < limit or queue.beats < 2:
         return None
     return Stall(

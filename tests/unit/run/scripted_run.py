@@ -77,6 +77,9 @@ class ScriptedSource:
     def waiting_for(self):
         return ""
 
+    def held_up(self):
+        return None
+
     def shared(self):
         return False
 

@@ -1,5 +1,6 @@
 """What an observer asks, when it asks it, and what it makes of the answers."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from setl.run.pace import Stage
 from setl.run.progress import Progress
 from setl.run.stalls.observer import Answer, Observed, Observer, Views
 from setl.run.stalls.stall import JobView, Reason
+from setl.select.source import HeldUp
 from tests.clocks import SetClock
 from tests.unit.select.fakes import reads
 
@@ -118,6 +120,17 @@ def test_heartbeats_are_counted_from_the_last_entry_on(bench):
     stall = bench.after(1)
     assert stall.reason is Reason.SOURCE_SILENT
     assert "41 heartbeats" in stall.detail
+
+
+def test_a_source_that_is_held_up_stalls(bench):
+    bench.progress.at_stage(Stage.SELECT)
+    held_up = HeldUp("the end", "Abort it", 61.0, transaction=True)
+    bench.select = replace(reads(entries=10, unacked=0), held_up=held_up, waiting_for="the end")
+    assert bench.after(30) is None
+    assert bench.after(31).reason is Reason.TRANSACTION
+    assert bench.progress.figures().waiting_for == "the end"
+    bench.select = reads(entries=11, unacked=0)
+    assert bench.after(1) is None
 
 
 def test_a_lock_is_remembered_over_attempts_that_do_not_show_it(bench):

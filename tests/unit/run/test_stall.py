@@ -14,6 +14,7 @@ from setl.run.stalls.stall import (
     Stall,
     diagnose,
 )
+from setl.select.source import HeldUp
 
 LOADING = Pace(stage=Stage.LOAD, in_stage=70, still=70, attempt=500)
 ANSWERS = TargetView(name="MySQL db:3306")
@@ -75,6 +76,23 @@ def test_a_long_load_that_advances_is_none():
     pace = Pace(stage=Stage.LOAD, in_stage=3600, still=12, attempt=9000)
     full = QueueView(unacked=4, full=True)
     assert diagnose(Situation(pace, queue=full, job=RUNS, target=ANSWERS)) is None
+
+
+@pytest.mark.parametrize("transaction", [True, False])
+def test_more_in_the_source_that_does_not_come(transaction):
+    idle = Pace(stage=Stage.SELECT, in_stage=1e6, still=1e6, attempt=1e6)
+
+    def seen(seconds):
+        held_up = HeldUp("its end: 9 records wait", "Abort it", seconds, transaction)
+        return Situation(idle, queue=QueueView(held_up=held_up))
+
+    assert diagnose(seen(59)) is None
+    assert named(seen(75)) == Stall(
+        Stage.SELECT,
+        75,
+        Reason.TRANSACTION if transaction else Reason.SOURCE_SILENT,
+        "its end: 9 records wait. Abort it",
+    )
 
 
 def test_heartbeats_that_do_not_come_back():

@@ -21,7 +21,7 @@ from setl.errors import DataError, FatalError, PositionLostError, SetlError, Tra
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
-from setl.select.source import PassesBy, nothing_passes_by
+from setl.select.source import HeldUp, PassesBy, nothing_passes_by
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import expired, never_written
 from setl.systems.kafka.reader import TopicReader
@@ -30,6 +30,7 @@ from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.runs import Mixing
 from setl.systems.kafka.source.search import moved_reason
+from setl.systems.kafka.source.standing import StandingStill
 
 _LOG = logging.getLogger(__name__)
 _PAST = (
@@ -58,8 +59,8 @@ class DtsKafkaSource:
     Records that a relay wrote twice are dropped without an entry, so that no checkpoint lies
     behind one: the record before a checkpoint, which is read again, tells the last place.
 
-    `locate`, `open`, `read` and `initial` belong to one thread; `latest`, `behind` and `close` to
-    any.
+    `locate`, `open`, `read` and `initial` belong to one thread; `latest`, `behind`, `held_up` and
+    `close` to any.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class DtsKafkaSource:
         self._origin = KafkaOrigin()
         self._records = self._from(KafkaPosition(config.topic, config.partition, 0))
         self._behind: int | None = None
+        self._standing = StandingStill(config, self._clock)
         self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
         self._heard = 0.0
         self._held: SetlError | None = None
@@ -217,7 +219,16 @@ class DtsKafkaSource:
 
     def waiting_for(self) -> str:
         """See `Source.waiting_for`."""
-        return "" if self.group is None else self.group.waiting_for
+        if self.group is not None and self.group.waiting_for:
+            return self.group.waiting_for
+        held_up = self.held_up()
+        return "" if held_up is None else held_up.what
+
+    def held_up(self) -> HeldUp | None:
+        """See `Source.held_up`; while another member has the partition, nothing is read."""
+        if self.group is not None and not self.group.in_noted_turn:
+            return None
+        return self._standing.held_up()
 
     def shared(self) -> bool:
         """See `Source.shared`."""
@@ -250,9 +261,14 @@ class DtsKafkaSource:
                 if silent > _QUIET and self._origin.topic:
                     self._check_origin(reader)
                 self._heard = self._clock.monotonic()
+                self._standing.moves()
                 return self._after_place(found)
+            partition = self._config.partition
+            self._standing.nothing_came(reader.position(partition), self._behind)
             if silent > _SILENCE:
                 self._check_origin(reader)
+                if self._standing.is_odd:
+                    self._standing.committed_end(reader.bounds(partition).end)
                 self._heard = self._clock.monotonic()
             return []
 
@@ -349,5 +365,6 @@ class DtsKafkaSource:
 
     def _drop(self) -> None:
         reader, self._reader, self._waiting = self._reader, None, False
+        self._standing.moves()
         if reader is not None:
             reader.close()

@@ -17,7 +17,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import BinlogOrigin, BinlogPosition, Position
 from setl.select.identity import passing_id
-from setl.select.source import PassesBy, nothing_passes_by
+from setl.select.source import HeldUp, PassesBy, nothing_passes_by
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
@@ -205,6 +205,10 @@ class MysqlBinlogSource:
     def waiting_for(self) -> str:
         """See `Source.waiting_for`."""
         return ""
+
+    def held_up(self) -> HeldUp | None:
+        """See `Source.held_up`; a binlog holds whole transactions."""
+        return None
 
     def shared(self) -> bool:
         """See `Source.shared`."""
