@@ -117,7 +117,10 @@ class Source(Protocol):
         ...
 
     def latest(self) -> Position:
-        """The end of the stream as of now, on a connection of its own: thread-safe."""
+        """The end of the stream as of now, on a connection of its own: thread-safe.
+
+        What nobody is shown before an open transaction ends is part of the stream.
+        """
         ...
 
     def behind(self) -> int | None:

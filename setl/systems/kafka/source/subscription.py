@@ -192,7 +192,9 @@ class DtsKafkaSource:
 
     def latest(self) -> Position:
         """See `Source.latest`."""
-        with self._access.asking() as reader:
+        everything = {**self._config.kafka, "isolation.level": "read_uncommitted"}
+        config = self._config.model_copy(update={"kafka": everything})
+        with PartitionAccess(config, self._timeout, self._clock).asking() as reader:
             end = reader.bounds(self._config.partition).end
             return KafkaPosition(self._config.topic, self._config.partition, end)
 
