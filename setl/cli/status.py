@@ -103,9 +103,11 @@ def _standing(pipeline: PipelineView) -> str:
 def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     """What a person wants to know first: what is wrong, then how far it is."""
     figures = pipeline.figures
-    for name in ("error", "stalled", "waiting_for"):
+    for name in ("error", "stalled"):
         if figures.get(name):
-            yield name.replace("_", " "), str(figures[name])
+            yield name, str(figures[name])
+    if pipeline.waits_for:
+        yield "waiting for", pipeline.waits_for
     if pipeline.missing:
         yield "missing", pipeline.missing
     if figures:

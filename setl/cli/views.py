@@ -197,7 +197,9 @@ def _footers(view: ClusterView) -> list[str]:
             )
         if ignored := pipeline.figures.get("last_ddl_ignored"):
             lines.append(f"{pipeline.ident}: a schema change was ignored: {ignored}")
-        for figure in ("waiting_for", "stalled", "error"):
+        if pipeline.waits_for:
+            lines.append(f"{pipeline.ident} waiting_for: {pipeline.waits_for}")
+        for figure in ("stalled", "error"):
             if pipeline.figures.get(figure):
                 lines.append(f"{pipeline.ident} {figure}: {pipeline.figures[figure]}")
         if echoes := pipeline.figures.get("echoes_passed"):

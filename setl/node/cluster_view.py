@@ -89,6 +89,12 @@ class PipelineView:
     missing: str = ""
     hopeless: bool = False
 
+    @property
+    def waits_for(self) -> str:
+        """What its source waits for; "" if for nothing, or if the stall tells it already."""
+        waiting = str(self.figures.get("waiting_for") or "")
+        return "" if waiting in str(self.figures.get("stalled") or "") else waiting
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:

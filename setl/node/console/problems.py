@@ -155,7 +155,7 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
         yield level, f"{view.state}{times}: {error}", ""
     if stalled := figures.get("stalled"):
         yield "warning", f"stalled: {stalled}", ""
-    if waiting := figures.get("waiting_for"):
+    if waiting := view.waits_for:
         yield "warning", f"waits for {waiting}", ""
     if (figures.get("lag") or 0.0) >= LAG_SECONDS and view.channel_state is ChannelState.START:
         yield "warning", f"is {duration(figures['lag'])} behind", _where_time_goes(figures)

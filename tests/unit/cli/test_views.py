@@ -231,6 +231,13 @@ def test_status_is_short_and_has_units(shop, capsys):
     assert re.search(r"held back seconds +│ 1 min 30 s", everything)
 
 
+@pytest.mark.parametrize("stalled", ["", "no progress: the end of a transaction. Abort it"])
+def test_what_a_pipeline_waits_for_is_told_once(shop, capsys, stalled):
+    shop.node("n1").leads(AB, waiting_for="the end of a transaction", stalled=stalled)
+    for command in ("status", "list"):
+        assert printed(shop, capsys, command).count("the end of a transaction") == 1
+
+
 def test_lost_channels_are_told_once(shop, capsys, monkeypatch):
     answer = {"pipelines": [], "lost_channels": "ZooKeeper was set up anew"}
     answers = {"n1": answer, "n2": answer}
