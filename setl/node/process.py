@@ -13,6 +13,7 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry
 
 from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, Unreachable
+from arbiter.servers import servers_of
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, Facts, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -29,6 +30,7 @@ from setl.node.console.console import ConsoleSettings
 from setl.node.cycle_problems import CycleProblem, DamagedZnodes, LostChannels
 from setl.node.disk import look_at_disk
 from setl.node.engine import Engine
+from setl.node.ensemble_watch import EnsembleWatch
 from setl.node.fitness import Fitness
 from setl.node.http.probes import hangs
 from setl.node.http.server import Inside, NodeHttp
@@ -147,6 +149,7 @@ class NodeProcess:
         )
         self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
+        self._ensemble = EnsembleWatch(servers_of(settings.zookeeper), self._contact)
         self._damaged = DamagedZnodes(settings.nid)
         self._lost_channels = LostChannels(settings.nid)
         self._problem = CycleProblem(self._clock, settings.nid)
@@ -225,6 +228,7 @@ class NodeProcess:
         _log.info("node is warm", extra=place)
         self._watchdog.start()
         self._stall_watch.start()
+        self._ensemble.start()
         self._alarms.start()
         self._service.ready()
 
@@ -254,7 +258,7 @@ class NodeProcess:
         return NodeStatus(
             nid=self._settings.nid,
             version=__version__,
-            contact=contact_at(self._arbiter, self._clock.monotonic()).value,
+            contact=self._contact().value,
             warm=self._warm,
             started=self._started,
             serves=self._engine.serves,
@@ -264,7 +268,11 @@ class NodeProcess:
             alarms=self._alarms.status(),
             trouble=self._problem.sentence,
             lost_channels=self._lost_channels.sentence,
+            zookeeper=self._ensemble.seen(),
         )
+
+    def _contact(self) -> Contact:
+        return contact_at(self._arbiter, self._clock.monotonic())
 
     def _silent_seconds(self) -> float:
         return max(0.0, self._clock.monotonic() - self._arbiter.last_contact())
@@ -355,6 +363,7 @@ class NodeProcess:
         self._last_cycle = None  # draining may take longer than a cycle, and is no hanging
         self._watchdog.stop()
         self._stall_watch.stop()
+        self._ensemble.stop()
         self._alarms.stop()
         self._candidacies.close(_DRAIN_SECONDS if self._lost is None else _DRAIN_WITHOUT_ENGINE)
         self._arbiter.close()

@@ -12,6 +12,7 @@ from typing import Any, cast
 from arbiter.values import EVERYTHING
 from setl.node.alarm_status import AlarmStatus
 from setl.node.disk import NodeDisk
+from setl.node.ensemble import ServerSeen
 from setl.node.memory import NodeMemory
 from setl.run.figures import Figures, RunState
 
@@ -58,6 +59,7 @@ class NodeStatus:
         alarms: what it knows of alarms.
         trouble: why its last look at the cluster failed unexpectedly, "" if it did not.
         lost_channels: what is gone from ZooKeeper and what to do, "" if nothing is.
+        zookeeper: each server of ZooKeeper, if the node was given several.
     """
 
     nid: str
@@ -72,6 +74,7 @@ class NodeStatus:
     alarms: AlarmStatus = field(default_factory=AlarmStatus)
     trouble: str = ""
     lost_channels: str = ""
+    zookeeper: tuple[ServerSeen, ...] = ()
 
 
 def sentence(status: NodeStatus) -> str:

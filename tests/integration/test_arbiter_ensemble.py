@@ -8,8 +8,11 @@ import pytest
 
 from arbiter.access import Access, Tls
 from arbiter.arbiter import Conflict, Contact, Unreachable
+from arbiter.servers import servers_of
 from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
+from setl.node.ensemble import LOOKS
+from setl.node.ensemble_watch import EnsembleWatch
 from setl_embedded.zookeeper import ZooKeeperEnsemble
 from setl_embedded.zookeeper_security import ZooKeeperSecurity
 from tests.waiting import eventually
@@ -189,10 +192,19 @@ def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, join
     assert arbiter.channel("shop").state is ChannelState.START
 
 
-def test_a_session_can_begin_while_one_member_is_down(ensemble, joined):
-    ensemble.servers[1].kill()
+def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, joined):
+    gone = ensemble.servers[1]
+    gone.kill()
     arbiter, held = leading(joined)
     assert arbiter.mainstem(PIPELINE) == held
+    watch = EnsembleWatch(servers_of(ensemble.hosts), arbiter.contact)
+    for _ in range(LOOKS):
+        watch.look()
+    assert {seen.address for seen in watch.seen() if seen.answers is False} == {gone.hosts}
+    gone.start()
+    watch.look()
+    assert {seen.answers for seen in watch.seen()} == {True}
+    assert arbiter.session_id() == held.session
 
 
 def test_a_session_cannot_begin_without_a_quorum_and_says_so(ensemble, joined):

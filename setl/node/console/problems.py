@@ -8,6 +8,7 @@ from typing import Any
 
 from arbiter.values import ChannelState, PipelineId
 from setl.node.cluster_view import NO_ANSWER, NO_LEADER, ClusterView, PipelineView
+from setl.node.ensemble import lost_in
 from setl.node.stored import nameless
 from setl.operate.units import count, duration
 from setl.run.figures import RunState
@@ -49,6 +50,7 @@ def problems_of(view: ClusterView, *, contact: str = "connected") -> list[Proble
     found = [
         *_of_contact(contact),
         *_of_nodes(view),
+        *_of_ensemble(view),
         *_of_stored(view),
         *_together(problem for pipeline in view.pipelines for problem in problems_with(pipeline)),
     ]
@@ -105,6 +107,11 @@ def _of_nodes(view: ClusterView) -> Iterator[Problem]:
             yield Problem("warning", name, f"its contact with ZooKeeper is {answer['contact']}")
         if not answer.get("warm", True):
             yield Problem("note", name, "is not warm yet and cannot take over")
+
+
+def _of_ensemble(view: ClusterView) -> Iterator[Problem]:
+    for server in lost_in(view.answers):
+        yield Problem("warning", "ZooKeeper", server.sentence, server.way_out)
 
 
 def _of_stored(view: ClusterView) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ from arbiter.values import ChannelState, Facts, HistoryItem, NodeInfo, PipelineI
 from setl.node.http.probes import Moment
 from setl.node.naming import known_pipelines
 from setl.node.roles import unserved
-from setl.node.status import PipelineStatus
+from setl.node.status import PipelineStatus, as_json
 from setl.node.stored import preference_of
 
 
@@ -45,6 +45,7 @@ def cluster(now: Moment) -> dict[str, Any]:
         ],
         "pipelines": [_pipeline(p, facts, lines.get(p)) for p in pipelines],
         "damaged": dict(facts.damaged),
+        "zookeeper": as_json(now.status)["zookeeper"],
         "scheduled": _scheduled(facts.signals, now.snapshot.now if now.snapshot else 0.0),
     }
 

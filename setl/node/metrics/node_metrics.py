@@ -109,6 +109,15 @@ class NodeCollector(Collector):
                 "Since the session with ZooKeeper was last surely alive",
                 self._silent(),
             )
+        servers = GaugeMetricFamily(
+            "setl_zookeeper_server_answers",
+            "1 if a server of ZooKeeper takes connections, 0 if it is lost; with several only",
+            labels=["server"],
+        )
+        for server in status.zookeeper:
+            if server.answers is not None:
+                servers.add_metric([server.address], float(server.answers))
+        yield servers
 
 
 def _of_ability(status: NodeStatus) -> Metric:

@@ -246,6 +246,17 @@ def test_lost_channels_are_told_once(shop, capsys, monkeypatch):
         assert printed(shop, capsys, command).count("ZooKeeper was set up anew") == 1
 
 
+def test_a_lost_zookeeper_server_is_told_once(shop, capsys, monkeypatch):
+    seen = [{"address": f"zk{n}:2181", "answers": n != 2} for n in (1, 2, 3)]
+    answer = {"pipelines": [], "zookeeper": seen}
+    answers = {"n1": answer, "n2": answer}
+    monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: answers)
+    for command in ("status", "list"):
+        text = " ".join(printed(shop, capsys, command).split())
+        assert text.count("server zk2:2181 does not answer; n1, n2 see it so") == 1
+        assert text.count("does not answer; ") == 1
+
+
 @pytest.mark.parametrize("step", ["drain", "done"])
 def test_a_cut_over_that_was_left_alone_is_told(shop, capsys, step):
     """Its command may be gone, and the source of a pipeline that runs well is read-only."""

@@ -2,14 +2,12 @@
 
 import inspect
 import re
-from types import SimpleNamespace
-from typing import Any
 
 from prometheus_client.core import CounterMetricFamily
 
 from setl import errors
-from setl.node.memory import NodeMemory
 from setl.node.metrics.node_metrics import CONTACTS, STATES, NodeCollector
+from setl.node.status import NodeStatus
 
 from .pages import PAGES
 
@@ -22,7 +20,7 @@ def first_cells(pattern):
 
 def metrics():
     """The names that Prometheus sees."""
-    status: Any = SimpleNamespace(pipelines=(), contact="connected", memory=NodeMemory())
+    status = NodeStatus("n1", "1", "connected", warm=True, started=0.0, pipelines=())
     for family in NodeCollector(lambda: status, lambda: 0.0).collect():
         counts = isinstance(family, CounterMetricFamily)
         yield f"{family.name}_total" if counts else family.name

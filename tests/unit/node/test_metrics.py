@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
+from setl.node.ensemble import ServerSeen
 from setl.node.metrics.node_metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.figures import Figures, RunState, TableLoadFigures
@@ -12,9 +13,9 @@ from setl.run.verification.figures import VerificationFigures, VerifiedSoFar
 LABELS = {"channel": "shop", "pipeline": "orders"}
 
 
-def collected(figures, contact="connected", mine=True):
+def collected(figures, contact="connected", mine=True, **known):
     line = PipelineStatus("shop", "orders", "n1", 7, mine, "leads", figures)
-    status = NodeStatus("n1", "1", contact, True, 0.0, (line,))
+    status = NodeStatus("n1", "1", contact, True, 0.0, (line,), **known)
     registry = CollectorRegistry()
     registry.register(NodeCollector(lambda: status, lambda: 1.5))
     return registry
@@ -44,6 +45,16 @@ def test_contact(contact, number):
     registry = collected(RUNS, contact)
     assert registry.get_sample_value("setl_contact") == number
     assert registry.get_sample_value("setl_last_contact_seconds") == 1.5
+
+
+def test_servers_of_zookeeper_of_which_something_is_known():
+    seen = (ServerSeen("zk1:2181", True), ServerSeen("zk2:2181", False), ServerSeen("zk3:2181"))
+    registry = collected(RUNS, zookeeper=seen)
+    told = [
+        registry.get_sample_value("setl_zookeeper_server_answers", {"server": each.address})
+        for each in seen
+    ]
+    assert told == [1, 0, None]
 
 
 def test_a_run_that_goes_on():

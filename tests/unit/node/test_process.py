@@ -2,6 +2,7 @@
 
 import json
 import math
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +20,7 @@ from arbiter.requests import change_state
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.errors import FatalError
 from setl.node import process as process_module
+from setl.node.ensemble import ServerSeen
 from setl.node.process import NodeProcess
 from setl.node.relay_engine import RelayEngine
 from setl.node.roles import LOAD, RELAY
@@ -92,9 +94,9 @@ class World:
         change_state(self.operator, "shop", ChannelState.START)
 
     @contextmanager
-    def process(self, nid, engine, cycle=0.05, environment=None, session=Session):
+    def process(self, nid, engine, cycle=0.05, environment=None, session=Session, at=""):
         rules = ElectionSettings(takeover_delay=0.05, turn_delay=0.1)
-        settings = NodeSettings(nid, "", election=rules, cycle=cycle, environment=environment or {})
+        settings = NodeSettings(nid, at, election=rules, cycle=cycle, environment=environment or {})
         process = NodeProcess(settings, engine, session(self.cluster))
         ended = []
 
@@ -369,6 +371,19 @@ def test_a_silent_session_is_lost_in_what_a_node_says_of_itself_too(world, monke
         assert process.status().contact == "suspended"
         monkeypatch.setattr(process._arbiter, "last_contact", lambda: -math.inf)
         assert process.status().contact == "lost"
+
+
+def test_a_node_looks_at_every_server_of_zookeeper(world, monkeypatch):
+    monkeypatch.setattr("setl.node.ensemble_watch._EVERY_SECONDS", 0.05)
+    listening, closed = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
+    addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in (listening, closed)]
+    closed.close()
+    with listening, world.process("n1", Engine(LOAD), at=",".join(addresses)) as process:
+        seen = (ServerSeen(addresses[0], True), ServerSeen(addresses[1], False))
+        eventually(lambda: process.status().zookeeper == seen)
+        told = [{"address": each.address, "answers": each.answers} for each in seen]
+        for page in ("/status", "/cluster"):
+            assert world.ask("n1", page)["zookeeper"] == told
 
 
 def test_a_node_that_stays_blind_gives_its_leaderships_up(world, monkeypatch):

@@ -38,6 +38,9 @@ DEFINITION = {
     ],
 }
 
+LOST = [{"address": f"zk{n}:2181", "answers": n != 2} for n in (1, 2, 3)]
+"""What a node says of ZooKeeper's servers when the second is gone."""
+
 
 def cluster(*, state=ChannelState.START, led=(AB, BA), nodes=("n1", "n2"), figures=None, **said):
     facts = Facts(
@@ -135,6 +138,7 @@ def test_errors_come_first_in_their_own_words():
         ({"trouble": "no such thing"}, "error", "cannot look at the cluster: no such thing"),
         ({"contact": "lost"}, "warning", "its contact with ZooKeeper is lost"),
         ({"warm": False}, "note", "is not warm"),
+        ({"zookeeper": LOST}, "warning", "zk2:2181 does not answer; n1, n2 see it so"),
     ],
 )
 def test_what_is_wrong_is_found(options, level, words):

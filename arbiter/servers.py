@@ -1,0 +1,45 @@
+"""The servers of an ensemble one by one, of which a session tells nothing: it has one of them."""
+
+from __future__ import annotations
+
+import socket
+
+from kazoo.hosts import collect_hosts
+
+from arbiter.arbiter import Invalid
+
+
+def servers_of(hosts: str) -> tuple[tuple[str, int], ...]:
+    """Host and port of each server, as a session reads them; each once, none for "".
+
+    Args:
+        hosts: the servers, ``host:port,host:port``.
+
+    Raises:
+        Invalid: these are no addresses.
+    """
+    if not hosts:
+        return ()
+    try:
+        found, _ = collect_hosts(hosts)
+    except ValueError as error:
+        raise Invalid(f"not ZooKeeper addresses: {hosts!r} ({error})") from error
+    return tuple(dict.fromkeys(found))
+
+
+def takes_connection(host: str, port: int, seconds: float) -> bool:
+    """Whether somebody takes a TCP connection there; it is closed again, and nothing is sent.
+
+    A name that cannot be resolved counts as no. A process that was stopped still takes
+    connections, as its kernel does that.
+
+    Args:
+        host: name or address.
+        port: its port.
+        seconds: how long to wait for each address that the name has.
+    """
+    try:
+        with socket.create_connection((host, port), seconds):
+            return True
+    except (OSError, UnicodeError):  # the latter: no name that could be resolved
+        return False

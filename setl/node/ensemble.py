@@ -1,0 +1,87 @@
+"""Which servers of ZooKeeper do not answer, from a node's looks at each of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from setl.alarms.facts import ZooKeeperFacts
+
+LOOKS = 2
+"""Looks one after the other at which a server must be silent until it counts as lost."""
+
+Looks = tuple[frozenset[str], ...]
+"""The servers that were silent at each of the last looks, the oldest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSeen:
+    """A server of ZooKeeper.
+
+    Attributes:
+        address: host and port.
+        answers: whether it takes connections; None if that is not known yet, or nothing can be
+            said since this node has no session or reaches none of them.
+    """
+
+    address: str
+    answers: bool | None = None
+
+
+def after_look(
+    looks: Looks, servers: Collection[str], silent: Collection[str], *, session: bool
+) -> Looks:
+    """The looks that count after one more.
+
+    Without a session, or if all servers are silent, it is this node that has lost them, or they
+    are all gone. That is told otherwise, and such a look says nothing about one server.
+
+    Args:
+        looks: those before.
+        servers: all addresses.
+        silent: those that took no connection this time.
+        session: whether this node had its session during the look.
+    """
+    if not session or len(silent) == len(servers):
+        return ()
+    return (*looks, frozenset(silent))[-LOOKS:]
+
+
+def seen_of(servers: Sequence[str], looks: Looks) -> tuple[ServerSeen, ...]:
+    """What the looks say of each server. One look at which it is silent changes nothing."""
+    return tuple(ServerSeen(each, _answers(each, looks)) for each in servers)
+
+
+def _answers(server: str, looks: Looks) -> bool | None:
+    if any(server not in silent for silent in looks):
+        return True
+    return False if len(looks) == LOOKS else None
+
+
+def servers_in(answers: Mapping[str, Mapping[str, Any] | None]) -> Iterator[ZooKeeperFacts]:
+    """What all nodes together say of each server.
+
+    A server that one node cannot reach counts as lost: that node may need it next.
+
+    Args:
+        answers: each live node's status by nid, None if it does not answer.
+    """
+    silent_for: dict[str, list[str]] = {}
+    known: set[str] = set()
+    for nid, answer in sorted(answers.items()):
+        for seen in (answer or {}).get("zookeeper") or ():
+            nodes = silent_for.setdefault(str(seen["address"]), [])
+            if seen["answers"] is not None:
+                known.add(str(seen["address"]))
+            if seen["answers"] is False:
+                nodes.append(nid)
+    lost = sum(map(bool, silent_for.values()))
+    for address, nodes in sorted(silent_for.items()):
+        answers_ = not nodes if address in known else None
+        yield ZooKeeperFacts(address, answers_, tuple(nodes), len(silent_for), lost)
+
+
+def lost_in(answers: Mapping[str, Mapping[str, Any] | None]) -> list[ZooKeeperFacts]:
+    """The servers that a node finds lost."""
+    return [each for each in servers_in(answers) if each.answers is False]
