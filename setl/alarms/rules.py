@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from setl.alarms.facts import NodeFacts, PipelineFacts
+from setl.alarms.facts import NodeFacts, PipelineFacts, ZooKeeperFacts
 from setl.alarms.judgement import AlarmKey, Judgement, Severity
 from setl.channel.alarms import AlarmRule, Alarms
 from setl.operate.units import count, duration, size
@@ -15,6 +15,7 @@ RULES = (
     "lag", "stopped", "no_leader", "no_answer", "no_progress", "no_standby", "dead_letters",
     "echoes", "verification_differences", "verification_age", "position", "position_lost",
     "certificate", "password", "target_disk", "disk", "cutover", "channels_lost",
+    "zookeeper_server",
 )  # fmt: skip
 """Names of all rules, as `--rule`, messages and metrics have them."""
 
@@ -82,6 +83,17 @@ def judge_channels(lost: str) -> Judgement:
     """
     what, _, way_out = lost.partition(". ")
     return Judgement(AlarmKey("channels_lost"), bool(lost), what, way_out, "critical")
+
+
+def judge_zookeeper(facts: ZooKeeperFacts) -> Judgement:
+    """Whether one server of ZooKeeper is gone while others answer."""
+    return Judgement(
+        AlarmKey("zookeeper_server", subject=facts.address),
+        None if facts.answers is None else not facts.answers,
+        facts.sentence,
+        facts.way_out,
+        patience=60.0,
+    )
 
 
 class _Judging:

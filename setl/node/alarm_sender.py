@@ -22,7 +22,13 @@ from setl.alarms.judgement import AlarmKey, Judgement
 from setl.alarms.kept import Event, Kept, Notice, cut
 from setl.alarms.receivers import receivers_of
 from setl.alarms.restarting import DueRestart, due_restarts, within_an_hour
-from setl.alarms.rules import judge_channels, judge_node, judge_pipeline, not_known
+from setl.alarms.rules import (
+    judge_channels,
+    judge_node,
+    judge_pipeline,
+    judge_zookeeper,
+    not_known,
+)
 from setl.alarms.sending import Sending
 from setl.alarms.settings import AlarmSettings
 from setl.alarms.stored_rules import rules_of
@@ -32,6 +38,7 @@ from setl.clock import Clock
 from setl.log import fields
 from setl.node.alarm_status import AlarmStatus, firing_alarm
 from setl.node.cluster_view import ClusterView, PipelineView, view_of
+from setl.node.ensemble import servers_in
 from setl.node.node_answers import ask_nodes
 from setl.node.status import NodeStatus, as_json
 from setl.operate.action_log import recorded
@@ -232,6 +239,7 @@ class AlarmSender:
     def _of_nodes(self, view: ClusterView) -> Iterable[Judgement]:
         told = (str((answer or {}).get("lost_channels") or "") for answer in view.answers.values())
         yield judge_channels(next(filter(None, told), ""))
+        yield from map(judge_zookeeper, servers_in(view.answers))
         if not self._settings.least_disk_free:
             return
         for nid, answer in view.answers.items():

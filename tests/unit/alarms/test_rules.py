@@ -63,7 +63,7 @@ WRONG = {
 }
 
 
-OF_NODES = {"disk", "channels_lost"}
+OF_NODES = {"disk", "channels_lost", "zookeeper_server"}
 
 
 def test_nothing_holds_where_all_is_well():

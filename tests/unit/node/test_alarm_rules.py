@@ -67,6 +67,43 @@ def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkey
     sender.stop()
 
 
+def test_a_lost_zookeeper_server_raises_one_alarm_for_all_nodes(monkeypatch):
+    clock = ManualClock()
+    arbiter = MemoryArbiter(MemoryCluster(clock))
+    seen = [{"address": f"zk{n}:2181", "answers": n != 2} for n in (1, 2, 3)]
+    answer = {"pipelines": [], "zookeeper": seen}
+    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: {"n1": answer, "n2": answer})
+    sender = AlarmSender(
+        "n1",
+        arbiter,
+        AlarmSettings(least_disk_free=0.0),
+        clock,
+        own=own_status,
+        snapshot=lambda: look(arbiter, clock),
+        environment={},
+    )
+
+    def raised(seconds):
+        clock.advance(seconds)
+        sender.look()
+        return [(alarm.rule, alarm.subject) for alarm in sender.status().firing]
+
+    assert raised(0) == raised(59) == []
+    assert raised(1) == [("zookeeper_server", "zk2:2181")]
+    (alarm,) = sender.status().firing
+    assert (alarm.severity, bool(alarm.way_out)) == ("warning", True)
+    assert "n1, n2 see it so" in alarm.text
+    # All are silent, or no node has its session: nobody knows, and nothing changes.
+    for each in seen:
+        each["answers"] = None
+    assert raised(1) == raised(61) == [("zookeeper_server", "zk2:2181")]
+    for each in seen:
+        each["answers"] = True
+    assert raised(1) == [("zookeeper_server", "zk2:2181")]
+    assert raised(61) == []
+    sender.stop()
+
+
 def test_the_node_that_decides_does_not_ask_itself_over_http(monkeypatch):
     clock = ManualClock()
     arbiter = MemoryArbiter(MemoryCluster(clock))
