@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 
 from arbiter.arbiter import Contact
-from arbiter.servers import takes_connection
 from setl.log import fields
 from setl.node.ensemble import Looks, ServerSeen, after_look, seen_of
 
@@ -30,7 +29,7 @@ class EnsembleWatch:
         self,
         servers: Sequence[tuple[str, int]],
         contact: Callable[[], Contact],
-        connects: Connects = takes_connection,
+        connects: Connects,
     ) -> None:
         """Nothing is looked at before `start`.
 

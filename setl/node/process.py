@@ -8,12 +8,13 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
 from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, Unreachable
-from arbiter.servers import servers_of
+from arbiter.servers import servers_of, takes_connection
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, Facts, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -149,7 +150,11 @@ class NodeProcess:
         )
         self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
-        self._ensemble = EnsembleWatch(servers_of(settings.zookeeper), self._contact)
+        self._ensemble = EnsembleWatch(
+            servers_of(settings.zookeeper),
+            self._contact,
+            partial(takes_connection, tls=settings.access.tls),
+        )
         self._damaged = DamagedZnodes(settings.nid)
         self._lost_channels = LostChannels(settings.nid)
         self._problem = CycleProblem(self._clock, settings.nid)

@@ -3,12 +3,13 @@
 import threading
 import time
 import uuid
+from functools import partial
 
 import pytest
 
 from arbiter.access import Access, Tls
 from arbiter.arbiter import Conflict, Contact, Unreachable
-from arbiter.servers import servers_of
+from arbiter.servers import servers_of, takes_connection
 from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.node.ensemble import LOOKS
@@ -197,7 +198,10 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
     gone.kill()
     arbiter, held = leading(joined)
     assert arbiter.mainstem(PIPELINE) == held
-    watch = EnsembleWatch(servers_of(ensemble.hosts), arbiter.contact)
+    connects = partial(takes_connection, tls=Tls(ca=str(gone.security.ca)))
+    watch = EnsembleWatch(servers_of(ensemble.hosts), arbiter.contact, connects)
+    logs = [server.log for server in ensemble.servers]
+    told = [log.read_text().count("NettyServerCnxnFactory") for log in logs]
     for _ in range(LOOKS):
         watch.look()
     assert {seen.address for seen in watch.seen() if seen.answers is False} == {gone.hosts}
@@ -205,6 +209,9 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
     watch.look()
     assert {seen.answers for seen in watch.seen()} == {True}
     assert arbiter.session_id() == held.session
+    # Nor does a look put anything into the log of a server that is well.
+    now = [log.read_text().count("NettyServerCnxnFactory") for log in logs]
+    assert (now[0], now[2]) == (told[0], told[2])
 
 
 def test_a_session_cannot_begin_without_a_quorum_and_says_so(ensemble, joined):

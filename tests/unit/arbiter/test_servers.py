@@ -4,6 +4,7 @@ import socket
 
 import pytest
 
+from arbiter.access import Tls
 from arbiter.arbiter import Invalid
 from arbiter.servers import servers_of, takes_connection
 
@@ -37,6 +38,15 @@ def test_a_listening_socket_takes_a_connection_and_a_closed_one_does_not():
             taken.settimeout(2.0)
             assert taken.recv(1) == b""  # nothing was sent, and it was closed
     assert not takes_connection(host, port, 2.0)
+
+
+def test_a_server_that_cannot_speak_tls_takes_a_connection_all_the_same():
+    """A certificate that is refused does not make a server that is gone."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        host, port = listening.getsockname()
+        assert takes_connection(host, port, 0.2, Tls())  # nobody says a word
+        assert takes_connection(host, port, 0.2, Tls(ca="/there/is/no/such/file"))
+    assert not takes_connection(host, port, 0.2, Tls())
 
 
 def test_one_whose_queue_is_full_is_not_waited_for():

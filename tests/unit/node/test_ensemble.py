@@ -3,6 +3,7 @@
 import pytest
 
 from arbiter.arbiter import Contact
+from arbiter.servers import takes_connection
 from setl.node.ensemble import after_look, lost_in, seen_of, servers_in
 from setl.node.ensemble_watch import EnsembleWatch
 
@@ -158,5 +159,7 @@ def test_one_server_is_not_looked_at():
 
 
 def test_an_ipv6_address_is_told_as_people_write_it():
-    watch = EnsembleWatch([("::1", 2181), ("zk2", 2181)], lambda: Contact.CONNECTED)
+    watch = EnsembleWatch(
+        [("::1", 2181), ("zk2", 2181)], lambda: Contact.CONNECTED, takes_connection
+    )
     assert [each.address for each in watch.seen()] == ["[::1]:2181", "zk2:2181"]
