@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from setl.alarms.facts import NodeFacts, PipelineFacts, ZooKeeperFacts
 from setl.alarms.judgement import AlarmKey, Judgement, Severity
-from setl.channel.alarms import AlarmRule, Alarms
 from setl.operate.units import count, duration, size
 from setl.systems.lasting import ServerDisk
+
+if TYPE_CHECKING:
+    from setl.alarms.facts import NodeFacts, PipelineFacts, ZooKeeperFacts
+    from setl.channel.alarms import AlarmRule, Alarms
 
 RULES = (
     "lag", "stopped", "no_leader", "no_answer", "no_progress", "no_standby", "dead_letters",

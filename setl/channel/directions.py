@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from setl.channel.file import ChannelFile, Pipeline
-from setl.channel.routing import Router
-from setl.channel.table_mapping import NewestRow
+if TYPE_CHECKING:
+    from setl.channel.file import ChannelFile, Pipeline
 
 
 def is_two_way(file: ChannelFile, pipeline: Pipeline) -> bool:
@@ -38,40 +37,6 @@ def partitions_read(file: ChannelFile, pipeline: Pipeline) -> frozenset[int]:
         if other.source.address == pipeline.source.address
         for number in other.source.partition_numbers
     )
-
-
-def overwritten_by_loads(
-    file: ChannelFile, pipeline: Pipeline, tables: Sequence[str] = ()
-) -> list[str]:
-    """What of a pipeline is such that a load may replace a newer row of the target.
-
-    What the target's clients write comes to the source some time later. What is read at the
-    source before that is older. Only a conflict policy tells the two apart.
-
-    Args:
-        file: the channel.
-        pipeline: of it.
-        tables: source tables that are to be loaded, ``schema.table``; none for all.
-
-    Returns:
-        Those of the tables; if none are given, the `from` of entries. Nothing if nothing goes the
-        other way.
-    """
-    if way_back(file, pipeline) is None:
-        return []
-    if tables:
-        router = Router(pipeline)
-        named = [(table, table.partition(".")[::2]) for table in tables]
-        return [
-            table
-            for table, name in named
-            if any(route.conflict is None for route in router.route(*name))
-        ]
-    return [
-        table.from_
-        for table in pipeline.tables
-        if table.conflict != "home" and not isinstance(table.conflict, NewestRow)
-    ]
 
 
 def comes_back(file: ChannelFile, pipeline: Pipeline) -> bool:

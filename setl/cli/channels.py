@@ -83,10 +83,10 @@ def show(channel: str, zookeeper: str, root: str, output: str) -> None:
     What is printed can be changed and given to `setl apply`. References such as ${PASSWORD} stay
     references; a password that was written into the file itself is shown as (hidden).
     """
-    from setl.channel.references import without_secrets  # noqa: PLC0415
-
     with joined(zookeeper, root) as arbiter:
         found = channel_named(arbiter, channel)
+    from setl.channel.references import without_secrets  # noqa: PLC0415
+
     print_value(without_secrets(found.definition), output)
 
 

@@ -10,7 +10,6 @@ import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.channel.routing import Router
 from setl.cli.cluster import cluster_options, joined, output_option, pipelines_named
 from setl.cli.completion import complete_name
 from setl.cli.confirmation import confirm, yes_option
@@ -89,8 +88,12 @@ def trim(  # noqa: PLR0917 - click passes options by name
 def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, ConflictList]]:
     """The pipelines that are meant and have conflict policies, with their targets."""
     facts = arbiter.facts()
+    named = pipelines_named(facts, name)
+    # Imported late: a name that nobody knows is refused before.
+    from setl.channel.routing import Router  # noqa: PLC0415
+
     found: list[tuple[PipelineId, ConflictList]] = []
-    for ident in pipelines_named(facts, name):
+    for ident in named:
         config = pipeline_config(facts.channels[ident.channel], ident)
         listed = system_of(config.target).conflicts() if Router(config).decides else None
         if listed is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
@@ -13,8 +12,6 @@ import click
 from arbiter.arbiter import Arbiter, Conflict
 from arbiter.requests import Refused
 from arbiter.values import PipelineId
-from setl.channel.file import Pipeline
-from setl.channel.reading import resolve_and_parse
 from setl.cli.cluster import (
     AnswerNo,
     acting,
@@ -32,6 +29,7 @@ from setl.cli.interruption import interrupt_when_left
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
 from setl.cli.spark_options import spark_options
+from setl.cli.stored_channels import stored_file
 from setl.cli.waiting import ProgressLine
 from setl.clock import SystemClock
 from setl.node.cluster_view import look_at, moment
@@ -53,6 +51,7 @@ if TYPE_CHECKING:
     # Spark comes with these.
     from setl.bulk.arrivals import Arrivals
     from setl.bulk.verdict import TableVerdict
+    from setl.channel.file import Pipeline
     from setl.run.spark.session import SparkSettings
 
     _Verify = Callable[[Pipeline, Arrivals], Sequence[TableVerdict]]
@@ -192,7 +191,7 @@ def _access(
     ident: PipelineId,
     verify: _Verify,
 ) -> ClusterAccess:
-    file = resolve_and_parse(arbiter.channel(ident.channel).definition, os.environ)
+    file = stored_file(arbiter.channel(ident.channel))
     pipeline = next(p for p in file.pipelines if p.name == ident.pipeline)
     return ClusterAccess(
         file,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from arbiter.values import ChannelState, Facts, PipelineId
-from setl.channel.routing import Router
 from setl.cli.cluster import (
     AnswerNo,
     acting,
@@ -36,6 +35,7 @@ from setl.systems.registry import system_of
 
 if TYPE_CHECKING:
     from setl.channel.file import Pipeline
+    from setl.channel.routing import Router
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
@@ -152,6 +152,9 @@ def retry(  # noqa: PLR0917 - click passes options by name
     """
     pipeline, ids = _meant(pipeline, ids, zookeeper, root)
     ident, config, runs = _pipeline(pipeline, zookeeper, root)
+    # Imported late: who names no pipeline that there is needs no routing.
+    from setl.channel.routing import Router  # noqa: PLC0415
+
     with system_of(config.target).dead_letters() as store:
         chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)
         router = Router(config)

@@ -6,13 +6,13 @@ import re
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
 import click
 
 from arbiter.arbiter import Arbiter, ArbiterError
 from arbiter.values import PipelineId
 from setl.bulk.arrivals import Arrival, Arrived
-from setl.channel.file import Pipeline
 from setl.cli.positions import own_nid
 from setl.cli.stored_channels import pipeline_config
 from setl.cli.waiting import seen_running
@@ -21,6 +21,9 @@ from setl.errors import ConfigurationError
 from setl.model.stream_end import StreamEnd
 from setl.node.stored import pipelines_of
 from setl.operate.arrivals import Following, StoredArrivals
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 Connect = Callable[[], AbstractContextManager[Arbiter]]
 

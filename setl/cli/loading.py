@@ -13,7 +13,6 @@ import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel, Facts, PipelineId
-from setl.channel.directions import overwritten_by_loads
 from setl.cli.asking import (
     carried_out,
     leader_status,
@@ -276,6 +275,8 @@ def _ask_if_overwritten(
     channel: Channel, ident: PipelineId, tables: Sequence[str], *, yes: bool
 ) -> None:
     """Ask before rows are sent that may replace newer ones, as far as the file can be read here."""
+    from setl.channel.overwriting import overwritten_by_loads  # noqa: PLC0415
+
     with suppress(ConfigurationError):
         file = stored_file(channel)
         overwritten = overwritten_by_loads(file, file.pipeline(ident.pipeline), tables)

@@ -6,20 +6,18 @@ import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-from rich.markup import escape
 
-from setl.channel.partitions import read_expanded
-from setl.channel.reading import read_channel_definition
 from setl.cli.checking import route_check
 from setl.cli.cluster import cluster_options, joined, output_option
 from setl.cli.output import console, print_value
 from setl.cli.patience import busy_with_servers
 from setl.cli.user_code import make_importable, py_files_option
-from setl.operate.plan import Plan
-from setl.operate.planning import make_plan
-from setl.operate.starting import ways_out
+
+if TYPE_CHECKING:
+    from setl.operate.plan import Plan
 
 
 @click.command()
@@ -42,6 +40,10 @@ def plan(  # noqa: PLR0917 - click passes options by name
     that are created, and what must be fixed first. Nothing is changed. Exit status 1: something
     must be fixed.
     """
+    from setl.channel.document import read_channel_definition  # noqa: PLC0415
+    from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.operate.planning import make_plan  # noqa: PLC0415
+
     make_importable(py_files)
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     with (
@@ -79,6 +81,10 @@ def plan(  # noqa: PLR0917 - click passes options by name
 
 
 def _print(found: Plan, sql: str) -> None:
+    from rich.markup import escape  # noqa: PLC0415
+
+    from setl.operate.starting import ways_out  # noqa: PLC0415
+
     out = console()
     for change in found.changes:
         sign = "[yellow]![/]" if change.warns else "[green]+[/]"

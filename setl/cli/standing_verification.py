@@ -13,7 +13,6 @@ import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.channel.document import read_channel_definition
 from setl.cli.cluster import channel_named
 from setl.cli.output import console, print_rows
 from setl.cli.verification_sentence import finding_sentence
@@ -68,7 +67,11 @@ def show_standing(
 
 def _name_of(channel: str) -> str:
     path = Path(channel)
-    return str(read_channel_definition(path).get("channel")) if path.is_file() else channel
+    if not path.is_file():
+        return channel
+    from setl.channel.document import read_channel_definition  # noqa: PLC0415
+
+    return str(read_channel_definition(path).get("channel"))
 
 
 def standing_row(ident: PipelineId, state: Verification, now: float) -> dict[str, Any]:

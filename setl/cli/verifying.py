@@ -143,16 +143,17 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
 def _channel_files(names: tuple[str, ...], zookeeper: str, root: str) -> list[ChannelFile]:
     """Each name as a channel file if there is such a file, else as a channel of the cluster."""
-    from setl.channel.reading import (  # noqa: PLC0415
-        read_channel_definition,
-        resolve_and_parse,
-    )
-
     stored = [name for name in names if not Path(name).is_file()]
     found: dict[str, Mapping[str, Any]] = {}
     if stored:
         with joined(zookeeper, root) as arbiter:
             found = {name: channel_named(arbiter, name).definition for name in stored}
+    # Imported late: a channel that nobody knows is refused before.
+    from setl.channel.reading import (  # noqa: PLC0415
+        read_channel_definition,
+        resolve_and_parse,
+    )
+
     definitions = [found.get(name) or read_channel_definition(Path(name)) for name in names]
     return [resolve_and_parse(definition, os.environ) for definition in definitions]
 
@@ -166,7 +167,8 @@ def _overwritten_by_repairs(
         click.UsageError: a channel would be repaired in both directions, and no policy decides.
             The first direction would delete what only the other site has.
     """
-    from setl.channel.directions import overwritten_by_loads, way_back  # noqa: PLC0415
+    from setl.channel.directions import way_back  # noqa: PLC0415
+    from setl.channel.overwriting import overwritten_by_loads  # noqa: PLC0415
 
     found: dict[PipelineId, list[str]] = {}
     for file in files:

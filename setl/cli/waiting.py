@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from typing import Any
@@ -11,7 +10,6 @@ import click
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
-from setl.channel.reading import resolve_and_parse
 from setl.cli.cluster import (
     cluster_options,
     joined,
@@ -22,7 +20,7 @@ from setl.cli.cluster import (
 from setl.cli.completion import complete_name
 from setl.cli.output import console, print_value
 from setl.cli.positions import own_nid
-from setl.cli.stored_channels import pipeline_config
+from setl.cli.stored_channels import pipeline_config, stored_file
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.position import Position
@@ -89,7 +87,7 @@ def wait(  # noqa: PLR0917 - click passes options by name
 def _meant(arbiter: Arbiter, name: str, place: str) -> list[PipelineId]:
     facts = arbiter.facts()
     if place.strip() == "now" and name in facts.channels:
-        resolve_and_parse(facts.channels[name].definition, os.environ)
+        stored_file(facts.channels[name])
         return list(pipelines_of(facts.channels[name]))
     return [pipeline_named(facts, name)]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPException
 from itertools import repeat
 from typing import Any, TypeGuard
 
@@ -51,6 +49,10 @@ def status_at(address: str, timeout: float = _TIMEOUT) -> dict[str, Any] | None:
     """
     if not address.startswith("http"):
         return None
+    # Imported late: TLS comes with it, and most commands say what they have to without a node.
+    import urllib.request  # noqa: PLC0415
+    from http.client import HTTPException  # noqa: PLC0415
+
     try:
         with urllib.request.urlopen(f"{address}/status", timeout=timeout) as answer:  # noqa: S310
             status: object = json.load(answer)

@@ -26,7 +26,7 @@ from setl.run.spark.warming import (
     warm_queries,
 )
 from setl.run.tracing.trace import Tracer
-from setl.systems.registry import modules_of
+from setl.systems.modules import modules_of
 from setl.transform.spark_on_demand import SparkOnDemand
 
 # A load of which a task is lost has to be done again under another epoch, since the task may

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
 from setl.bulk.arrivals import Arrival, Arrived
-from setl.channel.file import Pipeline
-from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
@@ -17,8 +16,11 @@ from setl.model.stream_end import StreamEnd
 from setl.operate.positions.stored import read_stored
 from setl.operate.waiting import Runs, Verdict, judge
 from setl.run.compared_source import stream_end
-from setl.run.table_loads.choice import is_loading
+from setl.run.table_loads.choice import entries_to_load, is_loading
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 _POLL = 0.2
 _LOADING = "whole tables are still being loaded, so rows of them may be missing"
@@ -82,7 +84,7 @@ class StoredArrivals:
         self, ident: PipelineId, pipeline: Pipeline, end: StreamEnd, until: float
     ) -> Arrival:
         following, passed = self._following, system_of(pipeline.source).passed
-        wanted = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
+        wanted = entries_to_load(pipeline)
         while True:
             reached: Checkpoint | None = None
             try:

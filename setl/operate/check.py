@@ -13,11 +13,11 @@ from typing import Final
 from setl.channel.directions import (
     comes_back,
     is_two_way,
-    overwritten_by_loads,
     partitions_read,
     way_back,
 )
 from setl.channel.file import ChannelFile
+from setl.channel.overwriting import overwritten_by_loads
 from setl.channel.routing import Router
 from setl.operate.acceptance import with_accepted
 from setl.operate.mistaken_echoes import mistaken_for_echoes

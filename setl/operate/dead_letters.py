@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from arbiter.requests import Refused
-from setl.channel.routing import Router
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.load.deadletters.remapped import is_remapped
 from setl.load.deadletters.store import DeadLetterStore
+
+if TYPE_CHECKING:
+    from setl.channel.routing import Router
 
 WAITING = (State.OPEN, State.RETRY)
 """The states in which a letter waits for a decision or for its retry."""

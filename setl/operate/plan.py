@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.routing import Router
+from setl.run.table_loads.choice import entries_to_load
 from setl.systems.finding import Finding
 
 _OWN = frozenset({"name", "source", "target", "tables"})
@@ -219,8 +220,8 @@ def _loads(
     after: Pipeline, known: Iterable[str], *, before: Pipeline | None = None
 ) -> Iterator[Change]:
     """Which tables are loaded, and which new ones are not."""
-    wanted = _wanted(after)
-    had = () if before is None else _wanted(before)
+    wanted = entries_to_load(after)
+    had = () if before is None else entries_to_load(before)
     for entry in wanted:
         if entry not in had:
             yield Change(after.name, f"table {_entry(entry)} is loaded", "its rows, once")
@@ -233,10 +234,6 @@ def _loads(
                 " --table`",
                 warns=True,
             )
-
-
-def _wanted(pipeline: Pipeline) -> tuple[str, ...]:
-    return Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
 
 
 def _entry(name: str) -> str:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
-from setl.channel.file import Pipeline
-from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition, Position
 from setl.operate.positions.position import position_text
 from setl.operate.positions.stored import Stored, opened_states, read_stored
-from setl.run.table_loads.choice import is_loading
+from setl.run.table_loads.choice import entries_to_load, is_loading
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 _GRACE = 5.0
 """Seconds for which a pipeline may say that it failed: its next attempt may begin just then."""
@@ -168,7 +170,7 @@ def _wait_for(
     progress: Callable[[Waited], None] | None,
 ) -> Waited:
     source = system_of(pipeline.source)
-    wanted = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
+    wanted = entries_to_load(pipeline)
     began = clock.monotonic()
     failing: float | None = None
     while True:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import socket
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.channel.file import Pipeline
 from setl.load.sink import Fence
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
@@ -22,6 +22,9 @@ from setl.select.checkpoints.owner import Owner
 from setl.select.checkpoints.turn import Turns, TurnStore
 from setl.select.source import CheckpointStore, ReplaceableStore, Source
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 _LOG = logging.getLogger(__name__)
 

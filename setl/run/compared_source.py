@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 from setl.bulk.source_reader import SourceTables
-from setl.channel.file import Pipeline
 from setl.errors import ConfigurationError
 from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 
 def compared_tables(pipeline: Pipeline) -> AbstractContextManager[SourceTables]:

@@ -13,37 +13,38 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
-from setl.bulk.source_reader import SourceTables
-from setl.channel.endpoint import SourceConfig
-from setl.channel.file import Pipeline
-from setl.channel.routing import Route, Router
-from setl.load.creation import TableCreation
-from setl.load.deadletters.store import DeadLetterStore
-from setl.load.sink import Fence, SchemaChanges, SinkSettings
 from setl.load.target_view import LookAtTarget, TargetView
-from setl.model.position import Position
-from setl.relay.log import RelayLog
-from setl.relay.tables import RelayedTables
-from setl.select.checkpoints.note import Notes
-from setl.select.checkpoints.owner import Owner
-from setl.select.checkpoints.turn import Turns
-from setl.select.heartbeat import Heartbeat
-from setl.select.place import Place
-from setl.select.source import ReplaceableStore, Source
-from setl.systems.conflicts import ConflictList
-from setl.systems.finding import Report
-from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.refusals import no_dead_letters, no_log
-from setl.systems.seen_record import SeenRecord, Wanted
 from setl.systems.stored_state import StoredState
-from setl.systems.write_stop import WriteStop
-from setl.transform.documents import DocumentSource
-from setl.transform.rereading import RowSource
 
 if TYPE_CHECKING:
-    # Relays run without Spark, which these need.
+    # Only named here; with them come Spark, codecs and channel files, which relays and most
+    # commands need not wait for.
+    from setl.bulk.source_reader import SourceTables
     from setl.bulk.source_side import MappedTable
     from setl.bulk.target_reader import TargetReader
+    from setl.channel.endpoint import SourceConfig
+    from setl.channel.file import Pipeline
+    from setl.channel.routing import Route, Router
+    from setl.load.creation import TableCreation
+    from setl.load.deadletters.store import DeadLetterStore
+    from setl.load.sink import Fence, SchemaChanges, SinkSettings
+    from setl.model.position import Position
+    from setl.relay.log import RelayLog
+    from setl.relay.tables import RelayedTables
+    from setl.select.checkpoints.note import Notes
+    from setl.select.checkpoints.owner import Owner
+    from setl.select.checkpoints.turn import Turns
+    from setl.select.heartbeat import Heartbeat
+    from setl.select.place import Place
+    from setl.select.source import ReplaceableStore, Source
+    from setl.systems.conflicts import ConflictList
+    from setl.systems.finding import Report
+    from setl.systems.pipeline_check import PipelineCheck
+    from setl.systems.seen_record import SeenRecord, Wanted
+    from setl.systems.write_stop import WriteStop
+    from setl.transform.documents import DocumentSource
+    from setl.transform.rereading import RowSource
 
 
 class SourceSystem(Protocol):

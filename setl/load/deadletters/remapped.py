@@ -6,10 +6,14 @@ the row changes again, that goes by the present mapping, and does not supersede 
 
 from __future__ import annotations
 
-from setl.channel.routing import Router
+from typing import TYPE_CHECKING
+
 from setl.errors import SetlError
 from setl.load.deadletters.letter import DeadLetter
 from setl.model.target_name import target_name
+
+if TYPE_CHECKING:
+    from setl.channel.routing import Router
 
 
 def is_remapped(letter: DeadLetter, router: Router) -> bool:

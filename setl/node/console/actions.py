@@ -14,7 +14,7 @@ from arbiter import requests
 from arbiter.arbiter import ArbiterError
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId, Signal, SignalKind, SignalState
-from setl.channel.directions import overwritten_by_loads
+from setl.channel.overwriting import overwritten_by_loads
 from setl.channel.reading import resolve_and_parse
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState

@@ -9,19 +9,18 @@ from typing import TYPE_CHECKING
 from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
 from setl.channel.directions import way_back
-from setl.channel.file import ChannelFile, Pipeline
-from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import ConfigurationError
 from setl.operate.cutover.steps import Known, WayBack
 from setl.operate.positions.stored import read_stored
 from setl.operate.waiting import Runs, Verdict, Waited, wait_for
-from setl.run.table_loads.choice import is_loading
+from setl.run.table_loads.choice import entries_to_load, is_loading
 from setl.systems.registry import system_of
 from setl.systems.write_stop import Writes, WriteStop
 
 if TYPE_CHECKING:
     from setl.bulk.verdict import TableVerdict
+    from setl.channel.file import ChannelFile, Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ class ClusterAccess:
         self._pause = pause
         self._progress = progress
         self._stop: WriteStop | None = system_of(pipeline.source).write_stop()
-        self._to_load = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
+        self._to_load = entries_to_load(pipeline)
 
     @property
     def goes_back(self) -> bool:

@@ -7,12 +7,15 @@ they know is a lower bound for the next leadership's epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import Mainstem
-from setl.channel.file import Pipeline
 from setl.errors import SetlError
 from setl.operate.positions.stored import read_stored
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 
 @dataclass(frozen=True, slots=True)

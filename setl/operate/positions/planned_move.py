@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.channel.file import Pipeline
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition, Position
 from setl.operate.positions.reposition import moved_checkpoint
 from setl.operate.positions.stored import read_stored
-from setl.select.place import Place
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
+    from setl.select.place import Place
 
 
 @dataclass(frozen=True, slots=True)

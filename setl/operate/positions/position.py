@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from arbiter.arbiter import Arbiter
-from setl.channel.file import Pipeline
 from setl.errors import SetlError
 from setl.model.position import BinlogPosition, Position
 from setl.operate.positions.stored import Stored, read_stored
 from setl.run.checkpoints import kept_in
-from setl.select.place import Place
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 _T = TypeVar("_T")
 
@@ -65,7 +66,8 @@ def look_at_position(
         problems.append(stored.damage)
     source = system_of(pipeline.source)
     latest = asked(lambda: source.stream(pipeline, channel, nid).latest())
-    earliest = asked(lambda: source.find_place(pipeline, channel, nid, Place("earliest")))
+    first = source.parse_place("earliest")
+    earliest = asked(lambda: source.find_place(pipeline, channel, nid, first))
     report = PositionReport(stored, earliest, latest, unit=source.unit)
     if stored.checkpoint is not None and latest is not None:
         resume, end = stored.checkpoint.applied or stored.checkpoint.resume, latest

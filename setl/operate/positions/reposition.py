@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter, NotFound
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, Facts, Mainstem, PipelineId
-from setl.channel.file import Pipeline
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import GENERATION_BITS, Position
 from setl.operate.positions.stored import read_stored
 from setl.run.checkpoints import store_of
 from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arbiter.arbiter import Arbiter, Invalid
 from arbiter.values import PipelineId
-from setl.channel.file import Pipeline
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.run.checkpoints import kept_in, other_stores, store_of
@@ -21,6 +20,9 @@ from setl.select.checkpoints.note import epoch_of, read_note
 from setl.systems.port import KeepingTarget
 from setl.systems.registry import system_of
 from setl.systems.stored_state import StoredState
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
 
 
 @dataclass(frozen=True, slots=True)

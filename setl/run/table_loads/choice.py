@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from setl.channel.routing import Route, Router
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.table_load import TableLoad
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
+    from setl.channel.routing import Route, Router
 
 START = "start"
 """The reason of requests that a leader makes by itself, because the channel file asks for them."""
@@ -47,6 +51,14 @@ class ComingLoad:
         if load.entries:
             return bool(entries & set(load.entries))
         return not load.tables or ".".join(name) in load.tables
+
+
+def entries_to_load(pipeline: Pipeline) -> tuple[str, ...]:
+    """Entries of the channel file whose rows are to be loaded, see `Router.entries_to_load`."""
+    # Imported late: routing comes with it, and only what has a channel file before it needs that.
+    from setl.channel.routing import Router  # noqa: PLC0415
+
+    return Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
 
 
 def missing_entries(load: TableLoad | None, wanted: Sequence[str]) -> tuple[str, ...]:

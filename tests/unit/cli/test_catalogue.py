@@ -15,17 +15,23 @@ HEAVY = (
     "pyspark", "py4j", "pandas", "numpy", "pyarrow", "elasticsearch", "elastic_transport",
     "confluent_kafka", "kazoo", "pymysql", "starlette", "uvicorn",
 )  # fmt: skip
-# What the list of all commands does not need either.
-FURTHER = ("pydantic", "yaml", "rich", "fastavro", "ssl")
+# What only a channel file, a table for people or a server needs.
+FURTHER = ("pydantic", "yaml", "rich", "fastavro", "ssl", "http.client")
 
 PROGRAM = """
 import contextlib, io, json, sys
+from contextlib import contextmanager
 from setl.cli.main import run
+from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
+
+@contextmanager
+def connect(zookeeper, root):
+    yield MemoryArbiter(MemoryCluster())
 
 seen = {}
 for line in json.loads(sys.argv[1]):
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        status = run(line)
+        status = run(line, connect)
     there = [name for name in json.loads(sys.argv[2]) if name in sys.modules]
     seen[" ".join(line)] = [status, there]
 print(json.dumps(seen))
@@ -51,25 +57,67 @@ def test_the_list_of_all_commands_imports_none_of_them():
     assert imported(["--help"], names=HEAVY + FURTHER) == {"--help": [0, []]}
 
 
-def test_help_and_refusals_import_no_client_and_no_spark(tmp_path):
-    file = tmp_path / "wrong.yaml"
-    file.write_text("channel: x\npipelines:\n  - name: a\n    source: {type: mysql, hots: a}\n")
-    refused = [
-        ["check", str(file)],
-        ["apply", str(file)],
-        ["verify", str(file)],
-        ["check", "no-such-file.yaml"],
-        ["show"],
-        ["list", "--no-such-option"],
+def commands():
+    """All commands, those of groups too, as they are typed."""
+    for entry in entries():
+        command = entry.load()
+        yield [entry.name], command
+        if isinstance(command, click.Group):
+            for name, each in command.commands.items():
+                yield [entry.name, name], each
+
+
+def test_help_and_wrong_usage_import_nothing_that_only_the_work_needs():
+    typed = list(commands())
+    helps = [[*words, "--help"] for words, _ in typed]
+    refused = [[*words, "--no-such-option"] for words, _ in typed]
+    refused += [words for words, command in typed if any(each.required for each in command.params)]
+    refused += [
         ["no-such-command"],
-        ["node", "--http", "nonsense"],
+        ["check", "no-such-file.yaml"],
+        ["plan", "no-such-file.yaml"],
+        ["apply", "no-such-file.yaml"],
+        ["list", "--output", "xml"],
+        ["alarm", "silence", "--rule", "nonsense"],
+        ["conflicts", "trim", "shop/a", "--keep", "-1"],
+        ["cutover", "shop/a", "--timeout", "-1"],
+        ["deadletter", "list", "-n", "0"],
+        ["epoch", "raise", "--to", "-1"],
+        ["load", "shop/a", "--where", "id = 1"],
+        ["peek", "shop/a", "-n", "0"],
+        ["resend", "shop/a", "--table", "s.t"],
+        ["wait", "shop/a", "--timeout", "soon"],
     ]
-    helps = [[entry.name, "--help"] for entry in entries()]
-    seen = imported(*helps, *refused)
+    seen = imported(*helps, *refused, names=HEAVY + FURTHER)
     assert seen == {
         **{" ".join(line): [0, []] for line in helps},
         **{" ".join(line): [2, []] for line in refused},
     }
+
+
+def test_refusals_of_a_file_or_of_a_configuration_import_no_client_and_no_spark(tmp_path):
+    file = tmp_path / "wrong.yaml"
+    file.write_text("channel: x\npipelines:\n  - name: a\n    source: {type: mysql, hots: a}\n")
+    refused = [[name, str(file)] for name in ("check", "plan", "apply", "verify", "peek")]
+    refused.append(["node", "--http", "nonsense"])
+    assert imported(*refused) == {" ".join(line): [2, []] for line in refused}
+
+
+def test_who_names_what_the_cluster_does_not_know_waits_for_no_channel_file():
+    refused = [
+        line.split()
+        for line in (
+            "status no", "history no", "verify no", "verify no --last", "wait no",
+            "conflicts list no", "conflicts trim no --keep 1", "alarm silence no", "start no",
+            "pause no", "resume no", "stop no", "remove no", "switchover no", "failover no",
+            "cutover no", "signal rollback no", "position show no", "position reset no --to latest",
+            "deadletter list no", "deadletter retry no --all", "deadletter drop no --all",
+            "load no", "load list no", "load cancel no", "resend no --table a.b --where 1=1",
+            "epoch show no", "show no", "list no",
+        )
+    ]  # fmt: skip
+    seen = imported(*refused, names=HEAVY + FURTHER)
+    assert seen == {" ".join(line): [2, []] for line in refused}
 
 
 def test_what_a_refusal_by_the_cluster_has_no_use_for_is_not_imported():

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from setl.cli import peeking
+from setl.cli import peeked
 from setl.model.change import Op
 from setl.model.position import KafkaPosition
 from setl.model.schema import Column, Kind, RowSchema
@@ -44,7 +44,7 @@ class Looked:
 @pytest.fixture
 def looked(monkeypatch):
     looked = Looked()
-    monkeypatch.setattr(peeking, "look", looked)
+    monkeypatch.setattr(peeked, "look", looked)
     return looked
 
 
@@ -109,9 +109,9 @@ def test_a_table_needs_no_schema(shop, looked):
 def test_a_terminal_gets_colours(shop, looked, capsys, monkeypatch):
     from rich.console import Console
 
-    monkeypatch.setattr(peeking.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(peeked.sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setattr(
-        peeking, "console", lambda: Console(force_terminal=True, color_system="standard", width=20)
+        peeked, "console", lambda: Console(force_terminal=True, color_system="standard", width=20)
     )
     assert shop.run("peek", "shop/ab") == 0
     lines = capsys.readouterr().out.splitlines()

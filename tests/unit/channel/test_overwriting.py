@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.directions import overwritten_by_loads
+from setl.channel.overwriting import overwritten_by_loads
 from setl.channel.reading import parse_channel
 
 

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from setl.systems.registry import modules_of
+from setl.systems.modules import modules_of
 
 ELASTICSEARCH = "setl.systems.elasticsearch.target_system"
 MYSQL = "setl.systems.mysql.source_system"
