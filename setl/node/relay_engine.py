@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
 from typing import Any
 
 from setl.errors import FatalError, SetlError
@@ -34,6 +35,9 @@ class RelayEngine:
         """See `setl.node.engine.Engine.start`; imports what runs need, which takes a second."""
         if self._build_run is None:
             from setl.run.relay_assembly import build_relay_run  # noqa: PLC0415
+
+            # What all relays write; a take-over must not wait for the library that comes with it.
+            import_module("setl.codec.dts.wire")
 
             self._build_run = build_relay_run
 
