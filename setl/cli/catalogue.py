@@ -61,11 +61,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
     "Look": (
         Entry("list", "views:list_", "List nodes, and pipelines with their leaders."),
         Entry("topology", "views:topology", "Show who leads what, and who would be next."),
-        Entry(
-            "status",
-            "status:status",
-            "Show how CHANNEL does, or all: what is wrong, lag, rates.",
-        ),
+        Entry("status", "status:status", "Show how pipelines do: what is wrong, lag, rates."),
         Entry("history", "views:history", "Show past leaderships, the newest last."),
         Entry("peek", "peeking:peek", "Print the records of SOURCE, and change nothing anywhere."),
         Entry("verify", "verifying:verify", "Compare source and target, and name what differs."),

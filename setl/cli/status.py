@@ -1,16 +1,17 @@
-"""The command that shows how a channel does: in short, or every figure."""
+"""The command that shows how pipelines do: in short, or every figure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from arbiter.values import PipelineId
 from setl.alarms.kept import lasting
-from setl.cli.cluster import channel_named, cluster_options, joined, output_option
-from setl.cli.completion import complete_channel
+from setl.cli.cluster import cluster_options, joined, output_option, pipelines_named
+from setl.cli.completion import complete_name
 from setl.cli.output import console, print_rows
 from setl.cli.verification_sentence import standing_sentence, verification_figures
 from setl.cli.views import cutovers_of, damaged_lines, pipeline_row, standby_words
@@ -30,21 +31,22 @@ _ENDED = ("done", "cancelled", "failed")
 
 
 @click.command()
-@click.argument("channel", shell_complete=complete_channel, default="", metavar="[CHANNEL]")
+@click.argument("name", shell_complete=complete_name, required=False, metavar="[CHANNEL|PIPELINE]")
 @click.option("-v", "--verbose", is_flag=True, help="Show every figure.")
 @cluster_options
 @output_option
-def status(channel: str, verbose: bool, zookeeper: str, root: str, output: str) -> None:
-    """Show how CHANNEL does, or all: what is wrong, lag, rates.
+def status(name: str | None, verbose: bool, zookeeper: str, root: str, output: str) -> None:
+    """Show how pipelines do: what is wrong, lag, rates.
 
-    With -v: all figures, among them retries, buffers and their limits, time by stage, memory of the
-    leader's node, and the last decision of each node. JSON and YAML hold all figures; there, sizes
-    are in bytes and times in seconds.
+    Without a name: all of them. With -v: all figures, among them retries, buffers and their limits,
+    time by stage, memory of the leader's node, and the last decision of each node. JSON and YAML
+    hold all figures; there, sizes are in bytes and times in seconds.
     """
     with joined(zookeeper, root) as arbiter:
-        if channel:
-            channel_named(arbiter, channel)
-        view = look_at(arbiter, channel)
+        named = pipelines_named(arbiter.facts(), name) if name else None
+        view = look_at(arbiter)
+        if named is not None:
+            view = replace(view, pipelines=[view.pipeline(ident) for ident in named])
         cutovers = cutovers_of(arbiter, view)
     if output != "table":
         print_rows([_row(view, each, cutovers) for each in view.pipelines], (), output)
@@ -60,10 +62,10 @@ def status(channel: str, verbose: bool, zookeeper: str, root: str, output: str) 
         out.print(f"{pipeline.ident}  {_standing(pipeline)}", markup=False)
         if pipeline.ident in cutovers:
             out.print(f"  {'cut-over':<10} {cutovers[pipeline.ident]}", markup=False)
-        for name, text in (*_alarm_lines(view, pipeline), *_short_lines(pipeline)):
-            out.print(f"  {name:<10} {text}", markup=False)
-    for name, why in failing_in(view).items():
-        out.print(f"no alarms reach {name}: {why}", markup=False)
+        for label, text in (*_alarm_lines(view, pipeline), *_short_lines(pipeline)):
+            out.print(f"  {label:<10} {text}", markup=False)
+    for receiver, why in failing_in(view).items():
+        out.print(f"no alarms reach {receiver}: {why}", markup=False)
     for line in damaged_lines(view):
         out.print(line, markup=False)
 

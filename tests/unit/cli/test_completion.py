@@ -29,7 +29,7 @@ def test_commands_are_completed(shop):
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        (("status", ""), ["other", "shop"]),
+        (("status", "shop"), ["shop", "shop/ab", "shop/ba"]),
         (("start", "s"), ["shop"]),
         (("verify", "shop", "o"), ["other"]),
         (("history", ""), ["other", "other/x", "shop", "shop/ab", "shop/ba"]),

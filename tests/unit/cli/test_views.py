@@ -297,6 +297,25 @@ def test_status_of_all_channels(shop, capsys):
     assert [head.split()[0] for head in heads] == ["other/x", "shop/ab", "shop/ba"]
 
 
+@pytest.mark.parametrize("name", ["shop/ba", "ba"])
+def test_status_of_one_pipeline(shop, capsys, name):
+    node = shop.node("n1")
+    node.leads(AB, lag=0.5)
+    node.leads(BA, lag=0.7)
+    text = printed(shop, capsys, "status", name)
+    assert [line.split()[0] for line in text.splitlines() if line[0] != " "] == ["shop/ba"]
+    assert "700 ms" in text
+    (row,) = json.loads(printed(shop, capsys, "status", name, "-o", "json"))
+    assert (row["pipeline"], row["lag"]) == ("shop/ba", 0.7)
+    assert "shop/ab" not in printed(shop, capsys, "status", name, "-v")
+
+
+def test_status_of_a_name_that_nobody_knows_asks_no_node(shop, capsys, monkeypatch):
+    monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: 1 / 0)
+    assert shop.run("status", "nonsense") == 2
+    assert "there is no pipeline 'nonsense'; known: shop/ab, shop/ba" in capsys.readouterr().err
+
+
 def test_status_says_that_nobody_would_take_over(shop, capsys):
     shop.node("n1").leads(AB, lag=0.5)
     text = printed(shop, capsys, "status", "shop")
