@@ -10,7 +10,8 @@ from setl.operate.units import count, duration, size
 from setl.systems.lasting import ServerDisk
 
 if TYPE_CHECKING:
-    from setl.alarms.facts import NodeFacts, PipelineFacts, ZooKeeperFacts
+    from setl.alarms.facts import NodeFacts, PipelineFacts
+    from setl.alarms.zookeeper_facts import ZooKeeperFacts
     from setl.channel.alarms import AlarmRule, Alarms
 
 RULES = (

@@ -128,7 +128,12 @@ def channel_named(arbiter: Arbiter, name: str) -> Channel:
 def pipelines_named(facts: Facts, name: str) -> list[PipelineId]:
     """The pipelines that a person means: all of a channel, or one; raises as `pipeline_named`."""
     channel = facts.channels.get(name)
-    return [pipeline_named(facts, name)] if channel is None else list(pipelines_of(channel))
+    if channel is not None:
+        return list(pipelines_of(channel))
+    if not meant_by(name, facts):
+        known = ", ".join((*sorted(facts.channels), *map(str, known_pipelines(facts)))) or "none"
+        raise click.UsageError(f"there is no channel and no pipeline {name!r}; known: {known}")
+    return [pipeline_named(facts, name)]
 
 
 def pipeline_named(facts: Facts, name: str) -> PipelineId:

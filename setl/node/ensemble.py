@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from setl.alarms.facts import ZooKeeperFacts
+from setl.alarms.zookeeper_facts import ZooKeeperFacts
 
 LOOKS = 2
 """Looks one after the other at which a server must be silent until it counts as lost."""

@@ -230,7 +230,7 @@ def no_node_works(cluster, channel):
 def test_what_a_stranger_sees_when_names_are_wrong(cluster):
     done = cluster.run("status", "nonsense", check=False)
     assert done.returncode == 2
-    assert "no channel 'nonsense'" in done.stderr
+    assert "there is no channel and no pipeline 'nonsense'" in done.stderr
     done = cluster.run("list", "--zookeeper", f"127.0.0.1:{free_port()}", check=False)
     assert done.returncode == 3
     assert "127.0.0.1" in done.stderr

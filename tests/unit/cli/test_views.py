@@ -313,7 +313,10 @@ def test_status_of_one_pipeline(shop, capsys, name):
 def test_status_of_a_name_that_nobody_knows_asks_no_node(shop, capsys, monkeypatch):
     monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: 1 / 0)
     assert shop.run("status", "nonsense") == 2
-    assert "there is no pipeline 'nonsense'; known: shop/ab, shop/ba" in capsys.readouterr().err
+    assert (
+        "no channel and no pipeline 'nonsense'; known: shop, shop/ab, shop/ba"
+        in capsys.readouterr().err
+    )
 
 
 def test_status_says_that_nobody_would_take_over(shop, capsys):
