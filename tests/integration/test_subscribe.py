@@ -64,9 +64,15 @@ class Collecting:
     def take_over(self):
         pass
 
+    def with_written(self, checkpoint):
+        return checkpoint
+
     def begin(self, checkpoint):
         self.begun.append(checkpoint.resume.offset)
         return checkpoint
+
+    def passes_by(self, entries):
+        return False
 
     def apply(self, batches, allowed):
         if self.failures:
