@@ -37,15 +37,9 @@ def test_a_channel_that_was_removed_and_stored_again_has_its_own_rules():
     assert limits == [60, 600]
 
 
-def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkeypatch):
-    """ZooKeeper was emptied, with the alarms that were raised before."""
-    clock = ManualClock()
-    arbiter = MemoryArbiter(MemoryCluster(clock))
-    told = "ZooKeeper holds none of the channels that it held (shop): it was set up anew."
-    lost = {"pipelines": [], "lost_channels": f"{told} `setl apply` them again"}
-    answers = {"n1": None, "n2": lost}
-    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: answers)
-    sender = AlarmSender(
+def sender_of(arbiter, clock):
+    """One that tells nobody; it looks at no disk."""
+    return AlarmSender(
         "n1",
         arbiter,
         AlarmSettings(least_disk_free=0.0),
@@ -54,6 +48,17 @@ def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkey
         snapshot=lambda: look(arbiter, clock),
         environment={},
     )
+
+
+def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkeypatch):
+    """ZooKeeper was emptied, with the alarms that were raised before."""
+    clock = ManualClock()
+    arbiter = MemoryArbiter(MemoryCluster(clock))
+    told = "ZooKeeper holds none of the channels that it held (shop): it was set up anew."
+    lost = {"pipelines": [], "lost_channels": f"{told} `setl apply` them again"}
+    answers = {"n1": None, "n2": lost}
+    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: answers)
+    sender = sender_of(arbiter, clock)
     sender.look()
     (alarm,) = sender.status().firing
     assert (alarm.rule, alarm.severity) == ("channels_lost", "critical")
@@ -73,15 +78,7 @@ def test_a_lost_zookeeper_server_raises_one_alarm_for_all_nodes(monkeypatch):
     seen = [{"address": f"zk{n}:2181", "answers": n != 2} for n in (1, 2, 3)]
     answer = {"pipelines": [], "zookeeper": seen}
     monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: {"n1": answer, "n2": answer})
-    sender = AlarmSender(
-        "n1",
-        arbiter,
-        AlarmSettings(least_disk_free=0.0),
-        clock,
-        own=own_status,
-        snapshot=lambda: look(arbiter, clock),
-        environment={},
-    )
+    sender = sender_of(arbiter, clock)
 
     def raised(seconds):
         clock.advance(seconds)
