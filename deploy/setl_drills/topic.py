@@ -128,7 +128,9 @@ class TopicWatch(Watch):
         with _consumer(self._brokers, "read_uncommitted", *where) as consumer:
             while not self._stopping.is_set():
                 try:
-                    self._note(_polled(consumer))
+                    # Without waiting in there: to a broker that answers at once, having nothing,
+                    # the client would go on asking.
+                    self._note(_polled(consumer, 0))
                     self._stopping.wait(_REST)
                 except KafkaError:
                     self._stopping.wait(0.1)  # a broker that is away comes back
@@ -181,6 +183,6 @@ def _consumer(brokers: str, isolation: Isolation, *where: TopicPartition) -> Ite
         consumer.close(autocommit=False)
 
 
-def _polled(consumer: Any) -> Mapping[TopicPartition, list[Any]]:
-    found: Mapping[TopicPartition, list[Any]] = consumer.poll(_POLL_MS, max_records=10_000)
+def _polled(consumer: Any, wait_ms: int = _POLL_MS) -> Mapping[TopicPartition, list[Any]]:
+    found: Mapping[TopicPartition, list[Any]] = consumer.poll(wait_ms, max_records=10_000)
     return found
