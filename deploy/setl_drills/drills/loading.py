@@ -30,7 +30,7 @@ _OF_TASKS = (_EXECUTOR, _LOAD)
 _VICTIM = frozenset((1205, 1213))
 _STRIKE_LIMIT = 60.0
 _LOAD_LIMIT = 180.0
-_ROWS = 20_000
+_ROWS = 8_000
 _PAUSE = 0.02
 """Seconds between two transactions that change rows of the table."""
 _CREATE = (
