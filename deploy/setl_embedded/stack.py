@@ -51,7 +51,6 @@ class Stack:
         kafka: bool = False,
         elasticsearch: bool = False,
         mariadb_options: Sequence[str] = (),
-        mysql_options: Sequence[str] = (),
     ) -> None:
         """Describe a stack; nothing is started.
 
@@ -63,7 +62,6 @@ class Stack:
             kafka: whether to start a Kafka broker.
             elasticsearch: whether to start an Elasticsearch server.
             mariadb_options: further options for each ``mariadbd``.
-            mysql_options: further options for each ``mysqld``.
         """
         self._temporary = folder is None
         self.folder = Path(folder or tempfile.mkdtemp(prefix="setl-stack-")).absolute()
@@ -73,7 +71,7 @@ class Stack:
             for number, name in enumerate(_names("mariadb", mariadb), start=1)
         ]
         self.mysql = [
-            MySql(self.folder / name, name, number, options=mysql_options)
+            MySql(self.folder / name, name, number)
             for number, name in enumerate(_names("mysql", mysql), start=mariadb + 1)
         ]
         self.zookeeper: ZooKeeper | ZooKeeperEnsemble | None = None

@@ -5,7 +5,42 @@ from __future__ import annotations
 from dataclasses import replace
 
 from setl.model.checkpoint import Checkpoint
+from setl.run.checkpoint_keeping import CheckpointKeeping
+from setl.run.parts import RunParts
 from setl.select.source import Source
+
+
+def place_to_go_on(
+    parts: RunParts,
+    kept: CheckpointKeeping,
+    stored: Checkpoint | None,
+    reached: Checkpoint | None,
+) -> Checkpoint:
+    """Where a run goes on at the servers that answer now; kept before anything is applied.
+
+    Args:
+        parts: of the run; its source is not opened yet.
+        kept: what the run has stored so far.
+        stored: what the store holds, None for a pipeline that never ran.
+        reached: how far this run had come, None at its first attempt.
+
+    Raises:
+        SetlError: what the source raises when it looks for the place, or the store.
+    """
+    applied = kept.unkept(reached) if stored == kept.last else None
+    wanted = (known := applied or stored) and parts.work.with_written(known)
+    checkpoint = place_to_begin(parts.source, wanted, parts.generation)
+    if stored is not None and checkpoint == wanted:
+        # The source is as it was, so it can go on from what is stored, too. Another one has
+        # to have what was applied since.
+        checkpoint = stored
+    if checkpoint == stored:
+        kept.found(checkpoint)
+    else:
+        # A start at "latest" that is lost in a crash would become a later "latest", and what
+        # lies between would never be applied.
+        kept.moved(checkpoint)
+    return checkpoint
 
 
 def place_to_begin(source: Source, stored: Checkpoint | None, wanted: int) -> Checkpoint:

@@ -50,6 +50,11 @@ class CheckpointKeeping:
         """This is what is stored."""
         self.last, self._kept_at = checkpoint, self._clock.monotonic()
 
+    def moved(self, checkpoint: Checkpoint) -> None:
+        """Store where to begin instead; raises what `CheckpointStore.store` raises."""
+        self._store.store(checkpoint, self._epoch)
+        self.found(checkpoint)
+
     def wrote(self) -> None:
         """Something was written to the target."""
         self._wrote_at = self._clock.monotonic()

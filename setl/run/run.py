@@ -22,7 +22,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.run.backlog import Backlog, has_ddl
 from setl.run.backoff import Backoff
-from setl.run.beginning import place_to_begin
+from setl.run.beginning import place_to_go_on
 from setl.run.cancelling import Cancelling
 from setl.run.checkpoint_keeping import BUSY_SECONDS, QUIET_SECONDS, CheckpointKeeping
 from setl.run.figures import RunState
@@ -200,7 +200,7 @@ class PipelineRun:
             parts.select.stop()
             acked = None
         if acked is None:
-            self._reached = self._located(stored)
+            self._reached = place_to_go_on(parts, self._kept, stored, self._reached)
         checkpoint = self._reached
         assert checkpoint is not None
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
@@ -216,23 +216,6 @@ class PipelineRun:
             parts.heartbeat.start()
         _log.info("pipeline takes over", extra=self._fields(position=str(checkpoint)))
         self._asked.has_begun()
-
-    def _located(self, stored: Checkpoint | None) -> Checkpoint:
-        """Where to go on from what is stored, at the servers that answer now."""
-        parts = self._parts
-        applied = self._kept.unkept(self._reached) if stored == self._kept.last else None
-        wanted = (known := applied or stored) and parts.work.with_written(known)
-        checkpoint = place_to_begin(parts.source, wanted, parts.generation)
-        if stored is not None and checkpoint == wanted:
-            # The source is as it was, so it can go on from what is stored, too. Another one has
-            # to have what was applied since.
-            checkpoint = stored
-        if checkpoint != stored:
-            # Kept before anything is applied: a start at "latest" that is lost in a crash
-            # would become a later "latest", and what lies between would never be applied.
-            parts.store.store(checkpoint, self._leadership.epoch)
-        self._kept.found(checkpoint)
-        return checkpoint
 
     def _is_reached(self, acked: Checkpoint) -> bool:
         """Whether all that was acknowledged is applied for good, as far as the work told."""

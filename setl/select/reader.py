@@ -52,7 +52,6 @@ class SelectStatus:
         held_back: whether a batch waits for room among them, so that nothing is read.
         behind: records from the last acknowledged one to the end of the stream, as its last
             answer told; None if the source does not tell.
-        idle_seconds: time spent waiting for the source.
         blocked_seconds: time spent waiting for room in the window.
         timestamp: commit time at the source of what was read last, seconds since 1970.
         error: why reading failed, else "".
@@ -70,7 +69,6 @@ class SelectStatus:
     unacked: int
     waiting: int
     behind: int | None
-    idle_seconds: float
     blocked_seconds: float
     timestamp: float
     error: str
@@ -231,7 +229,6 @@ class SelectLoop:
             unacked=self.unacked,
             waiting=reading.batches.waiting if reading else 0,
             behind=self._behind(reading),
-            idle_seconds=done.idle,
             blocked_seconds=done.blocked,
             timestamp=done.timestamp,
             error=str(error or ""),

@@ -48,11 +48,11 @@ class SelectSettings:
 class Counters:
     """Written by the reading thread alone, once for each read or batch; read by anyone."""
 
-    __slots__ = ("batches", "blocked", "bytes", "entries", "idle", "rows", "timestamp")
+    __slots__ = ("batches", "blocked", "bytes", "entries", "rows", "timestamp")
 
     def __init__(self) -> None:
         self.entries = self.rows = self.bytes = self.batches = 0
-        self.idle = self.blocked = self.timestamp = 0.0
+        self.blocked = self.timestamp = 0.0
 
     def count(self, entries: Sequence[Entry]) -> None:
         """Entries were read."""
@@ -134,11 +134,8 @@ class Reading:
             remaining = assembler.remaining()
             # A batch whose time is up but which is held back must not make this loop spin.
             timeout = _IDLE if remaining is None else max(remaining or wait, _LEAST_WAIT)
-            began = self._clock.monotonic()
             entries = source.read(limit, min(timeout, _IDLE), self._pass_by)
-            if not entries:
-                done.idle += self._clock.monotonic() - began
-            elif not self._pass_by(entries):
+            if entries and not self._pass_by(entries):
                 done.count(entries)
                 for batch in assembler.add(entries):
                     self._offer(batch)

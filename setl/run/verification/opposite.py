@@ -41,7 +41,6 @@ class Opposite:
         arbiter: Arbiter,
         nid: str,
         clock: Clock,
-        longest: float = _LONGEST_SECONDS,
     ) -> None:
         """Nothing is asked yet.
 
@@ -51,14 +50,12 @@ class Opposite:
             arbiter: a session.
             nid: as whom to ask.
             clock: for the limit.
-            longest: seconds that a wait may take.
         """
         self._channel = channel
         self._pipelines = pipelines
         self._arbiter = arbiter
         self._nid = nid
         self._clock = clock
-        self._longest = longest
 
     def wait(self, stopping: threading.Event) -> None:
         """Return when all that the target has now is at the source, as far as it is to come there.
@@ -70,14 +67,14 @@ class Opposite:
             TransientError: it does not come, or nobody can tell.
             SetlError: a server refuses to tell.
         """
-        until = self._clock.monotonic() + self._longest
+        until = self._clock.monotonic() + _LONGEST_SECONDS
         ends = [(each, self._end(each)) for each in self._pipelines]
         for pipeline, end in ends:
             while not self._passed(pipeline, end):
                 if self._clock.monotonic() >= until or stopping.wait(_POLL_SECONDS):
                     raise TransientError(
                         "what differs may be on its way in the other direction: it did not come"
-                        f" within {self._longest:g} s",
+                        f" within {_LONGEST_SECONDS:g} s",
                         pipeline=f"{self._channel}/{pipeline.name}",
                     )
 

@@ -31,7 +31,6 @@ def reads(entries=0, unacked=0):
         unacked=unacked,
         waiting=0,
         behind=None,
-        idle_seconds=0.0,
         blocked_seconds=0.0,
         timestamp=0.0,
         error="",
