@@ -16,6 +16,7 @@ from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 from setl.systems.mysql.load.writer import Writer
 from setl.systems.mysql.lock_waits import look
+from setl.systems.mysql.marks import mark_id
 from tests.loading import (
     MARK,
     create_system_tables,
@@ -396,3 +397,34 @@ def test_a_commit_that_waits_for_the_servers_disk_is_not_killed(site, slow_commi
             pytest.fail("each commit was over before anything was seen")
     (state,) = [s.state for s in seen if s.connection == own]
     assert state.endswith("; mostly its disk is full")
+
+
+def test_a_transaction_is_begun_with_one_message(site, monkeypatch):
+    site.fence().raise_to(1, "n1")
+    with closing(Writer(site.endpoint, lock_wait=5)) as writer:
+        writer.register(site.ticket(1))
+        sent = []
+        send = writer.open()._write_bytes
+        monkeypatch.setattr(
+            writer.open(), "_write_bytes", lambda data: (sent.append(data), send(data))
+        )
+        writer.begin(site.ticket(1), MARK, unique("n"), [(site.schema, "t")] * 2)
+        assert len(sent) == 1
+        writer.rollback()
+
+
+def test_an_outdated_leader_is_told_so_whatever_else_is_wrong(site):
+    site.fence().raise_to(2, "n2")
+    marks = f"SELECT * FROM retl.retl_mark WHERE ID = {mark_id(site.key, 0)}"
+    with closing(Writer(site.endpoint, lock_wait=5)) as writer:
+        with pytest.raises(FencedError):
+            writer.begin(site.ticket(1), MARK, unique("n"), [(site.schema, "missing")])
+        writer.rollback()
+        assert not rows_of(site.server, marks)
+        # The connection has no answer left in it.
+        with pytest.raises(pymysql.ProgrammingError, match="1146"):
+            writer.begin(site.ticket(2), MARK, unique("n"), [(site.schema, "missing")])
+        writer.rollback()
+        writer.begin(site.ticket(2), MARK, unique("n"), [(site.schema, "t")])
+        writer.open().commit()
+    assert len(rows_of(site.server, marks)) == 1

@@ -7,10 +7,6 @@ they stand outside the marked transaction, so the pipeline back takes them for a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
-from pymysql.connections import Connection
-from pymysql.cursors import Cursor
 
 from setl.systems.mysql.identifiers import qualified
 
@@ -41,28 +37,22 @@ def refusal(schema: str, table: str, engine: str | None) -> tuple[str, str]:
     return what, f"ALTER TABLE {qualified(schema, table)} ENGINE = InnoDB;"
 
 
-def without_transactions(
-    connection: Connection[Any], names: Sequence[tuple[str, str]]
-) -> tuple[str, str, str | None] | None:
-    """The first of these tables that has no transactions, as (schema, table, engine), or None.
+def tables_without_transactions(names: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
+    """A statement with its values: asks for those of these tables that have no transactions.
 
-    A view is among them; its engine is None.
+    Its rows are (schema, table, engine). A view is among them; its engine is NULL. The server
+    refuses it if a table is missing, or may not be read.
 
     Inside a transaction the answer holds until its end: the tables are opened by the same
     statement, and the server lets nobody alter a table that a transaction has opened.
 
-    Raises:
-        pymysql.MySQLError: a table is missing, or may not be read.
+    Args:
+        names: of at least one table, by schema and name.
     """
-    if not names:
-        return None
     parts: list[str] = []
     values: list[str] = []
     for name in names:
         opened = qualified(*name).replace("%", "%%")
         parts.append(f"{WITHOUT_TRANSACTIONS} AND NOT EXISTS (SELECT 1 FROM {opened} WHERE FALSE)")
         values += name
-    with connection.cursor(Cursor) as cursor:
-        cursor.execute(" UNION ALL ".join(parts), values)
-        row = cursor.fetchone()
-    return None if row is None else (str(row[0]), str(row[1]), row[2])
+    return " UNION ALL ".join(parts), values

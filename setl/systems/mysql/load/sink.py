@@ -40,7 +40,6 @@ from setl.systems.mysql.conflicts.resolving import (
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.deadletters import MysqlDeadLetters
-from setl.systems.mysql.engines import refusal, without_transactions
 from setl.systems.mysql.load.anew import AnewRows, write_anew
 from setl.systems.mysql.load.attempts import Attempts, OutdatedError
 from setl.systems.mysql.load.bulk_connection import bulk_of
@@ -232,8 +231,7 @@ class MysqlSink:
         writes = [self._targets.writes(connection, c) for c in changes]
         _refuse_shared(changes, writes)
         self._writer.register(ticket)
-        self._writer.begin(ticket, self._settings.mark, self._nonce())
-        _refuse_without_transactions(connection, [c.target for c in changes])
+        self._begin(ticket, [c.target for c in changes])
         if not (update.again or ticket.from_tables):
             changes = self._not_loaded_yet(connection, ticket, changes, writes)
         limits, plans = self._limits(), list(zip(writes, changes, strict=True))
@@ -280,8 +278,7 @@ class MysqlSink:
         if rows is None:
             return None
         self._writer.register(ticket)
-        self._writer.begin(ticket, self._settings.mark, self._nonce())
-        _refuse_without_transactions(connection, [change.target])
+        self._begin(ticket, [change.target])
         data = self._local_data(connection, plan, change)
         count = write_rendered(connection, plan.inserts, rows, self._limits(), data)
         failpoints.reached("task.before_commit")
@@ -344,8 +341,7 @@ class MysqlSink:
                 described[name] = self._targets.contested(connection, name)
         histories = [*histories, *undecided]
         self._writer.register(ticket)
-        self._writer.begin(ticket, self._settings.mark, self._nonce())
-        _refuse_without_transactions(connection, list(names))
+        self._begin(ticket, list(names))
         # A statement for the columns that a table once had may be right and leave values out.
         self._targets.confirm(connection, described)
         told, limits = (connection, pipeline, histories, described), self._limits()
@@ -361,6 +357,9 @@ class MysqlSink:
         failpoints.reached("task.after_commit")
         return resolved
 
+    def _begin(self, ticket: LoadTicket, tables: Sequence[tuple[str, str]]) -> None:
+        self._writer.begin(ticket, self._settings.mark, self._nonce(), tables)
+
     def _limits(self) -> Limits:
         size, near = self._settings.statement_size, self._writer.answer_seconds < _NEAR
         bulk_rows = self._settings.bulk_rows
@@ -371,16 +370,6 @@ class MysqlSink:
             packet=self._writer.max_packet,
             timings=self._timings,
         )
-
-
-def _refuse_without_transactions(
-    connection: Connection[Any], names: Sequence[tuple[str, str]]
-) -> None:
-    # In each transaction: the table may have been altered since the last, and nothing fails then.
-    found = without_transactions(connection, list(dict.fromkeys(names)))
-    if found is not None:
-        what, hint = refusal(*found)
-        raise ConfigurationError(what, hint=hint, table=".".join(found[:2]))
 
 
 def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrites]) -> None:

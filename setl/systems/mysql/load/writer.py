@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pymysql
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT
+from pymysql.cursors import Cursor
 
 from setl.clock import Clock, SystemClock
 from setl.errors import ConfigurationError
 from setl.load.sink import LoadTicket
 from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.engines import refusal, tables_without_transactions
 from setl.systems.mysql.fence_errors import fence_error
 from setl.systems.mysql.load.bulk_connection import BulkConnection
 from setl.systems.mysql.marks import MARK_STATEMENT, mark_id, mark_info
@@ -32,6 +35,18 @@ _VARIABLES = (
     " ('max_allowed_packet', 'local_infile', 'log_bin', 'binlog_format', 'wsrep_on',"
     " 'wsrep_load_data_splitting', 'note_verbosity')"
 )
+
+
+_FENCE: Final = 1  # of the statements that `Writer.begin` sends; BEGIN is the first
+_MARK: Final = 2
+_TABLES: Final = 3
+
+
+class _Answer(NamedTuple):
+    """What a server said to one statement: rows that it changed, or rows that were asked for."""
+
+    affected: int
+    rows: Sequence[tuple[Any, ...]]
 
 
 class _Record(NamedTuple):
@@ -101,7 +116,8 @@ class Writer:
                 self._endpoint,
                 lock_wait=self._lock_wait,
                 kind=self._kind,
-                client_flag=CLIENT.LOCAL_FILES,
+                # Nothing but setl's own statements is sent over it, all values as literals.
+                client_flag=CLIENT.LOCAL_FILES | CLIENT.MULTI_STATEMENTS,
             )
             try:
                 self._set_up(connection)
@@ -144,39 +160,59 @@ class Writer:
         own = writers.register(connection, ticket.leadership)
         self._record = _Record(connection, ticket.pipeline_key, ticket.epoch, own)
 
-    def begin(self, ticket: LoadTicket, mark: int, nonce: str) -> None:
-        """Open a transaction: lock and compare the fence, then write the mark.
+    def begin(
+        self, ticket: LoadTicket, mark: int, nonce: str, tables: Iterable[tuple[str, str]] = ()
+    ) -> None:
+        """Open a transaction: lock and compare the fence, write the mark, look at the tables.
+
+        All of it is sent at once, since each answer of a server that is far away takes long. The
+        server does nothing more after the first statement that fails. What an outdated leader has
+        written with it is rolled back by whoever gets the error.
 
         Args:
             ticket: on whose behalf.
             mark: the channel's number.
             nonce: see `mark_info`.
+            tables: that will be written to, by schema and name. They are looked at in each
+                transaction: one may have been altered since the last, and nothing would fail.
 
         Raises:
-            FencedError: the fence is at a higher epoch; nothing was written.
-            TargetWentBackError: it is at a lower one, or gone; nothing was written.
-            ConfigurationError: the mark is not written as it should be.
+            FencedError: the fence is at a higher epoch.
+            TargetWentBackError: it is at a lower one, or gone.
+            ConfigurationError: the mark is not written as it should be, or a table has no
+                transactions.
+            pymysql.MySQLError: the server refuses; a table may be missing.
         """
-        connection = self.open()
-        connection.begin()
-        with connection.cursor() as cursor:
-            cursor.execute(
+        own = mark_id(ticket.pipeline_key, ticket.slot)
+        statements: list[tuple[str, Sequence[object]]] = [
+            ("BEGIN", ()),
+            (
                 "SELECT epoch FROM retl.setl_fence WHERE pipeline = %s LOCK IN SHARE MODE",
                 (ticket.pipeline_key,),
-            )
-            row = cursor.fetchone()
+            ),
+            (MARK_STATEMENT, (own, mark, mark_info(ticket, nonce))),
+        ]
+        if names := list(dict.fromkeys(tables)):
+            statements.append(tables_without_transactions(names))
+        answers, refused = _ask_at_once(self.open(), statements)
+        if len(answers) > _FENCE:
+            row = next(iter(answers[_FENCE].rows), None)
             held = None if row is None else int(row[0])
             if held != ticket.epoch:
                 raise fence_error(ticket.epoch, held, ticket.pipeline_key, self._endpoint)
-            own = mark_id(ticket.pipeline_key, ticket.slot)
-            if not cursor.execute(MARK_STATEMENT, (own, mark, mark_info(ticket, nonce))):
-                # The server has logged no mark, so the transaction would be taken for a user's.
-                raise ConfigurationError(
-                    "the mark in retl.retl_mark does not change when it is written",
-                    hint="Remove what changes rows of that table, such as a trigger",
-                    pipeline=ticket.pipeline_key,
-                    server=self._endpoint,
-                )
+        if len(answers) > _MARK and not answers[_MARK].affected:
+            # The server has logged no mark, so the transaction would be taken for a user's.
+            raise ConfigurationError(
+                "the mark in retl.retl_mark does not change when it is written",
+                hint="Remove what changes rows of that table, such as a trigger",
+                pipeline=ticket.pipeline_key,
+                server=self._endpoint,
+            )
+        if refused is not None:
+            raise refused
+        for schema, table, engine in answers[_TABLES].rows if names else ():
+            what, hint = refusal(str(schema), str(table), engine)
+            raise ConfigurationError(what, hint=hint, table=f"{schema}.{table}")
 
     def rollback(self) -> None:
         """Undo the open transaction; the connection is dropped if that is in doubt."""
@@ -202,6 +238,24 @@ class Writer:
                 record.connection.rollback()
                 writers.forget_writer(record.connection, record.pipeline_key, record.id)
         self.drop()
+
+
+def _ask_at_once(
+    connection: Connection[Any], statements: Sequence[tuple[str, Sequence[object]]]
+) -> tuple[list[_Answer], pymysql.MySQLError | None]:
+    """Send statements with their values together; what was answered, up to the first error."""
+    answers: list[_Answer] = []
+    with connection.cursor(Cursor) as cursor:
+        text = ";".join(cursor.mogrify(statement, values) for statement, values in statements)
+        try:
+            more: bool | None = bool(statements)
+            cursor.execute(text)
+            while more:
+                answers.append(_Answer(cursor.rowcount, cursor.fetchall()))
+                more = cursor.nextset()
+        except pymysql.MySQLError as error:
+            return answers, error
+    return answers, None
 
 
 def _close(connection: Connection[Any]) -> None:
