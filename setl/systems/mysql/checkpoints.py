@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from pymysql.connections import Connection
+from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
 from setl.errors import FatalError, FencedError, TargetWentBackError
@@ -121,7 +122,8 @@ class MysqlCheckpointStore:
                 # It will lock the fence, so a later leader must be able to end it (I2).
                 writers.register(connection, self._owner.under(epoch))
                 self._registered = epoch
-            # The first statement begins a transaction: each one more is a round trip more.
+            # The first statement begins a transaction, and the last two are sent together: each
+            # answer of a server that is far away takes long. One that fails is not committed.
             try:
                 with connection.cursor() as cursor:
                     stored = self._fenced(cursor, epoch)
@@ -129,8 +131,9 @@ class MysqlCheckpointStore:
                     if stored is not None:
                         check_progress(stored, checkpoint)
                     text = json.dumps(checkpoint.to_json())
-                    cursor.execute(_UPSERT, (self._pipeline, epoch, text))
-                connection.commit()
+                    cursor.execute(f"{_UPSERT}; COMMIT", (self._pipeline, epoch, text))
+                    while cursor.nextset():
+                        pass
             except (FencedError, FatalError, TargetWentBackError):
                 connection.rollback()
                 raise
@@ -197,7 +200,12 @@ class MysqlCheckpointStore:
 
     def _attempt(self, work: Callable[[Connection[Any]], _T]) -> _T:
         if self._connection is None:
-            self._connection = connect(self._endpoint, autocommit=False, lock_wait=self._lock_wait)
+            self._connection = connect(
+                self._endpoint,
+                autocommit=False,
+                lock_wait=self._lock_wait,
+                client_flag=CLIENT.MULTI_STATEMENTS,
+            )
         try:
             with translating(self._endpoint):
                 return work(self._connection)
