@@ -33,6 +33,7 @@ from setl.run.runners.one_query import OneQuery
 from setl.run.runners.one_task import OneTask
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.runners.stretch_by_stretch import StretchByStretch
+from setl.run.runners.table_by_table import TableByTable
 from setl.run.sorting import Sorting
 from setl.run.spark.errors import spark_error
 from setl.run.spark.session import parallelism
@@ -86,8 +87,9 @@ class LoadJob:
         self._one_task: LoadRunner = OneTask(self._context, plan, sink)
         self._one_query: LoadRunner = OneQuery(prepared, self._branches, sink)
         by_key = DealtByKey(self._context, self._branches, sink, self._state)
+        by_table = TableByTable(self._context, sink, self._state, by_key)
         self._side_by_side: LoadRunner = StretchByStretch(
-            self._context, codec_named(plan.codec), sink, self._state, by_key
+            self._context, codec_named(plan.codec), sink, self._state, by_table
         )
         self._item_by_item: LoadRunner = ItemByItem(
             self._context, self._branches, sink, self._state

@@ -7,6 +7,7 @@ import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
 from setl.run.figures import RunState
+from setl.run.runners import table_by_table
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import (
     ORDERS,
@@ -281,6 +282,68 @@ def test_only_spark_sql_needs_a_session(servers, db, place, spark):
     place.lead(some).applied(1)
     assert on_demand.asked > 0
     assert on_demand.session is spark, "there is one in a process"
+
+
+@pytest.mark.one_family(why="how rows are dealt out is of no family")
+def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_has_whole_tables(
+    servers, db, place, monkeypatch
+):
+    """The key of a row says nothing of the order between its tables; one task has both."""
+    dealt = []
+
+    def by_task(*arguments):
+        dealt.append(table_by_table.by_task_before(*arguments))
+        return dealt[-1]
+
+    monkeypatch.setattr(table_by_table, "by_task_before", table_by_table.by_task, raising=False)
+    monkeypatch.setattr(table_by_table, "by_task", by_task)
+    a, b = servers
+    columns = "(id INT PRIMARY KEY, note VARCHAR(300))"
+    for name in ("old", "new", "other"):
+        execute(a, f"CREATE TABLE {db}.{name} {columns}")
+    for name in ("notes", "other"):
+        execute(b, f"CREATE TABLE {db}.{name} {columns}")
+    tables = [{"from": f"{db}.{name}", "to": f"{db}.notes"} for name in ("old", "new")]
+    tables.append({"from": f"{db}.other"})
+    # All changes are one load, whose work is enough for two tasks. By their sizes alone, `new`
+    # and `other` would have one of them.
+    changes = 40 + 40 + 20 * 4 + 15
+    options = {"batch_rows": changes, "batch_wait": 60, "rows_per_task": 5}
+    file = one_way(a, mysql(b), tables, **options)
+    text = "x" * 250
+    with a.connect() as connection, connection.cursor() as cursor:
+
+        def write(name, n, what):
+            cursor.execute(f"INSERT INTO {db}.{name} VALUES (%s, %s)", (n, f"{what} {text}"))
+
+        def remove(name, n):
+            cursor.execute(f"DELETE FROM {db}.{name} WHERE id = %s", (n,))
+
+        for n in range(40):
+            write("old", n, "first")
+        for n in range(40):
+            write("other", n, "first")
+        for n in range(20):  # there
+            remove("old", n)
+            write("new", n, "moved")
+        for n in range(10):  # and back
+            remove("new", n)
+            write("old", n, "back")
+        for n in range(20, 30):
+            remove("old", n)
+            write("new", n, "moved")
+        change = f"UPDATE {db}.other SET note = %s WHERE id = %s"
+        for n in range(15):
+            cursor.execute(change, (f"later {text}", n))
+        connection.commit()
+    place.lead(file).applied(changes)
+    assert [sorted({item.table[1] for item in mine}) for mine in dealt[0]] in (
+        [["new", "old"], ["other"]],
+        [["other"], ["new", "old"]],
+    )
+    moved = sorted([*rows(a, f"{db}.old"), *rows(a, f"{db}.new")])
+    assert sorted(rows(b, f"{db}.notes")) == moved
+    assert rows(b, f"{db}.other") == rows(a, f"{db}.other")
 
 
 @pytest.mark.one_family(why="how rows are dealt out is of no family")

@@ -1,0 +1,190 @@
+"""Large loads of several tables: whole tables for each task, where nothing speaks against it."""
+
+import pickle
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from setl.channel.routing import Route
+from setl.errors import DataError
+from setl.load.sink import LoadTicket
+from setl.model.leadership import Leadership
+from setl.model.loaded import Loaded
+from setl.run.load_work import LoadWork
+from setl.run.runners import table_by_table
+from setl.run.runners.runner import LoadState, Phase
+from setl.run.runners.table_by_table import TableByTable, by_task
+from setl.run.tasks import TaskReport
+from setl.transform.work import TransformPlan, WorkItem
+
+TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
+
+
+def route(name, index=0, **options):
+    return Route(index, ("there", name), **options)
+
+
+def plan(routes=None, *, decides=False, **options):
+    """Tables that go to targets of their names, but for those that are given."""
+    found = routes or {}
+    router: Any = SimpleNamespace(
+        route=lambda _, table: found.get(table, (route(table),)), decides=decides
+    )
+    return TransformPlan("binlog", router, **options)
+
+
+def item(table, size=10, version=1, routes=(0,)):
+    return WorkItem(routes, version, (), b"x" * size, ("shop", table))
+
+
+def dealt(plan, *items, tasks=2):
+    """The tables of each task, and how often they come."""
+    return [[each.table[1] for each in mine] for mine in by_task(plan, LoadWork([*items]), tasks)]
+
+
+def test_each_table_has_one_task():
+    assert dealt(plan(), item("a"), item("b"), item("a"), item("b")) == [["a", "a"], ["b", "b"]]
+
+
+def test_its_entries_stay_in_order_and_keep_what_they_are():
+    items = [item("a", version=1), item("b", version=2), item("a", version=3)]
+    first, second = by_task(plan(), LoadWork([*items, item("b", version=4)]), 2)
+    assert first == [items[0], items[2]]
+    assert [each.version for each in second] == [2, 4]
+
+
+def test_tasks_get_about_as_much():
+    items = [item("a", 50), item("b", 30), item("c", 30), item("d", 30), item("e", 10)]
+    assert dealt(plan(), *items) == [["a", "d"], ["b", "c", "e"]]
+
+
+def test_three_equal_tables_are_even_enough_for_two_tasks():
+    assert dealt(plan(), item("a"), item("b"), item("c")) == [["a", "c"], ["b"]]
+
+
+def test_a_load_that_is_mostly_one_table_is_dealt_out_by_key():
+    assert dealt(plan(), item("a", 71), item("b", 29)) == []
+    assert dealt(plan(), item("a", 70), item("b", 30)) == [["a"], ["b"]]
+    assert dealt(plan(), item("a")) == []
+
+
+def test_so_is_one_whose_tables_would_leave_tasks_without_work():
+    assert dealt(plan(), item("a"), item("b"), tasks=8) == []
+
+
+def test_tables_that_come_together_in_one_target_have_one_task():
+    """A key may move from the one to the other, and there only the order tells what is left."""
+    into_one = {"a": (route("all"),), "b": (route("all"),)}
+    items = [item("a"), item("b"), item("c", 20)]
+    assert dealt(plan(into_one), *items) == [["a", "b"], ["c"]]
+    assert dealt(plan(into_one), *items[:2]) == []
+
+
+def test_also_by_another_way():
+    twice = {
+        "a": (route("x"), route("y", 1)),
+        "b": (route("y"), route("z", 1)),
+        "c": (route("z"),),
+    }
+    both = (0, 1)
+    linked = [item("c"), item("a", routes=both), item("b", routes=both)]
+    assert dealt(plan(twice), *linked, item("d", 30)) == [["c", "a", "b"], ["d"]]
+    # Each way counts only for items that go by it.
+    unlinked = [item("c"), item("a"), item("b"), item("d")]
+    assert dealt(plan(twice), *unlinked) == [["c", "b"], ["a", "d"]]
+
+
+def test_tables_of_a_group_have_one_task():
+    grouped = {name: (route(name, group="g"),) for name in "ab"}
+    assert dealt(plan(grouped), item("a"), item("c", 20), item("b")) == [["a", "b"], ["c"]]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"rereads": True}, {"documents": cast("Any", "some")}],
+    ids=lambda options: next(iter(options)),
+)
+def test_rows_that_are_read_at_their_source_are_not_dealt_out_by_table(options):
+    some = {"a": (route("a", **options),)}
+    assert dealt(plan(some), item("a"), item("b")) == []
+
+
+def test_nor_are_those_that_both_sites_write():
+    assert dealt(plan(decides=True), item("a"), item("b")) == []
+
+
+def test_nor_those_of_which_it_is_not_known_where_they_go():
+    assert dealt(plan(), item("a"), item("b", routes=(0, 1))) == []
+    assert dealt(plan({"a": ()}), item("a"), item("b")) == []
+
+
+def test_nor_is_what_needs_spark_sql_or_is_transformed_already():
+    items = [item("a"), item("b")]
+    assert not by_task(plan(), LoadWork(items, {(0, "shop", "c"): items}), 2)
+    assert not by_task(plan(), LoadWork(items, ready=[b"share"]), 2)
+
+
+@pytest.fixture
+def world(monkeypatch):
+    """A runner whose tasks note in this process what they are given."""
+    made: Any = SimpleNamespace(written=[], by_key=[], error=None, state=LoadState())
+
+    def load(_settings, ticket, slot, shares):
+        assert ticket is TICKET
+        made.written.append((slot, *shares))
+        return TaskReport(Loaded(rows=len(shares[0])), error=made.error)
+
+    def transform(_plan, items):
+        return [[each.table[1] for each in pickle.loads(items)]]
+
+    def run_by_key(*arguments):
+        made.by_key.append(arguments)
+        return ["by key"]
+
+    class Parts:
+        def __init__(self, parts):
+            self.parts = parts
+
+        def mapPartitionsWithIndex(self, function):  # noqa: N802 - Spark's name
+            self.function = function
+            return self
+
+        def collect(self):
+            return [each for i, part in enumerate(self.parts) for each in self.function(i, [part])]
+
+    monkeypatch.setattr(table_by_table, "load", load)
+    monkeypatch.setattr(table_by_table, "transform", transform)
+
+    def parallelize(blobs, count):
+        assert count == len(blobs), "each has a task of its own"
+        return Parts(blobs)
+
+    context: Any = SimpleNamespace(parallelize=parallelize)
+    by_key: Any = SimpleNamespace(run=run_by_key)
+    sink: Any = "sink"
+    made.run = TableByTable(context, sink, made.state, by_key).run
+    return made
+
+
+def test_a_task_transforms_and_loads_its_tables_under_its_own_number(world):
+    work = LoadWork([item("a"), item("b"), item("a"), item("b")])
+    reports = world.run(plan(), work, TICKET, 2)
+    assert world.written == [(0, ["a", "a"]), (1, ["b", "b"])]
+    assert [report.loaded.rows for report in reports] == [2, 2]
+    assert world.state.phase is Phase.BOTH, "they may write from the first moment"
+    assert not world.by_key
+
+
+def test_what_is_not_dealt_out_by_table_is_dealt_out_by_key(world):
+    work = LoadWork([item("a")])
+    assert world.run(plan(), work, TICKET, 2) == ["by key"]
+    assert not world.written
+    assert world.by_key[0][1] is work
+
+
+def test_an_error_of_a_task_is_told(world):
+    world.error = DataError("no")
+    reports = world.run(plan(), LoadWork([item("a"), item("b")]), TICKET, 2)
+    assert [str(report.error) for report in reports] == ["no", "no"]
+    assert not world.by_key
