@@ -60,7 +60,7 @@ class Backlog:
             again = batches[-1].checkpoint.repeats
             if not again and rows >= self._work.room:
                 break
-            following = self._next_again() if again else self._select.next_batch(0)
+            following = self._next_again() if again else self._next_now(rows)
             if following is None:
                 break
             if has_ddl(following):
@@ -69,6 +69,10 @@ class Backlog:
             batches.append(following)
             rows += following.rows
         return batches
+
+    def _next_now(self, rows: int) -> Batch | None:
+        """What can join a load of so many rows: a batch that waits, or what is complete by now."""
+        return self._select.next_batch(0) or self._select.complete_so_far(rows)
 
     def _next_again(self) -> Batch | None:
         """The next batch of what was applied before; None if it does not come, or has no room."""

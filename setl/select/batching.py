@@ -192,6 +192,15 @@ class BatchAssembler:
             return None
         return self._close_whole() if self._whole.entries else self._close()
 
+    @property
+    def size(self) -> int:
+        """Bytes of payload in the open batch."""
+        return self._open.size
+
+    def take_complete(self) -> Batch | None:
+        """The complete transactions of the open batch, however long they waited; None if none."""
+        return self._close_whole() if self._whole.entries else None
+
     def flush(self) -> Batch | None:
         """The complete transactions of the open batch, without waiting for more.
 

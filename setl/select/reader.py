@@ -146,6 +146,25 @@ class SelectLoop:
             raise FatalError("nothing is read: not started, or stopped", pipeline=self._name)
         return reading.batches.take(timeout, passing)
 
+    def complete_so_far(self, rows: int) -> Batch | None:
+        """What could join the batches that were taken and are not acked: all complete transactions.
+
+        While a load runs, one batch waits for it to end, and all that comes meanwhile is in the
+        open one. Without this, the open one would be loaded after the one that waits, which takes
+        as long as what came meanwhile has waited already.
+
+        Args:
+            rows: of the load that is to begin. Where it is as large as a batch may be, loading is
+                behind, and the open batch becomes a full one.
+
+        Returns:
+            None if there are none, or `next_batch` has something.
+        """
+        reading = self._reading
+        if reading is None or rows >= self._settings.batch.rows:
+            return None
+        return reading.take_complete()
+
     def wake(self) -> None:
         """Let a `next_batch` that waits return now, or the next one that would. From any thread."""
         reading = self._reading

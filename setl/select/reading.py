@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 
 from setl.clock import Clock
@@ -21,6 +22,7 @@ _STEP = 0.25  # seconds after which a waiting thread looks at its flags again
 # quiet pipelines need not wake up in between as well.
 _IDLE = 2.5
 _LEAST_WAIT = 0.005  # seconds of a read, even where `wait` is 0
+_TURN = 0.005  # seconds to wait for the other thread to have cut a batch
 
 _entry_rows = attrgetter("rows")
 _entry_payload = attrgetter("payload")
@@ -83,6 +85,10 @@ class Reading:
         self._clock = clock
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        # Who takes batches may cut the open one, too. Only while no other is between being cut and
+        # being offered, for batches are in order.
+        self._cutting = threading.Lock()
+        self._offering = False
         self.held_back = False  # whether a batch waits for room
 
     def begin(self, checkpoint: Checkpoint, name: str) -> None:
@@ -137,14 +143,31 @@ class Reading:
             entries = source.read(limit, min(timeout, _IDLE), self._pass_by)
             if entries and not self._pass_by(entries):
                 done.count(entries)
-                for batch in assembler.add(entries):
-                    self._offer(batch)
+                self._offer_all(partial(assembler.add, entries))
             # While a batch waits to be taken, another small one behind it would gain nothing:
             # the open batch grows instead, and a target that is behind gets full batches.
-            if not self.batches.waiting:
-                due = assembler.take_due()
-                if due is not None:
-                    self._offer(due)
+            self._offer_all(self._due)
+
+    def _due(self) -> Sequence[Batch]:
+        return () if self.batches.waiting else _all(self.assembler.take_due())
+
+    def take_complete(self) -> Batch | None:
+        """Take the complete transactions of the open batch; for whoever has taken all before them.
+
+        Returns:
+            None if there are none, or batches before them are still to be taken.
+        """
+        if not self._cutting.acquire(timeout=_TURN):
+            return None
+        try:
+            if self._offering:
+                return None
+            batch = self.batches.take_also(self.assembler.size, self.assembler.take_complete)
+            if batch is not None:
+                self._counters.batches += 1
+            return batch
+        finally:
+            self._cutting.release()
 
     def _pass_by(self, entries: Sequence[Entry]) -> bool:
         """See `UnackedBatches.pass_by`; in whatever thread, while this one reads."""
@@ -156,6 +179,15 @@ class Reading:
             self._counters.count(entries)
             self._counters.batches += 1
         return passed
+
+    def _offer_all(self, cut: Callable[[], Sequence[Batch]]) -> None:
+        """Offer the batches that are cut now."""
+        with self._cutting:
+            batches = cut()
+            self._offering = bool(batches)
+        for batch in batches:
+            self._offer(batch)
+        self._offering = False
 
     def _offer(self, batch: Batch) -> None:
         began = self._clock.monotonic()
@@ -174,7 +206,9 @@ class Reading:
     def _fail(self, error: SetlError) -> None:
         if self._stop.is_set():
             return  # being closed from outside looks like a lost connection from inside
-        batch = self.assembler.flush()
-        if batch is not None:
-            self._offer(batch)
+        self._offer_all(lambda: _all(self.assembler.flush()))
         self.batches.fail(error)
+
+
+def _all(batch: Batch | None) -> Sequence[Batch]:
+    return () if batch is None else (batch,)

@@ -101,18 +101,39 @@ class UnackedBatches:
             Whether it was added; False when there is no room, or when this is closed.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._has_room(batch), timeout)
-            if self._closed or not self._has_room(batch):
+            self._changed.wait_for(lambda: self._closed or self._has_room(batch.size), timeout)
+            if self._closed or not self._has_room(batch.size):
                 return False
             self._batches.append(batch)
             self._size += batch.size
             self._changed.notify_all()
             return True
 
-    def _has_room(self, batch: Batch) -> bool:
+    def take_also(self, size: int, batch: Callable[[], Batch | None]) -> Batch | None:
+        """Take what comes behind all that was taken and is not acked; never waits.
+
+        Args:
+            size: bytes of payload that it has at most.
+            batch: closes the batch that it is, if it is one.
+
+        Returns:
+            None if nothing was taken before it, something else is to be taken first, or there is
+            no room.
+        """
+        with self._changed:
+            if not self._batches or self._tells() or not self._has_room(size):
+                return None
+            found = batch()
+            if found is not None:
+                self._batches.append(found)
+                self._size += found.size
+                self._taken += 1
+            return found
+
+    def _has_room(self, size: int) -> bool:
         if not self._batches:
             return True
-        if self._size + batch.size > self._buffer_bytes:
+        if self._size + size > self._buffer_bytes:
             return False
         # What was applied before is loaded together, with the batch in which it ends.
         return len(self._batches) < self._window or self._batches[-1].checkpoint.repeats

@@ -90,6 +90,7 @@ class ScriptedSource:
     def hold(self, index):
         with self._changed:
             self._limit = index
+            self._changed.notify_all()
 
     def release(self):
         with self._changed:

@@ -53,6 +53,21 @@ def test_a_transaction_that_would_go_too_far_begins_the_next_batch():
     assert [b.id for b in got] == [1, 2]
 
 
+def test_complete_transactions_can_be_taken_at_any_time():
+    under_test = assembler(rows=100)
+    assert under_test.take_complete() is None
+    assert not under_test.add(transactions(3, 2)[:-2])
+    assert under_test.size == 80  # of the rows
+    batch = under_test.take_complete()
+    assert shapes([batch]) == ["BRRRC"]
+    assert under_test.take_complete() is None, "the other one is not complete"
+    assert under_test.add(transactions(3, 2)[-2:]) == []
+    rest = under_test.take_complete()
+    assert shapes([rest]) == ["BRRC"]
+    assert (batch.id, rest.id) == (1, 2)
+    assert rest.checkpoint.resume == rest.entries[-1].position
+
+
 def test_a_transaction_larger_than_a_batch_is_cut_and_says_how_far_it_is():
     got = assembler(rows=8).add(transactions(30))
     assert shapes(got) == ["B" + "R" * 11, "R" * 8, "R" * 8]

@@ -145,6 +145,86 @@ def test_while_a_batch_waits_the_next_one_grows(make):
     assert [b.rows for b in take(loop, 2)] == [2, 78]
 
 
+def opened(make, come, *, chunk=4, **options):
+    """A loop of which a full batch was taken, and as many entries came after it; and the source.
+
+    Nothing else is due for ten minutes.
+    """
+    source = ScriptedSource(entries([B, R, R, R, R, C, *[B, R, R, C] * 2]), chunk=chunk)
+    source.hold(6)
+    loop = make(source, rows=4, **options)
+    loop.start(START)
+    assert loop.next_batch(60).rows == 4
+    source.hold(6 + come)
+    eventually(lambda: loop.status().entries == 6 + come, 60)
+    return loop, source
+
+
+def test_what_came_while_batches_were_taken_joins_them(make):
+    loop, source = opened(make, 4)
+    joined = loop.complete_so_far(0)
+    assert (joined.id, joined.entries) == (2, source.stream[6:10])
+    assert loop.complete_so_far(0) is None, "there is no more"
+    loop.finish(BatchTermin(1, 1))
+    assert loop.ack(joined) == joined.checkpoint
+    assert (loop.status().batches, loop.status().unacked) == (2, 0)
+    loop.rollback()  # what was acknowledged does not come again
+    assert source.opened[-1] == joined.checkpoint.resume
+
+
+def test_nothing_joins_a_load_that_is_as_large_as_a_batch(make):
+    """Then loading is behind, and full batches are worth more."""
+    loop, _ = opened(make, 4)
+    assert loop.complete_so_far(4) is None
+    assert loop.complete_so_far(3) is not None
+
+
+def test_a_transaction_that_is_not_complete_does_not_join(make):
+    loop, source = opened(make, 6, chunk=1)
+    joined = loop.complete_so_far(0)
+    assert joined.entries == source.stream[6:10]
+    assert joined.checkpoint.applied is None
+    assert loop.complete_so_far(0) is None
+
+
+def test_nothing_passes_a_batch_that_waits(make):
+    loop, source = opened(make, 4, chunk=6, wait=0.0)
+    eventually(lambda: loop.status().waiting == 1, 60)
+    source.release()
+    eventually(lambda: loop.status().entries == 14, 60)
+    assert loop.complete_so_far(0) is None
+    second = loop.next_batch(60)
+    third = loop.complete_so_far(0) or loop.next_batch(60)
+    assert [*second.entries, *third.entries] == source.stream[6:]
+
+
+def test_nor_one_that_waits_for_room(make):
+    """It is too large to be offered; what comes behind it would fit."""
+    source = ScriptedSource(entries([*[B, R, R, R, R, C] * 2, B, R, R, C]), chunk=16)
+    source.hold(6)
+    loop = make(source, rows=4, buffer_bytes=130)
+    loop.start(START)
+    first = loop.next_batch(60)
+    source.release()
+    eventually(lambda: loop.status().held_back, 60)
+    assert loop.complete_so_far(0) is None
+    loop.ack(first)
+    second = loop.next_batch(60)
+    assert second.entries == source.stream[6:12]
+    eventually(lambda: loop.complete_so_far(0), 60)
+
+
+def test_nothing_joins_where_nothing_is_being_applied_or_there_is_no_room(make):
+    loop, _ = opened(make, 4)
+    loop.rollback()
+    eventually(lambda: loop.status().waiting == 1, 60)
+    assert loop.complete_so_far(0) is None
+    loop.stop()
+    assert loop.complete_so_far(0) is None
+    full, _ = opened(make, 4, window=1)
+    assert full.complete_so_far(0) is None
+
+
 def test_an_error_comes_after_what_was_read_before_it(make):
     stream = transactions(4)
     loop = make(ScriptedSource(stream, failures={13: LOST}), rows=1000, wait=600)
@@ -330,6 +410,7 @@ def test_whatever_fails_and_is_rolled_back_every_row_is_applied_once(data):
         name="p",
     )
     rolled_back = data.draw(st.sets(st.integers(1, 12), max_size=4))
+    joined = data.draw(st.sets(st.integers(1, 12)))
     applied, floor, taken, went_back_to = [], START, 0, []
     loop.start(floor)
     want = [e for e in stream if e.kind is EntryKind.ROWS]
@@ -345,8 +426,10 @@ def test_whatever_fails_and_is_rolled_back_every_row_is_applied_once(data):
             if taken in rolled_back:
                 loop.rollback()
                 continue
-            applied += [e for e in batch.entries if e.rows and not floor.covers(e)]
-            floor = loop.ack(batch)
+            also = loop.complete_so_far(0) if taken in joined else None
+            for each in [batch] if also is None else [batch, also]:
+                applied += [e for e in each.entries if e.rows and not floor.covers(e)]
+                floor = loop.ack(each)
     finally:
         loop.stop()
     assert applied == want

@@ -54,6 +54,43 @@ def test_no_more_than_window_batches_are_unacked(three):
     assert three.offer(batch(4), 0)
 
 
+def test_what_comes_behind_those_taken_can_be_taken_with_them(three):
+    cut = []
+
+    def fourth():
+        cut.append(4)
+        return batch(4, 100)
+
+    assert three.take_also(100, fourth) is None, "nothing is being applied"
+    three.take(0)
+    assert three.take_also(100, fourth) is None, "others come first"
+    three.take(0), three.take(0)
+    assert three.take_also(100, fourth) is None, "the window is full"
+    three.finish(ack(1))
+    assert three.take_also(1001, fourth) is None, "it would be too large"
+    three.wake()
+    assert three.take_also(100, fourth) is None, "who takes is to look at other things"
+    three.take(0)
+    assert not cut
+    assert three.take_also(100, lambda: None) is None, "there is none"
+    assert three.take_also(100, fourth).id == 4
+    assert (len(three), three.waiting, three.size) == (3, 0, 100)
+    for number in (2, 3, 4):
+        three.finish(ack(number))
+    assert three.acked == batch(4).checkpoint
+    assert three.take_also(100, fourth) is None, "nothing is being applied"
+
+
+def test_nothing_is_taken_from_a_queue_that_is_closed_or_has_failed(three):
+    for _ in range(3):
+        three.take(0)
+    three.finish(ack(1))
+    three.fail(ERROR)
+    assert three.take_also(0, lambda: batch(4)) is None
+    three.close()
+    assert three.take_also(0, lambda: batch(4)) is None
+
+
 def test_unacked_batches_hold_no_more_bytes_than_they_may():
     batches = UnackedBatches(EPOCH, START, 9, 1000)
     assert batches.offer(batch(1, 600), 0)
