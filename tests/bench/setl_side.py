@@ -1,8 +1,8 @@
 """Measures setl: a node that stands by, a channel that is started, its checkpoint.
 
 The time begins with the start of the channel, so that it includes what a take-over costs, and
-ends when the checkpoint says that every change is applied. The node is warm, as one is that stands
-by; its JVM has compiled next to nothing, as one that has just taken over.
+ends when the checkpoint says that every change is applied. The node is warm and has come to rest,
+as one has that stands by; its JVM has compiled next to nothing, as one that has just taken over.
 
 The checkpoint is read where it is kept, in the target or in ZooKeeper: asking the node for its
 status many times a second would cost it time that is being measured.
@@ -34,10 +34,14 @@ from setl_embedded.process import spawn
 from tests.bench.competition import Meter, Place
 from tests.bench.report import Taken
 from tests.bench.servers import Target, mysql_settings
-from tests.bench.watching import wait_for
+from tests.bench.watching import DRIVER, cpu_by_role, wait_for
 from tests.bench.workloads import SCHEMA, Position, Workload
 
 _WARM_SECONDS = 600.0  # on a machine that is busy with other things
+# A node says that it is warm, and imports the systems of its channels in a thread after that.
+_REST_SECONDS = 20.0
+_REST_LOOK_SECONDS = 0.5
+_REST_CPU_SECONDS = 0.03  # in that time, of all its processes
 
 
 class Node:
@@ -112,10 +116,22 @@ def _standby(folder: Path, hosts: str, channel: dict[str, Any], master: str) -> 
         http = f"http://{HOST}:{port}"
         wait_for(lambda: (status_at(http) or {}).get("warm"), _WARM_SECONDS, "the node is not warm")
         arbiter.start()
+        _wait_for_rest(node.pid)
         yield Node(node.pid, http, arbiter, channel["channel"])
     finally:
         arbiter.close()
         node.stop(timeout=30)
+
+
+def _wait_for_rest(pid: int) -> None:
+    """Until a node and what it has started do next to nothing; in vain if they always do more."""
+    deadline, before = time.monotonic() + _REST_SECONDS, -1.0
+    while time.monotonic() < deadline:
+        spent = sum(cpu_by_role({DRIVER: pid}).values())
+        if before >= 0 and spent - before <= _REST_CPU_SECONDS:
+            return
+        before = spent
+        time.sleep(_REST_LOOK_SECONDS)
 
 
 _CHANNEL = "bench"
