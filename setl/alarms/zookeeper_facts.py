@@ -11,7 +11,7 @@ class ZooKeeperFacts:
 
     Attributes:
         address: host and port, as nodes were given them.
-        answers: whether it takes connections; None if nobody knows.
+        answers: whether it answers; None if nobody knows.
         silent_for: the nodes that it does not answer.
         servers: how many servers there are, as far as nodes were given them.
         lost: how many of them do not answer a node.
@@ -26,7 +26,9 @@ class ZooKeeperFacts:
     @property
     def way_out(self) -> str:
         """What to do if it does not answer."""
-        return "See whether it runs, and whether these nodes reach its port"
+        return (
+            "See whether it runs and has joined the others, and whether these nodes reach its port"
+        )
 
     @property
     def sentence(self) -> str:

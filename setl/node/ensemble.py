@@ -21,7 +21,7 @@ class ServerSeen:
 
     Attributes:
         address: host and port.
-        answers: whether it takes connections; None if that is not known yet, or nothing can be
+        answers: whether it answers; None if that is not known yet, or nothing can be
             said since this node has no session or reaches none of them.
     """
 
@@ -40,7 +40,7 @@ def after_look(
     Args:
         looks: those before.
         servers: all addresses.
-        silent: those that took no connection this time.
+        silent: those that did not answer this time.
         session: whether this node had its session during the look.
     """
     if not session or len(silent) == len(servers):

@@ -13,10 +13,10 @@ from setl.node.ensemble import Looks, ServerSeen, after_look, seen_of
 _log = logging.getLogger(__name__)
 
 _EVERY_SECONDS = 30.0
-_CONNECT_SECONDS = 2.0
+_ANSWER_SECONDS = 2.0
 
-Connects = Callable[[str, int, float], bool]
-"""Whether host and port take a connection within so many seconds; never raises."""
+Asks = Callable[[str, int, float], bool]
+"""Whether the server at host and port answers within so many seconds; never raises."""
 
 
 class EnsembleWatch:
@@ -29,19 +29,19 @@ class EnsembleWatch:
         self,
         servers: Sequence[tuple[str, int]],
         contact: Callable[[], Contact],
-        connects: Connects,
+        asks: Asks,
     ) -> None:
         """Nothing is looked at before `start`.
 
         Args:
             servers: host and port of each.
             contact: how well this node reaches ZooKeeper now.
-            connects: asks one server.
+            asks: asks one server.
         """
         several = servers if len(servers) > 1 else ()
         self._servers = {_address(host, port): (host, port) for host, port in several}
         self._contact = contact
-        self._connects = connects
+        self._asks = asks
         self._looks: Looks = ()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name="ensemble-watch", daemon=True)
@@ -65,7 +65,7 @@ class EnsembleWatch:
         silent = [
             address
             for address, (host, port) in self._servers.items()
-            if not self._stopping.is_set() and not self._connects(host, port, _CONNECT_SECONDS)
+            if not self._stopping.is_set() and not self._asks(host, port, _ANSWER_SECONDS)
         ]
         session = session and self._has_session()
         self._looks = after_look(self._looks, self._servers, silent, session=session)

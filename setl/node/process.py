@@ -14,7 +14,7 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry
 
 from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, Unreachable
-from arbiter.servers import servers_of, takes_connection
+from arbiter.servers import answers, servers_of
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, Facts, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -153,7 +153,7 @@ class NodeProcess:
         self._ensemble = EnsembleWatch(
             servers_of(settings.zookeeper),
             self._contact,
-            partial(takes_connection, tls=settings.access.tls),
+            partial(answers, tls=settings.access.tls),
         )
         self._damaged = DamagedZnodes(settings.nid)
         self._lost_channels = LostChannels(settings.nid)

@@ -9,7 +9,7 @@ import pytest
 
 from arbiter.access import Access, Tls
 from arbiter.arbiter import Conflict, Contact, Unreachable
-from arbiter.servers import servers_of, takes_connection
+from arbiter.servers import answers, servers_of
 from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.node.ensemble import LOOKS
@@ -198,7 +198,7 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
     gone.kill()
     arbiter, held = leading(joined)
     assert arbiter.mainstem(PIPELINE) == held
-    connects = partial(takes_connection, tls=Tls(ca=str(gone.security.ca)))
+    connects = partial(answers, tls=Tls(ca=str(gone.security.ca)))
     watch = EnsembleWatch(servers_of(ensemble.hosts), arbiter.contact, connects)
     logs = [server.log for server in ensemble.servers]
     told = [log.read_text().count("NettyServerCnxnFactory") for log in logs]

@@ -111,7 +111,7 @@ class NodeCollector(Collector):
             )
         servers = GaugeMetricFamily(
             "setl_zookeeper_server_answers",
-            "1 if a server of ZooKeeper takes connections, 0 if it is lost; with several only",
+            "1 if a server of ZooKeeper answers, 0 if it is lost; with several only",
             labels=["server"],
         )
         for server in status.zookeeper:

@@ -1,12 +1,17 @@
-"""The servers one by one, and whether one takes connections; with real sockets."""
+"""The servers one by one, and whether one answers; with real sockets."""
 
 import socket
+import threading
+import time
+from contextlib import contextmanager
 
 import pytest
 
 from arbiter.access import Tls
 from arbiter.arbiter import Invalid
-from arbiter.servers import servers_of, takes_connection
+from arbiter.servers import answers, servers_of
+
+HOST = "127.0.0.1"
 
 
 @pytest.mark.parametrize(
@@ -29,28 +34,68 @@ def test_what_is_no_address_is_refused(hosts):
         servers_of(hosts)
 
 
-def test_a_listening_socket_takes_a_connection_and_a_closed_one_does_not():
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        host, port = listening.getsockname()
-        assert takes_connection(host, port, 2.0)
+@contextmanager
+def server(answer):
+    """A server that answers one client, and ends the connection; tells what it was asked."""
+    asked = []
+
+    def work():
         taken, _ = listening.accept()
         with taken:
-            taken.settimeout(2.0)
-            assert taken.recv(1) == b""  # nothing was sent, and it was closed
-    assert not takes_connection(host, port, 2.0)
+            taken.settimeout(5.0)
+            asked.append(taken.recv(100))
+            taken.sendall(answer)
+
+    with socket.create_server((HOST, 0)) as listening:
+        thread = threading.Thread(target=work)
+        thread.start()
+        yield listening.getsockname()[1], asked
+        thread.join(5.0)
 
 
-def test_a_server_that_cannot_speak_tls_takes_a_connection_all_the_same():
-    """A certificate that is refused does not make a server that is gone."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        host, port = listening.getsockname()
-        assert takes_connection(host, port, 0.2, Tls())  # nobody says a word
-        assert takes_connection(host, port, 0.2, Tls(ca="/there/is/no/such/file"))
-    assert not takes_connection(host, port, 0.2, Tls())
+@pytest.mark.parametrize(
+    ("said", "serves"),
+    [
+        (b"Zookeeper version: 3.9.4\nMode: follower\n", True),
+        (b"srvr is not executed because it is not in the whitelist.\n", True),
+        (b"", True),  # it ends the connection: somebody lives there
+        (b"This ZooKeeper instance is not currently serving requests\n", False),
+    ],
+)
+def test_a_server_that_answers_is_there_unless_it_serves_nobody(said, serves):
+    with server(said) as (port, asked):
+        assert answers(HOST, port, 5.0) is serves
+    assert asked == [b"srvr"]
+
+
+def test_a_port_at_which_nobody_listens_does_not_answer():
+    with socket.create_server((HOST, 0)) as listening:
+        port = listening.getsockname()[1]
+    assert not answers(HOST, port, 2.0)
+    assert not answers(HOST, port, 2.0, Tls())
+    assert not answers(HOST, port, 2.0, Tls(ca="/there/is/no/such/file"))
+
+
+@pytest.mark.parametrize("tls", [None, Tls()])
+def test_a_server_that_hangs_takes_connections_and_does_not_answer(tls):
+    """As one that was stopped: its kernel takes them."""
+    with socket.create_server((HOST, 0)) as listening:
+        began = time.monotonic()
+        assert not answers(HOST, listening.getsockname()[1], 0.1, tls)
+        assert 0.1 <= time.monotonic() - began < 2.0
+
+
+def test_trouble_with_tls_does_not_make_a_server_that_is_gone():
+    """The session tells it."""
+    with server(b"I speak no TLS") as (port, _):
+        assert answers(HOST, port, 5.0, Tls())
+    with socket.create_server((HOST, 0)) as listening:
+        port = listening.getsockname()[1]
+        assert answers(HOST, port, 0.2, Tls(ca="/there/is/no/such/file"))
 
 
 def test_one_whose_queue_is_full_is_not_waited_for():
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as listening:
+    with socket.create_server((HOST, 0), backlog=0) as listening:
         address = listening.getsockname()
         waiting = []
         try:
@@ -59,12 +104,12 @@ def test_one_whose_queue_is_full_is_not_waited_for():
                 client.setblocking(False)
                 client.connect_ex(address)
                 waiting.append(client)
-            assert not takes_connection(address[0], address[1], 0.2)
+            assert not answers(address[0], address[1], 0.2)
         finally:
             for client in waiting:
                 client.close()
 
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a" * 64])
-def test_a_name_that_nobody_knows_takes_none(host):
-    assert not takes_connection(host, 1, 0.2)
+def test_a_name_that_nobody_knows_does_not_answer(host):
+    assert not answers(host, 1, 0.2)

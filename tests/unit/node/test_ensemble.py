@@ -3,7 +3,7 @@
 import pytest
 
 from arbiter.arbiter import Contact
-from arbiter.servers import takes_connection
+from arbiter.servers import answers
 from setl.node.ensemble import after_look, lost_in, seen_of, servers_in
 from setl.node.ensemble_watch import EnsembleWatch
 
@@ -143,7 +143,7 @@ def test_a_session_that_is_lost_during_a_look_makes_it_count_for_nothing():
         ensemble.contact = Contact.SUSPENDED
         return host != "zk2"
 
-    ensemble.watch._connects = breaks
+    ensemble.watch._asks = breaks
     ensemble.watch.look()
     ensemble.contact = Contact.CONNECTED
     assert ensemble.lost() == []
@@ -159,7 +159,5 @@ def test_one_server_is_not_looked_at():
 
 
 def test_an_ipv6_address_is_told_as_people_write_it():
-    watch = EnsembleWatch(
-        [("::1", 2181), ("zk2", 2181)], lambda: Contact.CONNECTED, takes_connection
-    )
+    watch = EnsembleWatch([("::1", 2181), ("zk2", 2181)], lambda: Contact.CONNECTED, answers)
     assert [each.address for each in watch.seen()] == ["[::1]:2181", "zk2:2181"]
