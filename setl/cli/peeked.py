@@ -13,10 +13,10 @@ from typing import Final
 
 import click
 
+from arbiter.values import Channel, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.patterns import PatternError, TablePattern, parse_tables
 from setl.channel.reading import read_channel_definition, resolve_and_parse
-from setl.cli.cluster import joined, pipeline_named
 from setl.cli.output import console
 from setl.cli.stored_channels import pipeline_config
 from setl.errors import ConfigurationError
@@ -48,14 +48,18 @@ class Asked:
     output: str
 
 
-def print_records(asked: Asked, zookeeper: str, root: str) -> None:
+def print_records(asked: Asked, stored: tuple[Channel, PipelineId] | None) -> None:
     """Print the records that are asked for, as they come.
+
+    Args:
+        asked: what is to be shown.
+        stored: the pipeline as the cluster keeps it, None if an address or a file is meant.
 
     Raises:
         click.UsageError: the source, a table or the place is none.
         SetlError: a server refuses, or does not answer.
     """
-    subject = _subject(asked.source, zookeeper, root, target=asked.target)
+    subject = _subject(asked.source, stored, target=asked.target)
     wanted = Wanted(tuple(_pattern(table) for table in asked.tables), asked.everything)
     place = None if asked.start is None else _place(asked.start, subject)
     backwards = system_of(subject.config).reads_backwards
@@ -109,27 +113,20 @@ def _text_printer() -> Callable[[SeenRecord], None]:
     return show
 
 
-def _subject(source: str, zookeeper: str, root: str, *, target: bool) -> Subject:
+def _subject(source: str, stored: tuple[Channel, PipelineId] | None, *, target: bool) -> Subject:
     if "://" in source:
         if target:
             raise click.UsageError("--target is for pipelines; an address says what it is")
         return subject_at(source, os.environ.get(_PASSWORD, ""))
-    pipeline = _in_file(source)
-    if pipeline is None:
-        with joined(zookeeper, root) as arbiter:
-            facts = arbiter.facts()
-            ident = pipeline_named(facts, source)
-            pipeline = pipeline_config(facts.channels[ident.channel], ident)
+    pipeline = _in_file(source) if stored is None else pipeline_config(*stored)
     return target_subject(pipeline) if target else source_subject(pipeline)
 
 
-def _in_file(source: str) -> Pipeline | None:
-    """The pipeline of a channel file, None if there is no such file."""
+def _in_file(source: str) -> Pipeline:
+    """The pipeline that a channel file has, or that FILE:PIPELINE names."""
     file, name = source, ""
     if not Path(file).is_file():
         file, _, name = source.rpartition(":")
-        if not file or not Path(file).is_file():
-            return None
     channel = resolve_and_parse(read_channel_definition(Path(file)), os.environ)
     found = [p for p in channel.pipelines if name in ("", p.name)]
     if len(found) == 1:

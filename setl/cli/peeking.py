@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from setl.cli.cluster import cluster_options
+from arbiter.values import Channel, PipelineId
+from setl.cli.cluster import cluster_options, joined, pipeline_named
 
 
 @click.command()
@@ -54,7 +57,8 @@ def peek(  # noqa: PLR0917 - click passes options by name
     With --from PLACE: the records up to now, and with --follow new ones too. With --from latest:
     new records until interrupted, -n or --timeout.
     """
-    # Imported late: channel files and records come with it.
+    # What the cluster does not know is refused before channel files and records are imported.
+    stored = None if "://" in source or _names_file(source) else _stored(source, zookeeper, root)
     from setl.cli.peeked import Asked, print_records  # noqa: PLC0415
 
     asked = Asked(
@@ -68,4 +72,15 @@ def peek(  # noqa: PLR0917 - click passes options by name
         everything=everything,
         output=output,
     )
-    print_records(asked, zookeeper, root)
+    print_records(asked, stored)
+
+
+def _names_file(source: str) -> bool:
+    return Path(source).is_file() or Path(source.rpartition(":")[0] or "/").is_file()
+
+
+def _stored(name: str, zookeeper: str, root: str) -> tuple[Channel, PipelineId]:
+    with joined(zookeeper, root) as arbiter:
+        facts = arbiter.facts()
+        ident = pipeline_named(facts, name)
+        return facts.channels[ident.channel], ident

@@ -113,7 +113,7 @@ def test_who_names_what_the_cluster_does_not_know_waits_for_no_channel_file():
             "cutover no", "signal rollback no", "position show no", "position reset no --to latest",
             "deadletter list no", "deadletter retry no --all", "deadletter drop no --all",
             "load no", "load list no", "load cancel no", "resend no --table a.b --where 1=1",
-            "epoch show no", "show no", "list no",
+            "epoch show no", "show no", "list no", "peek no",
         )
     ]  # fmt: skip
     seen = imported(*refused, names=HEAVY + FURTHER)
