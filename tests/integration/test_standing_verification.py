@@ -110,6 +110,7 @@ def lines_of(caplog, message):
     return [r.__dict__["setl"] for r in list(caplog.records) if r.getMessage() == message]
 
 
+@pytest.mark.family("mariadb", why="test_verify_damage finds and repairs it on both, in flight too")
 def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_writes(
     servers, db, place, caplog
 ):
@@ -172,6 +173,7 @@ def test_the_place_survives_a_change_of_leader_and_what_differs_stays_told(serve
     assert (told.findings[0].missing, told.findings[0].rows[0].key) == (1, "10")
 
 
+@pytest.mark.family("mariadb", why="when rows are looked at again is setl's own")
 def test_rows_on_their_way_in_the_other_direction_are_no_differences(servers, db, place):
     a, b = servers
     file = two_way(a, b, [{"from": f"{db}.*"}], channel={"verify": VERIFY})
