@@ -191,7 +191,17 @@ def test_every_record_is_one_of_the_published_schema(servers, db, topic, place):
     assert len(orders) == len(records)
 
 
-@pytest.mark.parametrize("delivery", ["transactional", "idempotent", "one_in_flight"])
+TURNS = "how records are delivered is Kafka's; each family has a relay that dies"
+
+
+@pytest.mark.parametrize(
+    "delivery",
+    [
+        pytest.param("transactional", marks=pytest.mark.family("mysql", why=TURNS)),
+        pytest.param("idempotent", marks=pytest.mark.family("mariadb", why=TURNS)),
+        pytest.param("one_in_flight", marks=pytest.mark.family("mariadb", why=TURNS)),
+    ],
+)
 def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
     servers, db, topic, place, delivery
 ):
@@ -252,7 +262,13 @@ def test_what_two_leaders_wrote_without_a_fence_is_read_once(servers, db, topic,
     assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
 
 
-@pytest.mark.parametrize("by", ["table", "key"])
+@pytest.mark.parametrize(
+    "by",
+    [
+        pytest.param("table", marks=pytest.mark.family("mariadb", why="partitions are Kafka's")),
+        pytest.param("key", marks=pytest.mark.family("mysql", why="partitions are Kafka's")),
+    ],
+)
 def test_partitions_are_read_side_by_side(servers, db, topic, place, by):
     a, b = servers
     tables = range(12)  # of fewer, all may go to one partition by their names
