@@ -231,6 +231,7 @@ def test_every_kind_of_key(servers, place, small_steps):
             execute(server, f"DROP DATABASE IF EXISTS {name}")
 
 
+@pytest.mark.family("mariadb", why="Spark maps rows that are the same by then")
 def test_mappings_apply_to_loaded_rows(servers, db, place, small_steps):
     a, b = servers
     fill(a, f"{db}.orders", 1000)
@@ -344,6 +345,7 @@ def test_a_hundred_small_tables(servers, place):
             execute(server, f"DROP DATABASE IF EXISTS {name}")
 
 
+@pytest.mark.family("mariadb", why="Elasticsearch as the target; rows are the same by then")
 def test_documents_are_loaded(site_a, place, elasticsearch, small_steps):
     name = fresh_name("docs")
     index = fresh_name("idx")
