@@ -249,7 +249,7 @@ def test_a_letter_from_before_its_table_was_emptied_brings_no_row_back(servers, 
     assert rows(target, f"{items}.items") == rows(source, f"{items}.items")
 
 
-@pytest.mark.one_family
+@pytest.mark.family("mariadb", why="of which mapping a letter is, setl compares by itself")
 @pytest.mark.parametrize("change", [{"to": "{db}.renamed"}, {"columns": {"name": "lower(name)"}}])
 def test_a_letter_from_before_another_mapping_is_loaded_only_by_force(
     servers, items, place, change
