@@ -61,6 +61,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_fair_share.py": "Spark's scheduler",
     f"{_I}test_index_creation.py": "Elasticsearch as the target; rows are the same by then",
     f"{_I}test_index_ranges.py": "how indexes are searched; sources are read as ever",
+    f"{_I}test_index_replaced.py": "Elasticsearch as the target; rows are the same by then",
     f"{_I}test_many.py": "who leads what; test_cluster has the rows",
     f"{_I}test_monitoring.py": "what Prometheus makes of metrics",
     f"{_I}test_node_loses_spark.py": "the end of a JVM",
@@ -72,6 +73,7 @@ ONCE: Mapping[str, str] = {
     f"{_I}test_scale_out.py": "Spark clusters",
     f"{_I}test_signs.py": "what commands, metrics and probes say",
     f"{_I}test_prepared_queries.py": "Spark's jobs",
+    f"{_I}test_third_target.py": "a target that is files",
 }
 """File or folder → why it does not run on both families."""
 
