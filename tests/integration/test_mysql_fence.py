@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import closing, contextmanager
+from typing import Any
 
 import pymysql
 import pytest
@@ -404,9 +405,10 @@ def test_a_transaction_is_begun_with_one_message(site, monkeypatch):
     with closing(Writer(site.endpoint, lock_wait=5)) as writer:
         writer.register(site.ticket(1))
         sent = []
-        send = writer.open()._write_bytes
+        connection: Any = writer.open()
+        send = connection._write_bytes
         monkeypatch.setattr(
-            writer.open(), "_write_bytes", lambda data: (sent.append(data), send(data))
+            connection, "_write_bytes", lambda data: (sent.append(data), send(data))
         )
         writer.begin(site.ticket(1), MARK, unique("n"), [(site.schema, "t")] * 2)
         assert len(sent) == 1

@@ -59,10 +59,12 @@ def test_complete_transactions_can_be_taken_at_any_time():
     assert not under_test.add(transactions(3, 2)[:-2])
     assert under_test.size == 80  # of the rows
     batch = under_test.take_complete()
+    assert batch is not None
     assert shapes([batch]) == ["BRRRC"]
     assert under_test.take_complete() is None, "the other one is not complete"
     assert under_test.add(transactions(3, 2)[-2:]) == []
     rest = under_test.take_complete()
+    assert rest is not None
     assert shapes([rest]) == ["BRRC"]
     assert (batch.id, rest.id) == (1, 2)
     assert rest.checkpoint.resume == rest.entries[-1].position

@@ -64,7 +64,8 @@ def test_what_comes_behind_those_taken_can_be_taken_with_them(three):
     assert three.take_also(100, fourth) is None, "nothing is being applied"
     three.take(0)
     assert three.take_also(100, fourth) is None, "others come first"
-    three.take(0), three.take(0)
+    three.take(0)
+    three.take(0)
     assert three.take_also(100, fourth) is None, "the window is full"
     three.finish(ack(1))
     assert three.take_also(1001, fourth) is None, "it would be too large"
