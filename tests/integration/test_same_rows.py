@@ -253,14 +253,7 @@ class Users(threading.Thread):
         assert self.error is None
 
 
-# What each policy decides, and the SQL of it, is tested above with both families.
-@pytest.mark.parametrize(
-    "policy",
-    [
-        pytest.param("newest", marks=pytest.mark.family("mysql", why="the other has the other")),
-        pytest.param("home", marks=pytest.mark.family("mariadb", why="the other has the other")),
-    ],
-)
+@pytest.mark.parametrize("policy", ["newest", "home"])
 def test_random_writes_with_a_failover_leave_both_sites_equal(both, policy):
     """SETL_TEST_SAME_ROWS says for how many seconds; SETL_TEST_SEED repeats one."""
     seconds = float(os.environ.get("SETL_TEST_SAME_ROWS", "15"))
