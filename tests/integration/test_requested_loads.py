@@ -274,7 +274,7 @@ def test_one_table_of_a_file_asks_to_be_loaded(servers, db, place):
     assert rows(b, f"{db}.orders") == ()
 
 
-@pytest.mark.family("mariadb", why="loads and relays have tests of their own on both")
+@pytest.mark.family("mysql", why="loads and relays have tests of their own on both")
 def test_a_subscription_begins_with_the_rows_of_its_database(
     servers,
     db,

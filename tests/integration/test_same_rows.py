@@ -256,7 +256,7 @@ class Users(threading.Thread):
 @pytest.mark.parametrize("policy", ["newest", "home"])
 def test_random_writes_with_a_failover_leave_both_sites_equal(both, policy):
     """SETL_TEST_SAME_ROWS says for how many seconds; SETL_TEST_SEED repeats one."""
-    seconds = float(os.environ.get("SETL_TEST_SAME_ROWS", "15"))
+    seconds = float(os.environ.get("SETL_TEST_SAME_ROWS", "8"))
     seed = int(os.environ.get("SETL_TEST_SEED", "7"))
     sites = both(policy, home="ba", rows_per_task=10)
     sites.lead()
