@@ -85,6 +85,10 @@ class Arbiter(Protocol):
         """
         ...
 
+    def trouble(self) -> str:
+        """Why the last attempts to reach the servers failed; "" in contact, or if nobody knows."""
+        ...
+
     def watch(self, wake: Callable[[], None]) -> None:
         """Call `wake` (which must not block) whenever contact, a channel or a mainstem changes."""
         ...

@@ -107,6 +107,10 @@ class TreeArbiter:
         """See `arbiter.arbiter.Arbiter.last_contact`."""
         return self._znodes.last_contact()
 
+    def trouble(self) -> str:
+        """See `arbiter.arbiter.Arbiter.trouble`."""
+        return self._znodes.trouble()
+
     def session_id(self) -> int:
         """See `arbiter.arbiter.Arbiter.session_id`."""
         return self._znodes.session_id()

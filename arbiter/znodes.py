@@ -73,6 +73,10 @@ class Znodes(Protocol):
         """See `arbiter.arbiter.Arbiter.last_contact`."""
         ...
 
+    def trouble(self) -> str:
+        """See `arbiter.arbiter.Arbiter.trouble`."""
+        ...
+
     def session_id(self) -> int:
         """See `arbiter.arbiter.Arbiter.session_id`."""
         ...

@@ -255,6 +255,10 @@ class MemoryLink:
         self._life.on_answer(self._session, heard)
         return self._life.last_contact()
 
+    def trouble(self) -> str:
+        """See `arbiter.znodes.Znodes.trouble`; nothing is known here."""
+        return ""
+
     def session_id(self) -> int:
         """See `arbiter.znodes.Znodes.session_id`."""
         return self._life.session_id()

@@ -95,6 +95,11 @@ class LinkHandler(SequentialThreadingHandler):
         with self._link_lock:
             return tuple(self._troubles.values())
 
+    def forget_troubles(self) -> None:
+        """A session has begun: what went wrong before is no reason for what comes."""
+        with self._link_lock:
+            self._troubles.clear()
+
     def fault(self, limit: float) -> Exception | None:
         """What kazoo's own thread ended with; waits `limit` seconds for its end."""
         for thread in self._spawned:

@@ -148,6 +148,12 @@ class KazooSession(KazooRequests):
         """See `arbiter.znodes.Znodes.last_contact`."""
         return self._life.last_contact()
 
+    def trouble(self) -> str:
+        """See `arbiter.znodes.Znodes.trouble`."""
+        if self._life.contact() is Contact.CONNECTED:
+            return ""
+        return "; ".join(map(str, self._handler.troubles()))
+
     def session_id(self) -> int:
         """See `arbiter.znodes.Znodes.session_id`."""
         return self._life.session_id()
@@ -198,6 +204,7 @@ class KazooSession(KazooRequests):
             return
         self._news.set()
         if state == KazooState.CONNECTED:
+            self._handler.forget_troubles()
             self._life.on_connected((client.client_id or (0, b""))[0])
             self._watches.forget()
         elif state == KazooState.SUSPENDED:

@@ -42,7 +42,11 @@ class SignsOfLife(Protocol):
 
 
 class WatchedSession(SignsOfLife, Protocol):
-    """What the watchdog sleeps on besides."""
+    """What the watchdog sleeps on besides, and what it tells."""
+
+    def trouble(self) -> str:
+        """Why the servers are not reached, "" if they are, or if nobody knows."""
+        ...
 
     def watch(self, wake: Callable[[], None]) -> None:
         """Call `wake` (which must not block) whenever the contact changes."""
@@ -92,6 +96,7 @@ class Watchdog:
         self._stirred = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._last = Contact.CONNECTED
+        self._told = ""  # why there is no contact
 
     def start(self) -> None:
         """Begin to watch."""
@@ -125,13 +130,22 @@ class Watchdog:
                 extra={"setl": {"contact": contact.value, "silent_seconds": round(silent, 1)}},
             )
             self._last = contact
+            self._told = ""
         if contact is not Contact.CONNECTED:
             for candidacy in self._candidacies():
                 if contact is Contact.LOST:
                     candidacy.abort()
                 else:
                     candidacy.suspend()
+            self._tell_trouble()
         return contact
+
+    def _tell_trouble(self) -> None:
+        """Say once why ZooKeeper is not reached: a certificate, for example, may be at fault."""
+        trouble = self._arbiter.trouble()
+        if trouble and trouble != self._told:
+            self._told = trouble
+            _log.warning("ZooKeeper is not reached", extra={"setl": {"error": trouble}})
 
     def _watch(self) -> None:
         pause = 0.0

@@ -588,3 +588,18 @@ def test_commands_take_tls_and_login_from_the_environment(secured, security, joi
     assert status == 2
     assert "the key's password is wrong or missing" in error
     assert "guess" not in error
+
+
+def test_a_session_that_cannot_come_back_says_why(secured, security, joined, tmp_path):
+    certificate, whole = tmp_path / "client.pem", Path(security.certificate).read_bytes()
+    certificate.write_bytes(whole)
+    access = Access(sasl=sasl(security), tls=tls(security, certificate=str(certificate)))
+    arbiter = joined(secured.hosts, access)
+    assert arbiter.trouble() == ""
+    certificate.write_bytes(whole[: len(whole) // 2])  # as while it is being copied
+    arbiter._znodes.drop()
+    eventually(lambda: str(certificate) in arbiter.trouble(), 30)
+    assert arbiter.contact() is not Contact.CONNECTED
+    certificate.write_bytes(whole)
+    eventually(lambda: arbiter.contact() is Contact.CONNECTED, 30)
+    assert arbiter.trouble() == ""

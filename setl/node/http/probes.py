@@ -41,7 +41,11 @@ NOT_LOOKED = Reply(NO, {"error": "this node has not looked at the cluster yet"})
 
 
 class Session(SignsOfLife, Protocol):
-    """The same, and which session it is."""
+    """The same, which session it is, and what keeps a node from it."""
+
+    def trouble(self) -> str:
+        """Why the servers are not reached, "" if they are, or if nobody knows."""
+        ...
 
     def session_id(self) -> int:
         """Id of the current session, 0 while there is none."""
@@ -59,6 +63,7 @@ class Moment:
             cancels what runs because nothing was heard for too long (I3).
         silent: seconds since the session was surely alive.
         session: id of the session, 0 without one.
+        trouble: why ZooKeeper is not reached, "" if it is, or if nobody knows.
         snapshot: the last look at the cluster, None before the first.
     """
 
@@ -67,6 +72,7 @@ class Moment:
     contact: Contact
     silent: float
     session: int
+    trouble: str
     snapshot: Snapshot | None
 
     @property
@@ -88,6 +94,7 @@ def moment(at: float, status: NodeStatus, session: Session, snapshot: Snapshot |
         contact=contact_at(session, at),
         silent=max(0.0, at - session.last_contact()),
         session=session.session_id(),
+        trouble=session.trouble(),
         snapshot=snapshot,
     )
 
@@ -250,7 +257,8 @@ def _unfit(now: Moment) -> str:
         whys.append("not warm yet")
     if now.contact is not Contact.CONNECTED:
         heard = f"last heard {now.silent:.1f} s ago" if math.isfinite(now.silent) else "never heard"
-        whys.append(f"contact with ZooKeeper is {now.contact.value}, {heard}")
+        why = f" ({now.trouble})" if now.trouble else ""
+        whys.append(f"contact with ZooKeeper is {now.contact.value}, {heard}{why}")
     return "; ".join(whys)
 
 

@@ -50,10 +50,15 @@ def test_a_session_that_was_never_there_has_no_age(node):
         contact = staticmethod(lambda: Contact.LOST)
         last_contact = staticmethod(lambda: -math.inf)
         session_id = staticmethod(lambda: 0)
+        trouble = staticmethod(lambda: reason)
 
+    reason = ""
     code, body = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
     assert code == 503
     assert body["error"] == "contact with ZooKeeper is lost, never heard"
+    reason = "zk:2281: its certificate is not accepted: it has expired"
+    _, body = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
+    assert body["error"] == f"contact with ZooKeeper is lost, never heard ({reason})"
 
 
 @pytest.mark.parametrize(("silent", "code"), [(7.9, 200), (8.1, 503)])

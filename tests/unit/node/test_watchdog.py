@@ -13,6 +13,7 @@ class FakeArbiter:
     def __init__(self):
         self.state = Contact.CONNECTED
         self.last = 100.0
+        self.reason = ""
         self.wakes = []
         self.asked = 0
 
@@ -22,6 +23,9 @@ class FakeArbiter:
 
     def last_contact(self):
         return self.last
+
+    def trouble(self):
+        return self.reason
 
     def watch(self, wake):
         self.wakes.append(wake)
@@ -73,6 +77,27 @@ def test_lost_cancels_what_runs(parts):
     arbiter.state = Contact.LOST
     watchdog.look()
     assert candidacy.calls == ["abort"]
+
+
+def test_it_says_once_why_the_servers_are_not_reached(parts, caplog):
+    arbiter, candidacy, _, watchdog = parts
+
+    def said():
+        return [each.setl["error"] for each in caplog.records if "not reached" in each.message]
+
+    arbiter.reason = "of before"
+    watchdog.look()
+    assert said() == []
+    arbiter.state, arbiter.reason = Contact.SUSPENDED, ""
+    watchdog.look()
+    assert said() == []
+    for arbiter.reason in ("a certificate", "a certificate", "a key"):
+        watchdog.look()
+    assert said() == ["a certificate", "a key"]
+    assert candidacy.calls == ["suspend"] * 4
+    arbiter.state = Contact.LOST
+    watchdog.look()
+    assert said() == ["a certificate", "a key", "a key"]
 
 
 @pytest.mark.parametrize("state", list(Contact))
