@@ -9,7 +9,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -373,12 +373,32 @@ def test_a_silent_session_is_lost_in_what_a_node_says_of_itself_too(world, monke
         assert process.status().contact == "lost"
 
 
+@contextmanager
+def ending_connections(listening):
+    """Whoever connects sees that somebody lives there."""
+
+    def end():
+        with suppress(OSError):
+            while True:
+                listening.accept()[0].close()
+
+    thread = threading.Thread(target=end)
+    thread.start()
+    try:
+        yield
+    finally:
+        listening.shutdown(socket.SHUT_RDWR)  # wakes `accept`, as closing does not
+        listening.close()
+        thread.join()
+
+
 def test_a_node_looks_at_every_server_of_zookeeper(world, monkeypatch):
     monkeypatch.setattr("setl.node.ensemble_watch._EVERY_SECONDS", 0.05)
     listening, closed = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
     addresses = [f"127.0.0.1:{each.getsockname()[1]}" for each in (listening, closed)]
     closed.close()
-    with listening, world.process("n1", Engine(LOAD), at=",".join(addresses)) as process:
+    at = ",".join(addresses)
+    with ending_connections(listening), world.process("n1", Engine(LOAD), at=at) as process:
         seen = (ServerSeen(addresses[0], True), ServerSeen(addresses[1], False))
         eventually(lambda: process.status().zookeeper == seen)
         told = [{"address": each.address, "answers": each.answers} for each in seen]
