@@ -236,6 +236,7 @@ class Writer:
 
 def test_rows_in_flight_are_no_differences(damaged):
     with Writer(damaged) as writer:
+        began = writer.statements
         before = damaged.verify()["goods"]
         assert (found(before), before.note) == ({}, "")
         damaged.damage_all()
@@ -246,7 +247,7 @@ def test_rows_in_flight_are_no_differences(damaged):
         after = damaged.verify()["goods"]
         assert found(after) == {}
         assert writer.thread.is_alive()
-        assert writer.statements > 100
+        assert writer.statements > began + 10, "hardly anything was written meanwhile"
     eventually(damaged.same, 60, message="both sides are the same")
 
 
