@@ -115,7 +115,8 @@ class DatabaseServer(Server):
             self._run(self._installation())
             _keep(self._data, template)
             return
-        shutil.copytree(template, self._data, dirs_exist_ok=True)
+        # Most of it are zeros, which need not be written: of MariaDB 6 of 81 MB are left.
+        self._run(["cp", "-a", "--sparse=always", f"{template}/.", str(self._data)])
         # Else two servers have one UUID, and their GTIDs are the same.
         (self._data / "auto.cnf").unlink(missing_ok=True)
 
