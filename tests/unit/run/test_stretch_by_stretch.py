@@ -24,6 +24,7 @@ from setl.run.runners.stretch_by_stretch import StretchByStretch, new_rows_alone
 from setl.run.tasks import TaskReport
 from setl.transform.share import Share
 from setl.transform.work import TransformPlan, WorkItem
+from tests.unit.run.partitions import Partitions
 from tests.waiting import eventually
 
 TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
@@ -96,18 +97,6 @@ def test_nor_does_what_is_decoded_or_transformed_already():
     assert not new_rows_alone(plan(route()), LoadWork([item()], branch), CODEC)
 
 
-class Stretches:
-    def __init__(self, parts):
-        self.parts = parts
-
-    def mapPartitionsWithIndex(self, function):  # noqa: N802 - Spark's name
-        self.function = function
-        return self
-
-    def collect(self):
-        return [each for i, part in enumerate(self.parts) for each in self.function(i, [part])]
-
-
 @pytest.fixture
 def world(monkeypatch):
     """A runner whose tasks write what `rows` has of their first item, in this process."""
@@ -134,7 +123,7 @@ def world(monkeypatch):
 
     monkeypatch.setattr(stretch_by_stretch, "transform", transform)
     monkeypatch.setattr(stretch_by_stretch, "load", load)
-    context: Any = SimpleNamespace(parallelize=lambda blobs, count: Stretches(blobs))
+    context: Any = SimpleNamespace(parallelize=lambda blobs, count: Partitions(blobs))
     by_key: Any = SimpleNamespace(run=run_by_key)
     sink: Any = "sink"
     made.runner = StretchByStretch(context, CODEC, sink, made.state, by_key)

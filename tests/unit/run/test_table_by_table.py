@@ -17,6 +17,7 @@ from setl.run.runners.runner import LoadState, Phase
 from setl.run.runners.table_by_table import TableByTable, by_task
 from setl.run.tasks import TaskReport
 from setl.transform.work import TransformPlan, WorkItem
+from tests.unit.run.partitions import Partitions
 
 TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
 
@@ -142,23 +143,12 @@ def world(monkeypatch):
         made.by_key.append(arguments)
         return ["by key"]
 
-    class Parts:
-        def __init__(self, parts):
-            self.parts = parts
-
-        def mapPartitionsWithIndex(self, function):  # noqa: N802 - Spark's name
-            self.function = function
-            return self
-
-        def collect(self):
-            return [each for i, part in enumerate(self.parts) for each in self.function(i, [part])]
-
     monkeypatch.setattr(table_by_table, "load", load)
     monkeypatch.setattr(table_by_table, "transform", transform)
 
     def parallelize(blobs, count):
         assert count == len(blobs), "each has a task of its own"
-        return Parts(blobs)
+        return Partitions(blobs)
 
     context: Any = SimpleNamespace(parallelize=parallelize)
     by_key: Any = SimpleNamespace(run=run_by_key)
