@@ -41,12 +41,16 @@ class SignsOfLife(Protocol):
         ...
 
 
-class WatchedSession(SignsOfLife, Protocol):
-    """What the watchdog sleeps on besides, and what it tells."""
+class ExplainedSession(SignsOfLife, Protocol):
+    """The same, and what keeps this node from the servers."""
 
     def trouble(self) -> str:
         """Why the servers are not reached, "" if they are, or if nobody knows."""
         ...
+
+
+class WatchedSession(ExplainedSession, Protocol):
+    """What the watchdog sleeps on besides."""
 
     def watch(self, wake: Callable[[], None]) -> None:
         """Call `wake` (which must not block) whenever the contact changes."""

@@ -16,7 +16,7 @@ from arbiter.values import Facts, PipelineId
 from setl.node.naming import known_pipelines, meant_by
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
-from setl.node.watchdog import SignsOfLife, contact_at
+from setl.node.watchdog import ExplainedSession, contact_at
 from setl.run.figures import RunState
 
 OK = 200
@@ -40,12 +40,8 @@ class Reply(NamedTuple):
 NOT_LOOKED = Reply(NO, {"error": "this node has not looked at the cluster yet"})
 
 
-class Session(SignsOfLife, Protocol):
-    """The same, which session it is, and what keeps a node from it."""
-
-    def trouble(self) -> str:
-        """Why the servers are not reached, "" if they are, or if nobody knows."""
-        ...
+class Session(ExplainedSession, Protocol):
+    """The same, and which session it is."""
 
     def session_id(self) -> int:
         """Id of the current session, 0 while there is none."""

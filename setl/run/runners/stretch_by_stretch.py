@@ -72,7 +72,7 @@ class StretchReport:
 
 
 class StretchByStretch:
-    """The `LoadRunner` of large loads of new rows; gives the others to `DealtByKey`."""
+    """The `LoadRunner` of large loads of new rows; gives the others to the next runner."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class StretchByStretch:
         codec: RowCodec,
         sink: SinkSettings,
         state: LoadState,
-        by_key: LoadRunner,
+        following: LoadRunner,
     ) -> None:
         """Nothing is run yet.
 
@@ -89,13 +89,13 @@ class StretchByStretch:
             codec: tells new rows from other changes.
             sink: where to.
             state: is told when tasks may write.
-            by_key: runs what cannot be run stretch by stretch.
+            following: runs what cannot be run stretch by stretch.
         """
         self._context = context
         self._codec = codec
         self._sink = sink
         self._state = state
-        self._by_key = by_key
+        self._following = following
         self._dealt: set[_Name] = set()  # targets that turned out to need it
 
     def run(
@@ -106,7 +106,7 @@ class StretchByStretch:
         cut = stretches(work.plain, tasks) if targets.isdisjoint(self._dealt) else []
         # A few large entries would leave tasks without work.
         if not targets or len(cut) < tasks:
-            return self._by_key.run(plan, work, ticket, tasks)
+            return self._following.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
         blobs = [[packed(piece) for piece in pieces(stretch)] for stretch in cut]
@@ -128,7 +128,7 @@ class StretchByStretch:
                 extra=fields(tables=sorted(map(target_name, targets))),
             )
             self._state.refuse_if_cancelled()
-            return self._by_key.run(plan, work, ticket, tasks)
+            return self._following.run(plan, work, ticket, tasks)
         return [each.report for each in found]
 
 
