@@ -104,6 +104,18 @@ def test_rows_that_somebody_damaged_are_sent_again(servers, db, asking):
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
+@pytest.mark.parametrize("before", [(), ("FLUSH BINARY LOGS",)], ids=["same file", "new file"])
+def test_a_load_ends_where_nothing_is_written(servers, db, place, before):
+    """Neither by users nor by heartbeats: the end of the binlog has no transaction behind it."""
+    a, b = servers
+    fill(a, f"{db}.orders", 100)
+    asking = Asking(place, one_way(a, mysql(b), [{"from": f"{db}.*"}]))
+    if before:
+        execute(a, *before)
+    assert asking.ended(asking.ask(tables=(f"{db}.orders",))).rows == 100
+    assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
+
+
 KEYS = {
     "text": ("VARCHAR(40) COLLATE utf8mb4_general_ci", ["Äpfel", "a'b", "%", "x,y", " lead"]),
     "latin": ("VARCHAR(40) CHARACTER SET latin1", ["é", "%s", '"']),

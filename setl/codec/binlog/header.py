@@ -138,6 +138,7 @@ class BinlogHeaderReader:
             EventType.FORMAT_DESCRIPTION: self._format_description,
             EventType.PREVIOUS_GTIDS: self._previous_gtids,
             EventType.MARIADB_GTID_LIST: self._gtid_list,
+            EventType.MARIADB_BINLOG_CHECKPOINT: self._passed_by,
             **dict.fromkeys(ROWS, self._rows_event),
         }
         self._inner = {kind: self._readers[kind] for kind in (*ROWS, *_INSIDE)}
@@ -344,15 +345,22 @@ class BinlogHeaderReader:
         # server may purge it.
         return (Entry(EntryKind.HEARTBEAT, self.position, float(seconds)),)
 
-    def _previous_gtids(self, event: bytes, _checksum: bool, _: int) -> Sequence[Entry]:  # noqa: FBT001
+    def _previous_gtids(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         self._place.know(MysqlGtids.from_previous_event(event[HEADER_BYTES:]))
-        return ()
+        return self._passed_by(event, checksum, seconds)
 
-    def _gtid_list(self, event: bytes, _checksum: bool, _: int) -> Sequence[Entry]:  # noqa: FBT001
+    def _gtid_list(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         (next_offset,) = struct.unpack_from("<I", event, 13)
-        if next_offset:  # else it is made up for this connection
-            self._place.know(MariadbGtids.from_list_event(event[HEADER_BYTES:]))
-        return ()
+        if not next_offset:
+            return ()  # made up for this connection
+        self._place.know(MariadbGtids.from_list_event(event[HEADER_BYTES:]))
+        return self._passed_by(event, checksum, seconds)
+
+    def _passed_by(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
+        # The binlog may end behind this event for long. Who waits for its end waits for this place.
+        if self._bounds.begun:
+            return ()
+        return (Entry(EntryKind.HEARTBEAT, self.position, float(seconds)),)
 
     def _damaged(self, kind: int, reason: str) -> FatalError:
         return damaged(kind, reason, self.position)

@@ -122,11 +122,12 @@ def test_gtids_are_unknown_until_a_file_says_which_were_executed():
         *mysql_transaction(writer, 10),
     ]
     entries, _ = entries_of(events, BinlogPosition("binlog.000007", 500))
-    assert kinds(entries) == ["BEGIN", "COMMIT", "HEARTBEAT", "BEGIN", "COMMIT"]
+    assert kinds(entries) == ["BEGIN", "COMMIT", "HEARTBEAT", "HEARTBEAT", "BEGIN", "COMMIT"]
     assert [e.position.gtid for e in entries] == [
         "",
         "",
         "",
+        f"{SERVER}:1-9:12",
         f"{SERVER}:1-9:12",
         f"{SERVER}:1-10:12",
     ]
@@ -160,6 +161,32 @@ def test_rotation_moves_the_position_to_the_new_file():
     assert entries[0].position == BinlogPosition("binlog.000008", 4)
     assert reader.position.file == "binlog.000008"
     assert reader.position.offset == writer.offset
+
+
+def test_the_end_of_a_binlog_is_reached_behind_events_without_a_transaction():
+    """Nothing may follow for long, and who waits for the end waits for this place."""
+    mysql = EventWriter()
+    events = [*mysql.opening(), mysql.previous_gtids(**{SERVER: [(1, 10)]})]
+    entries, _ = entries_of(events)
+    assert kinds(entries) == ["HEARTBEAT"]
+    assert entries[0].position == BinlogPosition("binlog.000007", mysql.offset, f"{SERVER}:1-9")
+
+    mariadb = EventWriter(mariadb=True)
+    ends, events = [], mariadb.opening()
+    for event in (lambda: mariadb.gtid_list((1, 101, 3)), lambda: mariadb.event(161, b"\0" * 20)):
+        events.append(event())
+        ends.append(BinlogPosition("binlog.000007", mariadb.offset, "1-101-3"))
+    entries, _ = entries_of(events)
+    assert [entry.position for entry in entries] == ends
+    assert kinds(entries) == ["HEARTBEAT"] * 2
+
+
+def test_no_place_is_told_between_a_gtid_and_its_transaction():
+    writer = EventWriter(mariadb=True)
+    opening, gtid = writer.opening(), writer.mariadb_gtid(8, domain=1, server=101)
+    checkpoint = writer.event(161, b"\0" * 20)
+    entries, _ = entries_of([*opening, gtid, checkpoint, writer.xid()])
+    assert kinds(entries) == ["BEGIN", "COMMIT"]
 
 
 def test_context_stays_one_object_over_statements_and_files():
@@ -391,7 +418,7 @@ def test_events_that_cannot_be_replicated_stop_the_stream(kind, hint):
     assert caught.value.where["position"].startswith("binlog.000007:")
 
 
-@pytest.mark.parametrize("kind", [3, 5, 13, 14, 27, 28, 29, 36, 37, 41, 160, 161, 164])
+@pytest.mark.parametrize("kind", [3, 5, 13, 14, 27, 28, 29, 36, 37, 41, 160, 164])
 def test_events_without_changes_are_passed_over(kind):
     writer = EventWriter()
     entries, reader = entries_of([*writer.opening(), writer.event(kind, b"\0" * 20)])
