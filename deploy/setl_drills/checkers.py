@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from setl.codec.dts.relayed import HEARTBEAT, RelayPlace
-from setl.systems.mysql.marks import MAX_SLOTS, mark_id
+from setl.systems.mysql.stored.marks import MAX_SLOTS, mark_id
 from setl_drills.binlog import Transaction
 
 
@@ -122,7 +122,7 @@ def check_epochs(transactions: Iterable[Transaction], pipeline_key: str) -> list
 
 
 def _epoch(info: str) -> int:
-    """The epoch in a mark's CHANNEL_INFO, see `setl.systems.mysql.marks.mark_info`."""
+    """The epoch in a mark's CHANNEL_INFO, see `setl.systems.mysql.stored.marks.mark_info`."""
     head = info.partition(".")[0]
     return int(head) if head.isdecimal() else 0
 

@@ -11,7 +11,7 @@ from typing import Final
 import pymysql
 
 from setl.systems.mysql.connection import error_number
-from setl.systems.mysql.lock_lists import UNREADABLE
+from setl.systems.mysql.locks.lists import UNREADABLE
 from setl_drills.waiting import wait_for
 from setl_embedded import DatabaseServer
 

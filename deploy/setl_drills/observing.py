@@ -9,7 +9,7 @@ from typing import Any
 
 import pymysql
 
-from setl.systems.mysql.marks import MAX_SLOTS, mark_id
+from setl.systems.mysql.stored.marks import MAX_SLOTS, mark_id
 from setl_drills.checkers import Advance
 from setl_drills.watching import Watch
 from setl_embedded import DatabaseServer

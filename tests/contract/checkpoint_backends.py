@@ -13,9 +13,9 @@ from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.file import FileCheckpointStore
 from setl.select.checkpoints.owner import Owner
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
-from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.sql_files import system_table_statements
+from setl.systems.mysql.stored.checkpoints import MysqlCheckpointStore
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 

@@ -25,7 +25,7 @@ from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
-from setl.systems.mysql.heartbeat import MysqlHeartbeat
+from setl.systems.mysql.heartbeats.heartbeat import MysqlHeartbeat
 from tests.contract.source_sides import BinlogSide, endpoint, kinds, read_rows, until_error
 from tests.loading import create_system_tables
 from tests.mysql_servers import dump_threads, reset_binlogs

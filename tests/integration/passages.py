@@ -6,7 +6,7 @@ from itertools import islice
 from setl.model.change import TargetChanges
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import connect
-from setl.systems.mysql.table_reader import TableReader
+from setl.systems.mysql.reading.table_reader import TableReader
 from setl.transform.columns import ColumnPlan
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.test_types_mysql import LENIENT

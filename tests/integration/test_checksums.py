@@ -18,7 +18,7 @@ from setl.errors import ConfigurationError
 from setl.model.schema import Kind
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.table_reader import TableReader
+from setl.systems.mysql.reading.table_reader import TableReader
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.type_catalogue import columns, known
 from tests.mysql_servers import is_mariadb

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from setl.systems.mysql.marks import MARK_STATEMENT, mark_id
+from setl.systems.mysql.stored.marks import MARK_STATEMENT, mark_id
 from setl_drills.binlog import binlog_begin, binlog_end, read_transactions
 from setl_drills.checkers import check_bank, check_epochs, check_set, count_echoes
 from setl_drills.connections import connections, open_transactions, working_transactions

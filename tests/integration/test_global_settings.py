@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.conditions import Condition
 from setl.systems.mysql.connection import connect, is_mariadb
-from setl.systems.mysql.row_text import VALUES
-from setl.systems.mysql.table_reader import TableReader
+from setl.systems.mysql.reading.conditions import Condition
+from setl.systems.mysql.reading.row_text import VALUES
+from setl.systems.mysql.reading.table_reader import TableReader
 from tests.integration.pipelines import execute, fresh_name
 from tests.loading import endpoint_of
 

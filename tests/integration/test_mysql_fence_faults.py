@@ -15,9 +15,9 @@ from setl.errors import FencedError, TransientError
 from setl.model.leadership import Leadership
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.owner import Owner
-from setl.systems.mysql import writers
-from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.load.fence import MysqlFence
+from setl.systems.mysql.stored import writers
+from setl.systems.mysql.stored.checkpoints import MysqlCheckpointStore
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.integration.test_mysql_fence import ALIVE, Site, in_background
 from tests.loading import execute, rows_of

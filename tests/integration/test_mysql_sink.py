@@ -23,7 +23,7 @@ from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.engines import tables_without_transactions
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
-from setl.systems.mysql.marks import applied_through, mark_id
+from setl.systems.mysql.stored.marks import applied_through, mark_id
 from tests.loading import (
     MARK,
     create_system_tables,

@@ -25,8 +25,8 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.owner import Owner
-from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.load.fence import MysqlFence
+from setl.systems.mysql.stored.checkpoints import MysqlCheckpointStore
 from setl.systems.registry import system_of
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.integration.pipelines import (

@@ -6,8 +6,8 @@ import pytest
 
 from setl.errors import DataError, FencedError, TransientError
 from setl.model.change import TargetChanges
-from setl.systems.mysql import row_text
-from setl.systems.mysql.row_text import NotRenderedError, can_render
+from setl.systems.mysql.reading import row_text
+from setl.systems.mysql.reading.row_text import NotRenderedError, can_render
 from tests.integration.passages import ALONE, Passage, definitions, each_type, is_left
 from tests.integration.pipelines import execute
 from tests.integration.test_types_mysql import on_all, same
@@ -85,7 +85,7 @@ def test_a_row_that_no_text_says_is_left_to_others(passage, monkeypatch):
     passage.insert("1, 'a'", "2, 'b'")
     real = row_text.rendering
     monkeypatch.setattr(
-        "setl.systems.mysql.table_reader.rendering",
+        "setl.systems.mysql.reading.table_reader.rendering",
         lambda columns: f"IF(id = 2, NULL, {real(columns)})",
     )
     reader = passage.reader()
@@ -261,7 +261,8 @@ def test_a_source_that_is_gone_may_come_back(passage, monkeypatch):
     passage.create("id INT PRIMARY KEY, v INT")
     passage.insert("1, 1")
     monkeypatch.setattr(
-        "setl.systems.mysql.table_reader.rendering", lambda _: "(SELECT 1 FROM t WHERE KILL)"
+        "setl.systems.mysql.reading.table_reader.rendering",
+        lambda _: "(SELECT 1 FROM t WHERE KILL)",
     )
     reader = passage.reader()
     (whole,) = reader.ranges(None, 10, 1)

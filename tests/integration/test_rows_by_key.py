@@ -8,9 +8,9 @@ from setl.bulk.checksums import Formed
 from setl.bulk.comparison_plan import common_form
 from setl.errors import DataError
 from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.conditions import Condition
 from setl.systems.mysql.connection import connect
-from setl.systems.mysql.table_reader import TableReader
+from setl.systems.mysql.reading.conditions import Condition
+from setl.systems.mysql.reading.table_reader import TableReader
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.test_types_mysql import LENIENT
 from tests.integration.type_catalogue import KEYS

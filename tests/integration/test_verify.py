@@ -22,8 +22,8 @@ from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect
-from setl.systems.mysql.table_reader import TableReader
-from setl.systems.mysql.table_target import TableTarget
+from setl.systems.mysql.reading.table_reader import TableReader
+from setl.systems.mysql.reading.table_target import TableTarget
 from tests.mysql_servers import binlog_status
 
 AT_ONCE = VerifySettings(rechecks=0, rows_per_part=3)

@@ -10,7 +10,7 @@ import pytest
 from arbiter.values import ChannelState
 from setl.channel.reading import parse_channel
 from setl.cli.main import run
-from setl.systems.mysql.stored_state import opened_states
+from setl.systems.mysql.stored.state import opened_states
 from setl.systems.stored_state import StoredState
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql

@@ -39,11 +39,11 @@ from setl.systems.kafka.source.places import (
 from setl.systems.kafka.source.runs import Mixing
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.lasting import Expiration, StreamKept
-from setl.systems.mysql.documents import MysqlDocuments
+from setl.systems.mysql.documents.lookup import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
-from setl.systems.mysql.present_rows import MysqlRows
-from setl.systems.mysql.tables import opened_tables
+from setl.systems.mysql.reading.present_rows import MysqlRows
+from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted

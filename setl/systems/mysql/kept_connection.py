@@ -14,7 +14,7 @@ from pymysql.connections import Connection
 
 from setl.errors import TransientError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating, was_cut_off
-from setl.systems.mysql.row_values import RAW_VALUES
+from setl.systems.mysql.reading.row_values import RAW_VALUES
 
 _log = logging.getLogger(__name__)
 

@@ -40,16 +40,16 @@ from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SHARED_READERS
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
-from setl.systems.mysql.documents import MysqlDocuments
+from setl.systems.mysql.documents.lookup import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.expirations import expirations
+from setl.systems.mysql.heartbeats.shared import SharedHeartbeat
 from setl.systems.mysql.peek import BinlogPeek, peek_id
 from setl.systems.mysql.preflight.endpoints import check_mysql_source
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
-from setl.systems.mysql.present_rows import MysqlRows
+from setl.systems.mysql.reading.present_rows import MysqlRows
+from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.relayed_tables import MysqlRelayedTables
-from setl.systems.mysql.shared_heartbeat import SharedHeartbeat
-from setl.systems.mysql.tables import opened_tables
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted

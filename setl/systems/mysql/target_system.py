@@ -24,27 +24,27 @@ from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
 from setl.systems.lasting import Expiration
 from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.conflicts.listing import MysqlConflicts
 from setl.systems.mysql.connection import connect, translating
 from setl.systems.mysql.creation.making import MysqlTableCreation
 from setl.systems.mysql.ddl.passing import MysqlDdl
-from setl.systems.mysql.deadletters import opened_table
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.expirations import expirations
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSinkSettings
+from setl.systems.mysql.locks.target_view import look_at_target
 from setl.systems.mysql.preflight.contested_tables import check_contested_tables
 from setl.systems.mysql.preflight.endpoints import check_mysql_target
 from setl.systems.mysql.preflight.origin import connected
 from setl.systems.mysql.preflight.same_numbers import check_same_numbers
 from setl.systems.mysql.preflight.unique_keys import agreeing_tables
+from setl.systems.mysql.reading.table_reader import TableReader
+from setl.systems.mysql.reading.table_target import TableTarget
 from setl.systems.mysql.replicas import farthest_replica
-from setl.systems.mysql.stored_state import opened_states, read_stored_state
-from setl.systems.mysql.table_reader import TableReader
-from setl.systems.mysql.table_target import TableTarget
-from setl.systems.mysql.target_view import look_at_target
+from setl.systems.mysql.stored.checkpoints import MysqlCheckpointStore
+from setl.systems.mysql.stored.deadletters import opened_table
+from setl.systems.mysql.stored.state import opened_states, read_stored_state
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, TargetSystem

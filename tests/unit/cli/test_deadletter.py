@@ -208,7 +208,7 @@ def test_a_target_without_the_table_is_named_in_plain_words(shop, monkeypatch, c
     """What the server says of it, error 1146, tells nobody what to do."""
     shop.put("shop", pipelines=["ab"], faulty_rows="dead_letter")
     connection = FakeConnection(pymysql.err.ProgrammingError(1146, "Table 'retl.x' doesn't exist"))
-    monkeypatch.setattr("setl.systems.mysql.deadletters.connect", lambda _: connection)
+    monkeypatch.setattr("setl.systems.mysql.stored.deadletters.connect", lambda _: connection)
     assert shop.run("deadletter", "list") == 2
     told = capsys.readouterr()
     assert told.out == ""

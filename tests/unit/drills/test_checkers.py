@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPlace, RelayTransaction
-from setl.systems.mysql.marks import mark_id
+from setl.systems.mysql.stored.marks import mark_id
 from setl_drills.binlog import Transaction
 from setl_drills.checkers import (
     Advance,

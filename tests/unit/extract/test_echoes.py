@@ -12,7 +12,7 @@ from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.change import Op
 from setl.model.entry import EntryKind
-from setl.systems.mysql.marks import mark_id
+from setl.systems.mysql.stored.marks import mark_id
 from tests.unit.channel.channels import ONE_WAY
 from tests.unit.extract.marked_streams import (
     OTHER,

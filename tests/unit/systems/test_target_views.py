@@ -2,8 +2,8 @@ from setl.channel.file import ElasticsearchTarget, MysqlTarget
 from setl.errors import TransientError
 from setl.systems.elasticsearch import target_system
 from setl.systems.elasticsearch.write_load import WriteLoad
-from setl.systems.mysql import lock_waits
-from setl.systems.mysql.lock_waits import Connections
+from setl.systems.mysql.locks import waits as lock_waits
+from setl.systems.mysql.locks.waits import Connections
 from setl.systems.registry import system_of
 
 ELASTIC = ElasticsearchTarget(

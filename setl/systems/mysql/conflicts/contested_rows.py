@@ -12,7 +12,6 @@ from setl.errors import ConfigurationError, DataError, TransientError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.conflict import COMPARABLE, History, ReadRow, Step, WritesSeen
 from setl.model.schema import Column, RowSchema
-from setl.systems.mysql.conditions import keyed_conditions
 from setl.systems.mysql.conflicts.missing_columns import defaults_of, missing_columns
 from setl.systems.mysql.conflicts.resolve import Rules, age_by
 from setl.systems.mysql.conflicts.tables import Table
@@ -21,7 +20,8 @@ from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import write_rows
 from setl.systems.mysql.load.statements import Strategy, TableWrites, lacking, plan_writes
-from setl.systems.mysql.row_values import decoded, decoders, select_list, undecoded
+from setl.systems.mysql.reading.conditions import keyed_conditions
+from setl.systems.mysql.reading.row_values import decoded, decoders, select_list, undecoded
 
 _DUPLICATE = 1062
 

@@ -80,7 +80,7 @@ class MysqlTableCreation:
             endpoint: the target.
             source: the server that the tables are read from.
             mark: the channel's number, which statements carry in a comment (I10).
-            nonce: see `setl.systems.mysql.marks.mark_info`.
+            nonce: see `setl.systems.mysql.stored.marks.mark_info`.
             marked: whether the target is also read by the channel.
             accept: see `setl.systems.port.Passing`.
         """

@@ -1,12 +1,12 @@
 """Passes schema changes on to MySQL and MariaDB.
 
 DDL commits by itself, so neither the fence's row lock nor the checkpoint can be in one transaction
-with it. Two things take their place. `setl.systems.mysql.ddl_lock` keeps statements of a former
-leader from running once there is a new one. And ``retl.setl_ddl`` says of each statement that it
-has begun, together with a digest of how its tables looked, and later that it is done. A statement
-that had begun when its node died was executed if its tables look different now, and was not if they
-look the same: MySQL 8 and MariaDB 10.6 carry out a DDL statement whole or not at all. (TRUNCATE,
-which leaves a table looking the same, is repeated; no later row can be there yet.)
+with it. Two things take their place. `setl.systems.mysql.locks.ddl_lock` keeps statements of a
+former leader from running once there is a new one. And ``retl.setl_ddl`` says of each statement
+that it has begun, together with a digest of how its tables looked, and later that it is done. A
+statement that had begun when its node died was executed if its tables look different now, and was
+not if they look the same: MySQL 8 and MariaDB 10.6 carry out a DDL statement whole or not at all.
+(TRUNCATE, which leaves a table looking the same, is repeated; no later row can be there yet.)
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class MysqlDdl:
             endpoint: the server.
             mark: the channel's number, which statements carry in a comment (I10).
             routing: the pipeline's tables.
-            nonce: see `setl.systems.mysql.marks.mark_info`.
+            nonce: see `setl.systems.mysql.stored.marks.mark_info`.
             marked_drops: see `plan_ddl`.
             source: the source's server, None if it cannot be asked.
             accept: see `setl.systems.port.Passing`.

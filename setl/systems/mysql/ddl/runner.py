@@ -15,9 +15,10 @@ from pymysql.connections import Connection
 from setl.errors import TransientError
 from setl.load.sink import LoadTicket
 from setl.model.session import StatementSession
-from setl.systems.mysql import ddl_lock, writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb
 from setl.systems.mysql.ddl.settings import settings_for
+from setl.systems.mysql.locks import ddl_lock
+from setl.systems.mysql.stored import writers
 
 _LOOK_SECONDS: Final = 5.0
 _LONGEST_SECONDS: Final = 30 * 24 * 3600.0
@@ -25,7 +26,7 @@ _LOCK_SECONDS: Final = 10
 
 
 class DdlRunner:
-    """Holds a pipeline's DDL lock (see `setl.systems.mysql.ddl_lock`) from `open` to `close`.
+    """Holds a pipeline's DDL lock (see `setl.systems.mysql.locks.ddl_lock`) from `open` to `close`.
 
     pymysql's errors pass through, but those of connecting.
     """

@@ -12,8 +12,8 @@ from setl.errors import DataError
 from setl.model.change import Row
 from setl.systems.mysql.connection import error_number
 from setl.systems.mysql.load.bulk_connection import BulkError, bulk_of
+from setl.systems.mysql.load.row_faults import ROW_FAULTS
 from setl.systems.mysql.load.row_statement import Limits, RowStatement, size_about
-from setl.systems.mysql.row_faults import ROW_FAULTS
 
 
 def write_bulk(

@@ -11,8 +11,9 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.errors import FencedError, TransientError
-from setl.systems.mysql import ddl_lock, writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate
+from setl.systems.mysql.locks import ddl_lock
+from setl.systems.mysql.stored import writers
 
 _LOCK_WAIT = 1205
 _ATTEMPTS = 3

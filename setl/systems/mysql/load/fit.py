@@ -19,7 +19,7 @@ from typing import Any, Final
 from setl.errors import DataError
 from setl.model.schema import Capacity, Column, Kind
 from setl.systems.mysql.load.conversion import change_of
-from setl.systems.mysql.row_values import is_float, is_longer_than_single
+from setl.systems.mysql.reading.row_values import is_float, is_longer_than_single
 
 _MOMENTS: Final = frozenset({Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
 _LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})

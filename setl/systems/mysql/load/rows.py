@@ -16,10 +16,10 @@ from setl.errors import CollisionError, DataError, FatalError
 from setl.model.change import Row
 from setl.systems.mysql.connection import error_number, translate
 from setl.systems.mysql.load.bulk import write_bulk
+from setl.systems.mysql.load.row_faults import ROW_FAULTS
 from setl.systems.mysql.load.row_statement import Limits, RowStatement
 from setl.systems.mysql.load.statements import COLLIDES
 from setl.systems.mysql.load.watch import lenient, run_watched
-from setl.systems.mysql.row_faults import ROW_FAULTS
 
 _IN_THE_WAY = (
     "It holds one of the row's unique values under another key, and the source has not changed or"

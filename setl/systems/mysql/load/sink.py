@@ -39,7 +39,6 @@ from setl.systems.mysql.conflicts.resolving import (
 )
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
-from setl.systems.mysql.deadletters import MysqlDeadLetters
 from setl.systems.mysql.load.anew import AnewRows, write_anew
 from setl.systems.mysql.load.attempts import Attempts, OutdatedError
 from setl.systems.mysql.load.bulk_connection import bulk_of
@@ -57,8 +56,9 @@ from setl.systems.mysql.load.transactions import transactions
 from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.systems.mysql.load.untold import told_alone
 from setl.systems.mysql.load.writer import Writer
-from setl.systems.mysql.marks import applied_through
-from setl.systems.mysql.row_text import VALUES
+from setl.systems.mysql.reading.row_text import VALUES
+from setl.systems.mysql.stored.deadletters import MysqlDeadLetters
+from setl.systems.mysql.stored.marks import applied_through
 
 # MySQL takes a quarter less time for the same rows in statements of 256 KiB than of 1 MiB. To a
 # server that is farther away, fewer answers are worth more.
@@ -131,7 +131,8 @@ class MysqlSink:
 
         Args:
             settings: where and how to write.
-            nonce: gives a text that it never gave before, see `setl.systems.mysql.marks.mark_info`.
+            nonce: gives a text that it never gave before, see
+                `setl.systems.mysql.stored.marks.mark_info`.
             clock: for the time spent in the target.
             sleep: waits between attempts.
         """

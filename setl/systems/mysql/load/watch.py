@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from pymysql.connections import Connection
 
 from setl.errors import DataError
-from setl.systems.mysql.row_faults import ROW_FAULTS
+from setl.systems.mysql.load.row_faults import ROW_FAULTS
 
 _TRUNCATED: Final = 1265  # what the server says of a label that it does not have, among others
 _UNDO: Final = "setl_statement"

@@ -14,12 +14,12 @@ from pymysql.cursors import Cursor
 from setl.clock import Clock, SystemClock
 from setl.errors import ConfigurationError
 from setl.load.sink import LoadTicket
-from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.engines import refusal, tables_without_transactions
-from setl.systems.mysql.fence_errors import fence_error
 from setl.systems.mysql.load.bulk_connection import BulkConnection
-from setl.systems.mysql.marks import MARK_STATEMENT, mark_id, mark_info
+from setl.systems.mysql.stored import writers
+from setl.systems.mysql.stored.fence_errors import fence_error
+from setl.systems.mysql.stored.marks import MARK_STATEMENT, mark_id, mark_info
 
 # Rows arrive in an order of setl's own, parent and child in different tasks, so foreign keys
 # cannot be checked between them; they were checked at the source. Unique keys are checked.

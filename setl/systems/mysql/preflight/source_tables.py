@@ -12,8 +12,8 @@ from setl.errors import SetlError
 from setl.model.schema import Column, RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import folds_names, is_versioned, list_tables, read_table
+from setl.systems.mysql.documents.nested_tables import describe_documents
 from setl.systems.mysql.identifiers import qualified
-from setl.systems.mysql.nested_tables import describe_documents
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
 from setl.systems.mysql.preflight.generated_columns import check_generated
 from setl.systems.mysql.preflight.masked_columns import check_masked

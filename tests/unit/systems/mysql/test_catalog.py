@@ -3,7 +3,7 @@ import pytest
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.catalog import ColumnRow, column_of
-from setl.systems.mysql.writers import lock_name
+from setl.systems.mysql.stored.writers import lock_name
 
 
 def described(data_type, column_type="", *, precision=None, scale=None, collation=None, extra=""):

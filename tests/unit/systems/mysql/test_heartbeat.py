@@ -5,9 +5,10 @@ import pytest
 
 from setl.errors import TransientError
 from setl.select.heartbeat import HeartbeatStatus
-from setl.systems.mysql import heartbeat, writers
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.heartbeat import MysqlHeartbeat
+from setl.systems.mysql.heartbeats import heartbeat
+from setl.systems.mysql.heartbeats.heartbeat import MysqlHeartbeat
+from setl.systems.mysql.stored import writers
 from tests.waiting import eventually
 
 DOWN = pymysql.err.OperationalError(2013, "Lost connection")

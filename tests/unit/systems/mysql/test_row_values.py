@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from setl.errors import DataError
 from setl.model.schema import Capacity, Column, Kind
-from setl.systems.mysql.conditions import literal
-from setl.systems.mysql.row_values import decoders, select_list
+from setl.systems.mysql.reading.conditions import literal
+from setl.systems.mysql.reading.row_values import decoders, select_list
 
 
 def decoded(kind, raw):

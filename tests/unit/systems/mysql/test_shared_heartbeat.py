@@ -2,7 +2,7 @@ import pytest
 
 from setl.select.heartbeat import HeartbeatStatus
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.shared_heartbeat import HeartbeatWriters, SharedHeartbeat
+from setl.systems.mysql.heartbeats.shared import HeartbeatWriters, SharedHeartbeat
 
 DB1, DB2 = MysqlEndpoint("db1", 3306, "u", "p"), MysqlEndpoint("db2", 3306, "u", "p")
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from setl.systems.mysql import ddl_lock, writers
+from setl.systems.mysql.locks import ddl_lock
+from setl.systems.mysql.stored import writers
 
 HELD = 7
 

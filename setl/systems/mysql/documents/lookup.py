@@ -21,17 +21,17 @@ from setl.errors import ConfigurationError, SetlError
 from setl.model.change import Row, Value
 from setl.model.nesting import Documents, NestedTable
 from setl.model.schema import Column, RowSchema
-from setl.systems.mysql.conditions import KEYS_PER_CONDITION, keyed_conditions
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
     connect,
     is_mariadb,
     translating,
 )
+from setl.systems.mysql.documents.nested_tables import DescribedDocuments, describe_documents
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.kept_connection import KeptConnection
-from setl.systems.mysql.nested_tables import DescribedDocuments, describe_documents
-from setl.systems.mysql.row_values import decoded, decoders, select_list
+from setl.systems.mysql.reading.conditions import KEYS_PER_CONDITION, keyed_conditions
+from setl.systems.mysql.reading.row_values import decoded, decoders, select_list
 
 _LOCK_WAIT: Final = 10
 # How long a column that was dropped, or whose type has changed, may go unnoticed.

@@ -20,7 +20,6 @@ from setl.model.change import Row
 from setl.model.checkpoint import Place
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.conditions import keyed_conditions
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
     error_number,
@@ -28,8 +27,9 @@ from setl.systems.mysql.connection import (
 )
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.kept_connection import KeptConnection
-from setl.systems.mysql.row_values import decoded, decoders, select_list
-from setl.systems.mysql.shown_rows import begin_showing
+from setl.systems.mysql.reading.conditions import keyed_conditions
+from setl.systems.mysql.reading.row_values import decoded, decoders, select_list
+from setl.systems.mysql.reading.shown_rows import begin_showing
 
 _LOCK_WAIT: Final = 10
 _ATTEMPTS: Final = 5

@@ -20,7 +20,7 @@ from typing import Any, Final
 import pymysql
 from pymysql.connections import Connection
 
-from setl.systems.mysql import writers
+from setl.systems.mysql.stored import writers
 
 _NO_SUCH_THREAD: Final = 1094
 

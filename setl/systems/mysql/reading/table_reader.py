@@ -27,8 +27,6 @@ from setl.errors import ConfigurationError, TransientError
 from setl.model.change import Row
 from setl.model.position import Position
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.checksums import ChecksumQuery
-from setl.systems.mysql.conditions import Condition, chunk_condition, keyed_conditions
 from setl.systems.mysql.conflicts.recent import kept_keys
 from setl.systems.mysql.conflicts.tables import Table
 from setl.systems.mysql.connection import (
@@ -39,9 +37,11 @@ from setl.systems.mysql.connection import (
     translating,
 )
 from setl.systems.mysql.identifiers import identifier, qualified
-from setl.systems.mysql.row_text import VALUES, can_render, rendering, rows_of_one_column
-from setl.systems.mysql.row_values import RAW_VALUES, decoded, decoders, select_list
-from setl.systems.mysql.shown_rows import begin_showing, show_all_before
+from setl.systems.mysql.reading.checksums import ChecksumQuery
+from setl.systems.mysql.reading.conditions import Condition, chunk_condition, keyed_conditions
+from setl.systems.mysql.reading.row_text import VALUES, can_render, rendering, rows_of_one_column
+from setl.systems.mysql.reading.row_values import RAW_VALUES, decoded, decoders, select_list
+from setl.systems.mysql.reading.shown_rows import begin_showing, show_all_before
 
 _FETCH_ROWS = 2_000
 # Seconds for which the server waits for a reader that is busy with what it has read.
@@ -273,7 +273,7 @@ class TableReader:
         return f"({part}) AND ({self.condition.replace('%', '%%')})"
 
     def renders(self, form: str, columns: Sequence[Column]) -> bool:
-        """See `RenderingReader.renders`, and `setl.systems.mysql.row_text`."""
+        """See `RenderingReader.renders`, and `setl.systems.mysql.reading.row_text`."""
         return form == VALUES and can_render(columns)
 
     def rendered(

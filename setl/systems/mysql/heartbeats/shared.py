@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from setl.select.heartbeat import Heartbeat, HeartbeatStatus
 from setl.select.identity import heartbeat_id
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.heartbeat import MysqlHeartbeat
+from setl.systems.mysql.heartbeats.heartbeat import MysqlHeartbeat
 
 Maker = Callable[[MysqlEndpoint, float], Heartbeat]
 """Makes what writes to a source every so many seconds."""

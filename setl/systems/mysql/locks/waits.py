@@ -1,6 +1,6 @@
 """Shows what the connections of one leadership do, and whom they wait for.
 
-Asked only when a pipeline stands still. `setl.systems.mysql.lock_lists` knows the servers' lists.
+Asked only when a pipeline stands still. `setl.systems.mysql.locks.lists` knows the servers' lists.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from pymysql.connections import Connection
 
 from setl.load.target_view import LockWait, Statement
 from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number, translating
-from setl.systems.mysql.lock_lists import (
+from setl.systems.mysql.locks.lists import (
     UNREADABLE,
     WAITS_PERFORMANCE_SCHEMA,
     LockLists,
     lists_of,
     rows_of,
 )
-from setl.systems.mysql.writers import is_commit
+from setl.systems.mysql.stored.writers import is_commit
 
 _CONNECT_SECONDS = 2.0
 _ANSWER_SECONDS = 3.0

@@ -6,7 +6,7 @@ what `setl.systems.mysql.load.literals` would have written. JSON and geometries 
 text of the one may be another value when it is read again, and the other has none.
 
 A value that cannot be written this way makes its whole row NULL: text that is not valid in its
-character set (QUOTE, or `setl.systems.mysql.lost_text`), or a row longer than the server's
+character set (QUOTE, or `setl.systems.mysql.reading.lost_text`), or a row longer than the server's
 max_allowed_packet (CONCAT). No expression here turns such a NULL into anything else, so it is seen.
 """
 
@@ -22,7 +22,7 @@ from pymysql.err import OperationalError, raise_mysql_exception
 from setl.errors import DataError
 from setl.model.schema import Column
 from setl.systems.mysql.identifiers import quote
-from setl.systems.mysql.lost_text import in_utf8, lost, may_be_lost
+from setl.systems.mysql.reading.lost_text import in_utf8, lost, may_be_lost
 
 VALUES: Final = "VALUES of MySQL in UTF-8"
 """The form: rows such as ``(1,'a',NULL)``, for a session without NO_BACKSLASH_ESCAPES."""
@@ -66,8 +66,8 @@ def _rendered(column: Column) -> str | None:
     elif held.type == "bit":
         found = f"IFNULL({name}+0,'NULL')"
     elif held.type in FLOATING:
-        # As JSON it has all its digits, see `setl.systems.mysql.row_values`; in quotes a zero
-        # keeps its sign.
+        # As JSON it has all its digits, see `setl.systems.mysql.reading.row_values`; in quotes a
+        # zero keeps its sign.
         digits = f"REPLACE(REPLACE(JSON_ARRAY({name}*1e0),'[',''''),']','''')"
         found = f"IF({name} IS NULL,'NULL',{digits})"
     elif held.type in _QUOTED:

@@ -20,8 +20,8 @@ from pymysql.connections import Connection
 from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
 from setl.select.heartbeat import HeartbeatStatus
-from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.stored import writers
 
 _LOG = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from setl.model.change import Row, Value
 from setl.model.logged_bytes import logged_length
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
-from setl.systems.mysql.lost_text import marked, may_be_lost, text_or_mark
+from setl.systems.mysql.reading.lost_text import marked, may_be_lost, text_or_mark
 
 RAW_VALUES: dict[Any, Any] = {
     key: convert for key, convert in conversions.items() if not isinstance(key, int)

@@ -13,7 +13,7 @@ from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.fit import is_single
 from setl.systems.mysql.load.literals import single
-from setl.systems.mysql.lost_text import is_lost
+from setl.systems.mysql.reading.lost_text import is_lost
 
 KEYS_PER_CONDITION: Final = 500
 _ROW_BY_ROW: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.TIME})

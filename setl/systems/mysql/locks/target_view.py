@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from setl.errors import SetlError
 from setl.load.target_view import TargetView
-from setl.systems.mysql import lock_waits
 from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.locks import waits as lock_waits
 
 
 def look_at_target(endpoint: MysqlEndpoint, pipeline_key: str, epoch: int) -> TargetView:

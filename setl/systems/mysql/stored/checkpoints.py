@@ -16,11 +16,11 @@ from setl.errors import FatalError, FencedError, TargetWentBackError
 from setl.model.checkpoint import Checkpoint, check_progress
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.checkpoints.owner import Owner
-from setl.systems.mysql import writers
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
-from setl.systems.mysql.fence_errors import fence_error
 from setl.systems.mysql.kept_connection import once_more_if_cut_off
-from setl.systems.mysql.stored_state import forget_checkpoint
+from setl.systems.mysql.stored import writers
+from setl.systems.mysql.stored.fence_errors import fence_error
+from setl.systems.mysql.stored.state import forget_checkpoint
 
 _T = TypeVar("_T")
 

@@ -1,0 +1,1 @@
+"""Locks: whom a connection waits for, and the one that a change of tables holds."""

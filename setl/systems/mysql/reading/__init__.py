@@ -1,0 +1,1 @@
+"""Rows and tables of a server, read by SELECT: for loads, comparisons and `read: source`."""

@@ -1,0 +1,1 @@
+"""What setl stores in a target beside the rows: checkpoints, marks, writers and dead letters."""
