@@ -131,9 +131,12 @@ class BatchAssembler:
         return not (self._entries or self._inside)
 
     def alone(self, entries: Sequence[Entry]) -> Batch:
-        """A batch of whole transactions that come between two batches."""
-        self.add(entries)
-        return self._close()
+        """A batch of whole transactions that come between two batches, whatever its limits."""
+        self._since = self._clock.monotonic()
+        self._cut = False
+        rows = sum(entry.rows for entry in entries)
+        size = sum(len(entry.payload) for entry in entries)
+        return self._batch(list(entries), _Extent(len(entries), rows, size))
 
     def add(self, entries: Sequence[Entry]) -> list[Batch]:
         """Take entries in; returns the batches that they completed, in order."""
