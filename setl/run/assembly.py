@@ -38,6 +38,7 @@ from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
+from setl.select.heartbeat import tells_lag
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
 from setl.systems.port import CreatingTarget, Passing, TargetSystem
@@ -122,7 +123,7 @@ def build_run(
         ),
         job=job,
         fence=fence_for_run(pipeline, leadership, arbiter),
-        heartbeat_id=heartbeat.id if heartbeat else None,
+        heartbeat_id=heartbeat.id if heartbeat and tells_lag(heartbeat) else None,
         ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress),
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
         tables=TableLoadingParts(

@@ -76,7 +76,7 @@ class EtlParts:
         extractor: drops what is not to be applied.
         job: transforms and loads.
         fence: keeps stale leaders out of the target.
-        heartbeat_id: row of ``retl.xdual`` that heartbeats of the source write, None without.
+        heartbeat_id: row of ``retl.xdual`` whose heartbeats tell the lag, None if none do.
         ddl: what is done with schema changes.
         rows_per_load: rows that one load takes at most.
         tables: what loads whole tables.

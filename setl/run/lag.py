@@ -10,6 +10,9 @@ from setl.clock import Clock
 
 _SAMPLES = 4096  # over an hour of heartbeats at one a second
 _SLACK = 1.0  # seconds between two signs of life where no heartbeats are written
+# Seconds for which a sample says more than that nothing waits: a topic whose writer is behind has
+# heartbeats of its own at shorter intervals.
+_HOLDS = 10.0
 
 
 class LagTracker:
@@ -27,7 +30,7 @@ class LagTracker:
         # pipeline runs: after an hour a hundredth of a core on a node with sixty.
         self._ordered: list[float] = []
         self._lag: float | None = None
-        self._since = 0.0
+        self._since = self._sampled_at = 0.0
         self._slack = _SLACK
 
     def every(self, seconds: float) -> None:
@@ -52,10 +55,12 @@ class LagTracker:
         self._samples.append(new)
         insort(self._ordered, new)
         self._note(new)
+        self._sampled_at = self._since
 
     def caught_up(self) -> None:
         """Nothing waits, as far as one can see without heartbeats."""
-        self._note(self._samples[-1] if self._samples else 0.0)
+        holds = self._samples and self._clock.monotonic() < self._sampled_at + _HOLDS
+        self._note(self._samples[-1] if holds else 0.0)
 
     def forget(self) -> None:
         """Somebody else leads."""

@@ -43,7 +43,7 @@ class RelayParts:
         heartbeat: seconds after which every partition gets a heartbeat.
         rows: rows that are written before the log is flushed.
         codec: decodes rows of ``retl.xdual``.
-        heartbeat_id: the row there that heartbeats write, 0 for none.
+        heartbeat_id: the row there that heartbeats write, 0 if the stream's own times tell the lag.
     """
 
     log: RelayLog
@@ -118,7 +118,7 @@ class RelayWork:
             return None
         started = self._clock.monotonic()
         failpoints.reached("load.before_job")
-        records, done = 0, _Done(len(batches), str(batches[-1].checkpoint.resume))
+        records, done = 0, _Done(len(batches), batches[-1].checkpoint)
         for batch in batches:
             passed = sequencer.records(batch.entries)
             self._append(passed.records)
@@ -144,7 +144,9 @@ class RelayWork:
         progress = self._progress
         progress.add(batches=done.batches, loads=1 if done.rows else 0, rows_applied=done.rows)
         # Last of the counts, as in setl proper: see `setl.run.accounting.account`.
-        progress.applied(done.rows, done.position, pending)
+        progress.applied(done.rows, str(done.reached.resume), pending)
+        if not self._parts.heartbeat_id and done.reached.timestamp:
+            progress.sample_lag(self._clock.now() - done.reached.timestamp)
         for entry in done.heartbeats:
             for seen in heartbeats_in(self._parts.codec.decode(entry.payload, entry.context)):
                 if seen.id == self._parts.heartbeat_id:
@@ -229,6 +231,6 @@ class _Done:
     """What the last `apply` did."""
 
     batches: int
-    position: str
+    reached: Checkpoint
     rows: int = 0
     heartbeats: list[Entry] = field(default_factory=list[Entry])

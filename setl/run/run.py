@@ -32,6 +32,7 @@ from setl.run.parts import Applied, RunParts
 from setl.run.passing_by import HeartbeatsPassBy
 from setl.run.progress import Progress
 from setl.run.stalls.observer import Observed
+from setl.select.heartbeat import tells_lag
 
 _log = logging.getLogger(__name__)
 
@@ -212,7 +213,8 @@ class PipelineRun:
         if acked is None:
             parts.select.start(first)
         if parts.heartbeat is not None:
-            self._progress.heartbeats_every(parts.heartbeat.interval)
+            if tells_lag(parts.heartbeat):
+                self._progress.heartbeats_every(parts.heartbeat.interval)
             parts.heartbeat.start()
         _log.info("pipeline takes over", extra=self._fields(position=str(checkpoint)))
         self._asked.has_begun()
@@ -278,7 +280,7 @@ class PipelineRun:
         self._gets_on()
 
     def _notice_that_nothing_waits(self) -> None:
-        """Tell the lag of a source that has no heartbeats, or in which none can be written."""
+        """Tell the lag of a source that has few heartbeats, or in which none can be written."""
         seen = self._parts.select.status()
         if not (self._beats or seen.unacked or seen.behind or seen.waiting_for):
             self._progress.caught_up()
@@ -286,7 +288,7 @@ class PipelineRun:
     @property
     def _beats(self) -> bool:
         heartbeat = self._parts.heartbeat
-        return heartbeat is not None and not heartbeat.status().error
+        return heartbeat is not None and tells_lag(heartbeat) and not heartbeat.status().error
 
     def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")

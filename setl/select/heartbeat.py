@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+_TELLING = 10.0  # seconds from one heartbeat to the next, at most, where they tell the lag
+
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatStatus:
@@ -54,3 +56,12 @@ class Heartbeat(Protocol):
     def status(self) -> HeartbeatStatus:
         """What was done so far."""
         ...
+
+
+def tells_lag(heartbeat: Heartbeat | None) -> bool:
+    """Whether heartbeats come often enough to tell how far the target is behind.
+
+    Between two that are an hour apart nobody would see for an hour that it falls behind, nor that
+    it has caught up. Then the stream's own times tell, as without heartbeats.
+    """
+    return heartbeat is not None and 0 < heartbeat.interval <= _TELLING

@@ -199,6 +199,20 @@ def test_without_heartbeats_nothing_grows_while_nothing_waits():
     assert progress.figures().lag == 10.0
 
 
+def test_without_heartbeats_a_transaction_that_came_late_is_not_late_for_ever():
+    """Loads, standing verification and alarms wait for the lag to be less."""
+    clock = SetClock(wall=500.0)
+    progress = Progress(clock)
+    progress.enter(RunState.RUNNING)
+    progress.sample_lag(600.0)
+    clock.time += 1
+    progress.caught_up()
+    assert progress.figures().lag == 600.0, "a topic's own heartbeats may say so every second"
+    clock.time += 10
+    progress.caught_up()
+    assert progress.figures().lag == 0.0
+
+
 def test_rows_are_counted_by_table_within_a_bound():
     progress = Progress(SetClock(wall=500.0))
     for n in range(MOST_TABLES + 3):

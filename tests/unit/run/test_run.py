@@ -1,6 +1,7 @@
 """A run with scripted parts: order of fence, checkpoint, load and ack, and what errors do."""
 
 import gc
+import time
 import weakref
 from dataclasses import replace
 from types import SimpleNamespace
@@ -458,6 +459,18 @@ def test_heartbeats_move_a_waiting_run_on_and_do_not_wake_it(quiet):
     assert (quiet.job.applied, quiet.loads) == ([*ROWS_OF_TWO, 84], [[74, 84, 94]])
 
 
+def test_heartbeats_an_hour_apart_do_not_tell_the_lag(begun):
+    nothing = SimpleNamespace(status=HeartbeatStatus, start=lambda: None, stop=lambda: None)
+    bench = begun(TWO, heartbeat=SimpleNamespace(**vars(nothing), interval=3600))
+    bench.progress.sample_lag(6.0)
+    bench.start()
+    eventually(lambda: bench.stored_at == 44, 10)
+    clock = bench.progress._lag._clock
+    clock.monotonic = lambda: time.monotonic() + 60
+    eventually(lambda: bench.progress.figures().lag < 6, 10)
+    bench.finish()
+
+
 def test_what_passed_by_is_kept_as_often_as_ever(quiet):
     quiet.goes_on([beat(54)])
     eventually(lambda: quiet.stored_at == 54, 10)
@@ -493,7 +506,8 @@ def test_heartbeats_inside_a_transaction_come_with_it(quiet):
 
 def test_a_quiet_run_wakes_up_for_checkpoints_where_heartbeats_pass_by(begun, monkeypatch):
     beats = HeartbeatStatus()
-    bench = begun(TWO, heartbeat=SimpleNamespace(status=lambda: beats, stop=lambda: None))
+    heartbeat = SimpleNamespace(status=lambda: beats, stop=lambda: None, interval=1)
+    bench = begun(TWO, heartbeat=heartbeat)
     monkeypatch.setattr(type(bench.run._kept), "quiet", True)
     bench.progress.enter(RunState.RUNNING)
     assert bench.run._patience() == QUIET_SECONDS
