@@ -21,6 +21,7 @@ from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
 from setl.select.heartbeat import HeartbeatStatus
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.kept_connection import once_more_if_cut_off
 from setl.systems.mysql.stored import writers
 
 _LOG = logging.getLogger(__name__)
@@ -109,19 +110,28 @@ class MysqlHeartbeat:
         return self._status
 
     def _run(self) -> None:
-        stopped, connection = self._stopped, None
+        stopped, kept = self._stopped, _Kept()
         try:
             while not stopped.is_set():
                 began = self._clock.monotonic()
                 try:
-                    connection = connection or self._connected()
-                    self._beat(connection)
+                    # A server's `wait_timeout` may be shorter than the interval.
+                    once_more_if_cut_off(
+                        lambda: self._attempt(kept), self._name, kept=kept.connection is not None
+                    )
                 except SetlError as error:
                     self._failed(error)
-                    connection = _dropped(connection)
                 stopped.wait(max(0.0, self._interval - (self._clock.monotonic() - began)))
         finally:
-            _dropped(connection)
+            kept.drop()
+
+    def _attempt(self, kept: _Kept) -> None:
+        try:
+            kept.connection = kept.connection or self._connected()
+            self._beat(kept.connection)
+        except BaseException:
+            kept.drop()
+            raise
 
     def _connected(self) -> Connection[Any]:
         """A new connection; of the one before, the server may still have its end.
@@ -141,7 +151,7 @@ class MysqlHeartbeat:
                 self._server_end = 0
                 self._server_end = writers.claim(connection, self._key)
         if hangs:
-            _dropped(connection)
+            connection.close()
             raise _CommitHangsError(
                 "the commit of the last heartbeat does not end: mostly the server's disk is full",
                 server=self._endpoint,
@@ -174,6 +184,13 @@ class _CommitHangsError(TransientError):
     """The server does not end a commit, and whoever waits for it should know that."""
 
 
-def _dropped(connection: Connection[Any] | None) -> None:
-    if connection is not None and connection.open:
-        connection.close()
+class _Kept:
+    """The connection from one beat to the next; of one thread."""
+
+    def __init__(self) -> None:
+        self.connection: Connection[Any] | None = None
+
+    def drop(self) -> None:
+        connection, self.connection = self.connection, None
+        if connection is not None and connection.open:
+            connection.close()

@@ -114,6 +114,25 @@ def test_trouble_is_counted_and_logged_once_until_it_changes(server, beating, ca
     assert not any("s3cret" in s for s in said)
 
 
+def test_a_connection_that_was_idle_for_too_long_is_no_trouble(server, beating, caplog):
+    """A server's wait_timeout may be shorter than the interval: each beat would miss in turn."""
+    beat, idle = server.execute, []
+
+    def execute(statement, values=None):
+        if "xdual" in statement and idle and idle.pop():
+            raise DOWN
+        beat(statement, values)
+
+    server.execute = execute
+    beating.start()
+    eventually(lambda: beating.status().written >= 1)
+    idle.append(True)
+    eventually(lambda: server.connected == 2)
+    eventually(lambda: beating.status().written >= 3)
+    assert (beating.status().errors, beating.status().error) == (0, "")
+    assert "no heartbeat" not in caplog.text
+
+
 def test_a_server_that_refuses_connections_is_trouble_too(server, beating):
     server.refused = TransientError("no connection")
     beating.start()
