@@ -17,6 +17,7 @@ from setl.channel.shadow_tables import Shadow
 from setl.codec.row_codec import RowCodec, single_entries
 from setl.codec.sql.statement import tables_of
 from setl.errors import DataError, FatalError, SetlError
+from setl.extract.begun import BegunTransaction
 from setl.extract.ddl import is_own_ddl, is_without_its_mark
 from setl.extract.free_gate import GateRow, gate_rows
 from setl.extract.heartbeats import HeartbeatSeen, heartbeats_in
@@ -184,7 +185,7 @@ class Extractor:
         self._identity = identity
         self._codec = codec
         self._state: LoopbackState = OUTSIDE
-        self._bound: Checkpoint | None = None
+        self._bound: BegunTransaction | None = None
 
     def reset(self, checkpoint: Checkpoint) -> None:
         """Get ready for a stream that starts again at `checkpoint`.
@@ -194,7 +195,7 @@ class Extractor:
         transaction goes back to its beginning, and holds how far its rows were applied.
         """
         self._state = OUTSIDE
-        self._bound = None if checkpoint.applied is None else checkpoint
+        self._bound = BegunTransaction.of(checkpoint)
 
     @property
     def state(self) -> LoopbackState:
@@ -221,6 +222,7 @@ class Extractor:
         Raises:
             DataError: a row of a system table cannot be decoded.
             FatalError: a schema change is setl's own, and nothing tells of which channel.
+            PositionLostError: what was applied in part does not come again as it was.
         """
         extracted = Extracted()
         counts, routed = extracted.counts, extracted.rows
@@ -229,6 +231,8 @@ class Extractor:
         # Runs once for every entry of the source, so it is kept to dictionary look-ups.
         for entry in batch.entries if bound is None else self._cut_at(bound, batch.entries):
             kind = entry.kind
+            if bound is not None:
+                bound.see(entry)
             if kind is not rows_kind:
                 state = after_entry(state, kind)
                 if kind is EntryKind.DDL:
@@ -261,7 +265,7 @@ class Extractor:
         self._bound, self._state = bound, state
         return extracted
 
-    def _cut_at(self, bound: Checkpoint, entries: Iterable[Entry]) -> Iterator[Entry]:
+    def _cut_at(self, bound: BegunTransaction, entries: Iterable[Entry]) -> Iterator[Entry]:
         """Entries, of which a run that is applied in part comes as its records.
 
         When the stream was read before, its records may have been joined otherwise.
@@ -280,7 +284,7 @@ class Extractor:
         entry: Entry,
         table: _System,
         state: LoopbackState,
-        bound: Checkpoint | None,
+        bound: BegunTransaction | None,
         extracted: Extracted,
     ) -> LoopbackState:
         """Act on rows of the system schema; returns the state after them."""

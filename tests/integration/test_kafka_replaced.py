@@ -6,6 +6,7 @@ No entry may be lost without an error, and none may be read from a place that on
 import time
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -104,6 +105,10 @@ def dts():
 def read_dts(source, position, count):
     source.open(position)
     return single(read_until(source, lambda found: len(single(found)) >= count))
+
+
+def commits(entries):
+    return [i for i, entry in enumerate(entries) if entry.kind is EntryKind.COMMIT]
 
 
 def payloads(entries):
@@ -238,4 +243,23 @@ def test_expired_records_are_lost_and_not_looked_for_by_time(kafka, dts):
         source.locate(checkpoint)
     # Where the record before the place has just expired, nothing is missing.
     assert source.locate(checkpoint_at(entries, 16)).generation == 1
+    topic.close()
+
+
+def test_a_transaction_that_the_topic_has_lost_the_end_of_is_applied_again(kafka, dts):
+    """Its beginning is there as it was, and other records come at the offsets behind it."""
+    name = f"dts-{uuid.uuid4().hex[:8]}"
+    topic = Topic(kafka.brokers, name)
+    topic.transaction(1, BASE)
+    topic.transaction(2, BASE + 30, rows=4)
+    source = dts(kafka.brokers, name)
+    source.open(source.initial())
+    entries = read_until(source, lambda found: len(commits(found)) == 2)
+    checkpoint = checkpoint_at(entries, commits(entries)[1])
+    assert source.locate(checkpoint) is checkpoint
+    applied = checkpoint.applied
+    assert isinstance(applied, KafkaPosition)
+    for found in ({"record": applied.record ^ 1}, {"offset": applied.offset + 10}):
+        moved = source.locate(replace(checkpoint, applied=replace(applied, **found)))
+        assert (moved.resume, moved.applied, moved.generation) == (checkpoint.resume, None, 2)
     topic.close()

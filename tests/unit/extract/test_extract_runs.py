@@ -1,12 +1,14 @@
 """Extract over entries in which several records are joined."""
 
 import struct
+from dataclasses import replace
 
 import pytest
 
 from setl.channel.routing import Route
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.row_codec import single_entries
+from setl.errors import PositionLostError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch
@@ -89,6 +91,31 @@ def test_what_is_applied_is_cut_off_wherever_it_ends(joined, marks):
         assert found.counts.rows == 10 - applied
         places = [one.position for r in found.rows for one in single_entries(CODEC, r.entry)]
         assert places == [e.position for e in alone[applied:]]
+
+
+@pytest.mark.parametrize("joined", [1, 3, 30])
+def test_another_transaction_at_the_place_of_one_that_is_applied_in_part_is_an_error(joined):
+    """A source that crashed may have lost it, and what follows the boundary is another one."""
+    alone = row_entries(entries_of(events_of(*orders(10)))[0])
+    applied = alone[4]
+    assert applied.transaction
+    checkpoint = Checkpoint(START, applied=applied.position, transaction=applied.transaction)
+    same, _ = entries_of(events_of(*orders(10)), run_events=joined)
+    assert len(records(extracted(same, checkpoint))) == 5
+    # It is known by its GTID; or by its rows, of which one has to end where the last one did.
+    gone = replace(checkpoint, transaction="some other one")
+    for lost, entries in (
+        (gone, same),
+        (Checkpoint(START, applied=moved(applied.position, -1)), same),
+        (Checkpoint(START, applied=moved(same[-2].position, 1)), same),
+        (replace(checkpoint, transaction=""), [same[0], same[-1]]),
+    ):
+        with pytest.raises(PositionLostError, match=f"a part of .*, which followed {START}"):
+            extracted(entries, lost)
+
+
+def moved(position, offset):
+    return replace(position, offset=position.offset + offset)
 
 
 def test_what_is_applied_is_cut_off_where_runs_lie_between_each_other():

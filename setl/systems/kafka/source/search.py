@@ -89,6 +89,10 @@ class TopicSearch:
             return position
         return self._by_time(position, objection, bounds)
 
+    def objection(self, position: KafkaPosition) -> str:
+        """Why a place is another one than when it was read, in words; "" if it may be the same."""
+        return self._objection(position, self.bounds())
+
     def _objection(self, position: KafkaPosition, bounds: Bounds) -> str:
         """Why the topic cannot be the one that was read, as far as its records show."""
         offset = position.offset

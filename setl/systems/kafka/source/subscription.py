@@ -29,7 +29,7 @@ from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.runs import Mixing
-from setl.systems.kafka.source.search import moved_reason
+from setl.systems.kafka.source.search import TopicSearch, moved_reason
 from setl.systems.kafka.source.standing import StandingStill
 
 _LOG = logging.getLogger(__name__)
@@ -117,9 +117,10 @@ class DtsKafkaSource:
         """See `Source.locate`."""
         position = self._own(checkpoint.resume)
         with self._access.asking() as reader:
-            place = self._access.search(reader).resume(position)
-        if place is position:
-            return checkpoint
+            search = self._access.search(reader)
+            place = search.resume(position)
+            if place is position:
+                return self._as_it_was(checkpoint, search)
         moved = checkpoint.moved_to(place)
         _LOG.warning(
             "%s: the position %s is of another topic than the one that answers now, so reading "
@@ -129,6 +130,26 @@ class DtsKafkaSource:
             checkpoint,
             place,
             position.timestamp - place.timestamp,
+            moved.generation,
+        )
+        return moved
+
+    def _as_it_was(self, checkpoint: Checkpoint, search: TopicSearch) -> Checkpoint:
+        """The checkpoint, whose `resume` is there; without `applied` if that is another record now.
+
+        A topic that has lost its end gives the offsets behind it again.
+        """
+        applied = checkpoint.applied
+        objection = "" if applied is None else search.objection(self._own(applied))
+        if not objection:
+            return checkpoint
+        moved = checkpoint.moved_to(checkpoint.resume)
+        _LOG.warning(
+            "%s: %s, inside the transaction that is applied in part: the topic has lost records,"
+            " so reading goes on at %s, as generation %d",
+            ",".join(self._config.brokers),
+            objection,
+            checkpoint.resume,
             moved.generation,
         )
         return moved
