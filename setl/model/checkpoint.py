@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -89,8 +89,7 @@ class Checkpoint:
             rows=self.rows,
             requested=self.requested or self.generation,
             repeats=self.timestamp > 0 and not (exact and self.applied is None),
-            # Its end is a place of the source as it was.
-            load=None if self.load is None else replace(self.load, until=None),
+            load=None if self.load is None else self.load.elsewhere,
             targets=self.targets,
         )
 

@@ -55,6 +55,8 @@ class TableLoad:
         again: the tables of the next pass, empty for none.
         origins: names of tables that are renamed since the load began, each with the name that
             the table had then.
+        read_to: where the source's stream ended when rows had been read last, if there are more to
+            read; None before the first ones, and where nobody can ask.
     """
 
     id: str
@@ -76,6 +78,7 @@ class TableLoad:
     origins: tuple[tuple[str, str], ...] = ()
     table_rows: int = 0
     sent: float = 0.0
+    read_to: Position | None = None
 
     @property
     def reads(self) -> bool:
@@ -85,7 +88,12 @@ class TableLoad:
     @property
     def unreached(self) -> Position | None:
         """A place before which the target may have rows that the stream has not brought yet."""
-        return None if self.ended else self.until
+        return None if self.ended else self.until or self.read_to
+
+    @property
+    def elsewhere(self) -> TableLoad:
+        """The load where the stream has other places, of which no end is known."""
+        return replace(self, until=None, read_to=self.unreached)
 
     @property
     def goes_on(self) -> bool:
@@ -107,7 +115,8 @@ class TableLoad:
         """
         again = tuple(dict.fromkeys((*self.again, *tables)))
         after = None if self.table in tables else self.after
-        return replace(self, after=after, until=None, until_time=0.0, again=again, origins=origins)
+        moved = replace(self.elsewhere, after=after, until_time=0.0)
+        return replace(moved, again=again, origins=origins)
 
     @property
     def next_pass(self) -> TableLoad:
@@ -142,6 +151,8 @@ class TableLoad:
             value["after"] = key_to_json(self.after)
         if self.until is not None:
             value["until"] = position_to_json(self.until)
+        if self.read_to is not None:
+            value["read_to"] = position_to_json(self.read_to)
         if self.taken is not None:
             value["taken"] = list(self.taken)
         return value
@@ -150,6 +161,7 @@ class TableLoad:
     def from_json(cls, value: dict[str, Any]) -> TableLoad:
         """Inverse of `to_json`; raises TypeError, ValueError or KeyError for anything else."""
         after, until, taken = value.get("after"), value.get("until"), value.get("taken")
+        read_to = value.get("read_to")
         return cls(
             id=str(value["id"]),
             tables=tuple(map(str, value.get("tables", ()))),
@@ -170,4 +182,5 @@ class TableLoad:
             origins=tuple((str(now), str(before)) for now, before in value.get("origins", ())),
             table_rows=stored_number(value.get("table_rows", 0)),
             sent=float(value.get("sent", 0)),
+            read_to=None if read_to is None else position_from_json(read_to),
         )

@@ -300,7 +300,9 @@ class TableLoading:
         self._size.loaded(max(step.rows, report.rows), spent)
         self._way.loaded(report.rows, seconds)
         self._progress.loaded_ranges(report)
-        return replace(step.load, rows=load.rows + report.rows)
+        latest = self._parts.latest
+        read_to = None if latest is None else latest()  # what was read is before that
+        return replace(step.load, rows=load.rows + report.rows, read_to=read_to)
 
     def _may_step(self, there: SourceTables) -> bool:
         if not self._way.may_step(there.busy, self._parts.replica):
@@ -363,7 +365,7 @@ class TableLoading:
 
     def _all_is_read(self, load: TableLoad, there: SourceTables) -> TableLoad:
         end = self._stream_end(there)
-        return replace(load, until=end.position, until_time=end.time)
+        return replace(load, until=end.position, until_time=end.time, read_to=None)
 
     def _refused(
         self, load: TableLoad, request: LoadRequest | None, error: SetlError

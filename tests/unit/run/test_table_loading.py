@@ -40,6 +40,22 @@ def test_a_leader_goes_on_from_any_step_of_another():
         assert sorted(again.job.loaded + first.job.loaded[:done]) == sorted(everything(tables))
 
 
+def test_each_step_tells_how_far_what_it_has_read_may_be_ahead_of_the_stream():
+    """A replica that takes the source's place has to have all of that."""
+    bench = Bench(Tables(a=1700))
+    bench.begin(TableLoad("x"))
+    ends = []
+    while bench.reached.load.until is None:
+        load = bench.step()
+        ends.append(load.unreached)
+        moved = bench.reached.moved_to(BinlogPosition("elsewhere.000001", 4)).load
+        assert (moved.until, moved.unreached) == (None, load.unreached)
+        bench.end = BinlogPosition("bin.000001", bench.end.offset + 100, gtid=f"0-1-{len(ends)}")
+    assert len(ends) > 2
+    assert len(set(ends)) == len(ends)
+    assert replace(load, ended=5.0).unreached is None
+
+
 def test_many_small_tables_go_together():
     tables = Tables(**{f"t{i:02d}": 10 for i in range(100)})
     bench = Bench(tables)
@@ -241,12 +257,12 @@ def test_a_load_is_kept_as_json():
     load = TableLoad(
         "x", ("s.a",), ("s.* ->",), True, "s.a", (1, "ä\udcff", b"\x00\xff", None, 1.5), 7, 3.5,
         BinlogPosition("bin.000002", 4, "0-1-2"), 4.5, 9.0, True, "why", ("s.* ->",),
-        ("s.b",), ("s.c", "s.d"), (("s.c", "s.d"),), 4, 2.5,
+        ("s.b",), ("s.c", "s.d"), (("s.c", "s.d"),), 4, 2.5, BinlogPosition("bin.000002", 9),
     )  # fmt: skip
     assert TableLoad.from_json(load.to_json()) == load
     checkpoint = Checkpoint(BinlogPosition("bin.000002", 4), load=load)
     assert Checkpoint.from_json(checkpoint.to_json()) == checkpoint
-    assert checkpoint.moved_to(BinlogPosition("bin.000009", 4)).load == replace(load, until=None)
+    assert checkpoint.moved_to(BinlogPosition("bin.000009", 4)).load == load.elsewhere
 
 
 # -- requests ------------------------------------------------------------------------------
