@@ -101,3 +101,15 @@ class Answers:
         if not session.sent(form.get("csrf", "")):
             raise Unwanted(403, "Refused", "This form is not from a page of your session.")
         return session, form
+
+    async def form_and_session(self, request: Request) -> tuple[Session | None, Mapping[str, str]]:
+        """A form of one of our pages, and the session that it was made in, None if that is over.
+
+        For forms with something in them that took somebody a while to write.
+
+        Raises:
+            Unwanted: another site has sent it.
+        """
+        form = await form_of(request)
+        session = self._authenticator.session(request)
+        return (session if session and session.sent(form.get("csrf", "")) else None), form

@@ -6,9 +6,11 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
+from arbiter.arbiter import NotFound
 from arbiter.requests import Refused, goes_on
 from setl.channel.file import ChannelFile
 from setl.channel.partitions import read_expanded
@@ -18,6 +20,7 @@ from setl.channel.references import HIDDEN
 from setl.errors import ConfigurationError, SetlError
 from setl.node.console.action_context import ActionContext
 from setl.node.console.beside import Beside
+from setl.node.console.mapping import as_text
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
 from setl.operate.ring_check import other_channels, ring_findings
@@ -95,21 +98,53 @@ def plan(context: ActionContext, found: Read) -> Plan:
     return make_plan(context.arbiter, definition, channel, context.environment)
 
 
-def apply(context: ActionContext, found: Read) -> str:
+def mark_of(definition: Mapping[str, Any] | None) -> str:
+    """What tells a stored file from others, as far as its text is shown; "" for none."""
+    return "" if definition is None else sha256(as_text(definition).encode()).hexdigest()
+
+
+def apply(context: ActionContext, found: Read, begun_with: str) -> str:
     """Store the channel, as `setl apply` does.
 
+    Args:
+        context: of whoever asks.
+        found: the text.
+        begun_with: `mark_of` of the file that its page showed at first.
+
     Raises:
-        Refused: the text is wrong, changes would go round between channels, or the channel is not
-            stopped and something must be fixed at its servers first.
+        Refused: the text is wrong, somebody has stored another file meanwhile, changes would go
+            round between channels, or the channel is not stopped and something must be fixed at
+            its servers first.
     """
     definition, channel = _right(found)
+    _refuse_to_undo(context, channel.channel, begun_with)
     others = other_channels(context.arbiter, channel.channel)
     for finding in ring_findings(definition, others):
         if finding.level == "error":
             raise Refused(f"{finding.what}. {finding.fix[0]}, or `setl apply --allow-ring`")
     unseen = _unseen_servers(context, channel)
+    _refuse_to_undo(context, channel.channel, begun_with)  # servers may have taken a while
     stored = context.arbiter.put_channel(channel.channel, definition)
     return "\n".join([f"channel {stored.name} stored, state {stored.state.value}", *unseen])
+
+
+def _refuse_to_undo(context: ActionContext, name: str, begun_with: str) -> None:
+    """Refuse where the stored file is not the one that somebody has changed."""
+    try:
+        stored = context.arbiter.channel(name)
+    except NotFound:
+        return
+    if mark_of(stored.definition) == begun_with:
+        return
+    what = (
+        f"the stored file of channel {name} is not the one that this page began with"
+        if begun_with
+        else f"there is a channel {name} already"
+    )
+    raise Refused(
+        f"{what}; nothing was stored, so that nobody's changes are lost. Open the file of {name} in"
+        " another tab, and put your changes into it. Actions shows who has stored it"
+    )
 
 
 def _unseen_servers(context: ActionContext, channel: ChannelFile) -> Sequence[str]:

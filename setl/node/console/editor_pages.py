@@ -40,6 +40,10 @@ pipelines:
     tables:
       - from: shop.orders
 """
+_ANOTHER_SESSION = (
+    "The session that this page was opened in is over. Nothing was done, and your text is still"
+    " here."
+)
 
 
 class EditorPages:
@@ -92,6 +96,7 @@ class EditorPages:
         name = request.path_params.get("channel", "")
         if self._authenticator.session(request) is None:
             return self._answers.shown(request, "editor.html", _values(name), "editor")
+        begun_with = ""
         if not name:
             text = _NEW.replace("{name}", await self._calls.run(self._free_name))
         else:
@@ -99,8 +104,9 @@ class EditorPages:
                 found = await self._calls.run(partial(self._arbiter.channel, name))
             except NotFound:
                 raise Unwanted(404, "Not found", f"There is no channel {name}.") from None
-            text = as_text(found.definition)
-        return self._answers.shown(request, "editor.html", _values(name, text), "editor")
+            text, begun_with = as_text(found.definition), editing.mark_of(found.definition)
+        values = _values(name, text, begun_with)
+        return self._answers.shown(request, "editor.html", values, "editor")
 
     def _free_name(self) -> str:
         """A name that no channel has: whoever applies the new file replaces none by mistake."""
@@ -119,16 +125,19 @@ class EditorPages:
         return JSONResponse([asdict(fault) for fault in found.faults], headers=headers.PAGE)
 
     async def _act(self, request: Request) -> Response:
-        session, form = await self._answers.form_of_session(request)
+        session, form = await self._answers.form_and_session(request)
         text, what = form.get("text", "").replace("\r\n", "\n"), form.get("do", "")
+        values = _values(request.path_params.get("channel", ""), text, form.get("begun_with", ""))
+        if session is None:
+            values["error"] = _ANOTHER_SESSION
+            return self._answers.shown(request, "editor.html", values, "editor", code=401)
         found = await self._calls.run(partial(self._read, form))
-        values = _values(request.path_params.get("channel", ""), text)
         values["faults"] = found.faults
         if found.channel is not None:
             context = ActionContext(self._arbiter, self._requester(session), self._environment)
             try:
                 if what == "apply":
-                    return await self._apply(session, context, found)
+                    return await self._apply(session, context, found, form)
                 if what == "check":
                     call = partial(editing.check, text, self._beside)
                     values["findings"] = await self._calls.run(call)
@@ -138,12 +147,14 @@ class EditorPages:
                 values["error"] = str(error)
         return self._answers.shown(request, "editor.html", values, "editor")
 
-    async def _apply(self, session: Session, context: ActionContext, found: Read) -> Response:
+    async def _apply(
+        self, session: Session, context: ActionContext, found: Read, form: Mapping[str, str]
+    ) -> Response:
         name = found.channel.channel if found.channel else ""
 
         def apply() -> str:
             with recorded(self._arbiter, context.requester, "apply", name, self._clock.now) as told:
-                told.outcome = editing.apply(context, found)
+                told.outcome = editing.apply(context, found, form.get("begun_with", ""))
             return told.outcome
 
         session.note("done", await self._calls.run(apply))
@@ -156,10 +167,11 @@ class EditorPages:
         return Requester(f"{session.who}, console", self._clock.now())
 
 
-def _values(name: str, text: str = "") -> dict[str, Any]:
+def _values(name: str, text: str = "", begun_with: str = "") -> dict[str, Any]:
     return {
         "name": name,
         "text": text,
+        "begun_with": begun_with,
         "faults": None,
         "findings": None,
         "plan": None,

@@ -230,8 +230,15 @@ def test_forms_are_bounded(anna):
 # -- dead letters and channel files -----------------------------------------------------------
 
 
+def form_of(anna, text=FILE):
+    """The editor's form with shop's file in it, as somebody leaves it who has typed a text."""
+    page = anna.get("/console/edit/shop").body.decode()
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
+    return {**hidden, "text": text}
+
+
 def edit(anna, what, text=FILE):
-    return anna.post("/console/edit", {"csrf": anna.csrf(), "text": text, "do": what})
+    return anna.post("/console/edit/shop", {**form_of(anna, text), "do": what})
 
 
 def test_strangers_see_neither_rows_nor_files(browser):
@@ -291,6 +298,36 @@ def test_a_running_channel_is_not_given_a_file_that_cannot_work(node, anna, pass
     assert outcome.startswith("not done: channel shop is not stored")
     node.operator.set_state(before, ChannelState.STOP)
     assert edit(anna, "apply").code == 303
+
+
+def test_a_file_that_somebody_else_has_stored_meanwhile_is_not_undone(node, anna, password):
+    form = form_of(anna, FILE.replace("  - name", "  - window: 8\n    name"))
+    definition = {**yaml.safe_load(FILE), "alarms": {"repeat": "1h"}}
+    node.operator.put_channel("shop", definition)
+    page = anna.post("/console/edit/shop", {**form, "do": "apply"})
+    assert page.code == 200
+    said = page.body.decode()
+    assert "the stored file of channel shop is not the one that this page began with" in said
+    assert "window: 8" in said
+    again = anna.post("/console/edit", {**form, "begun_with": "", "do": "apply"})
+    assert "there is a channel shop already; nothing was stored" in again.body.decode()
+    assert node.operator.channel("shop").definition == definition
+    assert edit(anna, "apply").code == 303
+
+
+def test_a_text_outlives_the_session_that_it_was_typed_in(node, anna, password):
+    form = {**form_of(anna, FILE + "# typed for an hour\n"), "do": "apply"}
+    anna.cookie = ""
+    page = anna.post("/console/edit/shop", form)
+    assert page.code == 401
+    assert "# typed for an hour" in page.body.decode()
+    assert "/console/login?next=/console/edit/shop" in page.body.decode()
+    anna.log_in()
+    page = anna.post("/console/edit/shop", form)  # with what the session before was given
+    assert page.code == 401
+    assert "# typed for an hour" in page.body.decode()
+    assert anna.csrf() in page.body.decode()
+    assert outcomes(node) == []
 
 
 def test_a_file_with_mistakes_or_hidden_secrets_is_not_applied(node, anna, password):
