@@ -25,6 +25,7 @@ from setl.node.cluster_view import (
 )
 from setl.node.load_sentence import load_sentence
 from setl.operate.units import count, duration, figure, rate, size
+from setl.run.figures import RunState
 
 _MOMENTS = ("first_applied_at", "begun", "ended")
 _ENDED = ("done", "cancelled", "failed")
@@ -105,13 +106,7 @@ def _standing(pipeline: PipelineView) -> str:
 def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     """What a person wants to know first: what is wrong, then how far it is."""
     figures = pipeline.figures
-    for name in ("error", "stalled"):
-        if figures.get(name):
-            yield name, str(figures[name])
-    if pipeline.waits_for:
-        yield "waiting for", pipeline.waits_for
-    if pipeline.missing:
-        yield "missing", pipeline.missing
+    yield from _wrong_lines(pipeline)
     if figures:
         yield from _progress_lines(figures)
     load = figures.get("table_load")
@@ -129,6 +124,19 @@ def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     if pipeline.memory:
         parts = [f"{name.replace('_', ' ')} {size(held)}" for name, held in pipeline.memory.items()]
         yield "memory", f"of {pipeline.leader}: {', '.join(parts)}"
+
+
+def _wrong_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
+    figures = pipeline.figures
+    for name in ("error", "stalled"):
+        if figures.get(name):
+            yield name, str(figures[name])
+    if pipeline.state == RunState.FAILED.value:
+        yield "then", f"once it is mended, run `setl start {pipeline.ident.channel}`"
+    if pipeline.waits_for:
+        yield "waiting for", pipeline.waits_for
+    if pipeline.missing:
+        yield "missing", pipeline.missing
 
 
 def _progress_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -81,7 +81,8 @@ def list_(channel: str | None, watch: float | None, zookeeper: str, root: str, o
 
 def cutovers_of(arbiter: Arbiter, view: ClusterView) -> Mapping[PipelineId, str]:
     """The cut-overs of pipelines, in words: one that was left alone may hold a source read-only."""
-    return open_cutovers(arbiter, [pipeline.ident for pipeline in view.pipelines])
+    found = open_cutovers(arbiter, [pipeline.ident for pipeline in view.pipelines])
+    return {ident: cutover.words for ident, cutover in found.items()}
 
 
 def _show_list(view: ClusterView, cutovers: Mapping[PipelineId, str], output: str) -> None:

@@ -5,7 +5,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from setl_embedded.ports import free_port
 from tests.integration.chromium import PHONE, Visitor, chromium
 from tests.integration.pipelines import execute
 from tests.integration.two_nodes import TOKEN, command, is_warm, write
@@ -92,7 +91,14 @@ def by_keyboard(channel, address, browser):
     visitor.close()
 
 
-def test_a_page_follows_a_failover_and_the_way_back(channel, cluster, visitor):
+@pytest.fixture
+def another_visitor(browser):
+    visitor = Visitor(browser)
+    yield visitor
+    visitor.close()
+
+
+def test_a_page_follows_a_failover_and_the_way_back(channel, cluster, visitor, another_visitor):
     eventually(lambda: running(channel), 60)
     leader = channel.leader()
     standby = next(nid for nid in cluster.nodes if nid != leader)
@@ -107,8 +113,14 @@ def test_a_page_follows_a_failover_and_the_way_back(channel, cluster, visitor):
     rows = page.locator(".counters tr", has_text="row changes").locator("td")
     eventually(lambda: rows.inner_text() == "50", 30)
     eventually(lambda: "now" in charted(page), 40)
+    left = another_visitor.page  # of the node that dies
+    another_visitor.log_in(cluster.http[leader])
+    another_visitor.go(f"{cluster.http[leader]}/console/pipelines/{channel.name}/ab")
     cluster.nodes[leader].signal(signal.SIGKILL)
     try:
+        another_visitor.sees(f"Node {leader} does not answer. This page shows what was so at")
+        # Nothing that is on it passes for what is so now, and it leads on.
+        assert left.locator("#old a").inner_text() == standby
         shown = page.locator(".figures div", has_text="leader").locator("dd").first
         eventually(lambda: shown.inner_text() == standby, 60)
         eventually(lambda: page.locator(".title .state").inner_text().endswith("running"), 60)
@@ -122,9 +134,15 @@ def test_a_page_follows_a_failover_and_the_way_back(channel, cluster, visitor):
         warned = page.locator(".problems li", has_text=f"nobody takes over from {standby}").first
         warned.wait_for()
     finally:
-        cluster.start_node(leader, free_port(), master="local[1]")
+        cluster.start_node(leader, urlsplit(cluster.http[leader]).port, master="local[1]")
         eventually(lambda: is_warm(cluster, leader), 180)
     eventually(lambda: warned.count() == 0, 30)
+    left.wait_for_selector('#live[data-state="live"]')
+    assert left.url.endswith(f"/console/pipelines/{channel.name}/ab")
+    assert not left.locator("#old").is_visible()
+    # The new process knows nobody: what is left to do on the page is to log in.
+    assert left.locator("#r-who").inner_text() == "Log in"
+    assert left.locator("text=Failover…").count() == 0
     visitor.go(f"{address}/console/pipelines/{channel.name}/ab")
     page.locator("form", has_text="Switchover").locator("select").select_option(leader)
     page.click("text=Switchover…")

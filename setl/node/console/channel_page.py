@@ -9,7 +9,7 @@ from setl.node.cluster_view import ClusterView
 from setl.node.console.links import editor_link
 from setl.node.console.mapping import as_text
 from setl.node.console.overview import ChannelPart, channel_part
-from setl.node.console.problems import Problem, problems_with
+from setl.node.console.problems import Problem, of_contact, problems_with
 from setl.node.console.states import CHANNEL_LOOKS, Look
 
 
@@ -28,9 +28,13 @@ class ChannelPage:
 
 
 def channel_page(
-    view: ClusterView, name: str, environment: Mapping[str, str] | None = None
+    view: ClusterView,
+    name: str,
+    environment: Mapping[str, str] | None = None,
+    *,
+    contact: str = "connected",
 ) -> ChannelPage:
-    """The page of a channel that is in `view`; `environment` as for `overview_of`."""
+    """The page of a channel that is in `view`; `environment` and `contact` as for `overview_of`."""
     channel = view.facts.channels[name]
     mine = [pipeline for pipeline in view.pipelines if pipeline.ident.channel == name]
     return ChannelPage(
@@ -38,7 +42,7 @@ def channel_page(
         channel.state.value,
         CHANNEL_LOOKS[channel.state.value],
         channel.revision,
-        tuple(problem for pipeline in mine for problem in problems_with(pipeline)),
+        (*of_contact(contact), *(p for pipeline in mine for p in problems_with(pipeline))),
         channel_part(channel, view, environment),
         as_text(channel.definition),
         editor_link(name),

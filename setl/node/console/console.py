@@ -18,7 +18,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from arbiter.arbiter import Arbiter
+from arbiter.arbiter import Arbiter, Unreachable
 from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
 from setl.clock import Clock
@@ -46,6 +46,7 @@ from setl.node.watchdog import contact_at
 
 _log = logging.getLogger(__name__)
 
+_NOT_LOOKED = "This node has only just started, and has not looked at the cluster yet"
 _READERS = 8
 _SEE_OTHER = 303
 _OF_CONFIRMATION = ("csrf", "sure", "typed")  # fields that the page which asks back makes itself
@@ -179,6 +180,8 @@ class Console:
     async def _page(self, request: Request) -> Response:
         address, session = address_of(request.url.path), self._authenticator.session(request)
         values = await self._values(address, session) if address else None
+        if address and values is None and not self._pages.looked:
+            raise Unwanted(503, "Not yet", f"{_NOT_LOOKED}. Reload this page in a moment.")
         if address is None or values is None:
             raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
         return self._answers.shown(request, f"{address.kind}.html", values, address.kind, live=True)
@@ -187,7 +190,8 @@ class Console:
         return await self._calls.run(partial(self._pages.values, address, session))
 
     async def _events(self, request: Request) -> Response:
-        address = address_of(request.query_params.get("of", "/"))
+        path = request.query_params.get("of", "/")
+        address = address_of(path)
         if address is None:
             raise Unwanted(404, "Not found", "There is no such page.")
         if self._streams.full:
@@ -196,7 +200,12 @@ class Console:
         async def render() -> dict[str, str] | None:
             session = self._authenticator.session(request)
             values = await self._values(address, session)
-            return None if values is None else rendering.regions(address.kind, values)
+            if values is None and not self._pages.looked:
+                raise Unreachable(_NOT_LOOKED)  # whether it is gone is not known yet
+            if values is None:
+                return None
+            around = {"path": path, "writable": self._authenticator.opens}
+            return rendering.regions(address.kind, {**around, **values})
 
         return StreamingResponse(
             self._streams.events(render),

@@ -130,6 +130,8 @@ class Jobs:
             return replace(job, state="done", words=f"{found}, {took}", rows=rows)
         if code == 0:
             return replace(job, state="done", words=took, lines=_lines(printed))
+        if code < 0:
+            err = f"{err}\nIt was killed by signal {-code}. What it had changed stays as it is."
         return replace(job, state="failed", words=took, error=_last_lines(err))
 
     def _keep(self, job: Job) -> None:

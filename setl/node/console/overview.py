@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arbiter.values import EVERYTHING, Channel, NodeInfo
+from arbiter.values import EVERYTHING, Channel, NodeInfo, PipelineId
 from setl.alarms.kept import lasting
 from setl.node.alarm_status import failing_in, firing_in, somebody_decides
 from setl.node.cluster_view import ClusterView, PipelineView, Standby, handover_sentence
@@ -16,6 +16,7 @@ from setl.node.console.problems import Problem, counts_of, problems_of
 from setl.node.console.states import CHANNEL_LOOKS, Look, look_of
 from setl.node.endpoint_texts import endpoints_of
 from setl.operate import units
+from setl.operate.cutover.looking import OpenCutover
 
 MOST_ALARMS = 50
 """Alarms in the table of the first page."""
@@ -141,6 +142,8 @@ def overview_of(
     *,
     here: str,
     contact: str = "connected",
+    looked: bool = True,
+    cutovers: Mapping[PipelineId, OpenCutover] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Overview:
     """The first page.
@@ -149,9 +152,11 @@ def overview_of(
         view: the cluster.
         here: the node that shows it.
         contact: how well that node reaches the arbiter.
+        looked: whether it has looked at the cluster since it started.
+        cutovers: those that were begun and not put back.
         environment: of that node, for addresses of sites.
     """
-    problems = tuple(problems_of(view, contact=contact))
+    problems = tuple(problems_of(view, contact=contact, looked=looked, cutovers=cutovers))
     raised = firing_in(view)
     rate = sum(p.figures.get("rows_per_second") or 0.0 for p in view.pipelines)
     return Overview(

@@ -21,7 +21,9 @@ from setl.node.console.sessions import Session
 from setl.node.console.silencing import ALARMS, SilenceRow, silence_rows
 from setl.node.console.spreading import CLUSTER
 from setl.node.console.watching import ClusterWatch
-from setl.operate.cutover.looking import cutover_sentence
+from setl.operate.cutover.looking import OpenCutover, open_cutovers
+
+_Cutovers = Mapping[PipelineId, OpenCutover]
 
 _KEPT_SECONDS = 3.0
 MOST_ACTIONS = 200
@@ -101,7 +103,7 @@ class PageValues:
         self._environment = environment
         self._histories: KeptLooks[Sequence[HistoryItem]] = KeptLooks(clock, _KEPT_SECONDS, ())
         self._silences: KeptLooks[Sequence[SilenceRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
-        self._cutovers: KeptLooks[str] = KeptLooks(clock, _KEPT_SECONDS, "")
+        self._cutovers: KeptLooks[_Cutovers] = KeptLooks(clock, _KEPT_SECONDS, {})
         self._loads: KeptLooks[Sequence[LoadRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
         self._clock = clock
         self._actions: KeptLooks[Sequence[OperatorAction]] = KeptLooks(clock, _KEPT_SECONDS, ())
@@ -109,6 +111,11 @@ class PageValues:
     def view(self) -> ClusterView:
         """The cluster as of a moment ago."""
         return self._watch.view()
+
+    @property
+    def looked(self) -> bool:
+        """Whether the node has looked at the cluster since it started."""
+        return self._watch.looked
 
     def forget(self) -> None:
         """Something was changed: look anew."""
@@ -133,16 +140,23 @@ class PageValues:
         cutover = ""
         if address.kind == "overview":
             page = overview_of(
-                view, here=self._nid, contact=self._contact(), environment=self._environment
+                view,
+                here=self._nid,
+                contact=self._contact(),
+                looked=self.looked,
+                cutovers=self.cutovers(view),
+                environment=self._environment,
             )
             jobs = self._jobs.of(CLUSTER) if session else ()
         elif address.kind == "channel" and address.channel in view.facts.channels:
-            page = channel_page(view, address.channel, self._environment)
+            page = channel_page(view, address.channel, self._environment, contact=self._contact())
             jobs = self._jobs.of(address.channel) if session else ()
         elif address.kind == "pipeline" and any(p.ident == address.ident for p in view.pipelines):
             ident = address.ident
-            page = pipeline_page(view, ident, self.history(ident), self._environment)
-            cutover = self.cutover(ident)
+            history, contact = self.history(ident), self._contact()
+            page = pipeline_page(view, ident, history, self._environment, contact=contact)
+            begun = self.cutovers(view).get(ident)
+            cutover = begun.words if begun else ""
             loads = self.loads(ident) if session else ()
             others = [standby.node for standby in view.pipeline(ident).standbys]
             jobs = self._jobs.of(str(ident)) if session else ()
@@ -152,8 +166,10 @@ class PageValues:
             page = ActionsPage(tuple(reversed(actions[-MOST_ACTIONS:])))
         if page is None:
             return None
+        others_at = [(n.nid, n.http) for n in view.facts.nodes.values() if n.nid != self._nid]
         return {
             "page": page,
+            "elsewhere": [(nid, http) for nid, http in others_at if http.startswith("http")],
             "session": session,
             "others": others,
             "jobs": jobs,
@@ -165,9 +181,10 @@ class PageValues:
             "rules": RULES,
         }
 
-    def cutover(self, ident: PipelineId) -> str:
-        """How far the cut-over of a pipeline is; "" if there is none."""
-        return self._cutovers.get(ident, lambda: cutover_sentence(self._arbiter, ident))
+    def cutovers(self, view: ClusterView) -> _Cutovers:
+        """The cut-overs of all pipelines that have one."""
+        idents = [pipeline.ident for pipeline in view.pipelines]
+        return self._cutovers.get("", lambda: open_cutovers(self._arbiter, idents))
 
     def loads(self, ident: PipelineId) -> Sequence[LoadRow]:
         """The loads of a pipeline that wait or are under way."""

@@ -11,7 +11,7 @@ from setl.node.cluster_view import ClusterView, PipelineView, handover_sentence
 from setl.node.console.links import channel_link, letters_link, series_link
 from setl.node.console.mapping import MappedTable, mapped_tables
 from setl.node.console.overview import PipelineRow, pipeline_row
-from setl.node.console.problems import Problem, problems_with
+from setl.node.console.problems import Problem, of_contact, problems_with
 from setl.node.console.timeline import Timeline, timeline_of
 from setl.node.console.verification import VerificationPart, verification_part
 from setl.node.endpoint_texts import endpoints_of
@@ -116,6 +116,8 @@ def pipeline_page(
     ident: PipelineId,
     history: Sequence[HistoryItem],
     environment: Mapping[str, str] | None = None,
+    *,
+    contact: str = "connected",
 ) -> PipelinePage:
     """The page of a pipeline.
 
@@ -124,6 +126,7 @@ def pipeline_page(
         ident: the pipeline.
         history: its past leaderships, oldest first.
         environment: as for `overview_of`.
+        contact: how well the node that shows it reaches the arbiter.
     """
     pipeline, channel = view.pipeline(ident), view.facts.channels[ident.channel]
     source, target = endpoints_of(channel, ident.pipeline, environment)
@@ -137,7 +140,7 @@ def pipeline_page(
         series_link=series_link(ident),
         source=source,
         target=target,
-        problems=tuple(problems_with(pipeline)),
+        problems=(*of_contact(contact), *problems_with(pipeline)),
         handovers=tuple(handover_sentence(ident, signal) for signal in pipeline.handovers),
         now=tuple(_now(pipeline)),
         counters=tuple(_counters(figures)) if figures else (),

@@ -10,11 +10,15 @@ from arbiter.values import ChannelState, PipelineId
 from setl.node.cluster_view import NO_ANSWER, NO_LEADER, ClusterView, PipelineView
 from setl.node.ensemble import lost_in
 from setl.node.stored import nameless
+from setl.operate.cutover.looking import OpenCutover
 from setl.operate.units import count, duration
 from setl.run.figures import RunState
 
 LAG_SECONDS = 60.0
 """Seconds behind that are worth a word."""
+
+TRY_AGAIN = "Try again what failed"
+"""What the button is called that starts a channel again, on all pages that have it."""
 
 _ORDER: tuple[str, ...] = ("error", "warning", "note")
 
@@ -40,18 +44,36 @@ class Problem:
     also: tuple[PipelineId, ...] = ()
 
 
-def problems_of(view: ClusterView, *, contact: str = "connected") -> list[Problem]:
+_NOT_LOOKED = Problem(
+    "warning",
+    "this node",
+    "has only just started, and does not know yet which channels there are",
+    "Wait a moment. If it stays so, see whether ZooKeeper answers from this machine",
+)
+
+
+def problems_of(
+    view: ClusterView,
+    *,
+    contact: str = "connected",
+    looked: bool = True,
+    cutovers: Mapping[PipelineId, OpenCutover] | None = None,
+) -> list[Problem]:
     """Everything that is wrong, errors first; what is wrong with several pipelines once.
 
     Args:
         view: the cluster.
         contact: how well the node that shows it reaches the arbiter.
+        looked: whether that node has looked at the cluster since it started.
+        cutovers: those that were begun and not put back.
     """
     found = [
-        *_of_contact(contact),
+        *of_contact(contact),
+        *(() if looked else (_NOT_LOOKED,)),
         *_of_nodes(view),
         *_of_ensemble(view),
         *_of_stored(view),
+        *_of_cutovers(cutovers or {}),
         *_together(problem for pipeline in view.pipelines for problem in problems_with(pipeline)),
     ]
     return sorted(found, key=lambda problem: _ORDER.index(problem.level))
@@ -78,7 +100,8 @@ def problems_with(view: PipelineView) -> list[Problem]:
     ]
 
 
-def _of_contact(contact: str) -> Iterator[Problem]:
+def of_contact(contact: str) -> Iterator[Problem]:
+    """What is wrong with how well the node that shows a page reaches the arbiter."""
     if contact != "connected":
         yield Problem(
             "error",
@@ -127,6 +150,20 @@ def _of_stored(view: ClusterView) -> Iterator[Problem]:
             )
 
 
+def _way_on(view: PipelineView) -> str:
+    """What makes a pipeline go on that has stopped with an error, which says what to mend."""
+    if view.state != RunState.FAILED.value:
+        return ""
+    return f"Once it is mended, press “{TRY_AGAIN}”, or run `setl start {view.ident.channel}`"
+
+
+def _of_cutovers(cutovers: Mapping[PipelineId, OpenCutover]) -> Iterator[Problem]:
+    """Whoever began one may be gone, and an application that cannot write looks here first."""
+    for ident, cutover in sorted(cutovers.items(), key=lambda each: str(each[0])):
+        level = "warning" if cutover.stops_writes else "note"
+        yield Problem(level, str(ident), cutover.words, pipeline=ident)
+
+
 _Found = tuple[str, str, str]
 
 
@@ -159,7 +196,7 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
         level = "error" if view.state == "failed" else "warning"
         tried = figures.get("attempts")
         times = f" ({tried} attempts in a row)" if tried else ""
-        yield level, f"{view.state}{times}: {error}", ""
+        yield level, f"{view.state}{times}: {error}", _way_on(view)
     if stalled := figures.get("stalled"):
         yield "warning", f"stalled: {stalled}", ""
     if waiting := view.waits_for:

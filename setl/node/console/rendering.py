@@ -38,7 +38,10 @@ _FILTERS: dict[str, Callable[..., str]] = {
 }
 _ENVIRONMENT.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]
 
-REGIONS: Mapping[str, Mapping[str, str]] = {
+_AROUND: dict[str, str] = {"r-who": "who.html", "r-elsewhere": "elsewhere.html"}
+"""Regions of every page: who is logged in, and which other nodes show the same."""
+
+REGIONS: Mapping[str, dict[str, str]] = {
     "overview": {
         "r-problems": "overview/problems.html",
         "r-alarms": "overview/alarms.html",
@@ -55,6 +58,7 @@ REGIONS: Mapping[str, Mapping[str, str]] = {
     "channel": {
         "r-channel": "channel/head.html",
         "r-channel-actions": "channel/actions.html",
+        "r-channel-file": "channel/file.html",
     },
     "actions": {"r-log": "log.html"},
 }
@@ -70,5 +74,5 @@ def regions(kind: str, values: Mapping[str, Any]) -> dict[str, str]:
     """The regions of a page that may have changed, by id."""
     return {
         ident: _ENVIRONMENT.get_template(template).render(values)
-        for ident, template in REGIONS[kind].items()
+        for ident, template in (_AROUND | REGIONS[kind]).items()
     }

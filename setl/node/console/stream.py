@@ -48,7 +48,7 @@ class Streams:
                 try:
                     regions = await render()
                 except ArbiterError:
-                    yield event("alive", None)  # what the page shows is the last that is known
+                    yield event("old", None)  # what the page shows is the last that is known
                 else:
                     if regions is None:
                         yield event("gone", None)

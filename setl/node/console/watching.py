@@ -46,6 +46,11 @@ class ClusterWatch:
         self._seen: ClusterView | None = None
         self._seen_at = 0.0
 
+    @property
+    def looked(self) -> bool:
+        """Whether the node has looked at the cluster since it started."""
+        return self._snapshot() is not None
+
     def view(self, *, fresh: float = FRESH_SECONDS) -> ClusterView:
         """Nodes and pipelines; a node that does not answer in a second does not hold it up longer.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from arbiter.arbiter import Arbiter
@@ -12,6 +13,19 @@ from setl.operate import units
 from setl.operate.cutover.steps import CutOver, Step
 
 
+@dataclass(frozen=True, slots=True)
+class OpenCutover:
+    """A cut-over that was begun and not put back.
+
+    Attributes:
+        words: how far it is, and what ends it.
+        stops_writes: whether it keeps its source read-only and has not come to its end.
+    """
+
+    words: str
+    stops_writes: bool
+
+
 def stopping_cutover(arbiter: Arbiter, ident: PipelineId) -> str:
     """A cut-over that keeps its source read-only and has not come to its end; "" if there is none.
 
@@ -19,25 +33,27 @@ def stopping_cutover(arbiter: Arbiter, ident: PipelineId) -> str:
         ArbiterError: nobody can tell now.
     """
     record = _record(arbiter, ident)
-    if isinstance(record, CutOver):
-        ended = record.step is Step.DONE and not record.aborting
-        if ended or record.restore is None:
-            return ""
-    return _sentence(record)
+    return _sentence(record) if record is not None and _stops_writes(record) else ""
 
 
-def cutover_sentence(arbiter: Arbiter, ident: PipelineId) -> str:
-    """How far it is; "" if there is none."""
-    return _sentence(_record(arbiter, ident))
-
-
-def open_cutovers(arbiter: Arbiter, idents: Sequence[PipelineId]) -> dict[PipelineId, str]:
-    """The same for several pipelines at once, of those that have one.
+def open_cutovers(arbiter: Arbiter, idents: Sequence[PipelineId]) -> dict[PipelineId, OpenCutover]:
+    """How far the cut-overs of several pipelines are, of those that have one.
 
     With the commands that end it: whoever began it may be gone.
     """
-    found = arbiter.cutovers(idents)
-    return {ident: _with_ways_out(_read(value), ident) for ident, value in found.items()}
+    found = {ident: _read(value) for ident, value in arbiter.cutovers(idents).items()}
+    return {
+        ident: OpenCutover(_with_ways_out(record, ident), _stops_writes(record))
+        for ident, record in found.items()
+    }
+
+
+def _stops_writes(record: CutOver | FatalError) -> bool:
+    """Whether it keeps a source read-only and has not come to its end, as far as anybody knows."""
+    if isinstance(record, FatalError):
+        return True
+    ended = record.step is Step.DONE and not record.aborting
+    return not ended and record.restore is not None
 
 
 def _sentence(record: CutOver | FatalError | None) -> str:

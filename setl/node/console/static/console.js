@@ -22,10 +22,28 @@
   const sign = document.getElementById("live");
   if (!page || !sign || !window.EventSource) return;
 
+  const node = document.querySelector(".who .node").textContent;
+  const old = document.getElementById("old");
+  let seen = Date.now();
   const say = (state, words) => {
     if (sign.dataset.state === state) return;
     sign.dataset.state = state;
     sign.textContent = words;
+  };
+  const live = () => {
+    seen = Date.now();
+    say("live", "live");
+    document.body.classList.remove("old");
+    old.hidden = true;
+  };
+  // Figures that nobody keeps up to date must not pass for those of now.
+  const lost = (words, why) => {
+    say("lost", words);
+    if (!old.hidden) return;
+    document.getElementById("old-words").textContent =
+      `${why} This page shows what was so at ${new Date(seen).toISOString().slice(11, 19)} UTC.`;
+    document.body.classList.add("old");
+    old.hidden = false;
   };
 
   const replace = (region, html) => {
@@ -50,22 +68,26 @@
   };
   document.addEventListener("focusout", () => setTimeout(() => apply({}), 0));
 
-  const events = new EventSource(`/console/events?of=${encodeURIComponent(page)}`);
-  let seen = Date.now();
-  events.addEventListener("regions", (event) => {
-    seen = Date.now();
-    say("live", "live");
-    apply(JSON.parse(event.data));
-  });
-  events.addEventListener("alive", () => {
-    seen = Date.now();
-    say("live", "live");
-  });
-  events.addEventListener("gone", () => location.assign("/"));
-  events.addEventListener("error", () => say("lost", "no connection"));
+  let events = null;
+  const listen = () => {
+    events = new EventSource(`/console/events?of=${encodeURIComponent(page)}`);
+    events.addEventListener("regions", (event) => {
+      live();
+      apply(JSON.parse(event.data));
+    });
+    events.addEventListener("alive", live);
+    events.addEventListener("old", () => lost("old", `Node ${node} cannot look at the cluster.`));
+    events.addEventListener("gone", () => location.assign("/"));
+    events.addEventListener("error", () => {
+      lost("no connection", `Node ${node} does not answer.`);
+      // A browser asks again by itself after a connection that broke, but not after a refusal.
+      if (events.readyState === EventSource.CLOSED) setTimeout(listen, 5000);
+    });
+  };
+  listen();
   // A frozen node keeps its connections open and says nothing.
   setInterval(() => {
-    if (Date.now() - seen > 12000) say("lost", "no news");
+    if (Date.now() - seen > 12000) lost("no news", `Node ${node} says nothing any more.`);
   }, 2000);
   window.addEventListener("pagehide", () => events.close());
 })();

@@ -124,6 +124,14 @@ def test_work_that_fails_says_why_and_what_is_kept_is_bounded():
         eventually(lambda n=n: len(ended) == n + 1, 30)
     assert all((job.state, job.error) == ("failed", "no such channel") for job in ended)
     assert len(jobs._jobs) <= 21
+    killed = beside(
+        "import os, sys; print('drain', file=sys.stderr, flush=True); os.kill(os.getpid(), 9)"
+    )
+    Jobs(ManualClock(), killed).begin("shop/ab", "Cut over", [], ended.append)
+    eventually(lambda: len(ended) == 26, 30)
+    assert (
+        ended[-1].error == "drain\nIt was killed by signal 9. What it had changed stays as it is."
+    )
 
 
 PLAN = {

@@ -432,25 +432,66 @@ def test_dead_letters_are_dropped_after_a_question(node, anna, letters):
 # -- live -------------------------------------------------------------------------------------
 
 
-def test_a_page_gets_its_regions_and_then_what_has_changed(node):
-    server = node.serve()
+@contextmanager
+def listening(node, cookie=""):
+    """Events of a page, as a function that waits for the next one."""
+    server = node.server or node.serve()
     host, port = server.address.removeprefix("http://").split(":")
     connection = http.client.HTTPConnection(host, int(port), timeout=20)
-    connection.request("GET", "/console/events?of=/console/pipelines/shop/there")
+    headers = {"Cookie": cookie} if cookie else {}
+    connection.request("GET", "/console/events?of=/console/pipelines/shop/there", headers=headers)
     answer = connection.getresponse()
     assert answer.headers["Content-Type"].startswith("text/event-stream")
 
     def event():
-        name = data = None
-        while data is None:
+        name = None
+        while True:
             line = answer.readline().decode().strip()
             name = line.removeprefix("event: ") if line.startswith("event: ") else name
-            data = json.loads(line.removeprefix("data: ")) if line.startswith("data: ") else None
-        return name, data
+            if line.startswith("data: "):
+                return name, json.loads(line.removeprefix("data: "))
 
+    yield event
+    connection.close()
+
+
+def test_a_page_outlives_a_node_that_has_only_just_started_again(node, browser):
+    node.lead()
+    known, node.snapshot = node.snapshot, None
+    page = browser.get("/")
+    assert "has only just started, and does not know yet which channels" in page.body.decode()
+    assert "All is well" not in page.body.decode()
+    assert browser.get("/console/pipelines/shop/there").code == 503
+    with listening(node) as event:
+        assert event() == ("old", None)  # and not that the page is gone
+        node.snapshot = known
+        node.cluster.clock.advance(2)
+        assert eventually(lambda: event()[0] == "regions", 20)
+
+
+def test_a_page_sees_its_session_end(node, anna):
+    with listening(node, anna.cookie) as event:
+        _, regions = event()
+        assert "Log out" in regions["r-who"]
+        assert "Failover" in regions["r-actions"]
+        anna.post("/console/logout", {"csrf": anna.csrf()})
+        while "r-who" not in (changed := event()[1] or {}):
+            pass
+        assert "/console/login?next=/console/pipelines/shop/there" in changed["r-who"]
+        assert "Failover" not in changed["r-actions"]
+
+
+def test_a_page_gets_its_regions_and_then_what_has_changed(node):
+    with listening(node) as event:
+        follows_a_page(node, event)
+
+
+def follows_a_page(node, event):
     name, regions = event()
     assert name == "regions"
-    assert set(regions) == {"r-head", "r-actions", "r-work", "r-history"}
+    around = {"r-who", "r-elsewhere"}
+    assert set(regions) == {"r-head", "r-actions", "r-work", "r-history", *around}
+    assert "http://n2/console/pipelines/shop/there" in regions["r-elsewhere"]
     assert "1.5 s" in regions["r-head"]
     node.lead(lag=77.0)
     node.cluster.clock.advance(2)
@@ -460,7 +501,6 @@ def test_a_page_gets_its_regions_and_then_what_has_changed(node):
             break
     assert "1 min" in changed["r-head"]
     assert "r-history" not in changed
-    connection.close()
 
 
 def test_figures_over_time_come_from_whoever_led(node, browser):

@@ -332,7 +332,10 @@ def test_a_cut_over_is_shown_and_put_back_after_a_question(node, anna, browser, 
     page = anna.get("/console/pipelines/shop/there").body.decode()
     assert "Put the cut-over back…" in page
     sentence = "is at step `drain`; setl made its source read-only"
-    assert sentence in page
+    assert f"{sentence}; `setl cutover shop/there` carries it on" in page
+    first = browser.get("/").body.decode()
+    assert sentence in first
+    assert "All is well" not in first  # clients of the source cannot write
     page = browser.get("/console/pipelines/shop/there").body.decode()
     assert sentence in page
     assert "Put the cut-over back…" not in page

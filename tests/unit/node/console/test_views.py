@@ -69,9 +69,9 @@ def view(**options):
 
 def render(page):
     """The first page's part that says whether all is well."""
-    return regions("overview", {"page": page, "session": None, "silences": (), "jobs": ()})[
-        "r-problems"
-    ]
+    around = {"path": "/", "writable": True, "elsewhere": ()}
+    values = {"page": page, "session": None, "silences": (), "jobs": (), **around}
+    return regions("overview", values)["r-problems"]
 
 
 def levels(found):
@@ -121,6 +121,9 @@ def test_errors_come_first_in_their_own_words():
     found = problems_of(view(figures={"state": "failed", "error": error, "dead_letters": 2}))
     assert [p.level for p in found] == ["error", "warning", "warning"]
     assert found[0].text == f"failed: {error}"
+    assert found[0].way_out == (
+        "Once it is mended, press “Try again what failed”, or run `setl start shop`"
+    )
     assert "Look at its dead letters" in found[2].way_out
 
 
