@@ -38,7 +38,12 @@ class CertificateAuthority:
         _write(self.certificate, _pem(certificate))
 
     def issue(
-        self, name: str, *, hosts: Sequence[str] = (), password: str = ""
+        self,
+        name: str,
+        *,
+        hosts: Sequence[str] = (),
+        password: str = "",
+        life: timedelta = _LIFE,
     ) -> tuple[Path, Path]:
         """Make a key and a certificate for it, fit for servers and clients.
 
@@ -46,13 +51,14 @@ class CertificateAuthority:
             name: the subject's common name, and the files' names.
             hosts: host names and addresses that the certificate is good for.
             password: what the key's file is encrypted with, "" for not at all.
+            life: how long from now it is valid; less than nothing makes one that has expired.
 
         Returns:
             The files with the certificate and with the key (PKCS #8, which Java reads).
         """
         key = ec.generate_private_key(ec.SECP256R1())
         builder = (
-            _builder(_name(name), self._name, key.public_key())
+            _builder(_name(name), self._name, key.public_key(), life)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs_certificates=False), critical=True)
             .add_extension(
@@ -83,7 +89,10 @@ class CertificateAuthority:
 
 
 def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    life: timedelta = _LIFE,
 ) -> x509.CertificateBuilder:
     now = datetime.now(UTC)
     return (
@@ -93,7 +102,7 @@ def _builder(
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _LATE_CLOCKS)
-        .not_valid_after(now + _LIFE)
+        .not_valid_after(now + life)
     )
 
 

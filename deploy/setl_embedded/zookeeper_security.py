@@ -19,6 +19,7 @@ class ZooKeeperSecurity:
 
     Attributes:
         tls: whether servers speak TLS, and nothing else, on their client ports.
+        authority: signs more certificates, such as one that has expired.
         ca: PEM file with the authority that signed the servers' certificate.
         certificate: PEM file with a client's certificate, signed by the same authority.
         key: PEM file with its private key, encrypted.
@@ -53,7 +54,7 @@ class ZooKeeperSecurity:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._folder.chmod(0o700)
         self.passwords: Mapping[str, str] = {name: secrets.token_urlsafe(12) for name in accounts}
-        authority = CertificateAuthority(self._folder)
+        self.authority = authority = CertificateAuthority(self._folder)
         self.ca = authority.certificate
         self.key_password = secrets.token_urlsafe(12)
         self.certificate, self.key = authority.issue(

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -290,16 +291,21 @@ def test_certificates_that_do_not_fit_are_refused_on_either_side(
     secured, security, joined, tmp_path
 ):
     foreign = ZooKeeperSecurity(tmp_path, tls=True)
+    late, late_key = security.authority.issue("late", life=timedelta(minutes=-1))
     for changed, why in [
         ({"ca": str(foreign.ca)}, "its certificate is not accepted"),
-        ({"certificate": "", "key": ""}, "it wants another certificate of this client"),
+        ({"certificate": "", "key": ""}, "it wants a certificate, and this client was given none"),
+        (
+            {"certificate": str(late), "key": str(late_key)},
+            f"the certificate of this client, {late}, expired at 20",
+        ),
         (
             {
                 "certificate": str(foreign.certificate),
                 "key": str(foreign.key),
                 "key_password": foreign.key_password,
             },
-            "it wants another certificate of this client",
+            f"it does not accept the certificate of this client, {foreign.certificate}",
         ),
     ]:
         access = Access(sasl=sasl(security), tls=tls(security, **changed))
