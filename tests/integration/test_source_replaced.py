@@ -657,10 +657,12 @@ def test_a_stream_at_rest_stays_at_rest(own, monkeypatch):
     for _ in range(6):
         assert source.read(10, 0.3) == ()
     execute(own, "FLUSH BINARY LOGS")
-    found = read_until(source, lambda found: found)
-    assert [e.kind for e in found] == [EntryKind.HEARTBEAT]
-    for _ in range(6):
-        assert source.read(10, 0.3) == ()
+    found = read_until(
+        source, lambda found: found and found[-1].position.order == source.latest().order
+    )
+    for _ in range(6):  # MariaDB adds an event of its own some time later
+        found += source.read(10, 0.3)
+    assert {e.kind for e in found} == {EntryKind.HEARTBEAT}
     source.close()
 
 

@@ -44,8 +44,8 @@ def test_each_step_tells_how_far_what_it_has_read_may_be_ahead_of_the_stream():
     """A replica that takes the source's place has to have all of that."""
     bench = Bench(Tables(a=1700))
     bench.begin(TableLoad("x"))
-    ends = []
-    while bench.reached.load.until is None:
+    ends, load = [], bench.reached.load
+    while load.until is None:
         load = bench.step()
         ends.append(load.unreached)
         moved = bench.reached.moved_to(BinlogPosition("elsewhere.000001", 4)).load
