@@ -343,7 +343,7 @@ class BinlogHeaderReader:
         self._bounds.break_off()
         # The position has to leave the old file even if nothing follows for long, since the
         # server may purge it.
-        return (Entry(EntryKind.HEARTBEAT, self.position, float(seconds)),)
+        return self._passed_by(event, checksum, seconds)
 
     def _previous_gtids(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         self._place.know(MysqlGtids.from_previous_event(event[HEADER_BYTES:]))
