@@ -35,6 +35,7 @@ _NODES = _integration(
     "console",
     "cutover",
     "embedded_stack",
+    "many",
     "monitoring",
     "node_loses_spark",
     "operations",
