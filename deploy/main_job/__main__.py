@@ -32,7 +32,7 @@ from main_job.watching import (
 )
 from main_job.writer import SiteWriter
 from setl.model.position import BinlogPosition, KafkaPosition, Position
-from setl.run.progress import percentile
+from setl.run.measured.progress import percentile
 from setl_drills.binlog import binlog_end
 from setl_drills.nodes import SESSION_TIMEOUT, Cluster
 from setl_embedded import Stack

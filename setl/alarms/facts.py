@@ -19,8 +19,8 @@ class PipelineFacts:
         pipeline: its name.
         wanted: what the operator wants of the channel.
         leader: the node that leads, "" if none does.
-        figures: what the leader says of it, see `setl.run.figures.Figures`; None without a leader
-            that answers.
+        figures: what the leader says of it, see `setl.run.measured.figures.Figures`; None without
+            a leader that answers.
         missing: why no node can lead it, "" if one can.
         standbys: how many nodes would take over.
         rules: when it raises alarms.

@@ -41,86 +41,118 @@ class Entry:
 
 SECTIONS: Mapping[str, tuple[Entry, ...]] = {
     "Run": (
-        Entry("node", "run_node:node", "Run a node.", tidies_up=True),
+        Entry("node", "nodes.run_node:node", "Run a node.", tidies_up=True),
         Entry(
-            "init", "initialising:init", "Write a commented channel file and node configuration."
+            "init",
+            "channels.initialising:init",
+            "Write a commented channel file and node configuration.",
         ),
-        Entry("relay", "run_relay:relay", "Run a relay.", tidies_up=True),
-        Entry("check", "checking:check", "Check a channel FILE and the servers it names."),
-        Entry("plan", "planning:plan", "Say what applying a channel FILE would change."),
+        Entry("relay", "nodes.run_relay:relay", "Run a relay.", tidies_up=True),
+        Entry("check", "channels.checking:check", "Check a channel FILE and the servers it names."),
+        Entry("plan", "channels.planning:plan", "Say what applying a channel FILE would change."),
         Entry(
             "completion",
-            "completion:completion",
+            "terminal.completion:completion",
             "Print the script that lets SHELL complete commands.",
         ),
-        Entry("apply", "channels:apply", "Store a channel FILE in the cluster."),
+        Entry("apply", "channels.stored:apply", "Store a channel FILE in the cluster."),
         Entry(
-            "epoch", "epochs:epoch", "Show epochs, or raise them after ZooKeeper was set up anew."
+            "epoch",
+            "leadership.epochs:epoch",
+            "Show epochs, or raise them after ZooKeeper was set up anew.",
         ),
     ),
     "Look": (
-        Entry("list", "views:list_", "List nodes, and pipelines with their leaders."),
-        Entry("topology", "views:topology", "Show who leads what, and who would be next."),
-        Entry("status", "status:status", "Show how pipelines do: what is wrong, lag, rates."),
-        Entry("history", "views:history", "Show past leaderships, the newest last."),
-        Entry("peek", "peeking:peek", "Print the records of SOURCE, and change nothing anywhere."),
-        Entry("verify", "verifying:verify", "Compare source and target, and name what differs."),
-        Entry("wait", "waiting:wait", "Wait until the target has all up to a place of the source."),
+        Entry("list", "looking.views:list_", "List nodes, and pipelines with their leaders."),
+        Entry("topology", "looking.views:topology", "Show who leads what, and who would be next."),
+        Entry(
+            "status", "looking.status:status", "Show how pipelines do: what is wrong, lag, rates."
+        ),
+        Entry("history", "looking.views:history", "Show past leaderships, the newest last."),
+        Entry(
+            "peek",
+            "streams.peeking:peek",
+            "Print the records of SOURCE, and change nothing anywhere.",
+        ),
+        Entry(
+            "verify", "rows.verifying:verify", "Compare source and target, and name what differs."
+        ),
+        Entry(
+            "wait",
+            "streams.waiting:wait",
+            "Wait until the target has all up to a place of the source.",
+        ),
         Entry(
             "conflicts",
-            "conflicts:conflicts",
+            "rows.conflicts:conflicts",
             "Show rows that both sites have changed (list, trim).",
         ),
         Entry(
             "alarm",
-            "alarm:alarm",
+            "looking.alarm:alarm",
             "Show alarms, try their receivers, or silence them (list, test, silence).",
         ),
-        Entry("doctor", "doctor:doctor", "Gather what a report of a fault needs, without secrets."),
+        Entry(
+            "doctor",
+            "looking.doctor:doctor",
+            "Gather what a report of a fault needs, without secrets.",
+        ),
     ),
     "Channels": (
-        Entry("start", "states:start", "Start CHANNEL, or try again what failed in it."),
-        Entry("pause", "states:pause", "Pause CHANNEL: load no more, keep the leaders."),
-        Entry("resume", "states:resume", "Let a paused CHANNEL go on."),
-        Entry("stop", "states:stop", "Stop CHANNEL: load no more, give leaderships up."),
-        Entry("show", "channels:show", "Print the file of CHANNEL, as the cluster keeps it."),
-        Entry("remove", "channels:remove", "Remove a stopped CHANNEL from the cluster."),
+        Entry("start", "channels.states:start", "Start CHANNEL, or try again what failed in it."),
+        Entry("pause", "channels.states:pause", "Pause CHANNEL: load no more, keep the leaders."),
+        Entry("resume", "channels.states:resume", "Let a paused CHANNEL go on."),
+        Entry("stop", "channels.states:stop", "Stop CHANNEL: load no more, give leaderships up."),
+        Entry(
+            "show", "channels.stored:show", "Print the file of CHANNEL, as the cluster keeps it."
+        ),
+        Entry("remove", "channels.stored:remove", "Remove a stopped CHANNEL from the cluster."),
     ),
     "Pipelines": (
         Entry(
-            "switchover", "handing_over:switchover", "Hand PIPELINE over to another node, in order."
+            "switchover",
+            "leadership.handing_over:switchover",
+            "Hand PIPELINE over to another node, in order.",
         ),
         Entry(
             "rebalance",
-            "rebalancing:rebalance",
+            "leadership.rebalancing:rebalance",
             "Spread the leaderships over the nodes again, in order.",
         ),
         Entry(
-            "failover", "handing_over:failover", "Let another node lead PIPELINE, leader or not."
+            "failover",
+            "leadership.handing_over:failover",
+            "Let another node lead PIPELINE, leader or not.",
         ),
         Entry(
             "cutover",
-            "cutting_over:cutover",
+            "leadership.cutting_over:cutover",
             "Make a pipeline's source read-only and its target complete.",
             tidies_up=True,
         ),
-        Entry("signal", "signals:signal", "Ask the leader of PIPELINE for a rollback or restart."),
+        Entry(
+            "signal",
+            "leadership.signals:signal",
+            "Ask the leader of PIPELINE for a rollback or restart.",
+        ),
         Entry(
             "position",
-            "positions:position",
+            "streams.positions:position",
             "Show positions, or move a stopped pipeline (show, reset).",
         ),
         Entry(
             "deadletter",
-            "deadletter:deadletter",
+            "rows.deadletter:deadletter",
             "Show faulty rows put aside, load them again, or drop them.",
         ),
         Entry(
-            "load", "loading:load", "Load the rows that tables have, beside the stream of changes."
+            "load",
+            "rows.loading:load",
+            "Load the rows that tables have, beside the stream of changes.",
         ),
         Entry(
             "resend",
-            "loading:resend",
+            "rows.loading:resend",
             "Send rows of a table again, as the source has them now.",
         ),
     ),

@@ -18,10 +18,10 @@ import click
 from arbiter.arbiter import ArbiterError, Invalid, NotFound, Unreachable
 from arbiter.requests import Refused
 from setl import __version__
+from setl.cli.access.cluster import AnswerNo, Connect
 from setl.cli.catalogue import SECTIONS, entries
-from setl.cli.cluster import AnswerNo, Connect
-from setl.cli.interruption import EXIT_INTERRUPTED, end_at_interrupt
 from setl.cli.plugins import ExtensibleGroup
+from setl.cli.terminal.interruption import EXIT_INTERRUPTED, end_at_interrupt
 from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.log import configure_command, fields, is_json
 

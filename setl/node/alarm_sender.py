@@ -42,7 +42,7 @@ from setl.node.ensemble import servers_in
 from setl.node.node_answers import ask_nodes
 from setl.node.status import NodeStatus, as_json
 from setl.operate.action_log import recorded
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from setl.log import fields
 from setl.node.candidacy import Candidacy
 from setl.node.cycle_problems import CycleProblem
 from setl.node.stored import pipelines_of, preference_of
-from setl.run.progress import Progress
+from setl.run.measured.progress import Progress
 from setl.run.running import Running
 
 _log = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ from setl.node.run_requests import Controls, RunRequests
 from setl.node.run_thread import RunThread
 from setl.node.status import PipelineStatus
 from setl.run.backoff import Backoff
-from setl.run.distributions import Distributions
-from setl.run.figures import RunState
-from setl.run.progress import Progress
+from setl.run.measured.distributions import Distributions
+from setl.run.measured.figures import RunState
+from setl.run.measured.progress import Progress
 from setl.run.running import Running
 
 _log = logging.getLogger(__name__)

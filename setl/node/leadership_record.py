@@ -11,7 +11,7 @@ from arbiter.campaign import ElectionState
 from arbiter.values import HistoryItem, Mainstem, MainstemStatus, PipelineId
 from setl.clock import Clock
 from setl.log import fields
-from setl.run.figures import HandoverCost
+from setl.run.measured.figures import HandoverCost
 
 _log = logging.getLogger(__name__)
 

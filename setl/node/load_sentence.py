@@ -12,7 +12,7 @@ def load_sentence(load: Mapping[str, Any]) -> str:
     """What the leader tells of a load, in one line.
 
     Args:
-        load: `setl.run.figures.TableLoadFigures` as JSON.
+        load: `setl.run.measured.figures.TableLoadFigures` as JSON.
     """
     state, rows, expected = load["state"], load["rows"], load.get("rows_expected")
     done = f"{rows:,} rows"

@@ -44,7 +44,7 @@ from setl.node.stall_watch import StallWatch
 from setl.node.status import NodeStatus, sentence
 from setl.node.thread_turns import ThreadTurns
 from setl.node.watchdog import Watchdog, contact_at
-from setl.run.progress import Progress
+from setl.run.measured.progress import Progress
 from setl.run.running import Running
 
 _log = logging.getLogger(__name__)

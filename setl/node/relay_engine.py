@@ -34,7 +34,7 @@ class RelayEngine:
     ) -> None:
         """See `setl.node.engine.Engine.start`; imports what runs need, which takes a second."""
         if self._build_run is None:
-            from setl.run.relay_assembly import build_relay_run  # noqa: PLC0415
+            from setl.run.relay.assembly import build_relay_run  # noqa: PLC0415
 
             # What all relays write; a take-over must not wait for the library that comes with it.
             import_module("setl.codec.dts.wire")

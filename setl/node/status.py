@@ -14,7 +14,7 @@ from setl.node.alarm_status import AlarmStatus
 from setl.node.disk import NodeDisk
 from setl.node.ensemble import ServerSeen
 from setl.node.memory import NodeMemory
-from setl.run.figures import Figures, RunState
+from setl.run.measured.figures import Figures, RunState
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.stream_end import StreamEnd
 from setl.operate.positions.stored import read_stored
 from setl.operate.waiting import Runs, Verdict, judge
-from setl.run.compared_source import stream_end
 from setl.run.table_loads.choice import entries_to_load, is_loading
+from setl.run.verification.compared_source import stream_end
 from setl.systems.registry import system_of
 
 if TYPE_CHECKING:

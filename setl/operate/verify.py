@@ -14,7 +14,7 @@ from setl.bulk.source_side import MappedTable
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
-from setl.run.compared_targets import mapped_targets, target_reader
+from setl.run.verification.compared_targets import mapped_targets, target_reader
 from setl.transform.spark_on_demand import SparkOnDemand
 
 

@@ -19,23 +19,23 @@ from setl.extract.loopback import MarkIdentity
 from setl.load.identities import IdentifiedTarget
 from setl.model.leadership import Leadership
 from setl.model.schema import Column, RowSchema
-from setl.run.checkpoints import fence_for_run, store_for_run, store_interval
-from setl.run.dead_letters import DeadLetterHandler
+from setl.run.checkpoints.stores import fence_for_run, store_for_run, store_interval
+from setl.run.dead_letters.handling import DeadLetterHandler
 from setl.run.etl_work import EtlParts, EtlWork
-from setl.run.foreign_versions import ForeignVersions
-from setl.run.identities import ComesAnew, Identities
-from setl.run.job import LoadJob
+from setl.run.loads.job import LoadJob
+from setl.run.loads.rereading import Rereading
+from setl.run.measured.progress import Progress
 from setl.run.parts import RunParts
-from setl.run.progress import Progress
-from setl.run.rereading import Rereading
 from setl.run.run import PipelineRun
-from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
-from setl.run.table_creation import CreatingParts
 from setl.run.table_loads.coming_anew import ComingAnew
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests
+from setl.run.targets.foreign_versions import ForeignVersions
+from setl.run.targets.identities import ComesAnew, Identities
+from setl.run.targets.schema_changes import SchemaChangePolicy
+from setl.run.targets.table_creation import CreatingParts
 from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
 from setl.select.heartbeat import tells_lag

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from setl.model.checkpoint import Checkpoint
-from setl.run.checkpoint_keeping import CheckpointKeeping
+from setl.run.checkpoints.keeping import CheckpointKeeping
 from setl.run.parts import RunParts
 from setl.select.source import Source
 

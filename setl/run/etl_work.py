@@ -20,21 +20,21 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import document_version
 from setl.model.table_load import TableLoad
-from setl.run.accounting import account
-from setl.run.dead_letters import DeadLetterHandler
-from setl.run.faulty_places import place_within
-from setl.run.identities import Identities
-from setl.run.load_size import LoadSize
-from setl.run.pace import Stage
+from setl.run.dead_letters.handling import DeadLetterHandler
+from setl.run.loads.faulty_places import place_within
+from setl.run.loads.rereading import Rereading
+from setl.run.loads.size import LoadSize
+from setl.run.measured.accounting import account
+from setl.run.measured.pace import Stage
+from setl.run.measured.progress import Progress
 from setl.run.parts import Applied
-from setl.run.progress import Progress
-from setl.run.rereading import Rereading
-from setl.run.schema_changes import SchemaChangePolicy
-from setl.run.table_creation import CreatingParts, TableCreating
 from setl.run.table_loads import choice as load_choice
 from setl.run.table_loads.choice import ComingLoad
 from setl.run.table_loads.loading import TableLoading
 from setl.run.table_loads.parts import TableLoadingParts
+from setl.run.targets.identities import Identities
+from setl.run.targets.schema_changes import SchemaChangePolicy
+from setl.run.targets.table_creation import CreatingParts, TableCreating
 from setl.run.tracing.course import Course
 from setl.run.tracing.trace import Tracer
 
@@ -42,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class Loading(Protocol):
-    """What is asked of Transform and Load; `setl.run.job.LoadJob` is it."""
+    """What is asked of Transform and Load; `setl.run.loads.job.LoadJob` is it."""
 
     def applied_through(self, ticket: LoadTicket) -> int:
         """Version up to which the target may hold this pipeline's changes; 0 if unknown."""

@@ -8,9 +8,9 @@ from setl.clock import Clock
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
+from setl.run.measured.progress import Progress
 from setl.run.parts import Work
-from setl.run.progress import Progress
 from setl.select.unacked import PassingBy
 
 

@@ -24,13 +24,13 @@ from setl.run.backlog import Backlog, has_ddl
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_go_on
 from setl.run.cancelling import Cancelling
-from setl.run.checkpoint_keeping import BUSY_SECONDS, QUIET_SECONDS, CheckpointKeeping
-from setl.run.figures import RunState
+from setl.run.checkpoints.keeping import BUSY_SECONDS, QUIET_SECONDS, CheckpointKeeping
 from setl.run.interruption import Interruption
-from setl.run.pace import Stage
+from setl.run.measured.figures import RunState
+from setl.run.measured.pace import Stage
+from setl.run.measured.progress import Progress
 from setl.run.parts import Applied, RunParts
 from setl.run.passing_by import HeartbeatsPassBy
-from setl.run.progress import Progress
 from setl.run.stalls.observer import Observed
 from setl.select.heartbeat import tells_lag
 

@@ -9,7 +9,7 @@ from arbiter.arbiter import Arbiter
 from setl.channel.file import ChannelFile
 from setl.clock import Clock
 from setl.model.leadership import Leadership
-from setl.run.progress import Progress
+from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Observed
 
 

@@ -27,8 +27,8 @@ from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
 from setl.codec.dts.wire import published_schema, read_front
 from setl.model.leadership import Leadership
-from setl.run.progress import Progress
-from setl.run.relay_assembly import build_relay_run
+from setl.run.measured.progress import Progress
+from setl.run.relay.assembly import build_relay_run
 from setl_embedded import Kafka, MariaDb
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.bench.plain_script import Settings, events

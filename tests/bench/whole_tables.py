@@ -31,8 +31,8 @@ from rich.table import Table
 from setl.bulk.source_side import MappedTable
 from setl.bulk.verify_target import TargetComparison, VerifySettings, plan_of
 from setl.channel.file import Pipeline
-from setl.run.compared_targets import mapped_targets, target_reader
 from setl.run.spark.session import SparkSettings, start_session
+from setl.run.verification.compared_targets import mapped_targets, target_reader
 from setl_embedded import MariaDb
 from tests.bench import latency
 from tests.bench.competition import Competitor, Meter, Place, differences

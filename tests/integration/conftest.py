@@ -90,7 +90,7 @@ def spark_command(spark):
         return spark.sparkContext
 
     with (
-        patch("setl.cli.comparing.start_context", given),
+        patch("setl.cli.rows.comparing.start_context", given),
         patch("setl.run.spark.session.start_context", given),
         patch.object(SparkOnDemand, "stop", lambda _: None),
     ):

@@ -12,9 +12,9 @@ from setl.clock import SystemClock
 from setl.errors import SetlError
 from setl.model.leadership import Leadership
 from setl.run.assembly import build_run
-from setl.run.figures import RunState
-from setl.run.progress import Progress
-from setl.run.relay_assembly import build_relay_run
+from setl.run.measured.figures import RunState
+from setl.run.measured.progress import Progress
+from setl.run.relay.assembly import build_relay_run
 from setl.systems.mysql.sql_files import system_table_statements
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster

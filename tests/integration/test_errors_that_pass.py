@@ -6,7 +6,7 @@ import pytest
 
 from setl.channel.endpoints import MysqlTarget
 from setl.errors import ConfigurationError
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from setl.systems.mysql.connection import connect
 from setl.systems.mysql.endpoint import mysql_endpoint
 from tests.checking import check_channel

@@ -16,7 +16,7 @@ from setl.load.sink import LoadTicket
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition
-from setl.run.job import LoadJob
+from setl.run.loads.job import LoadJob
 from setl.run.spark.session import parallelism
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings

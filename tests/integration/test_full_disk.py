@@ -8,7 +8,7 @@ import pytest
 
 from setl.clock import SystemClock
 from setl.node.stall_watch import StallWatch
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually
 

@@ -12,8 +12,8 @@ from setl.load.deadletters.letter import State
 from setl.model.checkpoint import Checkpoint
 from setl.model.load_request import LoadRequest
 from setl.model.position import BinlogPosition, document_version
-from setl.run import identities
 from setl.run.table_loads.requests import StoredLoadRequests
+from setl.run.targets import identities
 from setl.systems.registry import system_of
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way

@@ -4,7 +4,7 @@ import pytest
 
 from setl.channel.mark_ids import channel_mark_id
 from setl.errors import ConfigurationError
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from setl.systems.mysql.stored.marks import MARK_STATEMENT, mark_id
 from tests.integration.numbers import NUMBER, NUMBERS
 from tests.integration.pipelines import (

@@ -7,7 +7,7 @@ import pytest
 from kafka import KafkaProducer
 
 from setl.channel.reading import parse_channel
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from setl.systems.finding import Report
 from setl.systems.kafka.preflight.mark_probe import PROBE_ROW, probe_marks
 from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica

@@ -262,7 +262,7 @@ def test_it_ends_at_its_timeout_and_when_interrupted(topic, printed, monkeypatch
     began = time.monotonic()
     assert printed(topic.address, "--from", "latest", "--timeout", "0.3") == ""
     assert time.monotonic() - began < 10
-    monkeypatch.setattr("setl.cli.peeked.json_line", interrupt)
+    monkeypatch.setattr("setl.cli.streams.peeked.json_line", interrupt)
     topic.send(*numbered(1))
     assert run(["peek", topic.address, "-o", "json"]) == 130
 

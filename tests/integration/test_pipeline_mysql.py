@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from setl.errors import ConfigurationError, DataError, FencedError
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from setl.run.runners import table_by_table
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import (

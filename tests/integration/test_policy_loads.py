@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from setl.run.table_loads import loading as table_loading
 from tests.integration.pipelines import mysql
 from tests.integration.same_rows import SameRows

@@ -9,9 +9,9 @@ from setl.channel.routing import Route, Router
 from setl.errors import DataError
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import Column, Kind, RowSchema
-from setl.run import prepared_queries
-from setl.run.load_work import LoadWork
-from setl.run.prepared_queries import PreparedQueries
+from setl.run.runners import prepared_queries
+from setl.run.runners.prepared_queries import PreparedQueries
+from setl.run.runners.work import LoadWork
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.expressions import ExpressionBranch

@@ -7,7 +7,7 @@ import pytest
 
 from setl.channel.reading import parse_channel
 from setl.errors import FatalError, FencedError, TransientError
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.held_points import held
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
 from tests.integration.test_global_settings import told

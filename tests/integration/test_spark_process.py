@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 
-from setl.cli.interruption import EXIT_INTERRUPTED
+from setl.cli.terminal.interruption import EXIT_INTERRUPTED
 from tests.unit.cli.cluster_in_memory import definition
 from tests.waiting import eventually
 
 _COMPARING = """
-from setl.cli.comparing import Comparer
+from setl.cli.rows.comparing import Comparer
 from setl.cli.main import main
 Comparer.compare = lambda self, *_, **__: [self._spark.session]
 main()

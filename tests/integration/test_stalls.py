@@ -8,7 +8,7 @@ import pytest
 
 from setl.clock import SystemClock
 from setl.node.stall_watch import StallWatch
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from setl.systems.mysql.load.sink import MysqlSinkSettings
 from tests.integration.pipelines import (
     execute,

@@ -24,10 +24,10 @@ from setl.model.entry import EntryKind
 from setl.model.leadership import Leadership
 from setl.operate.positions.position import look_at_position
 from setl.operate.positions.reposition import move
-from setl.run import checkpoints
-from setl.run.checkpoints import store_for_run, store_interval
+from setl.run.checkpoints import stores as checkpoints
+from setl.run.checkpoints.stores import store_for_run, store_interval
+from setl.run.measured.progress import Progress
 from setl.run.parts import Applied, RunParts
-from setl.run.progress import Progress
 from setl.run.run import PipelineRun
 from setl.select.batching import BatchSettings
 from setl.select.place import Place

@@ -14,7 +14,7 @@ from setl.codec.sql.created_table import definitions_of
 from setl.errors import ConfigurationError, TargetReplacedError
 from setl.model.load_request import LoadRequest
 from setl.operate.verify import verify_pipeline
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from setl.run.table_loads.requests import StoredLoadRequests
 from tests.checking import check_channel
 from tests.held_points import held

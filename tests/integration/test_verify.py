@@ -16,7 +16,7 @@ from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
 from setl.operate.verify import verify_pipeline
-from setl.run.compared_targets import mapped_targets
+from setl.run.verification.compared_targets import mapped_targets
 from setl.systems.elasticsearch.load.documents import render_documents
 from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource

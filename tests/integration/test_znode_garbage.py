@@ -16,7 +16,7 @@ from setl.cli.main import run
 from setl.node.process import NodeProcess
 from setl.node.roles import LOAD
 from setl.node.settings import NodeSettings
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.integration.pipelines import fresh_name
 from tests.unit.node.test_process import SEARCH, SOURCE, Engine
 from tests.waiting import eventually

@@ -42,7 +42,7 @@ import gc
 from setl import garbage_collection
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
-from setl.run.tasks import load
+from setl.run.runners.tasks import load
 
 load(None, LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0), 0, [])
 assert garbage_collection._kept == []

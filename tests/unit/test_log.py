@@ -11,7 +11,7 @@ import logging, sys, threading, warnings
 from setl.errors import FatalError
 from setl.log import configure, fields
 from setl.cli.main import run
-import setl.cli.node_process as process
+import setl.cli.nodes.process as process
 configure(as_json={as_json})
 logging.getLogger("setl").info("it works", extra=fields(table="shop.t", none=None))
 warnings.warn("something is old")

@@ -12,7 +12,7 @@ from setl.node.ensemble import lost_in
 from setl.node.stored import nameless
 from setl.operate.cutover.looking import OpenCutover
 from setl.operate.units import count, duration
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 
 LAG_SECONDS = 60.0
 """Seconds behind that are worth a word."""

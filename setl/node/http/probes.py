@@ -17,7 +17,7 @@ from setl.node.naming import known_pipelines, meant_by
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
 from setl.node.watchdog import ExplainedSession, contact_at
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 
 OK = 200
 BAD_REQUEST = 400

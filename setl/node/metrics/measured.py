@@ -9,7 +9,7 @@ from prometheus_client.core import HistogramMetricFamily, Metric
 
 from arbiter.values import PipelineId
 from setl.model.histogram import Histogram
-from setl.run.distributions import MEASURES, Distributions
+from setl.run.measured.distributions import MEASURES, Distributions
 
 MeasuredHere = Mapping[PipelineId, Distributions]
 """What was measured on this node, by pipeline."""

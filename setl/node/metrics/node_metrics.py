@@ -11,8 +11,8 @@ from prometheus_client.registry import Collector
 from setl.node.metrics.by_table import MOST_TABLES, TableSeries
 from setl.node.metrics.measured import MeasuredHere, histograms_of
 from setl.node.status import NodeStatus, PipelineStatus
-from setl.run.figures import RunState
-from setl.run.pace import Stage
+from setl.run.measured.figures import RunState
+from setl.run.measured.pace import Stage
 
 _COUNTERS = {
     "rows_applied": "Row changes applied, before compaction",

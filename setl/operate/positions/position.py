@@ -10,7 +10,7 @@ from arbiter.arbiter import Arbiter
 from setl.errors import SetlError
 from setl.model.position import BinlogPosition, Position
 from setl.operate.positions.stored import Stored, read_stored
-from setl.run.checkpoints import kept_in
+from setl.run.checkpoints.stores import kept_in
 from setl.systems.registry import system_of
 
 if TYPE_CHECKING:

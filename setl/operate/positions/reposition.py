@@ -14,7 +14,7 @@ from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import GENERATION_BITS, Position
 from setl.operate.positions.stored import read_stored
-from setl.run.checkpoints import store_of
+from setl.run.checkpoints.stores import store_of
 from setl.systems.registry import system_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from arbiter.arbiter import Arbiter, Invalid
 from arbiter.values import PipelineId
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
-from setl.run.checkpoints import kept_in, other_stores, store_of
+from setl.run.checkpoints.stores import kept_in, other_stores, store_of
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.lookup import look_up
 from setl.select.checkpoints.note import epoch_of, read_note

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from pyspark import RDD, SparkContext
 
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.run.load_work import LoadWork, TableRoute, stretches
 from setl.run.runners.runner import LoadState, Phase
-from setl.run.tasks import TaskReport, deal_stretch, load
+from setl.run.runners.tasks import TaskReport, deal_stretch, load
+from setl.run.runners.work import LoadWork, TableRoute, stretches
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.packing import packed
 from setl.transform.share import Dealt

@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.run.load_work import LoadWork, TableRoute
-from setl.run.prepared_queries import PreparedQueries
-from setl.run.tasks import TaskReport, load, transform
+from setl.run.runners.prepared_queries import PreparedQueries
+from setl.run.runners.tasks import TaskReport, load, transform
+from setl.run.runners.work import LoadWork, TableRoute
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.work import TransformPlan
 

@@ -8,10 +8,10 @@ from typing import Any, Final
 from pyspark import RDD, SparkContext
 
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.run.job_property import Instructions, instructing, instructions_of_job, takes_rows
-from setl.run.load_work import LoadWork
+from setl.run.runners.job_property import Instructions, instructing, instructions_of_job, takes_rows
+from setl.run.runners.tasks import TaskReport, load, transform
+from setl.run.runners.work import LoadWork
 from setl.run.spark.one_partition import collect_one
-from setl.run.tasks import TaskReport, load, transform
 from setl.transform.work import TransformPlan
 
 MOST_BYTES: Final = 128 * 1024

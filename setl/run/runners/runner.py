@@ -7,8 +7,8 @@ from typing import Protocol
 
 from setl.errors import TransientError
 from setl.load.sink import LoadTicket
-from setl.run.load_work import LoadWork
-from setl.run.tasks import TaskReport
+from setl.run.runners.tasks import TaskReport
+from setl.run.runners.work import LoadWork
 from setl.transform.work import TransformPlan
 
 

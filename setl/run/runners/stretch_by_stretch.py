@@ -29,9 +29,9 @@ from setl.codec.row_codec import RowCodec
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.log import fields
 from setl.model.target_name import target_name
-from setl.run.load_work import LoadWork, pieces, stretches
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
-from setl.run.tasks import TaskReport, load, transform
+from setl.run.runners.tasks import TaskReport, load, transform
+from setl.run.runners.work import LoadWork, pieces, stretches
 from setl.transform.packing import packed
 from setl.transform.placement import key_hashes, spreads
 from setl.transform.share import Share

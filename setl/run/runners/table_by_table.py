@@ -23,9 +23,9 @@ from typing import Final
 from pyspark import SparkContext
 
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.run.load_work import LoadWork
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
-from setl.run.tasks import TaskReport, load, transform
+from setl.run.runners.tasks import TaskReport, load, transform
+from setl.run.runners.work import LoadWork
 from setl.transform.packing import packed
 from setl.transform.work import TransformPlan, WorkItem
 

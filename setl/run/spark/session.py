@@ -25,7 +25,7 @@ from pyspark.sql import SparkSession
 
 from setl.errors import FatalError
 from setl.log import fields
-from setl.run.job_property import takes_rows
+from setl.run.runners.job_property import takes_rows
 from setl.run.spark import worker_daemon
 from setl.run.spark.jvm_folders import make_jvm_folders
 from setl.run.spark.jvm_output import JvmOutput

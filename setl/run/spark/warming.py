@@ -13,7 +13,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from setl.garbage_collection import keep_what_is_loaded
-from setl.run.prepared_queries import WarmUp
+from setl.run.runners.prepared_queries import WarmUp
 from setl.run.spark.session import parallelism
 from setl.run.spark.worker_daemon import TASK_MODULES
 

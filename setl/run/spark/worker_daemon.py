@@ -20,7 +20,7 @@ from typing import Final
 from setl import garbage_collection
 
 TASK_MODULES: Final = (
-    "setl.run.tasks",
+    "setl.run.runners.tasks",
     "setl.load.worker",
     "setl.transform.expression_tasks",
     "setl.codec.binlog.rows",

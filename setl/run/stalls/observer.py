@@ -9,9 +9,9 @@ from typing import Protocol
 from setl.clock import Clock
 from setl.load.target_view import TargetView
 from setl.model.leadership import Leadership
-from setl.run.figures import RunState
-from setl.run.pace import Pace, Stage
-from setl.run.progress import Progress
+from setl.run.measured.figures import RunState
+from setl.run.measured.pace import Pace, Stage
+from setl.run.measured.progress import Progress
 from setl.run.stalls.stall import JobView, QueueView, Situation, Stall, diagnose
 from setl.select.heartbeat import Heartbeat
 from setl.select.reader import SelectLoop

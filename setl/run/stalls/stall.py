@@ -1,7 +1,7 @@
 """Why a pipeline stands still: from what is seen of it to one reason. Pure.
 
 A pipeline that has nothing to do does not stall, nor does one that is at something large and
-advances in it. What counts as an advance is said in `setl.run.pace`.
+advances in it. What counts as an advance is said in `setl.run.measured.pace`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from setl.load.target_view import LockWait, Statement, TargetView
-from setl.run.pace import Pace, Retrying, Stage
+from setl.run.measured.pace import Pace, Retrying, Stage
 from setl.select.source import HeldUp
 
 LIMIT = 60.0

@@ -11,8 +11,8 @@ from setl.channel.routing import Router
 from setl.clock import Clock
 from setl.errors import FatalError
 from setl.model.table_load import TableLoad
-from setl.run.joined_targets import NamedRoute
 from setl.run.table_loads.items import MappedTable, tables_of
+from setl.run.targets.joined import NamedRoute
 
 _NEWS_SECONDS: Final = 60.0  # after which the tables are listed again
 

@@ -43,10 +43,9 @@ from setl.model.loaded import Loaded
 from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name
-from setl.run.catching_up import load_catching_up
-from setl.run.joined_targets import NamedRoute, with_targets_of_their_own
-from setl.run.load_size import LoadSize, spent_on_rows
-from setl.run.progress import Progress
+from setl.run.loads.catching_up import load_catching_up
+from setl.run.loads.size import LoadSize, spent_on_rows
+from setl.run.measured.progress import Progress
 from setl.run.table_loads import choice as load_choice
 from setl.run.table_loads.choice import START
 from setl.run.table_loads.gate_requests import gate_requests
@@ -57,6 +56,7 @@ from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.progress import LoadProgress
 from setl.run.table_loads.queue import LoadQueue
 from setl.run.table_loads.rearranged_tables import doubt, read_again
+from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
 
 _log = logging.getLogger(__name__)
 

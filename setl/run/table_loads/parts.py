@@ -13,14 +13,14 @@ from setl.channel.routing import Router
 from setl.load.sink import LoadTicket
 from setl.model.loaded import Loaded
 from setl.model.position import Position
-from setl.run.joined_targets import NamedRoute
 from setl.run.table_loads.items import LoadItem
 from setl.run.table_loads.requests import LoadRequests
+from setl.run.targets.joined import NamedRoute
 from setl.systems.replicas import ReplicaBehind
 
 
 class RangeLoading(Protocol):
-    """What is asked of Transform and Load; `setl.run.job.LoadJob` is it."""
+    """What is asked of Transform and Load; `setl.run.loads.job.LoadJob` is it."""
 
     def load_ranges(self, items: Sequence[LoadItem], ticket: LoadTicket) -> Loaded:
         """Read, transform and load; returns when the target has everything, raises SetlError."""

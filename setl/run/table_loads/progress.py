@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from setl.model.load_request import LoadRequest
 from setl.model.table_load import TableLoad
-from setl.run.figures import LoadOutlook
-from setl.run.progress import Progress
+from setl.run.measured.figures import LoadOutlook
+from setl.run.measured.progress import Progress
 from setl.run.table_loads.giving_way import GivingWay
 from setl.run.table_loads.listed_tables import ListedTables
 

@@ -21,7 +21,7 @@ from setl.garbage_collection import keep_what_is_loaded
 from setl.load.sink import LoadTicket, RenderedSink, SinkSettings
 from setl.load.worker import sink_for
 from setl.model.change import TargetChanges
-from setl.run.tasks import TaskReport, load, transform
+from setl.run.runners.tasks import TaskReport, load, transform
 from setl.transform.columns import ColumnPlan
 from setl.transform.work import TransformPlan, WorkItem
 

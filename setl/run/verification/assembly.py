@@ -14,10 +14,10 @@ from setl.clock import Clock
 from setl.errors import ConfigurationError
 from setl.model.leadership import Leadership
 from setl.model.position import Position
-from setl.run.compared_source import stream_end
-from setl.run.progress import Progress
-from setl.run.shared_targets import writers_beside
+from setl.run.measured.progress import Progress
 from setl.run.table_loads.requests import StoredLoadRequests
+from setl.run.targets.shared import writers_beside
+from setl.run.verification.compared_source import stream_end
 from setl.run.verification.comparers import standing_comparers
 from setl.run.verification.opposite import Opposite, opposite_pipelines
 from setl.run.verification.parts import VerifyingParts

@@ -12,7 +12,7 @@ from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
 from setl.model.change import Row
 from setl.model.target_name import target_name
-from setl.run.compared_targets import Sources, mapped_targets, target_reader
+from setl.run.verification.compared_targets import Sources, mapped_targets, target_reader
 from setl.transform.spark_on_demand import SparkOnDemand
 
 # Ranges are small, so every key of one that differs can be looked at again. So are the parts that

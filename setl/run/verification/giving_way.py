@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.run.figures import Figures, RunState
+from setl.run.measured.figures import Figures, RunState
 from setl.run.verification.parts import VerifyingParts
 
 _LAG = 5.0  # seconds behind, above which nothing is compared if the channel file says nothing

@@ -10,7 +10,7 @@ from setl.channel.file import ChannelFile, Pipeline
 from setl.clock import Clock
 from setl.errors import TransientError
 from setl.model.position import Position
-from setl.run.checkpoints import store_of
+from setl.run.checkpoints.stores import store_of
 from setl.systems.registry import system_of
 
 _POLL_SECONDS = 0.2

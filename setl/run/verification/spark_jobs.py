@@ -29,7 +29,7 @@ class VerificationJobs:
 
     def begin(self) -> None:
         """Jobs of this thread belong to the group and the pool from now on."""
-        # Never interrupt: see `setl.run.job.LoadJob`.
+        # Never interrupt: see `setl.run.loads.job.LoadJob`.
         self._context.setJobGroup(self._group, "standing verification", interruptOnCancel=False)
         self._context.setLocalProperty("spark.scheduler.pool", self._pool)
 

@@ -23,8 +23,8 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.model.standing import TableFinding, Verification
 from setl.run.backoff import Backoff
-from setl.run.load_size import LoadSize
-from setl.run.progress import Progress
+from setl.run.loads.size import LoadSize
+from setl.run.measured.progress import Progress
 from setl.run.verification import course
 from setl.run.verification.arrivals import RunArrivals
 from setl.run.verification.course import Name

@@ -123,7 +123,7 @@ def test_who_names_what_the_cluster_does_not_know_waits_for_no_channel_file():
 def test_what_a_refusal_by_the_cluster_has_no_use_for_is_not_imported():
     """Tables, YAML and the packages' metadata were a third of the time in which one was told."""
     code = (
-        "import sys, setl.cli.main, setl.cli.handing_over, arbiter.zookeeper\n"
+        "import sys, setl.cli.main, setl.cli.leadership.handing_over, arbiter.zookeeper\n"
         "print(*sorted({'rich', 'yaml', 'importlib.metadata'} & set(sys.modules)))"
     )
     done = subprocess.run(

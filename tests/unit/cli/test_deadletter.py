@@ -5,7 +5,8 @@ import pymysql
 import pytest
 
 from arbiter.values import ChannelState
-from setl.cli import confirmation, deadletter
+from setl.cli.rows import deadletter
+from setl.cli.terminal import confirmation
 from setl.load.deadletters.letter import State
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter

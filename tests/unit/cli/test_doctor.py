@@ -3,7 +3,7 @@
 import yaml
 
 from arbiter.values import HistoryItem
-from setl.cli.doctor import shown_environment
+from setl.cli.looking.doctor import shown_environment
 from setl.cli.main import run
 from tests.unit.cli.cluster_in_memory import AB, definition
 
@@ -39,7 +39,7 @@ def test_what_is_gathered(shop, tmp_path, monkeypatch):
 
 
 def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
-    monkeypatch.setattr("setl.cli.doctor.joined", _refused)
+    monkeypatch.setattr("setl.cli.looking.doctor.joined", _refused)
     assert run(["doctor"]) == 0
     told = yaml.safe_load(capsys.readouterr().out)
     assert told["cluster"] == {"error": "nobody answers"}

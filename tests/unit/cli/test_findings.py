@@ -11,8 +11,8 @@ from rich.console import Console
 import setl
 from arbiter.arbiter import Denied, Unreachable
 from setl.channel.reading import parse_channel
-from setl.cli import checking
-from setl.cli.findings import (
+from setl.cli.channels import checking
+from setl.cli.channels.findings import (
     exit_status,
     finding_row,
     not_in_scripts,

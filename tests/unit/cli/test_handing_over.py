@@ -6,7 +6,8 @@ import time
 import pytest
 
 from arbiter.values import ChannelState, HistoryItem, NodeInfo, SignalKind, SignalState
-from setl.cli import confirmation, handing_over
+from setl.cli.leadership import handing_over
+from setl.cli.terminal import confirmation
 from tests.unit.cli.cluster_in_memory import AB
 from tests.waiting import eventually
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from setl.cli.interruption import EXIT_INTERRUPTED
+from setl.cli.terminal.interruption import EXIT_INTERRUPTED
 
 # A thread that nobody can stop, an answer that never comes, and clean-up that fails aloud.
 _STUCK = """
@@ -26,7 +26,7 @@ def stuck(**options):
         print("a traceback of a library", file=sys.stderr)
         os.write(2, b"and of another\\n")
 
-from setl.cli.views import list_
+from setl.cli.looking.views import list_
 list_.callback = stuck
 sys.argv = ["setl", "list"]
 command.main()
@@ -61,7 +61,7 @@ def test_one_line_and_the_end(wait):
 # Clean-up that swallows the interrupt and goes on for ever: the end comes all the same.
 _DEAF = """
 import sys, time
-from setl.cli.interruption import end_at_interrupt
+from setl.cli.terminal.interruption import end_at_interrupt
 end_at_interrupt(grace=0.1)
 begun = False
 while True:
@@ -105,7 +105,7 @@ def test_ctrl_c_while_the_command_is_read_leaves_one_line():
 
 _WAITING = """
 import signal
-from setl.cli.interruption import end_at_interrupt, going_on
+from setl.cli.terminal.interruption import end_at_interrupt, going_on
 
 end_at_interrupt()
 with going_on("something that is over"):
@@ -124,7 +124,7 @@ def test_what_goes_on_without_the_command_is_told():
 # What is put in order takes a moment; the shell's SIGHUP comes after that of its terminal.
 _LEFT = """
 import signal, sys, time
-from setl.cli.interruption import interrupt_when_left
+from setl.cli.terminal.interruption import interrupt_when_left
 signal.signal(signal.SIGHUP, signal.{hangup})  # the tests may run under nohup themselves
 interrupt_when_left()
 try:

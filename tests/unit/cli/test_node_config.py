@@ -6,7 +6,7 @@ import yaml
 from setl import resources
 from setl.channel.problems import ChannelFileError
 from setl.cli.main import run
-from setl.cli.node_config import NodeConfig, read_config
+from setl.cli.nodes.config import NodeConfig, read_config
 
 WRONG = """\
 htp: 0.0.0.0:80

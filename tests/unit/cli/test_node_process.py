@@ -22,7 +22,7 @@ _SIGNALLED = """
 import os, signal, sys, threading
 from types import SimpleNamespace
 import setl.node.process
-from setl.cli.node_process import run_process
+from setl.cli.nodes.process import run_process
 
 class Node:
     def __init__(self, *_, **__):

@@ -5,9 +5,9 @@ import io
 import pytest
 from rich.console import Console
 
-from setl.cli import output
-from setl.cli.output import print_rows
-from setl.cli.views import _PIPELINE_COLUMNS, _PIPELINE_MORE
+from setl.cli.looking.views import _PIPELINE_COLUMNS, _PIPELINE_MORE
+from setl.cli.terminal import output
+from setl.cli.terminal.output import print_rows
 
 ROW = {
     "pipeline": "shop/orders-to-search",

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from setl.cli import patience
+from setl.cli.terminal import patience
 from tests.waiting import eventually
 
 

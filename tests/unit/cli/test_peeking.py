@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from setl.cli import peeked
+from setl.cli.streams import peeked
 from setl.model.change import Op
 from setl.model.position import KafkaPosition
 from setl.model.schema import Column, Kind, RowSchema

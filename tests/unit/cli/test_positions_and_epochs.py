@@ -3,7 +3,7 @@ import json
 import pytest
 
 from arbiter.values import ChannelState, PipelineId
-from setl.cli import confirmation
+from setl.cli.terminal import confirmation
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from arbiter.values import ChannelState, HistoryItem, PipelineId, SignalState
-from setl.cli import confirmation, handing_over
+from setl.cli.leadership import handing_over
+from setl.cli.terminal import confirmation
 from setl.model.load_request import LoadRequest
 from setl.operate.cutover.steps import CutOver, Step
 from setl.run.table_loads.requests import StoredLoadRequests

@@ -31,7 +31,7 @@ def test_what_targets_keep_is_said(shop, capsys):
 
 def test_who_says_no_keeps_the_channel(shop, monkeypatch):
     shop.state(ChannelState.STOP)
-    monkeypatch.setattr("setl.cli.confirmation.has_terminal", lambda: True)
+    monkeypatch.setattr("setl.cli.terminal.confirmation.has_terminal", lambda: True)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     assert shop.run("remove", "shop") == 1
     assert [c.name for c in shop.arbiter.channels()] == ["shop"]

@@ -8,7 +8,7 @@ import pytest
 from arbiter.values import PipelineId
 from setl.bulk.comparison import What
 from setl.bulk.verdict import DifferingKeys, TableVerdict
-from setl.cli.comparing import Compared
+from setl.cli.rows.comparing import Compared
 from setl.model.load_request import RequestState
 from setl.run.table_loads.requests import StoredLoadRequests
 from tests.unit.cli.cluster_in_memory import AB, definition
@@ -47,8 +47,8 @@ def repair(shop, tmp_path, monkeypatch):
     def comparer(*_):
         yield Comparer()
 
-    monkeypatch.setattr("setl.cli.comparing.comparer", comparer)
-    monkeypatch.setattr("setl.cli.asking.POLL_SECONDS", 0.01)
+    monkeypatch.setattr("setl.cli.rows.comparing.comparer", comparer)
+    monkeypatch.setattr("setl.cli.rows.asking.POLL_SECONDS", 0.01)
 
     def run(value, *options):
         compared.clear()

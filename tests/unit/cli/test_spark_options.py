@@ -3,7 +3,7 @@
 import click
 from click.testing import CliRunner
 
-from setl.cli.spark_options import spark_options
+from setl.cli.access.spark_options import spark_options
 
 
 @click.command()

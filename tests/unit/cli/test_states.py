@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from arbiter.values import ChannelState, NodeInfo, PipelineId
-from setl.cli import states
+from setl.cli.channels import states
 from setl.operate.starting import ways_out
 from setl.systems.finding import Finding
 from tests.unit.cli.cluster_in_memory import AB, definition

@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import click
 import pytest
 
-from setl.cli.times import parse_time
+from setl.cli.terminal.times import parse_time
 
 NOW = 1_000_000.0
 

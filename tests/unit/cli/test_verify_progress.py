@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from setl.bulk.verdict import TableVerdict
-from setl.cli.comparing import Compared
+from setl.cli.rows.comparing import Compared
 from tests.unit.cli.cluster_in_memory import definition
 
 EQUAL = TableVerdict("s.t", "s.t", 1_500, 1_500, 0, 0, 0)
@@ -36,7 +36,7 @@ def verified(shop, tmp_path, monkeypatch):
                     raise BrokenError
                 return [Compared(channel, config, verdict) for verdict in (EQUAL, WORSE)]
 
-        monkeypatch.setattr("setl.cli.comparing.comparer", comparer)
+        monkeypatch.setattr("setl.cli.rows.comparing.comparer", comparer)
         return shop.run("verify", str(file), "-o", "json")
 
     return run

@@ -4,8 +4,8 @@ import pytest
 
 from arbiter.access import Access, Tls
 from setl.cli import main as command
-from setl.cli.run_node import node
-from setl.cli.zookeeper_access import read_access, zookeeper_access
+from setl.cli.access.zookeeper import read_access, zookeeper_access
+from setl.cli.nodes.run_node import node
 from setl.errors import ConfigurationError
 from setl.node import process
 

@@ -12,7 +12,7 @@ import yaml
 from compose_spec import PyCompose
 
 from setl.cli.main import cli
-from setl.cli.node_config import VARIABLES
+from setl.cli.nodes.config import VARIABLES
 from tests.unit.deploy.configured import options, settings
 
 FOLDER = Path(__file__).parents[3] / "deploy" / "compose"

@@ -13,7 +13,7 @@ from setl.node.http.server import Inside, NodeHttp
 from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
-from setl.run.figures import Figures, RunState
+from setl.run.measured.figures import Figures, RunState
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 TOKEN = "open-sesame-4711"

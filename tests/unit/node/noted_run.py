@@ -6,7 +6,7 @@ from typing import Any
 
 from setl.errors import TransientError
 from setl.model.leadership import Leadership
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from setl.run.stalls.observer import Observed, Views
 from tests.unit.select.fakes import reads
 

@@ -12,7 +12,7 @@ from setl.errors import (
     FencedError,
     TransientError,
 )
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.unit.node.candidate import PIPELINE, Node, answer, leading, leading_nothing
 from tests.waiting import eventually
 

@@ -10,7 +10,7 @@ from arbiter.arbiter import Contact
 from arbiter.values import ChannelState, HistoryItem, NodeInfo
 from setl.node.http import probes
 from setl.node.http.server import INDEX, NodeHttp
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 
 from .http_node import BACK, SEARCH, THERE, Node
 

@@ -10,7 +10,7 @@ from setl.errors import (
     NodeLacksError,
     UntrustedServerError,
 )
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.unit.node.candidate import PIPELINE, Node
 from tests.waiting import eventually
 

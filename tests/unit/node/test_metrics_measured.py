@@ -17,10 +17,10 @@ from setl.model.loaded import Loaded
 from setl.model.table_rows import OTHERS, TableRows
 from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus, as_json
-from setl.run.distributions import MEASURES, STAGE
-from setl.run.figures import Figures
-from setl.run.pace import Stage
-from setl.run.progress import Progress
+from setl.run.measured.distributions import MEASURES, STAGE
+from setl.run.measured.figures import Figures
+from setl.run.measured.pace import Stage
+from setl.run.measured.progress import Progress
 from setl.run.verification.figures import VerificationFigures
 from tests.monitoring import promtool
 from tests.unit.select.fakes import ManualClock

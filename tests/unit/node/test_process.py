@@ -25,7 +25,7 @@ from setl.node.process import NodeProcess
 from setl.node.relay_engine import RelayEngine
 from setl.node.roles import LOAD, RELAY
 from setl.node.settings import NodeSettings
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
 from tests.waiting import eventually
@@ -306,7 +306,7 @@ def test_a_relay_is_asked_for_no_pipeline_of_another_kind(world):
 
 def test_a_relay_process_imports_no_spark():
     # In a process of its own: others of this one have imported everything.
-    modules = "setl.cli.main, setl.node.process, setl.node.relay_engine, setl.run.relay_assembly"
+    modules = "setl.cli.main, setl.node.process, setl.node.relay_engine, setl.run.relay.assembly"
     unwanted = "{'pyspark', 'py4j'}"
     script = f"import sys, {modules}; print(sorted({unwanted} & set(sys.modules)))"
     done = subprocess.run(

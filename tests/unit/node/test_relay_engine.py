@@ -7,7 +7,7 @@ PROGRAM = """
 import sys
 from setl.node.relay_engine import RelayEngine
 RelayEngine().start(print, bool)
-print(*sorted({"fastavro", "setl.codec.dts.wire", "setl.run.relay_assembly"} & set(sys.modules)))
+print(*sorted({"fastavro", "setl.codec.dts.wire", "setl.run.relay.assembly"} & set(sys.modules)))
 """
 
 
@@ -15,4 +15,4 @@ def test_a_take_over_does_not_wait_for_what_all_relays_write():
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True, timeout=120
     )
-    assert done.stdout.split() == ["fastavro", "setl.codec.dts.wire", "setl.run.relay_assembly"]
+    assert done.stdout.split() == ["fastavro", "setl.codec.dts.wire", "setl.run.relay.assembly"]

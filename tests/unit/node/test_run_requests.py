@@ -4,7 +4,7 @@ from arbiter import requests
 from arbiter.requests import Requester
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.errors import ConfigurationError, FatalError, TransientError
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.unit.node.candidate import PIPELINE, answer, leading, leading_nothing
 from tests.unit.node.test_candidacy import node
 from tests.waiting import eventually

@@ -6,8 +6,8 @@ import pytest
 
 from setl.model.leadership import Leadership
 from setl.node.stall_watch import StallWatch
-from setl.run.pace import Stage
-from setl.run.progress import Progress
+from setl.run.measured.pace import Stage
+from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Observed, Views
 from tests.clocks import SetClock
 from tests.unit.select.fakes import reads

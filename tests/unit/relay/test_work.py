@@ -11,8 +11,8 @@ from setl.model.leadership import Leadership
 from setl.relay.interceptor import Interceptor
 from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Sequencer
-from setl.run.progress import Progress
-from setl.run.relay_work import RelayParts, RelayWork
+from setl.run.measured.progress import Progress
+from setl.run.relay.work import RelayParts, RelayWork
 from tests.memory_log import MemoryRelayLog, MemoryTopic
 from tests.unit.relay.relay_streams import ORDERS, START, AsText, Binlog, ShopIsMapped, words
 

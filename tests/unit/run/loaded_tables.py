@@ -18,7 +18,7 @@ from setl.model.load_request import LoadRequest
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
-from setl.run.progress import Progress
+from setl.run.measured.progress import Progress
 from setl.run.table_loads.loading import TableLoading
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests

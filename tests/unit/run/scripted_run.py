@@ -14,10 +14,10 @@ from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.run.etl_work import EtlParts, EtlWork
-from setl.run.progress import Progress
+from setl.run.measured.progress import Progress
 from setl.run.run import PipelineRun, RunParts
-from setl.run.schema_changes import SchemaChangePolicy
 from setl.run.table_loads.parts import TableLoadingParts
+from setl.run.targets.schema_changes import SchemaChangePolicy
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop, SelectSettings
 from setl.select.source import nothing_passes_by

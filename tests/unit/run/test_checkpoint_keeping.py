@@ -8,13 +8,13 @@ import pytest
 from setl.errors import FencedError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
-from setl.run.checkpoint_keeping import (
+from setl.run.checkpoints.keeping import (
     IDLE_SECONDS,
     QUIET_AFTER,
     QUIET_SECONDS,
     CheckpointKeeping,
 )
-from setl.run.progress import Progress
+from setl.run.measured.progress import Progress
 from tests.unit.select.fakes import ManualClock
 
 

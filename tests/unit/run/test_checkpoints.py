@@ -16,8 +16,9 @@ from setl.model.position import BinlogPosition
 from setl.operate.positions.reposition import move
 from setl.operate.positions.stored import read_stored
 from setl.operate.positions.used_starts import without_used_starts
-from setl.run import checkpoints
-from setl.run.checkpoints import (
+from setl.run.checkpoints import stores as checkpoints
+from setl.run.checkpoints.compared_fence import ComparedFence
+from setl.run.checkpoints.stores import (
     fence_for_run,
     kept_in,
     other_stores,
@@ -25,7 +26,6 @@ from setl.run.checkpoints import (
     store_interval,
     store_of,
 )
-from setl.run.compared_fence import ComparedFence
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.systems.registry import system_of
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster

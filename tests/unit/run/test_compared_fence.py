@@ -3,7 +3,7 @@
 import pytest
 
 from setl.errors import FatalError
-from setl.run.compared_fence import ComparedFence
+from setl.run.checkpoints.compared_fence import ComparedFence
 
 
 class Fence:

@@ -13,8 +13,8 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
-from setl.run.dead_letters import DeadLetterHandler
-from setl.run.progress import Progress
+from setl.run.dead_letters.handling import DeadLetterHandler
+from setl.run.measured.progress import Progress
 from setl.run.spark.session import spark_gone
 from tests.letters import MemoryDeadLetters, letter
 from tests.loading import ticket_for

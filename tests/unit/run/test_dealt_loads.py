@@ -12,10 +12,10 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
-from setl.run import job as job_module
-from setl.run.job import LoadJob
+from setl.run.loads import job as job_module
+from setl.run.loads.job import LoadJob
+from setl.run.runners.tasks import TaskReport
 from setl.run.stalls.stall import JobView
-from setl.run.tasks import TaskReport
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.work import TransformPlan

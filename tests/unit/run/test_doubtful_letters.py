@@ -11,7 +11,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.faulty import TargetRow
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind
-from setl.run.doubtful_letters import changed_targets, in_doubt
+from setl.run.dead_letters.doubtful import changed_targets, in_doubt
 from tests.letters import letter
 
 COLUMNS = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)

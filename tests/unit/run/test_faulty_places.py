@@ -8,7 +8,7 @@ from setl.errors import DataError, TransientError
 from setl.extract.extractor import RoutedRows
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition, document_version
-from setl.run.faulty_places import place_within, with_position
+from setl.run.loads.faulty_places import place_within, with_position
 from tests.loading import ticket_for
 
 PLACE = BinlogPosition("bin.000012", 4711)

@@ -5,7 +5,7 @@ import pytest
 from setl.errors import FatalError
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition, KafkaPosition, Position, document_version
-from setl.run.foreign_versions import ForeignVersions
+from setl.run.targets.foreign_versions import ForeignVersions
 from tests.loading import ticket_for
 
 END = BinlogPosition("binlog.000007", 5_000)

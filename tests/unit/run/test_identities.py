@@ -18,8 +18,8 @@ from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import OTHERS, TableRows
-from setl.run.identities import LOOK_SECONDS, MOST_KNOWN, Identities
 from setl.run.table_loads.coming_anew import ComingAnew
+from setl.run.targets.identities import LOOK_SECONDS, MOST_KNOWN, Identities
 from tests.unit.channel.channels import SEARCH, changed
 from tests.unit.select.fakes import ManualClock
 

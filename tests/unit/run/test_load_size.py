@@ -1,4 +1,4 @@
-from setl.run.load_size import SECONDS, LoadSize
+from setl.run.loads.size import SECONDS, LoadSize
 
 
 def test_it_starts_with_one_batch_and_grows_while_the_target_keeps_up():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.run.load_work import pieces, stretches
+from setl.run.runners.work import pieces, stretches
 from setl.transform.work import WorkItem
 
 ITEM_BYTES = 16 * 1024

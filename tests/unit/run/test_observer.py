@@ -8,9 +8,9 @@ import pytest
 
 from setl.load.target_view import LockWait, TargetView
 from setl.model.leadership import Leadership
-from setl.run.figures import RunState
-from setl.run.pace import Stage
-from setl.run.progress import Progress
+from setl.run.measured.figures import RunState
+from setl.run.measured.pace import Stage
+from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Answer, Observed, Observer, Views
 from setl.run.stalls.stall import JobView, Reason
 from setl.select.source import HeldUp

@@ -7,10 +7,9 @@ import pytest
 
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
-from setl.run import job_property
-from setl.run.load_work import LoadWork
-from setl.run.runners import one_task
+from setl.run.runners import job_property, one_task
 from setl.run.runners.one_task import MOST_BYTES, OneTask
+from setl.run.runners.work import LoadWork
 from setl.transform.work import TransformPlan
 
 SINK: Any = "sink"

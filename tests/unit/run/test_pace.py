@@ -1,4 +1,4 @@
-from setl.run.pace import PaceTracker, Retrying, Stage
+from setl.run.measured.pace import PaceTracker, Retrying, Stage
 
 
 class Clock:

@@ -22,8 +22,8 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import document_version, version_generation
 from setl.model.session import StatementSession
-from setl.run.checkpoint_keeping import QUIET_SECONDS
-from setl.run.figures import RunState
+from setl.run.checkpoints.keeping import QUIET_SECONDS
+from setl.run.measured.figures import RunState
 from setl.select.heartbeat import HeartbeatStatus
 from tests.unit.run.scripted_run import ROWS_OF_TWO, TWO, at, transaction
 from tests.waiting import eventually

@@ -12,7 +12,7 @@ from setl.errors import (
 )
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.unit.run.scripted_run import ROWS_OF_TWO, TWO, Beside, at, transaction
 from tests.waiting import eventually
 

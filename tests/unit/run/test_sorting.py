@@ -14,7 +14,7 @@ from setl.codec.dts.runs import joined
 from setl.extract.extractor import RoutedRows
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition, document_version
-from setl.run.sorting import Sorting
+from setl.run.loads.sorting import Sorting
 from setl.transform.work import TransformPlan, codec_named, single_items
 from tests.unit.codec.binlog_events import EventWriter, entries_of
 from tests.unit.codec.test_binlog_runs import row

@@ -15,8 +15,8 @@ from pyspark.errors import PySparkRuntimeError
 from setl.errors import FatalError, TransientError
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
-from setl.run import job as job_module
-from setl.run.job import LoadJob
+from setl.run.loads import job as job_module
+from setl.run.loads.job import LoadJob
 from setl.run.spark import errors as spark_errors
 from setl.run.spark.errors import start_error
 from setl.run.spark.session import JvmWatch, SparkGone, jvm_exit

@@ -11,11 +11,11 @@ from setl.errors import DataError, FencedError, NodeFullError, TransientError
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
-from setl.run import job as job_module
-from setl.run.job import LoadJob
+from setl.run.loads import job as job_module
+from setl.run.loads.job import LoadJob
+from setl.run.runners.tasks import TaskReport
 from setl.run.spark.errors import spark_error
 from setl.run.spark.session import SparkSettings, worker_python
-from setl.run.tasks import TaskReport
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSinkSettings
 from setl.transform.work import TransformPlan

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from setl.load.target_view import LockWait, Statement, TargetView
-from setl.run.pace import Pace, Retrying, Stage
+from setl.run.measured.pace import Pace, Retrying, Stage
 from setl.run.stalls.stall import (
     JobView,
     QueueView,

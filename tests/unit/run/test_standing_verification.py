@@ -20,8 +20,8 @@ from setl.model.leadership import Leadership
 from setl.model.load_request import RequestState
 from setl.model.stream_end import StreamEnd
 from setl.model.table_load import TableLoad
-from setl.run.figures import RunState
-from setl.run.progress import Progress
+from setl.run.measured.figures import RunState
+from setl.run.measured.progress import Progress
 from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.verification.looking import Looking
 from setl.run.verification.parts import VerifyingParts

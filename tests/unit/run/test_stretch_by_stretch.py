@@ -17,11 +17,11 @@ from setl.model.conflict import ConflictPolicy
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.schema import Column, Kind
-from setl.run.load_work import LoadWork
 from setl.run.runners import stretch_by_stretch
 from setl.run.runners.runner import LoadState, Phase
 from setl.run.runners.stretch_by_stretch import StretchByStretch, new_rows_alone
-from setl.run.tasks import TaskReport
+from setl.run.runners.tasks import TaskReport
+from setl.run.runners.work import LoadWork
 from setl.transform.share import Share
 from setl.transform.work import TransformPlan, WorkItem
 from tests.unit.run.partitions import Partitions

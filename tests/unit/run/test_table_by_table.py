@@ -11,11 +11,11 @@ from setl.errors import DataError
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
-from setl.run.load_work import LoadWork
 from setl.run.runners import table_by_table
 from setl.run.runners.runner import LoadState, Phase
 from setl.run.runners.table_by_table import TableByTable, by_task
-from setl.run.tasks import TaskReport
+from setl.run.runners.tasks import TaskReport
+from setl.run.runners.work import LoadWork
 from setl.transform.work import TransformPlan, WorkItem
 from tests.unit.run.partitions import Partitions
 

@@ -3,7 +3,7 @@
 from arbiter.values import PipelineId
 from setl.node.console.recording import Recorder
 from setl.node.status import NodeStatus, PipelineStatus
-from setl.run.figures import Figures
+from setl.run.measured.figures import Figures
 
 
 def status(*names, mine=True):

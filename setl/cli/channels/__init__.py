@@ -1,0 +1,1 @@
+"""Commands about channel files: write, check, plan, apply, start, stop."""

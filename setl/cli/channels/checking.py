@@ -1,0 +1,206 @@
+"""The command that checks a channel file and the servers it names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from arbiter.arbiter import ArbiterError, Unreachable
+from setl.cli.access.cluster import cluster_options, joined
+from setl.cli.access.user_code import make_importable, py_files_option
+from setl.cli.channels.findings import (
+    exit_status,
+    finding_row,
+    not_in_scripts,
+    print_findings,
+    sql_scripts,
+    summary,
+)
+from setl.cli.terminal.output import FORMATS, console, print_rows
+from setl.cli.terminal.patience import busy_with_servers
+from setl.systems.finding import Finding
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from setl.channel.file import ChannelFile
+    from setl.channel.routing import Route
+    from setl.model.schema import Column, RowSchema
+
+_FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+@click.command()
+@_FILE
+@click.option("--offline", is_flag=True, help="Check the file only; talk to no server.")
+@click.option(
+    "--probe", is_flag=True, help="Write to retl.retl_mark and see that subscriptions deliver it."
+)
+@click.option("--strict", is_flag=True, help="Exit status 1 for warnings, too, unless accepted.")
+@click.option("-v", "--verbose", is_flag=True, help="Show what is right, and all statements.")
+@click.option("--server", metavar="HOST:PORT", help="With -o sql: the script for this server only.")
+@py_files_option
+@cluster_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice((*FORMATS, "sql")),
+    default="table",
+    show_default=True,
+    help="How to print the result; sql: one script for each server.",
+)
+def check(  # noqa: PLR0917 - click passes options by name
+    file: Path,
+    offline: bool,
+    probe: bool,
+    strict: bool,
+    verbose: bool,
+    server: str | None,
+    py_files: tuple[Path, ...],
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """Check a channel FILE and the servers it names.
+
+    Prints what is missing and how to fix it; `-o sql` prints the statements for each server. If
+    ZooKeeper is given, by option or in the environment, it also tells whether changes would go
+    round between channels. Risks that the file accepts (`accept`) count as right.
+
+    Exit status 0: right; 1: something is to be fixed; 2: the file is wrong; 3: all is right that
+    could be seen, and a server does not answer.
+    """
+    # Imported late, as whatever a help or a refusal has no use for.
+    from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.channel.reading import (  # noqa: PLC0415
+        definition_warnings,
+        read_channel_definition,
+    )
+
+    make_importable(py_files)
+    definition, channel = read_expanded(read_channel_definition(file), os.environ)
+    findings = [
+        Finding("warning", problem.message, problem.path, code="literal-password")
+        for problem in definition_warnings(definition)
+    ]
+    others: Sequence[Mapping[str, Any]] = ()
+    if not offline and _is_given("zookeeper"):
+        found, channel, others = _beside_the_cluster(definition, channel, zookeeper, root)
+        findings += found
+    if not offline:
+        from setl.operate.check import check_channel  # noqa: PLC0415
+        from setl.operate.shared_target_check import shared_target_findings  # noqa: PLC0415
+
+        with busy_with_servers(channel.channel):
+            findings += check_channel(
+                channel,
+                expressions=route_check(),
+                probe=probe,
+                beside=shared_target_findings(definition, others),
+            )
+    if output == "sql":
+        _print_sql(findings, channel.channel, server)
+    elif output != "table":
+        print_rows([finding_row(finding) for finding in findings], (), output)
+    else:
+        _print_findings(findings, offline=offline, verbose=verbose, name=channel.channel)
+    status = exit_status(findings, strict=strict)
+    if status:
+        sys.exit(status)
+
+
+def _is_given(name: str) -> bool:
+    """Whether an option of the running command comes from the user or the environment."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not ParameterSource.DEFAULT
+
+
+def _print_sql(findings: Sequence[Finding], name: str, server: str | None) -> None:
+    scripts = sql_scripts(findings, name)
+    for place, script in scripts.items():
+        if server in (None, place):
+            print(script)
+    if server is not None and server not in scripts:
+        there = ", ".join(scripts) or "none"
+        click.echo(f"nothing to run on {server}; servers with something to run: {there}", err=True)
+    # An empty script would pass for a server that lacks nothing.
+    for line in not_in_scripts(findings, server):
+        click.echo(line, err=True)
+
+
+def _beside_the_cluster(
+    definition: Mapping[str, Any], channel: ChannelFile, zookeeper: str, root: str
+) -> tuple[list[Finding], ChannelFile, Sequence[Mapping[str, Any]]]:
+    """`ring_findings`, the channel `without_used_starts`, and the other channels.
+
+    A cluster that does not answer is one more thing to fix.
+    """
+    from setl.operate.positions.used_starts import without_used_starts  # noqa: PLC0415
+    from setl.operate.ring_check import other_channels, ring_findings  # noqa: PLC0415
+
+    try:
+        with joined(zookeeper, root) as arbiter:
+            others = other_channels(arbiter, channel.channel)
+            found = ring_findings(definition, others)
+            return found, without_used_starts(channel, arbiter), others
+    except ArbiterError as error:
+        fix = (
+            "Check `--zookeeper` and SETL_ZOOKEEPER, and that most of its servers run; whether"
+            " changes would go round with other channels was not looked at"
+        )
+        finding = Finding(
+            "error",
+            f"no answer: {error}",
+            f"ZooKeeper {zookeeper}",
+            (fix,),
+            unseen=isinstance(error, Unreachable),
+            code="zookeeper-unreachable",
+        )
+        return [finding], channel, ()
+
+
+def route_check() -> Callable[[Route, RowSchema], Sequence[Column]]:
+    """How expressions and processors are checked: by Spark itself, and by an import."""
+    from setl.transform.processing import processor_named  # noqa: PLC0415
+
+    spark_starts = cache(_checking_session)
+
+    def check_route(route: Route, schema: RowSchema) -> Sequence[Column]:
+        if route.processor:
+            processor_named(route.processor)
+        if route.expressions or route.where:
+            # Imported late: Spark takes seconds that a channel without expressions need not wait.
+            from setl.transform.evaluation import analyse  # noqa: PLC0415
+
+            return analyse(spark_starts(), route, schema).outputs
+        return ()
+
+    return check_route
+
+
+def _checking_session() -> SparkSession:
+    from setl.run.spark.session import SparkSettings, start_session  # noqa: PLC0415
+
+    return start_session(SparkSettings(master="local[1]", name="setl check"))
+
+
+def _print_findings(
+    findings: Sequence[Finding], *, offline: bool, verbose: bool, name: str
+) -> None:
+    out = console()
+    print_findings(out, findings, verbose=verbose)
+    counted = summary(findings)
+    beside = f" Beside: {counted}." if counted else ""
+    errors = sum(finding.level == "error" for finding in findings)
+    if errors:
+        out.print(f"{errors} to fix before channel {name} can start.{beside}", markup=False)
+    else:
+        scope = "the file is right" if offline else "the file and the servers are right"
+        out.print(f"channel {name}: {scope}.{beside}", markup=False)

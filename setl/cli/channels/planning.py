@@ -1,0 +1,107 @@
+"""The command that says what applying a channel file would change."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from setl.cli.access.cluster import cluster_options, joined, output_option
+from setl.cli.access.user_code import make_importable, py_files_option
+from setl.cli.channels.checking import route_check
+from setl.cli.terminal.output import console, print_value
+from setl.cli.terminal.patience import busy_with_servers
+
+if TYPE_CHECKING:
+    from setl.operate.plan import Plan
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--offline", is_flag=True, help="Compare the files only; ask no server.")
+@py_files_option
+@cluster_options
+@output_option
+def plan(  # noqa: PLR0917 - click passes options by name
+    file: Path,
+    offline: bool,
+    py_files: tuple[Path, ...],
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """Say what applying a channel FILE would change.
+
+    Pipelines that restart, tables that are added or removed, loads that follow, tables and indexes
+    that are created, and what must be fixed first. Nothing is changed. Exit status 1: something
+    must be fixed.
+    """
+    from setl.channel.document import read_channel_definition  # noqa: PLC0415
+    from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.operate.planning import make_plan  # noqa: PLC0415
+
+    make_importable(py_files)
+    definition, channel = read_expanded(read_channel_definition(file), os.environ)
+    with (
+        joined(zookeeper, root) as arbiter,
+        busy_with_servers(channel.channel),
+    ):
+        found = make_plan(
+            arbiter,
+            definition,
+            channel,
+            os.environ,
+            expressions=route_check(),
+            ask_servers=not offline,
+        )
+    errors = [finding for finding in found.findings if finding.level == "error"]
+    if output != "table":
+        print_value(
+            {
+                "channel": found.channel,
+                "new": found.new,
+                "changes": [asdict(change) for change in found.changes],
+                "restarted": list(found.restarted),
+                "created": [
+                    {"where": f.where, "what": f.what, "statements": list(f.fix)}
+                    for f in found.creations
+                ],
+                "errors": [{"where": f.where, "what": f.what, "fix": list(f.fix)} for f in errors],
+            },
+            output,
+        )
+    else:
+        _print(found, f"`setl check {file} -o sql`")
+    if errors:
+        sys.exit(1)
+
+
+def _print(found: Plan, sql: str) -> None:
+    from rich.markup import escape  # noqa: PLC0415
+
+    from setl.operate.starting import ways_out  # noqa: PLC0415
+
+    out = console()
+    for change in found.changes:
+        sign = "[yellow]![/]" if change.warns else "[green]+[/]"
+        out.print(f"{sign} {escape(f'{change.where}: {change.what}')}")
+        if change.effect:
+            out.print(f"    {change.effect}", markup=False)
+    for creation in found.creations:
+        out.print(f"[green]+[/] {escape(f'{creation.where}: {creation.what}')}")
+        for line in (*creation.fix, *creation.mapping_lines):
+            out.print(f"    {line}", markup=False)
+    for finding in found.findings:
+        if finding.level == "error":
+            out.print(f"[red]✖[/] {escape(f'{finding.where}: {finding.what}')}")
+            for line in ways_out(finding, sql):
+                out.print(f"    {line}", markup=False)
+    if found.restarted:
+        names = ", ".join(found.restarted)
+        out.print(f"These pipelines end in order and begin anew: {names}", markup=False)
+    if found.empty:
+        out.print(f"channel {found.channel}: nothing would change.", markup=False)

@@ -1,0 +1,254 @@
+"""Commands that change a channel's state: start, resume, pause, stop."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from arbiter import requests
+from arbiter.arbiter import Arbiter, Unreachable
+from arbiter.values import Channel, ChannelState
+from setl.cli.access.cluster import (
+    AnswerNo,
+    acting,
+    channel_named,
+    cluster_options,
+    joined,
+    output_option,
+    timeout_option,
+)
+from setl.cli.channels.starting import refuse_unready
+from setl.cli.terminal.completion import complete_channel
+from setl.cli.terminal.output import console, print_value
+from setl.cli.terminal.patience import busy
+from setl.node.cluster_view import NO_ANSWER, ClusterView, look_at
+from setl.node.stored import pipelines_of
+
+_POLL = 0.2
+_OLD_FAILURE = 3.0
+"""Seconds for which a pipeline that says "failed" may not have begun its next attempt yet."""
+
+_STEADY = 3.0
+"""Seconds for which a pipeline has to run until it counts as started."""
+
+_NOTICE_AFTER = 2.0
+"""Seconds until it is said that no process leads a pipeline: one may be starting just now."""
+
+_NEVER_LEAVE_STOP = ("pause", "resume")
+"""Commands that change a channel between START and PAUSE only, as over HTTP."""
+
+_wait = click.option(
+    "--wait/--no-wait", default=True, help="Wait until every pipeline follows. [default: wait]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """How far a pipeline has followed its channel's state."""
+
+    pipeline: str
+    leader: str
+    state: str
+    error: str
+    missing: str
+    there: bool
+    failed: bool
+    epoch: int | None = None
+
+
+def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
+    @click.command(name, help=text)
+    @click.argument("channel", shell_complete=complete_channel)
+    @_wait
+    @timeout_option
+    @cluster_options
+    @output_option
+    def command(  # noqa: PLR0917 - click passes options by name
+        channel: str,
+        wait: bool,
+        timeout: float,
+        zookeeper: str,
+        root: str,
+        output: str,
+        checks: bool = False,
+    ) -> None:
+        with joined(zookeeper, root) as arbiter:
+            found = channel_named(arbiter, channel)
+            with acting(arbiter, name, channel):
+                if checks and found.state is ChannelState.STOP:
+                    refuse_unready(found, arbiter)
+                if name in _NEVER_LEAVE_STOP:
+                    stored = _unless_stopped(arbiter, channel, state)
+                else:
+                    stored = requests.change_state(arbiter, channel, state)
+            places = None
+            if wait:
+                with busy(f"waiting until every pipeline of {channel} follows"):
+                    places = _follow(arbiter, stored, timeout)
+        _report(stored, places, timeout, output)
+
+    if name == "start":
+        command.params.insert(1, _checks())
+    return command
+
+
+def _checks() -> click.Option:
+    return click.Option(
+        ["--check/--no-check", "checks"],
+        default=True,
+        help="Look at the servers first if the channel is stopped. [default: check]",
+    )
+
+
+def _unless_stopped(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
+    """Pause or resume; somebody may stop the channel at the same time."""
+    try:
+        return requests.pause_or_resume(arbiter, name, state)
+    except requests.Refused:
+        raise AnswerNo(f"channel {name} is stopped: `setl start {name}` starts it") from None
+
+
+def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place]:
+    """Wait until every pipeline is where the channel's state says, or for `limit` seconds."""
+    began = time.monotonic()
+    told = False
+    running: dict[str, tuple[tuple[str, int | None], float]] = {}
+    while True:
+        places: list[_Place] | None = None
+        waited = time.monotonic() - began
+        try:
+            view = look_at(arbiter, channel.name)
+            places = [_place(view, channel, p.pipeline) for p in pipelines_of(channel)]
+        except Unreachable:
+            if waited >= limit:
+                raise
+        if places is not None:
+            if not told and waited >= _NOTICE_AFTER:
+                told = _report_missing(places)
+            failed_again = waited >= _OLD_FAILURE
+            places = [_once_steady(place, running, time.monotonic()) for place in places]
+            ended = all(place.there or (place.failed and failed_again) for place in places)
+            if ended or waited >= limit:
+                return places
+        time.sleep(_POLL)
+
+
+def _once_steady(
+    place: _Place, running: dict[str, tuple[tuple[str, int | None], float]], now: float
+) -> _Place:
+    """A pipeline that runs is only there once it has for a while: it may fail at its first row.
+
+    Args:
+        place: the pipeline.
+        running: which leadership of each pipeline runs, and since when it was seen to.
+        now: monotonic time.
+    """
+    if place.state != "running":
+        running.pop(place.pipeline, None)
+        return place
+    who = place.leader, place.epoch
+    if place.pipeline not in running or running[place.pipeline][0] != who:
+        running[place.pipeline] = who, now
+    return replace(place, there=place.there and now - running[place.pipeline][1] >= _STEADY)
+
+
+def _report_missing(places: Sequence[_Place]) -> bool:
+    """Whether there was something to say; whoever waits can fix it meanwhile."""
+    missing = [place for place in places if place.missing and not place.there]
+    for place in missing:
+        click.echo(f"waiting: {place.pipeline} {place.missing}", err=True)
+    return bool(missing)
+
+
+def _place(view: ClusterView, channel: Channel, name: str) -> _Place:
+    seen = next(p for p in view.pipelines if p.ident.pipeline == name)
+    failed = seen.state == "failed" or (not seen.leader and seen.hopeless)
+    if channel.state is ChannelState.START:
+        there = seen.state == "running"
+    elif channel.state is ChannelState.PAUSE:
+        # Who has failed, or is not there to lead, applies nothing either.
+        there = seen.state in ("paused", "failed")
+    else:
+        there = not seen.leader and not _runs_anywhere(view, channel.name, name)
+    return _Place(
+        str(seen.ident),
+        seen.leader,
+        seen.state,
+        str(seen.figures.get("error", "")),
+        seen.missing,
+        there,
+        failed and channel.state is ChannelState.START,
+        seen.epoch,
+    )
+
+
+def _runs_anywhere(view: ClusterView, channel: str, pipeline: str) -> bool:
+    idle = ("stopped", "standby", "failed")
+    for answer in view.answers.values():
+        for line in answer["pipelines"] if answer else ():
+            mine = (line["channel"], line["pipeline"]) == (channel, pipeline)
+            if mine and line["figures"]["state"] not in idle:
+                return True
+    return False
+
+
+def _report(channel: Channel, places: Sequence[_Place] | None, limit: float, output: str) -> None:
+    behind = [place for place in places or () if not place.there]
+    if output != "table":
+        value: dict[str, Any] = {"channel": channel.name, "state": channel.state.value}
+        if places is not None:
+            value["done"] = not behind
+            value["pipelines"] = [
+                {
+                    "pipeline": p.pipeline,
+                    "leader": p.leader,
+                    "state": p.state,
+                    "error": p.error,
+                    "missing": p.missing,
+                }
+                for p in places
+            ]
+        print_value(value, output)
+    if behind:
+        lines = [f"  {p.pipeline}: {_why(p)}" for p in behind]
+        begun = f"channel {channel.name} is set to {channel.state.value}, but"
+        if all(place.failed for place in behind):
+            raise AnswerNo("\n".join([f"{begun} failed:", *lines]))
+        raise AnswerNo("\n".join([f"{begun} not everything followed in {limit:g} s:", *lines]))
+    if output == "table":
+        console().print(f"channel {channel.name}: {channel.state.value}")
+
+
+def _why(place: _Place) -> str:
+    if place.state == NO_ANSWER:
+        return f"its leader {place.leader} does not answer"
+    leader = f" on {place.leader}" if place.leader else ""
+    why = place.error or place.missing
+    return f"{place.state}{leader}" + (f": {why}" if why else "")
+
+
+start = _state_command(
+    "start",
+    ChannelState.START,
+    "Start CHANNEL, or try again what failed in it.\n\nA stopped channel is checked first, as by"
+    " `setl check` but for expressions, and not started if something must be fixed. A server that"
+    " does not answer here is named, and keeps nothing from starting.",
+)
+resume = _state_command("resume", ChannelState.START, "Let a paused CHANNEL go on.")
+pause = _state_command(
+    "pause",
+    ChannelState.PAUSE,
+    "Pause CHANNEL: load no more, keep the leaders.\n\nWhat is loading is finished first. Nobody"
+    " takes over while it lasts, unless `setl failover` asks for it. A stopped channel stays"
+    " stopped.",
+)
+stop = _state_command(
+    "stop",
+    ChannelState.STOP,
+    "Stop CHANNEL: load no more, give leaderships up.\n\nWhat is loading is finished first."
+    " Nothing but `setl start` leaves this state.",
+)

@@ -1,0 +1,135 @@
+"""Commands about the channels that the cluster keeps: apply, show, remove."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from arbiter import requests
+from arbiter.requests import Refused
+from arbiter.values import ChannelState
+from setl.cli.access.cluster import (
+    AnswerNo,
+    acting,
+    channel_named,
+    cluster_options,
+    joined,
+    output_option,
+)
+from setl.cli.channels.starting import refuse_faults
+from setl.cli.terminal.completion import complete_channel
+from setl.cli.terminal.confirmation import confirm, yes_option
+from setl.cli.terminal.output import console, print_value
+from setl.node.stored import pipelines_into, pipelines_of
+from setl.operate import removing
+from setl.operate.questions import before_remove
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--allow-ring", is_flag=True, help="Store it even if changes would go round between channels."
+)
+@click.option(
+    "--check/--no-check",
+    "checks",
+    default=True,
+    help="Look at the servers first if the channel is not stopped. [default: check]",
+)
+@cluster_options
+def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str) -> None:
+    """Store a channel FILE in the cluster.
+
+    A new channel is stopped. A known one keeps its state: if it is not stopped, its pipelines go on
+    by the new file at once, so the servers are looked at first, as by `setl start`. References such
+    as ${PASSWORD} are stored as they are; each node resolves them from its own environment.
+    """
+    from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.channel.reading import (  # noqa: PLC0415
+        definition_warnings,
+        read_channel_definition,
+    )
+    from setl.operate.ring_check import other_channels, ring_findings  # noqa: PLC0415
+
+    definition, channel = read_expanded(read_channel_definition(file), os.environ)
+    for problem in definition_warnings(definition):
+        click.echo(f"warning: {problem}", err=True)
+    with joined(zookeeper, root) as arbiter:
+        others = other_channels(arbiter, channel.channel)
+        for finding in ring_findings(definition, others):
+            if finding.level == "error" and not allow_ring:
+                raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
+            click.echo(f"warning: {finding.what}", err=True)
+        if checks and requests.goes_on(arbiter, channel.channel):
+            otherwise = f"`setl apply {file} --no-check` stores it"
+            refuse_faults(channel, arbiter, "stored", otherwise, f"`setl check {file} -o sql`")
+        with acting(arbiter, "apply", channel.channel):
+            stored = arbiter.put_channel(channel.channel, definition)
+    console().print(
+        f"channel {stored.name} stored, state {stored.state.value}"
+        + ("" if stored.state is ChannelState.START else f"; `setl start {stored.name}` starts it")
+    )
+
+
+@click.command()
+@click.argument("channel", shell_complete=complete_channel)
+@cluster_options
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(("yaml", "json")),
+    default="yaml",
+    show_default=True,
+    help="How to print it.",
+)
+def show(channel: str, zookeeper: str, root: str, output: str) -> None:
+    """Print the file of CHANNEL, as the cluster keeps it.
+
+    What is printed can be changed and given to `setl apply`. References such as ${PASSWORD} stay
+    references; a password that was written into the file itself is shown as (hidden).
+    """
+    with joined(zookeeper, root) as arbiter:
+        found = channel_named(arbiter, channel)
+    from setl.channel.references import without_secrets  # noqa: PLC0415
+
+    print_value(without_secrets(found.definition), output)
+
+
+@click.command()
+@click.argument("channel", shell_complete=complete_channel)
+@yes_option
+@cluster_options
+@output_option
+def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> None:
+    """Remove a stopped CHANNEL from the cluster.
+
+    The cluster forgets its definition, signals, history and positions. MySQL targets keep their
+    checkpoints: a channel of the same name would go on from there. The command prints the
+    statements that remove those, and does not run them.
+    """
+    with joined(zookeeper, root) as arbiter:
+        found = channel_named(arbiter, channel)
+        why = removing.objection_to_remove(found)
+        if why:
+            raise AnswerNo(why)
+        pipelines = pipelines_of(found)
+        confirm(before_remove(channel, [ident.pipeline for ident in pipelines]), yes=yes)
+        try:
+            with acting(arbiter, "remove", channel):
+                removing.remove(arbiter, found)
+        except Refused as error:
+            raise AnswerNo(str(error)) from None
+    statements = removing.left_in_targets(pipelines_into(found, "mysql"))
+    if output != "table":
+        print_value({"channel": channel, "removed": True, "left": list(statements)}, output)
+        return
+    console().print(f"channel {channel} removed.")
+    if statements:
+        console().print(
+            "Targets keep what follows. To begin anew under the same name, run this there, where"
+            " a table exists:"
+        )
+        for statement in statements:
+            console().print(f"  {statement}", markup=False, soft_wrap=True)

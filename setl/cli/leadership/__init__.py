@@ -1,0 +1,1 @@
+"""Commands that change who leads, or to which side applications write."""

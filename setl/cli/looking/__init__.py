@@ -1,0 +1,1 @@
+"""Commands that only look: status, list, history, alarms, doctor."""

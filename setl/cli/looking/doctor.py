@@ -1,0 +1,192 @@
+"""The command that gathers what a report of a fault needs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arbiter.arbiter import Arbiter, ArbiterError
+from setl import __version__
+from setl.cli.access.cluster import cluster_options, joined
+from setl.cli.looking.views import pipeline_row
+from setl.errors import SetlError
+from setl.node.cluster_view import history_row, look_at
+from setl.node.stored import pipelines_of
+
+_LIBRARIES = (
+    "pyspark", "py4j", "pyarrow", "pandas", "numpy", "pymysql", "elasticsearch", "confluent-kafka",
+    "kazoo", "pydantic", "click", "uvicorn", "starlette",
+)  # fmt: skip
+_HISTORY = 10
+_JAVA_SECONDS = 20.0
+# Of these the value may be shown; of all others only that they are set.
+_PLAIN = frozenset({
+    "SETL_ZOOKEEPER", "SETL_ROOT", "SETL_HTTP", "SETL_NODE_ID", "SETL_CONFIG", "SETL_SPARK_MASTER",
+    "SETL_SESSION_TIMEOUT", "SETL_LOG_FORMAT", "SETL_LOG_LEVEL", "SETL_LOG_SPARK", "SETL_PY_FILES",
+    "SETL_ARCHIVES", "SETL_ZOOKEEPER_TLS", "SETL_ZOOKEEPER_CA", "SETL_ZOOKEEPER_CERTIFICATE",
+    "SETL_ZOOKEEPER_CHECK_HOSTNAME", "JAVA_HOME", "SPARK_HOME", "PYSPARK_PYTHON",
+})  # fmt: skip
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--file",
+    type=click.Path(dir_okay=False, writable=True, path_type=Path),
+    help="Write it there. [default: standard output]",
+)
+@cluster_options
+def doctor(file: Path | None, zookeeper: str, root: str) -> None:
+    """Gather what a report of a fault needs, without secrets.
+
+    Versions, Java, the platform, settings, and what the cluster tells: nodes, channels, pipelines
+    with all their figures, and the last leaderships. Passwords are left out: channel files show
+    references only, and of the environment's variables those that may hold a secret show only that
+    they are set. Look through it all the same: it has names of hosts, tables and accounts.
+    """
+    import yaml  # noqa: PLC0415
+
+    report = {
+        "setl": __version__,
+        "machine": _machine(),
+        "environment": shown_environment(os.environ),
+        "cluster": _cluster(zookeeper, root),
+    }
+    text = yaml.safe_dump(_plain(report), sort_keys=False, allow_unicode=True, width=100)
+    if file is None:
+        click.echo(text, nl=False)
+        return
+    file.write_text(text, encoding="utf-8")
+    click.echo(f"written to {file}", err=True)
+
+
+def _machine() -> dict[str, Any]:
+    return {
+        "python": sys.version,
+        "platform": platform.platform(),
+        "cores": os.cpu_count(),
+        "java": _java(),
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+    }
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _java() -> list[str]:
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else "java"
+    try:
+        done = subprocess.run(  # noqa: S603 - Java of this machine, as a node would start it
+            [program, "-version"],
+            capture_output=True,
+            text=True,
+            timeout=_JAVA_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return [f"{program}: {error}"]
+    return (done.stderr or done.stdout).strip().splitlines()
+
+
+def shown_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Setl's variables, and those of Java and Spark; only harmless ones with their values."""
+    return {
+        name: value if name in _PLAIN else "(set)"
+        for name, value in sorted(environment.items())
+        if name in _PLAIN or name.startswith("SETL_")
+    }
+
+
+def _cluster(zookeeper: str, root: str) -> dict[str, Any]:
+    """What the cluster tells; what it does not tell says why."""
+    try:
+        with joined(zookeeper, root) as arbiter:
+            parts: dict[str, Callable[[Arbiter], Any]] = {
+                "nodes": _nodes,
+                "channels": _channels,
+                "pipelines": _pipelines,
+                "history": _history,
+            }
+            return {name: _value_or_error(look, arbiter) for name, look in parts.items()}
+    except (ArbiterError, SetlError) as error:
+        return {"error": str(error)}
+
+
+def _value_or_error(look: Callable[[Arbiter], Any], arbiter: Arbiter) -> Any:
+    try:
+        return look(arbiter)
+    except (ArbiterError, SetlError) as error:
+        return {"error": str(error)}
+
+
+def _nodes(arbiter: Arbiter) -> Any:
+    view = look_at(arbiter)
+    return {
+        nid: {
+            "host": node.host,
+            "pid": node.pid,
+            "serves": list(node.serves),
+            "ready": node.ready,
+            "started": node.started,
+            "unable": {str(pipeline): why for pipeline, why in node.unable.items()},
+            "answers": view.answers.get(nid) is not None,
+            **{
+                key: value
+                for key, value in (view.answers.get(nid) or {}).items()
+                if key in ("version", "contact", "memory", "trouble")
+            },
+        }
+        for nid, node in sorted(view.facts.nodes.items())
+    }
+
+
+def _channels(arbiter: Arbiter) -> Any:
+    from setl.channel.references import without_secrets  # noqa: PLC0415
+
+    facts = arbiter.facts()
+    return {
+        "damaged": dict(facts.damaged),
+        **{
+            name: {
+                "state": channel.state.value,
+                "file": without_secrets(channel.definition),
+            }
+            for name, channel in sorted(facts.channels.items())
+        },
+    }
+
+
+def _pipelines(arbiter: Arbiter) -> Any:
+    return [
+        {**pipeline_row(pipeline), "decisions": dict(pipeline.decisions)}
+        for pipeline in look_at(arbiter).pipelines
+    ]
+
+
+def _history(arbiter: Arbiter) -> Any:
+    return [
+        history_row(ident, item)
+        for _, channel in sorted(arbiter.facts().channels.items())
+        for ident in pipelines_of(channel)
+        for item in list(arbiter.history(ident))[-_HISTORY:]
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """Values that YAML has words for."""
+    import json  # noqa: PLC0415
+
+    return json.loads(json.dumps(value, default=str))

@@ -1,0 +1,1 @@
+"""Commands that run a process of the cluster, and its configuration file."""

@@ -1,0 +1,119 @@
+"""The configuration file of a node: checked as a whole, before any option is looked at.
+
+The command line comes before the environment, the environment before the file, and the file before
+the defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationError
+
+from setl.channel.checks import Name, Text
+from setl.channel.document import read_channel_definition
+from setl.channel.error_texts import problems_of
+from setl.channel.problems import ChannelFileError, Problem
+from setl.channel.references import substitute
+from setl.channel.strict_model import StrictModel, problem
+from setl.cli.nodes.alarm_config import AlarmConfig
+
+
+def _address(value: str) -> str:
+    port = value.rpartition(":")[2]
+    if ":" not in value or not port.isdigit() or int(port) > 65535:
+        raise problem("must be HOST:PORT, such as 0.0.0.0:8080")
+    return value
+
+
+class NodeConfig(StrictModel):
+    """What a configuration file may hold; all but `alarms` are options, too."""
+
+    id: Name | None = None
+    zookeeper: Text | None = None
+    root: Text | None = None
+    session_timeout: float | None = Field(default=None, ge=1)
+    http: Annotated[str, AfterValidator(_address)] | None = None
+    console: bool | None = None
+    metrics_tables: int | None = Field(default=None, ge=0)
+    log_format: Literal["text", "json"] | None = None
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
+    master: Text | None = None
+    log_spark: Literal["off", "error", "warn", "info", "debug"] | None = None
+    alarms: AlarmConfig | None = None
+    spark_conf: dict[Text, str] | None = None
+    traces: bool | None = None
+    py_files: list[Text] | None = None
+    archives: list[Text] | None = None
+
+
+VARIABLES: Mapping[str, str] = {
+    "id": "SETL_NODE_ID",
+    "zookeeper": "SETL_ZOOKEEPER",
+    "root": "SETL_ROOT",
+    "session_timeout": "SETL_SESSION_TIMEOUT",
+    "http": "SETL_HTTP",
+    "console": "SETL_CONSOLE",
+    "metrics_tables": "SETL_METRICS_TABLES",
+    "log_format": "SETL_LOG_FORMAT",
+    "log_level": "SETL_LOG_LEVEL",
+    "master": "SETL_SPARK_MASTER",
+    "log_spark": "SETL_LOG_SPARK",
+    "traces": "SETL_TRACES",
+}
+"""Variables of the environment that hold one value of the configuration."""
+
+_WORDS: Mapping[str, Callable[[str], str]] = {
+    "log_level": str.upper,
+    "log_format": str.lower,
+    "log_spark": str.lower,
+}
+
+
+def read_config(file: Path | None, environment: Mapping[str, str]) -> dict[str, Any]:
+    """What a file says, as values of click's options.
+
+    Args:
+        file: the file; None for none.
+        environment: its variables are checked, too, and told of together with the file.
+
+    Raises:
+        ConfigurationError: the file cannot be read.
+        ChannelFileError: anything is wrong in the file or in the environment; lists everything.
+    """
+    content: Mapping[str, Any] = {}
+    problems: list[Problem] = []
+    if file is not None:
+        definition = read_channel_definition(file, what="must be a mapping of keys to values")
+        content = definition
+        problems += [*definition.problems, *_problems(dict(definition), definition.lines)]
+        # Secrets stand in the environment, as those of channels do.
+        resolved, missing = substitute({"alarms": definition.get("alarms")}, environment)
+        content = {**definition, **resolved}
+        problems += missing
+    given = {
+        key: _WORDS[key](environment[name]) if key in _WORDS else environment[name]
+        for key, name in VARIABLES.items()
+        if environment.get(name)
+    }
+    problems += [Problem(VARIABLES[wrong.path], wrong.message) for wrong in _problems(given, {})]
+    if problems:
+        raise ChannelFileError(problems, str(file or "the environment"))
+    values = {key: value for key, value in content.items() if value is not None}
+    if "alarms" in values:
+        values["alarms"] = AlarmConfig.model_validate(values["alarms"]).settings()
+    if "id" in values:
+        values["nid"] = values.pop("id")
+    if "spark_conf" in values:
+        values["spark_conf"] = [f"{name}={text}" for name, text in values["spark_conf"].items()]
+    return values
+
+
+def _problems(content: Mapping[str, Any], lines: Mapping[Any, int]) -> list[Problem]:
+    try:
+        NodeConfig.model_validate(content)
+    except ValidationError as error:
+        return sorted(problems_of(error, content, lines), key=lambda p: p.line or 0)
+    return []

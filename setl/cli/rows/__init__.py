@@ -1,0 +1,1 @@
+"""Commands about rows: load, verify, repair, dead letters, conflicts."""

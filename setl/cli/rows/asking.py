@@ -1,0 +1,155 @@
+"""Has a leader load rows, and waits for what becomes of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
+from arbiter.requests import Refused, ask_leader
+from arbiter.values import ChannelState, Facts, PipelineId, SignalKind
+from setl.cli.access.cluster import AnswerNo, requester
+from setl.model.load_request import LoadRequest
+from setl.node.load_sentence import load_sentence
+from setl.node.node_answers import node_report, node_status
+from setl.run.table_loads.requests import StoredLoadRequests
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+POLL_SECONDS = 0.5
+_ITS_TURN = "waits for its turn"
+
+
+def carried_out(
+    arbiter: Arbiter,
+    ident: PipelineId,
+    requests: Sequence[LoadRequest],
+    show: Callable[[str], None],
+    timeout: float | None = None,
+) -> list[LoadRequest]:
+    """Ask for loads, one after another, and wait for each; returns them as they have ended.
+
+    Args:
+        arbiter: the cluster.
+        ident: the pipeline.
+        requests: what to ask for.
+        show: is told how far it is, as the rest of a sentence about the pipeline.
+        timeout: seconds to wait for all of them, None for as long as it takes.
+
+    Raises:
+        AnswerNo: it takes longer; what was asked for goes on.
+    """
+    stored = StoredLoadRequests(arbiter, ident)
+    until = None if timeout is None else time.monotonic() + timeout
+    ended: list[LoadRequest] = []
+    for request in requests:
+        made = stored.add(request)
+        tell_leader(arbiter, ident)
+        ended.append(_await(arbiter, ident, made, until, show))
+    return ended
+
+
+def _await(
+    arbiter: Arbiter,
+    ident: PipelineId,
+    request: LoadRequest,
+    until: float | None,
+    show: Callable[[str], None],
+) -> LoadRequest:
+    """Wait until a request has ended, and show how far it is."""
+    stored = StoredLoadRequests(arbiter, ident)
+    said = ""
+    while True:
+        now = next((r for r in stored.all() if r.id == request.id), None)
+        if now is None:
+            raise AnswerNo(f"the request {request.id} of {ident} is gone")
+        if now.ended:
+            return now
+        if until is not None and time.monotonic() >= until:
+            raise AnswerNo(
+                f"load {short_id(request.id)} of {ident} is not done in time; it goes on"
+            )
+        told = leader_status(arbiter.facts(), ident)
+        mine = told.get("id") == request.id
+        words = load_sentence(told) if mine else waiting_words(arbiter, ident)
+        show(words)
+        if not mine and words not in {_ITS_TURN, said}:
+            # It may wait for ever, and who reads no terminal is shown nothing else.
+            said = words
+            click.echo(f"{ident} {words}", err=True)
+        time.sleep(POLL_SECONDS)
+
+
+def waiting_words(arbiter: Arbiter, ident: PipelineId) -> str:
+    """Why a request that nobody carries out is not carried out now."""
+    facts = arbiter.facts()
+    channel = facts.channels.get(ident.channel)
+    if channel is None or channel.state is not ChannelState.START:
+        return f"waits until the channel {ident.channel} runs"
+    figures = _figures(facts, ident)
+    if figures.get("state") == "failed":
+        start = f"once it is mended, `setl start {ident.channel}`"
+        return f"waits, since the pipeline has failed; {start}: {figures.get('error') or 'unknown'}"
+    return _ITS_TURN if ident in facts.mainstems else "waits for a leader"
+
+
+def sent_words(arbiter: Arbiter, ident: PipelineId) -> str:
+    """The end of a sentence about a request that is not waited for; "" if there is a leader."""
+    words = waiting_words(arbiter, ident)
+    return "" if words == _ITS_TURN else f"; it {words}"
+
+
+def tell_leader(arbiter: Arbiter, ident: PipelineId) -> None:
+    """Have the leader look at once; without one the next leader looks by itself."""
+    try:
+        ask_leader(arbiter, ident, SignalKind.LOADS, requester())
+    except Refused:
+        return
+    except Unreachable:
+        raise
+    except ArbiterError as error:
+        raise AnswerNo(f"the request is kept, but the leader was not told: {error}") from error
+
+
+def leader_status(facts: Facts, ident: PipelineId) -> dict[str, Any]:
+    """What the leader tells of its load; empty if it tells nothing."""
+    return _figures(facts, ident).get("table_load") or {}
+
+
+def _figures(facts: Facts, ident: PipelineId) -> dict[str, Any]:
+    """The leader's figures; empty without a leader that answers."""
+    mainstem = facts.mainstems.get(ident)
+    node = facts.nodes.get(mainstem.nid) if mainstem else None
+    if node is None:
+        return {}
+    return node_report(node_status(node), ident).get("figures") or {}
+
+
+def short_id(ident: str) -> str:
+    """The number at the end of an id: ``load-0000000012`` is 12."""
+    digits = ident.rpartition("-")[2]
+    return str(int(digits)) if digits.isdigit() else ident
+
+
+def progress_line() -> Progress:
+    """One line that changes, for people who wait."""
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+
+    # On standard error, so that the result alone is on standard output.
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )

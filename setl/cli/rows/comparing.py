@@ -1,0 +1,131 @@
+"""Compares targets with their sources on a Spark session of the command's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from pyspark import SparkContext
+
+from arbiter.arbiter import Arbiter
+from arbiter.values import PipelineId
+from setl.bulk.verdict import TableVerdict
+from setl.channel.file import Pipeline
+from setl.cli.streams.following import ClusterArrivals, Connect, lasting_session
+from setl.operate.verify import verify_pipeline
+from setl.run.spark.session import SparkSettings, start_context
+from setl.transform.spark_on_demand import SparkOnDemand
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was found of one target.
+
+    Attributes:
+        channel: the channel.
+        config: the pipeline.
+        verdict: how its target compares with its source.
+    """
+
+    channel: str
+    config: Pipeline
+    verdict: TableVerdict
+
+    @property
+    def ident(self) -> PipelineId:
+        """The pipeline."""
+        return PipelineId(self.channel, self.config.name)
+
+
+class Comparer:
+    """Compares, and says how far it is."""
+
+    def __init__(
+        self,
+        spark: SparkOnDemand,
+        sample: int,
+        show: Callable[[str], None],
+        session: Callable[[], Arbiter],
+        timeout: float,
+    ) -> None:
+        """Nothing is compared yet.
+
+        Args:
+            spark: the session.
+            sample: differing keys to name for each target.
+            show: is told how far it is, from another thread.
+            session: gives a session with the cluster, which is asked how far pipelines are.
+            timeout: seconds to wait for a pipeline to bring what is on its way.
+        """
+        self._spark = spark
+        self._sample = sample
+        self._show = show
+        self._session = session
+        self._timeout = timeout
+
+    def compare(
+        self,
+        channel: str,
+        config: Pipeline,
+        tables: Sequence[str] = (),
+        finished: Callable[[TableVerdict], None] | None = None,
+    ) -> list[Compared]:
+        """Compare everything that a pipeline keeps in step, or what some source tables go into.
+
+        `finished` is told each verdict as soon as there is one.
+
+        Raises:
+            SetlError: as `setl.operate.verify.verify_pipeline`.
+        """
+
+        def report(target: str, count: int) -> None:
+            self._show(f"{channel}/{config.name}: {target}, {count:,} rows")
+
+        ident = PipelineId(channel, config.name)
+        arrivals = ClusterArrivals(ident, config, self._session, self._timeout, self._show)
+        verdicts = verify_pipeline(
+            self._spark,
+            config,
+            list(tables) or None,
+            self._sample,
+            progress=report,
+            finished=finished,
+            arrivals=arrivals,
+        )
+        return [Compared(channel, config, verdict) for verdict in verdicts]
+
+    def again(self, one: Compared) -> Compared:
+        """Compare a target that one table goes into once more; raises as `compare`."""
+        found = self.compare(one.channel, one.config, [one.verdict.table])
+        return next(other for other in found if other.verdict.target == one.verdict.target)
+
+
+@contextmanager
+def comparer(
+    settings: SparkSettings,
+    sample: int,
+    show: Callable[[str], None],
+    connect: Connect,
+    timeout: float,
+) -> Generator[Comparer]:
+    """Make a comparer; Spark starts when it is first needed, and ends with the block.
+
+    Args:
+        settings: of the session.
+        sample: see `Comparer`.
+        show: likewise.
+        connect: opens a session with the cluster, if it is needed.
+        timeout: see `Comparer`.
+    """
+
+    def start() -> SparkContext:
+        show("starting Spark")
+        return start_context(settings)
+
+    spark = SparkOnDemand(start)
+    try:
+        with lasting_session(connect) as cluster:
+            yield Comparer(spark, sample, show, cluster, timeout)
+    finally:
+        spark.stop()

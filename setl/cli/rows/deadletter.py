@@ -1,0 +1,377 @@
+"""Commands about dead letters: list, show, retry, drop."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from arbiter.values import ChannelState, Facts, PipelineId
+from setl.cli.access.cluster import (
+    AnswerNo,
+    acting,
+    cluster_options,
+    joined,
+    output_option,
+    pipeline_named,
+    timeout_option,
+)
+from setl.cli.access.stored_channels import pipeline_config
+from setl.cli.terminal.completion import complete_name, complete_pipeline
+from setl.cli.terminal.confirmation import confirm, yes_option
+from setl.cli.terminal.output import console, print_rows, print_value
+from setl.errors import ConfigurationError, SetlError
+from setl.load.deadletters.letter import DeadLetter, State
+from setl.node.cluster_view import moment
+from setl.node.naming import meant_by
+from setl.node.stored import pipelines_of
+from setl.operate.dead_letters import WAITING, ask_for, loadable, missing
+from setl.operate.questions import before_drop
+from setl.systems.registry import system_of
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
+    from setl.channel.routing import Router
+
+_COLUMNS = (
+    "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
+)  # fmt: skip
+_POLL_SECONDS = 0.5
+_ID = re.compile(r"[0-9a-f]{16}")
+
+_of = click.argument("pipeline", shell_complete=complete_pipeline, metavar="[PIPELINE]")
+
+
+@click.group()
+def deadletter() -> None:
+    """Show faulty rows put aside, load them again, or drop them.
+
+    Targets keep them. So every command needs the channels' secrets in this environment, as on a
+    node. The pipelines need not run.
+    """
+
+
+@deadletter.command("list")
+@click.argument("name", shell_complete=complete_name, required=False, metavar="[CHANNEL|PIPELINE]")
+@click.option("--table", default="", metavar="TABLE", help="Only this table or index.")
+@click.option("-n", "limit", type=click.IntRange(min=1), default=100, show_default=True,
+              help="At most N of each pipeline, the last of its stream.")  # fmt: skip
+@click.option("--all", "everything", is_flag=True, help="Superseded ones too.")
+@cluster_options
+@output_option
+def list_(  # noqa: PLR0917 - click passes options by name
+    name: str | None,
+    table: str,
+    limit: int,
+    everything: bool,
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """List dead letters in the order of the stream."""
+    states = () if everything else WAITING
+    rows: list[dict[str, Any]] = []
+    lacking: list[ConfigurationError] = []
+    for ident, config in _pipelines(name, zookeeper, root):
+        try:
+            with system_of(config.target).dead_letters() as store:
+                found = store.find(
+                    str(ident), target=table, states=states, limit=limit, newest=True
+                )
+        except ConfigurationError as error:
+            lacking.append(error.at(pipeline=ident))
+            continue  # those of the others are shown all the same
+        rows += [_row(letter) for letter in reversed(found)]
+    if rows or not lacking:
+        print_rows(
+            rows,
+            _COLUMNS,
+            output,
+            dispensable=("attempts", "position", "at"),
+            nothing="No faulty row is put aside.",
+        )
+    for error in lacking[:-1]:
+        click.echo(f"Error: {error}", err=True)
+    if lacking:
+        raise lacking[-1]
+
+
+@deadletter.command()
+@click.argument("letter", metavar="ID")
+@cluster_options
+@output_option
+def show(letter: str, zookeeper: str, root: str, output: str) -> None:
+    """Show everything about one dead letter, its row included."""
+    for ident, config in _pipelines(None, zookeeper, root):
+        with system_of(config.target).dead_letters() as store:
+            for found in store.find(str(ident), ids=[letter]):
+                _show(found, output)
+                return
+    raise AnswerNo(f"there is no dead letter {letter}")
+
+
+@deadletter.command()
+@_of
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--all", "everything", is_flag=True, help="All that are open.")
+@click.option(
+    "--force",
+    is_flag=True,
+    help="Also letters whose row is not known, or is mapped anew.",
+)
+@cluster_options
+@timeout_option
+@output_option
+def retry(  # noqa: PLR0917 - click passes options by name
+    pipeline: str,
+    ids: tuple[str, ...],
+    everything: bool,
+    force: bool,
+    zookeeper: str,
+    root: str,
+    timeout: float,
+    output: str,
+) -> None:
+    """Load dead letters of PIPELINE again.
+
+    PIPELINE may be left out before ids.
+
+    The leader loads them between two loads, in the order of the stream. The command waits for the
+    outcome. Letters whose rows are in the target are gone; the others stay open with a new error.
+    If the pipeline does not run, they are loaded when it does.
+
+    Superseded letters are refused: their rows have changed since. If a record could not be
+    decoded, or its key is not known, nobody can tell whether its rows have changed since. --force
+    loads it anyway, which may bring old values back (`setl verify` finds them). The same is so of
+    letters from before the channel file mapped their tables in another way: a row that was mapped
+    already goes to the target that it was meant for then.
+    """
+    pipeline, ids = _meant(pipeline, ids, zookeeper, root)
+    ident, config, runs = _pipeline(pipeline, zookeeper, root)
+    # Imported late: who names no pipeline that there is needs no routing.
+    from setl.channel.routing import Router  # noqa: PLC0415
+
+    with system_of(config.target).dead_letters() as store:
+        chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)
+        router = Router(config)
+        wanted = _loadable(chosen, router, force=force, everything=everything)
+        marked = {letter.id for letter in wanted}
+        with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as told:
+            ask_for(store, wanted, router)
+            told.outcome = f"{len(marked)} dead letters are to be loaded again"
+        until = time.monotonic() + (timeout if runs else 0)
+        while (waiting := _waiting(store.find(str(ident), ids=marked), marked)) and (
+            time.monotonic() < until
+        ):
+            time.sleep(_POLL_SECONDS)
+        left = store.find(str(ident), ids=marked) if marked else []
+    # Superseded since they were chosen: there is nothing to load then, and nothing to decide.
+    overtaken = [letter for letter in left if letter.state is State.SUPERSEDED]
+    refused = [x for x in left if x.id not in waiting and x.state is not State.SUPERSEDED]
+    _tell_outcome(ident, wanted, refused, waiting, output, overtaken=len(overtaken))
+    if waiting and runs:
+        raise AnswerNo(f"{len(waiting)} are not loaded yet after {timeout:g} s; `setl status` says"
+                       " what the leader does")  # fmt: skip
+    if refused:
+        raise AnswerNo(f"{len(refused)} were refused again")
+
+
+@deadletter.command()
+@_of
+@click.argument("ids", nargs=-1, metavar="[ID...]")
+@click.option("--all", "everything", is_flag=True, help="All of them, superseded ones too.")
+@click.option("--superseded", is_flag=True, help="All that are superseded.")
+@yes_option
+@cluster_options
+@output_option
+def drop(  # noqa: PLR0917 - click passes options by name
+    pipeline: str,
+    ids: tuple[str, ...],
+    everything: bool,
+    superseded: bool,
+    yes: bool,
+    zookeeper: str,
+    root: str,
+    output: str,
+) -> None:
+    """Drop dead letters of PIPELINE for good.
+
+    PIPELINE may be left out before ids. No row changes, neither at the source nor at the target.
+    `setl verify` names the rows that differ.
+    """
+    pipeline, ids = _meant(pipeline, ids, zookeeper, root)
+    ident, config, _ = _pipeline(pipeline, zookeeper, root)
+    states = (State.SUPERSEDED,) if superseded else ()
+    with system_of(config.target).dead_letters() as store:
+        found = store.find(str(ident), ids=ids, states=states)
+        chosen = _chosen(found, ids, everything=everything or superseded)
+        waiting = sum(letter.state in WAITING for letter in chosen)
+        if chosen:
+            confirm(before_drop(ident, len(chosen), waiting), yes=yes)
+        with joined(zookeeper, root) as arbiter, acting(arbiter, "drop", str(ident)) as told:
+            dropped = store.remove([letter.id for letter in chosen])
+            told.outcome = f"{dropped} dead letters dropped"
+    if output == "table":
+        console().print(f"{ident}: {dropped} dropped", markup=False)
+    else:
+        print_value({"pipeline": str(ident), "dropped": dropped}, output)
+
+
+def _pipelines(name: str | None, zookeeper: str, root: str) -> list[tuple[PipelineId, Pipeline]]:
+    """The pipelines that a name means; without one those that keep dead letters."""
+    with joined(zookeeper, root) as arbiter:
+        facts = arbiter.facts()
+    if name is not None and name not in facts.channels:
+        ident = pipeline_named(facts, name)
+        return [(ident, _config(facts, ident))]
+    channels = [name] if name else sorted(facts.channels)
+    idents = [ident for channel in channels for ident in pipelines_of(facts.channels[channel])]
+    configs = [(ident, _config(facts, ident)) for ident in idents]
+    return [(ident, config) for ident, config in configs if config.keeps_dead_letters]
+
+
+def _meant(
+    name: str, ids: tuple[str, ...], zookeeper: str, root: str
+) -> tuple[str, tuple[str, ...]]:
+    """The pipeline and the ids of its letters, where a person may have given ids alone."""
+    if not _ID.fullmatch(name):
+        return name, ids
+    with joined(zookeeper, root) as arbiter:
+        if meant_by(name, arbiter.facts()):
+            return name, ids
+    wanted = (name, *ids)
+    holders: dict[str, set[str]] = {}
+    failed: SetlError | None = None
+    for ident, config in _pipelines(None, zookeeper, root):
+        try:
+            with system_of(config.target).dead_letters() as store:
+                found = {letter.id for letter in store.find(str(ident), ids=wanted)}
+        except SetlError as error:
+            failed = error.at(pipeline=ident)
+            continue  # the letters may be another's
+        if found:
+            holders[str(ident)] = found
+    gone = set(wanted).difference(*holders.values())
+    if gone and failed is not None:
+        raise failed
+    if gone:
+        raise AnswerNo(f"there is no dead letter {', '.join(sorted(gone))}; nothing was done")
+    if len(holders) > 1:
+        raise click.UsageError(
+            f"these are dead letters of {' and of '.join(holders)}; give those of one pipeline"
+        )
+    return next(iter(holders)), wanted
+
+
+def _pipeline(name: str, zookeeper: str, root: str) -> tuple[PipelineId, Pipeline, bool]:
+    """A pipeline, and whether somebody runs it."""
+    with joined(zookeeper, root) as arbiter:
+        facts = arbiter.facts()
+    ident = pipeline_named(facts, name)
+    runs = facts.channels[ident.channel].state is ChannelState.START and ident in facts.mainstems
+    return ident, _config(facts, ident), runs
+
+
+def _config(facts: Facts, ident: PipelineId) -> Pipeline:
+    return pipeline_config(facts.channels[ident.channel], ident)
+
+
+def _chosen(
+    found: Sequence[DeadLetter], ids: Collection[str], *, everything: bool
+) -> Sequence[DeadLetter]:
+    if bool(ids) == everything:
+        raise click.UsageError("give the ids of dead letters, or one of the options that choose")
+    missing(found, ids)
+    return found
+
+
+def _loadable(
+    chosen: Sequence[DeadLetter], router: Router, *, force: bool, everything: bool
+) -> Sequence[DeadLetter]:
+    """Those that may be loaded again; what is chosen by its id must be, or nothing is done."""
+    found = loadable(chosen, router, force=force, everything=everything)
+    if found.left_out:
+        click.echo(f"{found.left_out} (--force)", err=True)
+    return found.letters
+
+
+def _waiting(letters: Sequence[DeadLetter], marked: Collection[str]) -> set[str]:
+    return {x.id for x in letters if x.id in marked and x.state is State.RETRY}
+
+
+def _tell_outcome(
+    ident: PipelineId,
+    wanted: Sequence[DeadLetter],
+    refused: Sequence[DeadLetter],
+    waiting: Collection[str],
+    output: str,
+    *,
+    overtaken: int,
+) -> None:
+    done = len(wanted) - len(refused) - len(waiting) - overtaken
+    if output != "table":
+        value = {
+            "pipeline": str(ident),
+            "loaded": done,
+            "refused": len(refused),
+            "waiting": len(waiting),
+            "superseded": overtaken,
+            "letters": [_row(letter) for letter in refused],
+        }
+        print_value(value, output)
+        return
+    console().print(
+        f"{ident}: {done} loaded, {len(refused)} refused again, {len(waiting)} waiting for a"
+        " leader" + (f", {overtaken} superseded meanwhile" if overtaken else ""),
+        markup=False,
+    )
+    if refused:
+        print_rows([_row(letter) for letter in refused], _COLUMNS, output)
+
+
+def _row(letter: DeadLetter) -> dict[str, Any]:
+    """A dead letter under stable names, without its payload."""
+    key = None if letter.key_values is None else json.loads(letter.key_values)
+    return {
+        "id": letter.id,
+        "pipeline": letter.pipeline,
+        "state": letter.state.value,
+        "at": moment(letter.at),
+        "target": letter.target,
+        "source": letter.source,
+        "key": "not known" if key is None else ", ".join(str(value) for value in key),
+        "operation": letter.operation,
+        "position": letter.position,
+        "version": letter.version,
+        "attempts": letter.attempts,
+        "batch": letter.batch,
+        "epoch": letter.epoch,
+        "node": letter.nid,
+        "error": letter.error,
+        "hint": letter.hint,
+    }
+
+
+def _show(letter: DeadLetter, output: str) -> None:
+    payload: dict[str, Any] = json.loads(letter.payload)
+    if output != "table":
+        print_value({**_row(letter), "payload": payload}, output)
+        return
+    lines = [{"field": name, "value": value} for name, value in _row(letter).items()]
+    lines.append({"field": "size", "value": f"{len(letter.payload):,} bytes"})
+    print_rows(lines, ("field", "value"), output)
+    names = [column["name"] for column in payload.get("columns", ())]
+    if payload.get("operation") == "delete" and payload["form"] == "row":
+        names = [names[place] for place in payload["key"]]
+    for image in ("before", "after", "values"):
+        values = payload.get(image)
+        if values is not None:
+            cells = [
+                {"column": n, image: json.dumps(v, ensure_ascii=False)}
+                for n, v in zip(names, values, strict=False)
+            ]
+            print_rows(cells, ("column", image), output)

@@ -1,0 +1,1 @@
+"""Commands about where in its stream a pipeline is: peek, position, wait."""

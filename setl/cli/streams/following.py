@@ -1,0 +1,127 @@
+"""Follows the pipelines of the cluster that bring a target forward, while it is compared."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+import click
+
+from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.values import PipelineId
+from setl.bulk.arrivals import Arrival, Arrived
+from setl.cli.access.stored_channels import pipeline_config
+from setl.cli.streams.positions import own_nid
+from setl.cli.streams.waiting import seen_running
+from setl.clock import SystemClock
+from setl.errors import ConfigurationError
+from setl.model.stream_end import StreamEnd
+from setl.node.stored import pipelines_of
+from setl.operate.arrivals import Following, StoredArrivals
+
+if TYPE_CHECKING:
+    from setl.channel.file import Pipeline
+
+Connect = Callable[[], AbstractContextManager[Arbiter]]
+
+
+class ClusterArrivals:
+    """`setl.bulk.arrivals.Arrivals` of a pipeline as the cluster knows it.
+
+    The cluster is asked when something differs and not before, since a channel file can be compared
+    without one. Where it does not answer, or has no such channel, nobody can tell, and the user is
+    told why.
+    """
+
+    def __init__(
+        self,
+        name: PipelineId,
+        config: Pipeline,
+        connect: Callable[[], Arbiter],
+        timeout: float,
+        show: Callable[[str], None],
+    ) -> None:
+        """Nothing is asked yet.
+
+        Args:
+            name: the pipeline's full name.
+            config: the pipeline.
+            connect: gives a session, the same each time.
+            timeout: seconds that a wait takes at most.
+            show: is told what is waited for.
+        """
+        self._name = name
+        self._config = config
+        self._connect = connect
+        self._timeout = timeout
+        self._show = show
+        self._stored: StoredArrivals | None = None
+        self._asked = False
+
+    def end(self) -> StreamEnd | None:
+        """See `Arrivals.end`."""
+        if not self._asked:
+            self._asked = True
+            self._stored = self._found()
+        return None if self._stored is None else self._stored.end()
+
+    def wait(self, end: StreamEnd) -> Arrival:
+        """See `Arrivals.wait`."""
+        if self._stored is None:
+            return Arrival(Arrived.UNKNOWN)
+        return self._stored.wait(end)
+
+    def _found(self) -> StoredArrivals | None:
+        try:
+            arbiter = self._connect()
+            channel = arbiter.channel(self._name.channel)
+            idents = [each for each in pipelines_of(channel) if self._is_meant(each)]
+            configs = {each: pipeline_config(channel, each) for each in idents}
+        except (ArbiterError, ConfigurationError) as error:
+            return self._unknown(f"the cluster cannot tell how far {self._name} is: {error}")
+        if not configs:
+            return self._unknown(f"the cluster has no pipeline {self._name}")
+        return StoredArrivals(
+            Following(
+                configs,
+                arbiter,
+                lambda ident: seen_running(arbiter, ident),
+                own_nid("verify"),
+                self._timeout,
+                SystemClock(),
+                time.sleep,
+                self._show,
+            )
+        )
+
+    @staticmethod
+    def _unknown(why: str) -> None:
+        click.echo(f"{why}; keys that differ are read again a few times", err=True)
+
+    def _is_meant(self, ident: PipelineId) -> bool:
+        """Whether it is the pipeline, or one of those that share its partitions."""
+        if ident.pipeline == self._name.pipeline:
+            return True
+        dealt = re.fullmatch(rf"{re.escape(self._name.pipeline)}-\d+", ident.pipeline)
+        return bool(self._config.source.partition_count and dealt)
+
+
+@contextmanager
+def lasting_session(connect: Connect) -> Generator[Callable[[], Arbiter]]:
+    """A session that begins when it is first asked for and ends with the block.
+
+    Raises by what it gives:
+        ArbiterError: the cluster does not answer.
+    """
+    with ExitStack() as open_sessions:
+        sessions: list[Arbiter] = []
+
+        def session() -> Arbiter:
+            if not sessions:
+                sessions.append(open_sessions.enter_context(connect()))
+            return sessions[0]
+
+        yield session

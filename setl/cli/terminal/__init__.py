@@ -1,0 +1,1 @@
+"""What a person at a terminal sees and answers: tables, questions, waiting, Ctrl-C, completion."""

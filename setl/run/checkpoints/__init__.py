@@ -1,0 +1,1 @@
+"""Where a pipeline's checkpoint is kept, when, and where a leadership begins."""

@@ -1,0 +1,388 @@
+"""What a pipeline has done so far, as numbers for status, metrics and people."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from setl.clock import Clock
+from setl.model.batch import Batch
+from setl.model.loaded import Loaded
+from setl.model.table_load import TableLoad
+from setl.model.table_rows import added
+from setl.run.measured import distributions
+from setl.run.measured.distributions import Distributions, Measured
+from setl.run.measured.figures import (
+    Figures,
+    HandoverCost,
+    LoadOutlook,
+    RunState,
+    table_load_figures,
+)
+from setl.run.measured.handover import HandoverTracker
+from setl.run.measured.lag import LagTracker
+from setl.run.measured.pace import Order, Pace, PaceTracker, Stage
+from setl.run.stalls.stall import Stall
+from setl.run.targets.ignored_schema_changes import IgnoredSchemaChanges
+from setl.run.verification.figures import GIVING_WAY, VerificationFigures
+from setl.select.reader import SelectStatus
+
+_UNKNOWN = LoadOutlook()
+_RATE_WINDOW = 10.0  # seconds over which rows a second are averaged
+
+
+_IN_HAND = frozenset({RunState.TAKING, RunState.RUNNING, RunState.RETRYING, RunState.SUSPENDED})
+
+
+class Progress:
+    """Collects the figures of one pipeline; written by its threads, read by any."""
+
+    def __init__(self, clock: Clock, before: Progress | None = None) -> None:
+        """Nothing is known yet.
+
+        Args:
+            clock: for all times.
+            before: what an earlier leadership of this node has left to be tried again, so that
+                its failures count, and its lag goes on.
+        """
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._figures = Figures()
+        self._lag = LagTracker(clock)
+        self._ignored = IgnoredSchemaChanges()
+        self._rows: deque[tuple[float, int]] = deque()
+        self._pace = PaceTracker(clock)
+        self._stall: Stall | None = None
+        self._measured = Measured()
+        self._handover = HandoverTracker()
+        # The load of tables: its id, when this leadership saw it first, and its rows then.
+        self._load_began: tuple[str, float, int] | None = None
+        if before is not None:
+            self._go_on_from(before)
+
+    def _go_on_from(self, before: Progress) -> None:
+        with before._lock:
+            self._pace.go_on_from(before._pace)
+            before._pace.forget_failures()
+            self._lag, self._stall = before._lag, before._stall
+            self._ignored, figures = before._ignored.copy(), before._figures
+        self._set(
+            state=figures.state, error=figures.error, last_ddl_ignored=figures.last_ddl_ignored
+        )
+
+    def _set(self, **values: Any) -> None:
+        """Set figures, named as in `Figures`; with the lock held.
+
+        In place: a copy has some eighty fields, and would be made ten times for each batch.
+        """
+        for name, value in values.items():
+            setattr(self._figures, name, value)
+
+    def enter(self, state: RunState, error: str = "") -> None:
+        """Say what the pipeline is doing now, and with which error."""
+        with self._lock:
+            self._enter(state, error)
+
+    def _enter(self, state: RunState, error: str) -> None:
+        if (state, error) != (self._figures.state, self._figures.error):
+            self._set(state=state, error=error)
+        if state not in _IN_HAND:
+            self._verifies_no_more(state)
+            self._pace.forget_failures()
+            self._stall = None
+        if state is RunState.STANDBY:
+            self._lag.forget()
+        elif state in _IN_HAND:
+            self._lag.begin()
+
+    def _verifies_no_more(self, state: RunState) -> None:
+        told = self._figures.verification
+        if told is not None:
+            told = replace(told, state=GIVING_WAY, waits_for=f"the pipeline is {state.value}")
+            standby = state is RunState.STANDBY
+            self._set(verification=None if standby else told)
+
+    def begin_attempt(self) -> None:
+        """Begin to take over; after a failure it is still being tried again."""
+        if self.pace().retrying is None:
+            self.enter(RunState.TAKING)
+
+    def enter_if(self, current: RunState, state: RunState) -> None:
+        """Go on to `state` and forget the error, but only from `current`."""
+        with self._lock:
+            if self._figures.state is current:
+                self._set(state=state, error="")
+
+    def at_stage(self, stage: Stage) -> None:
+        """The run comes to a stage; `Stage.TAKE_OVER` begins an attempt."""
+        with self._lock:
+            self._pace.enter(stage)
+
+    def moved(self) -> None:
+        """Something advanced inside the stage, as seen from outside the run."""
+        with self._lock:
+            self._pace.moved()
+
+    def failed(self, error: str, reached: Order | None = None, *, shown: str = "") -> None:
+        """The run rolls back and will try again; see `PaceTracker.failed`.
+
+        Args:
+            error: what went wrong.
+            reached: how far the attempt had come.
+            shown: the same with its place and hint; "" changes the state of the run later.
+        """
+        with self._lock:
+            self._pace.failed(error, reached)
+            if shown:
+                self._enter(RunState.RETRYING, shown)
+
+    def succeeded(self, reached: Order | None = None) -> bool:
+        """Batches are acknowledged; returns whether that is more than was done again.
+
+        If so, whatever failed before has passed. See `PaceTracker.succeeded`.
+        """
+        with self._lock:
+            gets_on = self._pace.succeeded(reached)
+            if gets_on and self._figures.state is RunState.RETRYING:
+                self._set(state=RunState.RUNNING, error="")
+            return gets_on
+
+    def pace(self) -> Pace:
+        """How the run moves now."""
+        with self._lock:
+            return self._pace.pace()
+
+    def stalls(self, stall: Stall | None) -> None:
+        """What a diagnosis found; None if the run does not stand still (any more)."""
+        with self._lock:
+            self._stall = stall
+
+    def took_over(self, through: int, *, counted: bool) -> None:
+        """The run begins at a checkpoint; only its first beginning in a leadership counts.
+
+        Args:
+            through: version up to which the target may hold changes already, 0 for none.
+            counted: whether the target can tell `through`.
+        """
+        with self._lock:
+            self._handover.took_over(through, counted=counted)
+
+    def acknowledged(self, passed: int) -> None:
+        """Everything up to a version is applied, and counted by `add` and `applied`."""
+        with self._lock:
+            figures = self._figures
+            self._handover.acknowledged(
+                passed,
+                self._clock.now(),
+                first_applied_at=figures.first_applied_at,
+                redelivered=figures.rows_redelivered,
+            )
+
+    def handover_cost(self) -> HandoverCost | None:
+        """What the change of leadership has cost, see `HandoverTracker.cost`."""
+        with self._lock:
+            return self._handover.cost
+
+    def loaded(self, done: Loaded) -> None:
+        """Add what a load did; its rows are counted by `applied`, its dead letters beside it."""
+        self.add(
+            loads=1 if done.rows else 0,
+            rows_applied=done.rows,
+            rows_redelivered=done.redelivered,
+            upserts=done.upserts,
+            deletes=done.deletes,
+            stale=done.stale,
+            conflicts_source=done.conflicts_source,
+            conflicts_target=done.conflicts_target,
+        )
+        with self._lock:
+            tables = added(self._figures.tables, done.tables)
+            self._set(tables=tables)
+            self._measured.add(distributions.STATEMENT, done.statements)
+            if done.rows:
+                self._measured.observe(distributions.LOAD_ROWS, done.rows)
+        if done.rows:
+            self.spent("transform", done.transform_seconds)
+            self.spent("load", done.seconds)
+
+    def loads_tables(self, load: TableLoad | None, outlook: LoadOutlook = _UNKNOWN) -> None:
+        """How far a load of whole tables has come, None for none.
+
+        Args:
+            load: the load.
+            outlook: what else is known of it.
+        """
+        with self._lock:
+            before, now = self._load_began, self._clock.monotonic()
+            if load is None or before is None or before[0] != load.id or outlook.paused:
+                before = self._load_began = None if load is None else (load.id, now, load.rows)
+            rate = 0.0
+            if load is not None and before is not None and now > before[1]:
+                rate = (load.rows - before[2]) / (now - before[1])
+            told = None if load is None else table_load_figures(load, outlook, rate)
+            self._set(table_load=told)
+
+    def loaded_ranges(self, done: Loaded) -> None:
+        """Add what a load of ranges of tables did; its rows are no changes of the stream."""
+        self.add(upserts=done.upserts, stale=done.stale)
+        self.spent("load", done.seconds)
+        with self._lock:
+            self._measured.add(distributions.STATEMENT, done.statements)
+
+    def verifies(self, verification: VerificationFigures) -> None:
+        """How standing verification does."""
+        with self._lock:
+            self._set(verification=verification)
+
+    def add(self, **counters: int) -> None:
+        """Add to counters, named as in `Figures`."""
+        with self._lock:
+            self._set(**{k: getattr(self._figures, k) + v for k, v in counters.items() if v})
+
+    def changed_schema(self, statement: str) -> None:
+        """A schema change was passed on."""
+        with self._lock:
+            passed = self._figures.ddl_passed + 1
+            self._set(ddl_passed=passed, last_ddl=statement)
+
+    def ignored_schema_change(self, statement: str, place: str, tables: Iterable[str]) -> None:
+        """A schema change was not passed on.
+
+        Args:
+            statement: the front of it.
+            place: where in the stream, and when.
+            tables: ``schema.table`` of those that it concerns.
+        """
+        with self._lock:
+            ignored = self._figures.ddl_ignored + 1
+            text = f"{statement} ({place})"
+            self._set(ddl_ignored=ignored, last_ddl_ignored=text)
+            self._ignored.add(text, tables)
+
+    def ignored_of(self, tables: Iterable[str]) -> str:
+        """The last schema change of one of these tables that was not passed on; "" if none."""
+        with self._lock:
+            return self._ignored.of(tables)
+
+    def has_dead_letters(self, number: int) -> None:
+        """So many faulty rows wait for a decision."""
+        with self._lock:
+            self._set(dead_letters=number)
+
+    def spent(self, stage: str, seconds: float) -> None:
+        """Add to the time spent in a stage."""
+        with self._lock:
+            spent = dict(self._figures.seconds)
+            spent[stage] = spent.get(stage, 0.0) + seconds
+            self._set(seconds=spent)
+            self._measured.observe(distributions.STAGE, seconds, label=stage)
+
+    def took(self, batches: Sequence[Batch], seconds: float) -> None:
+        """Batches are acknowledged, so many seconds after what was done with them began."""
+        with self._lock:
+            measured = self._measured
+            measured.observe(distributions.LOAD, seconds)
+            measured.observe(distributions.BATCH_ROWS, *(batch.rows for batch in batches))
+            measured.observe(distributions.BATCH_BYTES, *(batch.size for batch in batches))
+            selected = [batch.closed - batch.opened for batch in batches if batch.closed]
+            measured.observe(distributions.STAGE, *selected, label=Stage.SELECT.value)
+
+    def resumed(self, position: str, rows_total: int, committed_at: float = 0.0) -> None:
+        """The pipeline goes on from a stored checkpoint.
+
+        Args:
+            position: where.
+            rows_total: row changes applied before.
+            committed_at: when the last of them was committed, seconds since 1970; 0 if unknown.
+        """
+        with self._lock:
+            if committed_at:
+                self._lag.resumed(self._clock.now() - committed_at)
+            self._set(position=position, rows_total=rows_total)
+
+    def applied(self, rows: int, position: str, pending: int) -> None:
+        """A load of `rows` row changes is acknowledged up to `position`."""
+        with self._lock:
+            now = self._clock.now()
+            first = self._figures.first_applied_at
+            self._set(
+                position=position,
+                pending=pending,
+                rows_total=self._figures.rows_total + rows,
+                first_applied_at=now if first is None and rows else first,
+            )
+            if rows:
+                self._rows.append((self._clock.monotonic(), rows))
+
+    def reads(self, select: SelectStatus) -> None:
+        """What reading the source has come to."""
+        with self._lock:
+            self._set(
+                behind=select.behind,
+                waiting_for=select.waiting_for,
+                reads_with_others=select.shared,
+                pending=select.unacked,
+                buffered_bytes=select.buffered_bytes,
+                buffer_bytes=select.buffer_bytes,
+                held_back_seconds=round(select.blocked_seconds, 1),
+            )
+
+    def sample_lag(self, seconds: float) -> None:
+        """A heartbeat written `seconds` ago at the source has passed through the pipeline."""
+        with self._lock:
+            self._lag.sample(seconds)
+            self._measured.observe(distributions.COMMIT_TO_VISIBLE, max(0.0, seconds))
+
+    def heartbeats_every(self, seconds: float) -> None:
+        """Heartbeats are written to the source this often."""
+        with self._lock:
+            self._lag.every(seconds)
+
+    def caught_up(self) -> None:
+        """Nothing waits to be applied, and no heartbeat could tell it better."""
+        with self._lock:
+            if self._figures.state is RunState.RUNNING:
+                self._lag.caught_up()
+
+    @property
+    def state(self) -> RunState:
+        """What the pipeline is doing; much cheaper than all figures."""
+        return self._figures.state
+
+    def measured(self) -> Distributions:
+        """Histograms of what was measured in this leadership."""
+        with self._lock:
+            return self._measured.snapshot()
+
+    def figures(self) -> Figures:
+        """The figures as of now."""
+        with self._lock:
+            horizon = self._clock.monotonic() - _RATE_WINDOW
+            while self._rows and self._rows[0][0] < horizon:
+                self._rows.popleft()
+            lags, lag = self._lag.ordered(), self._lag.lag()
+            pace, stall = self._pace.pace(), self._stall
+            return replace(
+                self._figures,
+                lag=None if lag is None else round(lag, 6),
+                attempts=pace.retrying.attempts if pace.retrying else 0,
+                stage=pace.stage,
+                stage_seconds=round(pace.in_stage, 3) if pace.stage is not Stage.NONE else 0.0,
+                stalled=str(stall or ""),
+                stalled_stage=stall.stage.value if stall else "",
+                stalled_reason=stall.reason.value if stall else "",
+                stalled_seconds=round(stall.seconds, 1) if stall else 0.0,
+                rows_per_second=sum(n for _, n in self._rows) / _RATE_WINDOW,
+                lag_p50=percentile(lags, 0.50),
+                lag_p99=percentile(lags, 0.99),
+            )
+
+
+def percentile(ordered: Sequence[float], fraction: float) -> float | None:
+    """The value below which `fraction` of the ordered samples lie; None without samples."""
+    if not ordered:
+        return None
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]

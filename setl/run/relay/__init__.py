@@ -1,0 +1,1 @@
+"""A run that writes to a log instead of a database."""

@@ -1,0 +1,236 @@
+"""What a run does with batches in a relay: write them to a log, in order."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from setl import failpoints
+from setl.clock import Clock
+from setl.codec.row_codec import RowCodec
+from setl.errors import FatalError
+from setl.extract.heartbeats import heartbeats_in
+from setl.log import fields
+from setl.model.batch import Batch
+from setl.model.checkpoint import Checkpoint, KnownTargets
+from setl.model.entry import Entry
+from setl.model.leadership import Leadership
+from setl.model.table_load import TableLoad
+from setl.relay.log import RelayLog
+from setl.relay.resume import Tails, resumption, with_written
+from setl.relay.sequence import Sequencer
+from setl.relay.transaction import Outgoing
+from setl.run.measured.pace import Stage
+from setl.run.measured.progress import Progress
+from setl.run.parts import Applied
+
+_log = logging.getLogger(__name__)
+
+SequencerFactory = Callable[[Checkpoint, Tails], Sequencer]
+"""Makes the sequencer of a leadership that goes on at a checkpoint; raises SetlError."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelayParts:
+    """What a relay is made of.
+
+    Attributes:
+        log: where records go.
+        sequencer: makes what turns entries into records.
+        exact: whether the log keeps former leaders out.
+        spread: whether a row's partition goes by how many there are.
+        heartbeat: seconds after which every partition gets a heartbeat.
+        rows: rows that are written before the log is flushed.
+        codec: decodes rows of ``retl.xdual``.
+        heartbeat_id: the row there that heartbeats write, 0 if the stream's own times tell the lag.
+    """
+
+    log: RelayLog
+    sequencer: SequencerFactory
+    exact: bool
+    spread: bool
+    heartbeat: float
+    rows: int
+    codec: RowCodec
+    heartbeat_id: int
+
+
+class RelayWork:
+    """A relay as `setl.run.parts.Work`."""
+
+    def __init__(
+        self, parts: RelayParts, leadership: Leadership, progress: Progress, clock: Clock
+    ) -> None:
+        self._parts = parts
+        self._leadership = leadership
+        self._progress = progress
+        self._clock = clock
+        self._tails: Tails = ()
+        self._sequencer: Sequencer | None = None
+        self._sealed: Checkpoint | None = None
+        self._beat_at = 0.0  # monotonic time of the last heartbeats
+        self._done: _Done | None = None
+
+    def take_over(self) -> None:
+        """See `Work.take_over`."""
+        self._tails = self._parts.log.take_over()
+
+    def with_written(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Work.with_written`; the last records of a topic tell their transactions."""
+        return with_written(checkpoint, self._tails)
+
+    def begin(self, checkpoint: Checkpoint) -> Checkpoint:
+        """See `Work.begin`; goes by what is in the topic."""
+        parts = self._parts
+        found = resumption(checkpoint, self._tails, exact=parts.exact, spread=parts.spread)
+        if found.reason:
+            _log.warning(
+                "relay goes on from the topic's last records",
+                extra=fields(
+                    **self._leadership.fields,
+                    reason=found.reason,
+                    position=str(found.checkpoint),
+                    checkpoint=str(checkpoint),
+                ),
+            )
+        self._sequencer = self._parts.sequencer(found.checkpoint, found.tails)
+        self._progress.took_over(0, counted=False)
+        self._sealed = checkpoint
+        self._beat_at = self._clock.monotonic() - self._parts.heartbeat  # at once
+        return found.checkpoint
+
+    @property
+    def targets(self) -> KnownTargets:
+        """See `Work.targets`; a topic has no rows that could be lost with it."""
+        return ()
+
+    @property
+    def room(self) -> int:
+        """See `Work.room`."""
+        return self._parts.rows
+
+    def apply(self, batches: Sequence[Batch], allowed: Callable[[], bool]) -> Applied | None:
+        """See `Work.apply`."""
+        sequencer = self._sequenced()
+        self._progress.at_stage(Stage.LOAD)
+        if not allowed():
+            return None
+        started = self._clock.monotonic()
+        failpoints.reached("load.before_job")
+        records, done = 0, _Done(len(batches), batches[-1].checkpoint)
+        for batch in batches:
+            passed = sequencer.records(batch.entries)
+            self._append(passed.records)
+            records += len(passed.records)
+            done.rows += passed.rows
+            done.heartbeats += passed.heartbeats
+        beating = self._beat() if self._due() else None
+        failpoints.reached("relay.appended")
+        appended = self._clock.monotonic()
+        self._parts.log.flush()
+        failpoints.reached("load.after_job")
+        self._progress.spent("sequence", appended - started)
+        self._progress.spent("flush", self._clock.monotonic() - appended)
+        self._sealed = beating or self._sealed
+        self._done = done
+        return Applied(done.rows, wrote=bool(records), checkpoint=self._sealed)
+
+    def acknowledged(self, pending: int) -> None:
+        """See `Work.acknowledged`."""
+        done, self._done = self._done, None
+        if done is None:
+            return
+        progress = self._progress
+        progress.add(batches=done.batches, loads=1 if done.rows else 0, rows_applied=done.rows)
+        # Last of the counts, as in setl proper: see `setl.run.measured.accounting.account`.
+        progress.applied(done.rows, str(done.reached.resume), pending)
+        if not self._parts.heartbeat_id and done.reached.timestamp:
+            progress.sample_lag(self._clock.now() - done.reached.timestamp)
+        for entry in done.heartbeats:
+            for seen in heartbeats_in(self._parts.codec.decode(entry.payload, entry.context)):
+                if seen.id == self._parts.heartbeat_id:
+                    progress.sample_lag(self._clock.now() - seen.written_at)
+        progress.acknowledged(0)
+
+    def tables_due(self, reached: Checkpoint) -> bool:  # noqa: ARG002
+        """See `Work.tables_due`; a relay copies changes, no rows."""
+        return False
+
+    def look_at_loads(self) -> None:
+        """See `Work.look_at_loads`."""
+
+    def load_tables(
+        self,
+        reached: Checkpoint,  # noqa: ARG002
+        allowed: Callable[[], bool],  # noqa: ARG002
+    ) -> TableLoad | None:
+        """See `Work.load_tables`; a relay copies changes, no rows."""
+        return None
+
+    def passes_by(self, entries: Sequence[Entry]) -> bool:  # noqa: ARG002
+        """See `Work.passes_by`; heartbeats become records, too."""
+        return False
+
+    def passed_by(self, batch: Batch) -> None:
+        """See `Work.passed_by`."""
+
+    def idle(self, allowed: Callable[[], bool]) -> Checkpoint | None:
+        """See `Work.idle`; readers need not wonder whether anybody is there."""
+        if not (self._due() and allowed()):
+            return None
+        beating = self._beat()
+        self._parts.log.flush()
+        self._sealed = beating or self._sealed
+        return beating
+
+    @property
+    def abandoned(self) -> bool:
+        """See `Work.abandoned`; what may still arrive repeats places, or is fenced off."""
+        return False
+
+    def cancel(self) -> None:
+        """See `Work.cancel`."""
+        self._parts.log.abandon()
+
+    def end_writers(self) -> None:
+        """See `Work.end_writers`: `cancel` has done it."""
+
+    def close(self) -> None:
+        """See `Work.close`."""
+        self._parts.log.close()
+
+    def _append(self, records: Sequence[Outgoing]) -> None:
+        append = self._parts.log.append
+        for partition, value, place, key, timestamp in records:
+            append(partition, value, place, key, timestamp)
+
+    def _due(self) -> bool:
+        return self._clock.monotonic() - self._beat_at >= self._parts.heartbeat
+
+    def _beat(self) -> Checkpoint | None:
+        """Append heartbeats.
+
+        Returns:
+            The checkpoint that may be kept once they are flushed: every partition has come as
+            far then. None inside a transaction, where there are no heartbeats.
+        """
+        sequencer = self._sequenced()
+        self._append(sequencer.heartbeat(self._clock.now()))
+        self._beat_at = self._clock.monotonic()
+        return None if sequencer.inside else sequencer.checkpoint
+
+    def _sequenced(self) -> Sequencer:
+        if self._sequencer is None:
+            raise FatalError("a relay applies before it has begun", hint="This is a defect")
+        return self._sequencer
+
+
+@dataclass(slots=True)
+class _Done:
+    """What the last `apply` did."""
+
+    batches: int
+    reached: Checkpoint
+    rows: int = 0
+    heartbeats: list[Entry] = field(default_factory=list[Entry])

@@ -1,0 +1,1 @@
+"""What a run sees to at its targets: tables created, changed, replaced, or shared with others."""

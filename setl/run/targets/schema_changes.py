@@ -1,0 +1,134 @@
+"""What a run does with schema changes of its source, as the channel file says (I16)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from setl.codec.sql.statement import tables_of
+from setl.errors import FatalError, FencedError, SetlError, TransientError
+from setl.extract.extractor import RoutedRows
+from setl.load.sink import LoadTicket, SchemaChange, SchemaChanges
+from setl.log import fields
+from setl.model.entry import Entry
+from setl.model.leadership import Leadership
+from setl.model.session import StatementSession
+from setl.run.measured.progress import Progress
+
+_log = logging.getLogger(__name__)
+
+_ID: Final = 180  # characters of the column; of a position the end tells most
+_SHOWN: Final = 300  # characters of a statement in messages
+
+
+class SchemaChangePolicy:
+    """Ignores schema changes, stops at them, or passes them on.
+
+    When it is called for one, everything before is applied and acknowledged, and the checkpoint
+    before it is stored; nothing behind it is applied.
+    """
+
+    def __init__(
+        self,
+        choice: Literal["ignore", "stop", "pass"],
+        target: SchemaChanges | None,
+        leadership: Leadership,
+        progress: Progress,
+    ) -> None:
+        """Act as `choice` says; `target` is where ``pass`` passes them to."""
+        self._choice = choice
+        self._target = target
+        self._leadership = leadership
+        self._progress = progress
+
+    @property
+    def passes(self) -> bool:
+        """Whether they are passed on."""
+        return self._choice == "pass"
+
+    def act_on(self, entries: Sequence[Entry], ticket: LoadTicket, generation: int) -> bool:
+        """Act on what Extract has left; returns whether anything was done to the target.
+
+        Args:
+            entries: DDL, in source order.
+            ticket: whose `through` is the end of the last of them.
+            generation: of the checkpoint.
+
+        Raises:
+            SetlError: as `SchemaChanges.apply`; FatalError for ``stop``.
+        """
+        done = False
+        for entry in entries:
+            if self._choice == "stop":
+                raise FatalError(
+                    f"schema change at the source: {entry.statement[:_SHOWN]}",
+                    hint="Apply it to the target (in a channel of two directions after SET SESSION"
+                    " sql_log_bin = 0), then `setl apply` the file with `ddl: ignore`, and `setl"
+                    " start` the channel. Write `ddl: stop` again when the pipeline is past it",
+                    pipeline=self._leadership.key,
+                    position=entry.position,
+                )
+            done = self._act_on(entry, ticket, generation) or done
+        return done
+
+    def _act_on(self, entry: Entry, ticket: LoadTicket, generation: int) -> bool:
+        ran: Sequence[str] = ()
+        if self._target is not None:
+            change = SchemaChange(
+                (entry.transaction or str(entry.position))[-_ID:],
+                entry.statement,
+                entry.session or StatementSession(entry.schema),
+                generation,
+                ticket.through,
+            )
+            ran = self._target.apply(ticket, change)
+        for statement in ran:
+            self._report(logging.INFO, "schema change passed on", entry, ran=statement[:_SHOWN])
+        if ran:
+            self._progress.changed_schema(entry.statement[:_SHOWN])
+        else:
+            self._report(logging.WARNING, "schema change at the source is not passed on", entry)
+            names = [f"{schema}.{table}" for schema, table in tables_of(entry)]
+            self._progress.ignored_schema_change(entry.statement[:_SHOWN], _place(entry), names)
+        return bool(ran)
+
+    def explain(self, error: SetlError, rows: Iterable[RoutedRows]) -> None:
+        """Add to an error of a load what may have caused it: a schema change that was ignored.
+
+        Args:
+            error: the load's; one that may pass by itself, or is about leadership, says it all.
+            rows: what was loaded.
+        """
+        if isinstance(error, TransientError | FencedError):
+            return
+        meant = error.where.get("table", "")
+        names = {
+            f"{row.entry.schema}.{row.entry.table}"
+            for row in rows
+            if meant in {"", f"{row.entry.schema}.{row.entry.table}"}
+            or any(".".join(route.target) == meant for route in row.routes)
+        }
+        ignored = self._progress.ignored_of(names)
+        if ignored and ignored not in error.hint:
+            error.hint = (
+                f"A schema change was ignored before: {ignored}. Do it to the target (in a channel"
+                " of two directions after SET SESSION sql_log_bin = 0, or it comes back), and then"
+                " `setl start` the channel; `ddl: pass` does it for you"
+                + (f". {error.hint}" if error.hint else "")
+            )
+
+    def _report(self, level: int, message: str, entry: Entry, **more: str) -> None:
+        place = fields(
+            **self._leadership.fields,
+            position=str(entry.position),
+            statement=entry.statement[:_SHOWN],
+            **more,
+        )
+        _log.log(level, message, extra=place)
+
+
+def _place(entry: Entry) -> str:
+    at = datetime.fromtimestamp(entry.timestamp, UTC).strftime(", %Y-%m-%d %H:%M:%S UTC")
+    return f"at {entry.position}{at if entry.timestamp else ''}"

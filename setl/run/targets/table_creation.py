@@ -1,0 +1,132 @@
+"""Creates target tables that are missing, before rows go to them (`create: true`)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+
+from setl.bulk.source_reader import SourceTables
+from setl.channel.routing import Route, Router
+from setl.errors import ConfigurationError
+from setl.load.creation import Description, NewTable, StreamPlace, TableCreation
+from setl.load.sink import LoadTicket
+from setl.log import fields
+from setl.model.leadership import Leadership
+from setl.model.position import Position, document_version
+from setl.model.schema import Column, RowSchema
+from setl.model.target_name import target_name
+from setl.run.table_loads.choice import ComingLoad
+from setl.run.targets.identities import ComesAnew
+
+_log = logging.getLogger(__name__)
+
+_SHOWN = 2000  # characters of a statement in the log
+
+
+@dataclass(frozen=True, slots=True)
+class CreatingParts:
+    """What creates tables.
+
+    Attributes:
+        creation: creates them.
+        tables: opens the tables of the source; gives None if nobody can read them.
+        router: which tables go where.
+        computed: the columns that a route's expressions fill.
+        latest: asks for the end of the source's stream.
+        comes_anew: whether all rows of a target that is gone are about to be loaded.
+        check: refuses targets that are not those that rows were written to before.
+    """
+
+    creation: TableCreation
+    tables: Callable[[], AbstractContextManager[SourceTables] | None]
+    router: Router
+    computed: Callable[[Route, RowSchema], Sequence[Column]]
+    latest: Callable[[], Position]
+    comes_anew: ComesAnew
+    check: Callable[[Collection[tuple[str, str]]], None] | None = None
+
+
+class TableCreating:
+    """The creation of tables of one leadership. Used by the run's thread."""
+
+    def __init__(self, parts: CreatingParts | None, leadership: Leadership) -> None:
+        """Nothing is asked yet; without parts nothing is created."""
+        self._parts = parts
+        self._leadership = leadership
+
+    def begin(self, ticket: LoadTicket, load: ComingLoad, generation: int | None = None) -> None:
+        """Create what is missing for the tables that the source has now.
+
+        Args:
+            ticket: on whose behalf.
+            load: which rows are about to be loaded as a whole.
+            generation: that of the checkpoint, where schema changes are passed on; see
+                `TableCreation.create`.
+
+        Raises:
+            SetlError: as `TableCreation.create`, or the source does not answer.
+        """
+        parts = self._parts
+        if parts is None:
+            return
+        opened = parts.tables()
+        if opened is None:
+            raise ConfigurationError(
+                "tables cannot be created: the server that they come from is not known",
+                hint="Name it: `database:` in the source of the channel file",
+                pipeline=self._leadership.key,
+            )
+        with opened as there:
+            tables = [
+                NewTable(name, route, loaded=load.takes(name, routes, parts.router))
+                for name in there.names()
+                for routes in [parts.router.route(*name)]
+                for route in routes
+                if route.create and not route.nests(*name)
+            ]
+            if parts.check is not None:
+                parts.check({table.route.target for table in tables})
+            describe = partial(_described, parts, there)
+            latest = None if generation is None else partial(_end, parts.latest, generation)
+
+            def comes_anew(target: tuple[str, str]) -> bool:
+                return parts.comes_anew(target_name(target), load.load, there=False)
+
+            ran = parts.creation.create(ticket, tables, describe, latest, comes_anew)
+        self._tell("target table created", ran)
+        if not load.comes:
+            self.complete(ticket)
+
+    def complete(self, ticket: LoadTicket) -> None:
+        """Add what comes after the rows.
+
+        Raises:
+            SetlError: as `TableCreation.complete`.
+        """
+        if self._parts is not None:
+            ran = self._parts.creation.complete(ticket)
+            self._tell("keys added to a target table", ran)
+
+    def _tell(self, message: str, ran: Sequence[str]) -> None:
+        for statement in ran:
+            place = fields(**self._leadership.fields, ran=statement[:_SHOWN])
+            _log.info(message, extra=place)
+
+
+def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> Description | None:
+    route = table.route
+    if route.documents is not None:
+        schema = there.documents(route.documents).schema
+    else:
+        (reader,) = there.readers([table.name])
+        if reader is None:
+            return None
+        schema = reader.schema
+    return Description(schema, parts.computed(route, schema) if route.expressions else ())
+
+
+def _end(latest: Callable[[], Position], generation: int) -> StreamPlace:
+    return StreamPlace(generation, document_version(generation, latest()))
