@@ -22,6 +22,7 @@ from setl.relay.interceptor import Interceptor, Passage
 from setl.relay.ordinals import Ordinals
 from setl.relay.partitioning import Partitioner
 from setl.relay.serializer import Serializer, binlog_position, record_id
+from setl.relay.tails import TailsAhead
 from setl.relay.topic_contents import TopicContents
 from setl.relay.transaction import Outgoing, RowsEntry, Transaction, relay_transaction
 
@@ -80,6 +81,7 @@ class Sequencer:
         self._codec = codec
         self._serializer = serializer
         self._contents = TopicContents(last)
+        self._ahead = TailsAhead(self._boundary, start.generation, last)
         self._partitions = range(len(last))
         self._rows = self._ended_rows = start.rows
         self._timestamp = start.timestamp
@@ -111,6 +113,7 @@ class Sequencer:
         Raises:
             DataError: a row cannot be decoded or written.
             FatalError: the entries are none of a binlog, or leave a file inside a transaction.
+            PositionLostError: the topic has what the source has no more, see `TailsAhead`.
         """
         result = Sequenced([], [], 0)
         before = self._rows
@@ -157,7 +160,11 @@ class Sequencer:
         if kind is EntryKind.ROWS:
             if self._opening is None:
                 self._open(entry)
-            self._pass_rows(entry, self._ordinal(entry), result)
+            before, last = self._ordinals.last, self._ordinal(entry)
+            count = self._pass_rows(entry, last, result)
+            if self._ahead:
+                # Rows of tables that are not mapped are not counted, since nobody decodes them.
+                self._ahead.has(before + 1 if count is None else last - count + 1, last)
             self._newest = entry
         elif kind is EntryKind.BEGIN:
             self._close_early(result)
@@ -169,7 +176,8 @@ class Sequencer:
         else:
             self._ddl(entry, result)
 
-    def _pass_rows(self, entry: Entry, ordinal: int, result: Sequenced) -> None:
+    def _pass_rows(self, entry: Entry, ordinal: int, result: Sequenced) -> int | None:
+        """Returns how many rows it has, None if they do not pass."""
         passage, group = self._interceptor.table(entry.schema, entry.table)
         if passage is Passage.ROWS:
             changes = self._codec.decode(entry.payload, entry.context)
@@ -180,11 +188,14 @@ class Sequencer:
             self._rows += len(changes.images)
             rows = RowsEntry(entry, changes, ordinal)
             result.records.extend(self._begun(entry).rows(rows, dealt))
-        elif passage is Passage.MARK:
+            return len(changes.images)
+        if passage is Passage.MARK:
             mark = RowsEntry(entry, self._codec.decode(entry.payload, entry.context), ordinal)
             result.records.extend(self._begun(entry).mark(mark))
-        elif passage is Passage.HEARTBEAT:
+            return len(mark.changes.images)
+        if passage is Passage.HEARTBEAT:
             result.heartbeats.append(entry)
+        return None
 
     def _ddl(self, entry: Entry, result: Sequenced) -> None:
         opening = self._opening
@@ -192,6 +203,7 @@ class Sequencer:
         if opening is not None and opening.kind is EntryKind.BEGIN:
             # CREATE TABLE … SELECT: the rows follow, and with them the COMMIT.
             ordinal = self._ordinal(entry)
+            self._ahead.has(ordinal, ordinal)
             if passes:
                 result.records.extend(self._begun(entry).ddl(entry, ordinal))
             self._newest = entry
@@ -221,6 +233,8 @@ class Sequencer:
             self._move_to(position, self._boundary.gtid)
         self._opening = self._newest = entry
         self._ordinals.begin(self._boundary)
+        if self._ahead:
+            self._ahead.begins(entry.transaction)
 
     def _ordinal(self, entry: Entry) -> int:
         return self._ordinals.advance(entry, binlog_position(entry.position))
@@ -235,7 +249,11 @@ class Sequencer:
         self._end_at(newest)
 
     def _end_at(self, entry: Entry) -> None:
+        if self._ahead:
+            self._ahead.ends()
         self._boundary = binlog_position(entry.position)
+        if self._ahead:
+            self._ahead.at_boundary(self._boundary)
         self._timestamp = max(self._timestamp, entry.timestamp)
         self._ended_rows = self._rows
         self._opening = self._newest = self._transaction = None
@@ -260,3 +278,4 @@ class Sequencer:
     def _move_to(self, position: BinlogPosition, gtid: str) -> None:
         """Go on at the beginning of another file, with these GTIDs executed."""
         self._boundary = BinlogPosition(position.file, _FILE_START, gtid, position.origin)
+        self._ahead.at_boundary(self._boundary)
