@@ -6,7 +6,8 @@ No entry may be lost without an error, and none may be read from a place that on
 import socket
 import threading
 import time
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from setl_embedded import MariaDb, MySql
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.replicas import points_at
 from tests.integration.streams_read import checkpoint_at, read_until
+from tests.integration.test_requested_loads import commits_that_hang
 from tests.loading import endpoint_of
 from tests.waiting import eventually
 
@@ -692,6 +694,26 @@ def test_every_boundary_of_a_stream_is_found_to_be_right(own):
     assert len(places) > 20
     for place in places:
         assert source_of(own).locate(Checkpoint(place)).resume is place
+
+
+def test_a_commit_that_waits_for_a_replica_is_not_lost(site_a):
+    """MySQL has it in the binlog, and setl may have applied it, while nobody sees it executed."""
+    table = make_table(site_a)
+    source = source_of(site_a)
+    source.open(source.initial())
+    with ThreadPoolExecutor(1) as pool, ExitStack() as hanging:
+        hanging.enter_context(commits_that_hang(site_a))
+        committing = pool.submit(insert, site_a, table)
+        entries = read_until(source, commits)
+        source.close()
+        checkpoint = checkpoint_at(entries, commits(entries)[0])
+        assert not committing.done()
+        if isinstance(site_a, MySql):
+            with pytest.raises(TransientError, match="theirs may be among them"):
+                source_of(site_a).locate(checkpoint)
+        hanging.close()
+        committing.result(60)
+    assert source_of(site_a).locate(checkpoint) is checkpoint
 
 
 # ---- rotation under load

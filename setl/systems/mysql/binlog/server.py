@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import pymysql
-from pymysql.connections import Connection
-
-from setl.codec.binlog.gtid import mariadb_missing, same_gtids
+from setl.codec.binlog.gtid import same_gtids
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogOrigin, BinlogPosition, binlog_file_number
-from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number, translating
+from setl.systems.mysql.binlog.session import ServerSession
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,7 +21,6 @@ FIRST_OFFSET = 4  # the four bytes before it mark the file as a binlog
 # Seconds that a server may take to read a binlog up to a place (measured: 20 million small
 # events a minute, where they are cached).
 _SCAN = 60.0
-_MALFORMED_GTIDS = 1772
 # MySQL puts it before the first event of an encrypted file. It counts it in the file's size, and in
 # no position: https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
 _ENCRYPTION_HEADER = 512
@@ -226,7 +223,7 @@ class BinlogServer:
 
         Raises:
             ConfigurationError: `gtid` is not what this server calls GTIDs.
-            TransientError: the server cannot be reached.
+            TransientError: the server cannot be reached, or commits hang there that may be theirs.
         """
         with self._session() as session:
             return session.missing(gtid)
@@ -256,13 +253,13 @@ class BinlogServer:
         """The final error that a position is gone (I8)."""
         return PositionLostError(message, hint=_WAYS_OUT, server=self._endpoint, position=position)
 
-    def _check(self, session: _Session, position: BinlogPosition) -> str:
+    def _check(self, session: ServerSession, position: BinlogPosition) -> str:
         what = _absence(position, self._files(session))
         if what:
             raise self.lost(f"the source has nothing at {position}: {what}", position)
         return session.identity()
 
-    def _files(self, session: _Session) -> list[BinlogFile]:
+    def _files(self, session: ServerSession) -> list[BinlogFile]:
         rows = session.rows("SHOW BINARY LOGS")
         if not rows:
             raise self._no_binlog()
@@ -276,7 +273,7 @@ class BinlogServer:
         )
 
     @contextmanager
-    def _session(self, *, patient: bool = False) -> Generator[_Session]:
+    def _session(self, *, patient: bool = False) -> Generator[ServerSession]:
         """A connection; a patient one lets the server read through a whole file."""
         endpoint = self._endpoint
         if patient:
@@ -284,78 +281,9 @@ class BinlogServer:
         connection = connect(endpoint)
         try:
             with translating(self._endpoint):
-                yield _Session(connection, self._endpoint)
+                yield ServerSession(connection, self._endpoint)
         finally:
             connection.close()
-
-
-class _Session:
-    """One connection, and which family of server is at its other end."""
-
-    def __init__(self, connection: Connection[Any], endpoint: MysqlEndpoint) -> None:
-        self._connection = connection
-        self._endpoint = endpoint
-        row = self.row("SELECT VERSION()")
-        version = str(row[0]) if row else ""
-        self.mariadb = "mariadb" in version.lower()
-        # 8.4.2-0ubuntu1, 10.11.6-MariaDB-log
-        numbers = version.partition("-")[0].split(".")
-        self._version = tuple(int(number) for number in numbers if number.isdigit())
-
-    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
-            cursor.execute(statement, values or None)
-            return list(cursor.fetchall())
-
-    def row(self, statement: str, *values: object) -> tuple[Any, ...] | None:
-        rows = self.rows(statement, *values)
-        return rows[0] if rows else None
-
-    def status_statement(self) -> str:
-        # MySQL 8.2 has both names; 8.4 dropped the old one, MariaDB never had the new one.
-        new_name = not self.mariadb and self._version >= (8, 2)
-        return "SHOW BINARY LOG STATUS" if new_name else "SHOW MASTER STATUS"
-
-    def identity(self) -> str:
-        """See `BinlogServer.identity`."""
-        row = self.row("SELECT @@GLOBAL.server_id" if self.mariadb else "SELECT @@server_uuid")
-        return str(row[0]) if row else ""
-
-    def folds_names(self) -> bool:
-        """See `BinlogServer.folds_names`."""
-        row = self.row("SELECT @@lower_case_table_names")
-        return row is not None and int(row[0]) == 1
-
-    def gtid_at(self, file: str, offset: int) -> str | None:
-        """MariaDB only. None where no event begins."""
-        row = self.row("SELECT BINLOG_GTID_POS(%s, %s)", file, offset)
-        return None if row is None or row[0] is None else str(row[0])
-
-    def missing(self, gtid: str) -> str:
-        """See `BinlogServer.missing`."""
-        if not self.mariadb:
-            try:
-                row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
-            except pymysql.MySQLError as error:
-                if error_number(error) != _MALFORMED_GTIDS:
-                    raise
-                raise ConfigurationError(
-                    f"not GTIDs of a MySQL server: {gtid!r}",
-                    hint="They are written UUID:first-last, such as the server's "
-                    "@@GLOBAL.gtid_executed, with commas between",
-                    server=self._endpoint,
-                ) from error
-            return str(row[0] or "").replace("\n", "") if row else ""
-        row = self.row("SELECT @@GLOBAL.gtid_binlog_state")
-        try:
-            return mariadb_missing(str(row[0] or "") if row else "", gtid)
-        except ValueError as error:
-            raise ConfigurationError(
-                f"not GTIDs of a MariaDB server: {gtid!r}",
-                hint="They are written domain-server-sequence, such as 0-1-100, with commas "
-                "between",
-                server=self._endpoint,
-            ) from error
 
 
 def _file(name: object, size: Any, encrypted: object = "No", *_: object) -> BinlogFile:

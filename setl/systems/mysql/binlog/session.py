@@ -1,0 +1,121 @@
+"""One connection to a MySQL or MariaDB server, and what it is asked about binlogs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl.codec.binlog.gtid import mariadb_missing
+from setl.errors import ConfigurationError, TransientError
+from setl.systems.mysql.connection import MysqlEndpoint, error_number
+
+_MALFORMED_GTIDS = 1772
+_MOMENT = 2  # seconds; a commit that nothing holds up takes milliseconds
+_WAITING = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions'"
+
+
+class ServerSession:
+    """One connection, and which family of server is at its other end.
+
+    Raises what pymysql raises; `translating` around it makes that setl's errors.
+
+    Attributes:
+        mariadb: whether it is MariaDB.
+    """
+
+    def __init__(self, connection: Connection[Any], endpoint: MysqlEndpoint) -> None:
+        """Ask it for its version.
+
+        Args:
+            connection: open; it stays the caller's.
+            endpoint: where it leads, for errors.
+        """
+        self._connection = connection
+        self._endpoint = endpoint
+        row = self.row("SELECT VERSION()")
+        version = str(row[0]) if row else ""
+        self.mariadb = "mariadb" in version.lower()
+        # 8.4.2-0ubuntu1, 10.11.6-MariaDB-log
+        numbers = version.partition("-")[0].split(".")
+        self._version = tuple(int(number) for number in numbers if number.isdigit())
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """All rows of an answer."""
+        with self._connection.cursor() as cursor:
+            cursor.execute(statement, values or None)
+            return list(cursor.fetchall())
+
+    def row(self, statement: str, *values: object) -> tuple[Any, ...] | None:
+        """The first row of an answer, None if it has none."""
+        rows = self.rows(statement, *values)
+        return rows[0] if rows else None
+
+    def status_statement(self) -> str:
+        """What tells where the binlog ends."""
+        # MySQL 8.2 has both names; 8.4 dropped the old one, MariaDB never had the new one.
+        new_name = not self.mariadb and self._version >= (8, 2)
+        return "SHOW BINARY LOG STATUS" if new_name else "SHOW MASTER STATUS"
+
+    def identity(self) -> str:
+        """See `BinlogServer.identity`."""
+        row = self.row("SELECT @@GLOBAL.server_id" if self.mariadb else "SELECT @@server_uuid")
+        return str(row[0]) if row else ""
+
+    def folds_names(self) -> bool:
+        """See `BinlogServer.folds_names`."""
+        row = self.row("SELECT @@lower_case_table_names")
+        return row is not None and int(row[0]) == 1
+
+    def gtid_at(self, file: str, offset: int) -> str | None:
+        """MariaDB only. None where no event begins."""
+        row = self.row("SELECT BINLOG_GTID_POS(%s, %s)", file, offset)
+        return None if row is None or row[0] is None else str(row[0])
+
+    def missing(self, gtid: str) -> str:
+        """See `BinlogServer.missing`."""
+        if not self.mariadb:
+            try:
+                row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
+            except pymysql.MySQLError as error:
+                if error_number(error) != _MALFORMED_GTIDS:
+                    raise
+                raise ConfigurationError(
+                    f"not GTIDs of a MySQL server: {gtid!r}",
+                    hint="They are written UUID:first-last, such as the server's "
+                    "@@GLOBAL.gtid_executed, with commas between",
+                    server=self._endpoint,
+                ) from error
+            missing = str(row[0] or "").replace("\n", "") if row else ""
+            return missing and self._uncommitted(missing)
+        row = self.row("SELECT @@GLOBAL.gtid_binlog_state")
+        try:
+            return mariadb_missing(str(row[0] or "") if row else "", gtid)
+        except ValueError as error:
+            raise ConfigurationError(
+                f"not GTIDs of a MariaDB server: {gtid!r}",
+                hint="They are written domain-server-sequence, such as 0-1-100, with commas "
+                "between",
+                server=self._endpoint,
+            ) from error
+
+    def _uncommitted(self, gtid: str) -> str:
+        """Those of some missing GTIDs that do not come within a moment; MySQL only.
+
+        A transaction is in the binlog before it is executed, and was read and applied perhaps:
+        for as long as its commit waits for a replica (semi-synchronous, AFTER_SYNC).
+        """
+        wait = "IF(@@GLOBAL.gtid_mode = 'OFF', 1, WAIT_FOR_EXECUTED_GTID_SET(%s, %s))"
+        self.row(f"SELECT {wait}", gtid, _MOMENT)
+        waiting = sum(int(count) for _, count in self.rows(_WAITING))
+        row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
+        missing = str(row[0] or "").replace("\n", "") if row else ""
+        if missing and waiting:
+            raise TransientError(
+                f"the source has not executed {missing}. Commits wait there for a replica"
+                f" ({waiting}), and theirs may be among them",
+                hint="See why no replica acknowledges them: `SHOW STATUS LIKE 'Rpl_semi_sync%'`",
+                server=self._endpoint,
+            )
+        return missing
