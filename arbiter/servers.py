@@ -6,12 +6,15 @@ import socket
 import ssl
 import time
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from kazoo.hosts import collect_hosts
 
 from arbiter.access import Tls
 from arbiter.arbiter import Invalid
+from arbiter.certificates import Certificate, shown_by
 from arbiter.session.tls import client_context
+from arbiter.session.trouble import trouble_of
 
 _QUESTION = b"srvr"
 """The one four-letter word that servers answer unless they are told not to."""
@@ -38,14 +41,32 @@ def servers_of(hosts: str) -> tuple[tuple[str, int], ...]:
     return tuple(dict.fromkeys(found))
 
 
-def answers(host: str, port: int, seconds: float, tls: Tls | None = None) -> bool:
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one server says when it is asked.
+
+    Attributes:
+        serves: whether it is there for this client.
+        refused: which certificate is not accepted, its own or this client's, and why; "" if none
+            was refused.
+        chain: over TLS its certificate, then those of the authorities that it is trusted by; empty
+            if it has shown none.
+    """
+
+    serves: bool
+    refused: str = ""
+    chain: tuple[Certificate, ...] = ()
+
+
+def ask(host: str, port: int, seconds: float, tls: Tls | None = None) -> Answer:
     """Whether a server is there for clients: it takes a connection and answers a question.
 
     A process that hangs or was stopped takes connections all the same, as its kernel does that.
     So it is asked ``srvr``, which costs it nothing. Any answer will do, also that it does not
     answer this question, and so will the end of the connection: only a process that lives gives
     them. One that says it serves nobody, since it has not joined the others, is there for no
-    client. A name that cannot be resolved counts as no.
+    client; nor is one with which no TLS can be had because of a certificate. A name that cannot be
+    resolved counts as no.
 
     Args:
         host: name or address.
@@ -56,12 +77,19 @@ def answers(host: str, port: int, seconds: float, tls: Tls | None = None) -> boo
     try:
         context = client_context(tls) if tls is not None else None
     except Invalid:
-        return _takes_connection(host, port, seconds)  # the session says what is wrong with files
+        # The session says what is wrong with files.
+        return Answer(_takes_connection(host, port, seconds))
     try:
         with socket.create_connection((host, port), seconds) as taken:
-            return _tells(taken, host, seconds, context)
+            deadline = time.monotonic() + seconds
+            if context is None:
+                return Answer(_serves(taken, deadline))
+            answer = _over_tls(taken, host, context, deadline, tls)
     except (OSError, UnicodeError):  # the latter: no name that could be resolved
-        return False
+        return Answer(serves=False)
+    if answer.refused and not answer.chain:
+        return replace(answer, chain=_unverified(host, port, seconds))
+    return answer
 
 
 def _takes_connection(host: str, port: int, seconds: float) -> bool:
@@ -72,23 +100,53 @@ def _takes_connection(host: str, port: int, seconds: float) -> bool:
     return True
 
 
-def _tells(taken: socket.socket, host: str, seconds: float, context: ssl.SSLContext | None) -> bool:
-    """Whether a server that has taken a connection serves clients."""
-    deadline = time.monotonic() + seconds
+def _over_tls(
+    taken: socket.socket, host: str, context: ssl.SSLContext, deadline: float, tls: Tls | None
+) -> Answer:
+    """What a server that has taken a connection says over TLS."""
+    chain: tuple[Certificate, ...] = ()
     try:
-        if context is None:
-            return _SERVES_NOBODY not in _answer(taken, deadline)
         with context.wrap_socket(taken, server_hostname=host) as secured:
-            said = _answer(secured, deadline)
+            chain = shown_by(secured)
+            serves = _serves(secured, deadline)
             # A server logs each connection over TLS that does not end in order.
             with suppress(OSError, ValueError):
                 secured.unwrap()
-            return _SERVES_NOBODY not in said
+            return Answer(serves, chain=chain)
+    except TimeoutError:
+        return Answer(serves=False)
+    except OSError as error:  # a refused certificate is an error of this kind, and a ValueError
+        trouble = trouble_of(host, error, tls)
+        return Answer(not trouble.final, trouble.reason if trouble.final else "", chain)
+    except ValueError:
+        return Answer(serves=True)
+
+
+def _unverified(host: str, port: int, seconds: float) -> tuple[Certificate, ...]:
+    """The certificate of a server that is not trusted, for when it expires."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    try:
+        with (
+            socket.create_connection((host, port), seconds) as taken,
+            context.wrap_socket(taken, server_hostname=host) as secured,
+        ):
+            return shown_by(secured)
+    except (OSError, ValueError):
+        return ()
+
+
+def _serves(connection: socket.socket, deadline: float) -> bool:
+    """Whether a server that has taken a connection serves clients."""
+    try:
+        return _SERVES_NOBODY not in _answer(connection, deadline)
     except TimeoutError:
         return False
+    except ssl.SSLError:
+        raise
     except (OSError, ValueError):
-        # It refuses, and so it lives. What is wrong with TLS is told by the session.
-        return True
+        return True  # it ends the connection, and so it lives
 
 
 def _answer(connection: socket.socket, deadline: float) -> bytes:

@@ -15,39 +15,20 @@ import ssl
 import struct
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from kazoo.handlers.threading import SequentialThreadingHandler
 
 from arbiter.access import Tls
 from arbiter.arbiter import Invalid
-from arbiter.session.tls import client_context, expired
+from arbiter.session.tls import client_context
+from arbiter.session.trouble import Trouble, trouble_of
 
 # The server's first message on a connection: length, protocol version, granted timeout in
 # milliseconds, session id, … Source: ZooKeeper's ConnectResponse in zookeeper.jute.
 _CONNECT_RESPONSE = struct.Struct("!iii")
 
 _Selected = tuple[list[Any], list[Any], list[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why no session began on the last connection to a server.
-
-    Attributes:
-        server: ``host:port`` as it was named.
-        reason: what happened, as the end of a sentence.
-        final: a certificate was refused; it will be the next time, too.
-    """
-
-    server: str
-    reason: str
-    final: bool
-
-    def __str__(self) -> str:
-        return f"{self.server}: {self.reason}"
 
 
 class LinkHandler(SequentialThreadingHandler):
@@ -178,7 +159,7 @@ class LinkHandler(SequentialThreadingHandler):
             raise
 
     def _note(self, server: str, error: OSError | None) -> None:
-        trouble = _trouble(server, error, self._tls)
+        trouble = trouble_of(server, error, self._tls)
         with self._link_lock:
             self._troubles.pop(server, None)
             self._troubles[server] = trouble
@@ -238,41 +219,3 @@ class _Link:
         self.over = True
         if len(self._head) < _CONNECT_RESPONSE.size:
             self._ended(error)
-
-
-def _trouble(server: str, error: OSError | None, tls: Tls | None) -> Trouble:
-    """What a failed connection means.
-
-    Args:
-        server: which one.
-        error: what it failed with, None if the server ended it before a session began.
-        tls: what this side spoke TLS with, None if it did not.
-    """
-    if isinstance(error, ssl.SSLCertVerificationError):
-        reason = f"its certificate is not accepted: {error.verify_message}"
-        return Trouble(server, reason, final=True)
-    if isinstance(error, ssl.SSLError) and "_ALERT_" in (error.reason or ""):
-        alert = (error.reason or "").partition("_ALERT_")[2]
-        said = alert.lower().replace("_", " ")
-        if "CERT" in alert or alert in ("UNKNOWN_CA", "ACCESS_DENIED"):
-            reason = f"{_unwanted(tls)}: {said}"
-            return Trouble(server, reason, final=True)
-        return Trouble(server, f"it ended TLS: {said}", final=False)
-    if isinstance(error, ssl.SSLError):
-        said = (error.reason or str(error)).lower().replace("_", " ")
-        return Trouble(server, f"TLS failed; is it a TLS port? ({said})", final=False)
-    if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
-        wish = "wants a client certificate or speaks no TLS" if tls else "wants TLS"
-        reason = f"it ended the connection before a session began; it has no quorum, or it {wish}"
-        return Trouble(server, reason, final=False)
-    return Trouble(server, error.strerror or str(error), final=False)
-
-
-def _unwanted(tls: Tls | None) -> str:
-    """Why a server may not have taken what it was shown."""
-    certificate = tls.certificate if tls else ""
-    if not certificate:
-        return "it wants a certificate, and this client was given none"
-    if since := expired(certificate, datetime.now(UTC)):
-        return f"the certificate of this client, {certificate}, expired at {since}"
-    return f"it does not accept the certificate of this client, {certificate}"

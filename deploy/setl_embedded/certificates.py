@@ -23,11 +23,16 @@ class CertificateAuthority:
         certificate: PEM file with the authority's own certificate, which others trust.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """Make a key and a certificate, and write the certificate to ``ca.pem`` in `folder`."""
+    def __init__(self, folder: Path, name: str = "setl embedded authority") -> None:
+        """Make a key and a certificate, and write the certificate to ``ca.pem`` in `folder`.
+
+        Args:
+            folder: where files go.
+            name: the authority's common name.
+        """
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name("setl embedded authority")
+        self._name = _name(name)
         certificate = (
             _builder(self._name, self._name, self._key.public_key())
             .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)

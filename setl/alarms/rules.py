@@ -11,7 +11,7 @@ from setl.systems.lasting import ServerDisk
 
 if TYPE_CHECKING:
     from setl.alarms.facts import NodeFacts, PipelineFacts
-    from setl.alarms.zookeeper_facts import ZooKeeperFacts
+    from setl.alarms.zookeeper_facts import CertificateFacts, ZooKeeperFacts
     from setl.channel.alarms import AlarmRule, Alarms
 
 RULES = (
@@ -96,6 +96,17 @@ def judge_zookeeper(facts: ZooKeeperFacts) -> Judgement:
         facts.sentence,
         facts.way_out,
         patience=60.0,
+    )
+
+
+def judge_certificate(facts: CertificateFacts, now: float) -> Judgement:
+    """Whether a certificate for ZooKeeper expires soon."""
+    return Judgement(
+        AlarmKey("certificate", subject=facts.subject),
+        facts.expires_soon(now),
+        facts.sentence(now),
+        facts.way_out,
+        "critical" if facts.critical(now) else "warning",
     )
 
 

@@ -23,6 +23,7 @@ from setl.alarms.kept import Event, Kept, Notice, cut
 from setl.alarms.receivers import receivers_of
 from setl.alarms.restarting import DueRestart, due_restarts, within_an_hour
 from setl.alarms.rules import (
+    judge_certificate,
     judge_channels,
     judge_node,
     judge_pipeline,
@@ -39,6 +40,7 @@ from setl.log import fields
 from setl.node.alarm_status import AlarmStatus, firing_alarm
 from setl.node.cluster_view import ClusterView, PipelineView, view_of
 from setl.node.ensemble import servers_in
+from setl.node.needed_certificates import all_known, needed_in
 from setl.node.node_answers import ask_nodes
 from setl.node.status import NodeStatus, as_json
 from setl.operate.action_log import recorded
@@ -132,8 +134,10 @@ class AlarmSender:
         now = self._clock.now()
         silences = silences_at(self._arbiter, now)
         facts = list(self._facts(view))
-        judged = [*self._judged(facts, now), *self._of_nodes(view)]
+        judged = [*self._judged(facts, now), *self._of_nodes(view, now)]
         unknown = {key for each in facts for key in not_known(each)}
+        if not all_known(view.answers.values()):
+            unknown.add(AlarmKey("certificate"))
         alarms, events = decide(judged, kept.alarms, silences, now, unknown)
         restarts = within_an_hour(kept.restarts, now)
         due = list(due_restarts(facts, alarms, restarts, now))
@@ -236,10 +240,11 @@ class AlarmSender:
         for each in facts:
             yield from judge_pipeline(each, now)
 
-    def _of_nodes(self, view: ClusterView) -> Iterable[Judgement]:
+    def _of_nodes(self, view: ClusterView, now: float) -> Iterable[Judgement]:
         told = (str((answer or {}).get("lost_channels") or "") for answer in view.answers.values())
         yield judge_channels(next(filter(None, told), ""))
         yield from map(judge_zookeeper, servers_in(view.answers))
+        yield from (judge_certificate(each, now) for each in needed_in(view.answers))
         if not self._settings.least_disk_free:
             return
         for nid, answer in view.answers.items():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from setl.alarms.zookeeper_facts import ZooKeeperFacts
@@ -23,10 +24,12 @@ class ServerSeen:
         address: host and port.
         answers: whether it answers; None if that is not known yet, or nothing can be
             said since this node has no session or reaches none of them.
+        refused: which certificate is not accepted, if it does not answer for that.
     """
 
     address: str
     answers: bool | None = None
+    refused: str = ""
 
 
 def after_look(
@@ -48,9 +51,21 @@ def after_look(
     return (*looks, frozenset(silent))[-LOOKS:]
 
 
-def seen_of(servers: Sequence[str], looks: Looks) -> tuple[ServerSeen, ...]:
-    """What the looks say of each server. One look at which it is silent changes nothing."""
-    return tuple(ServerSeen(each, _answers(each, looks)) for each in servers)
+def seen_of(
+    servers: Sequence[str], looks: Looks, refused: Mapping[str, str] = MappingProxyType({})
+) -> tuple[ServerSeen, ...]:
+    """What the looks say of each server. One look at which it is silent changes nothing.
+
+    Args:
+        servers: all addresses.
+        looks: those that count.
+        refused: which certificates are not accepted, by address.
+    """
+    found = (ServerSeen(each, _answers(each, looks)) for each in servers)
+    return tuple(
+        replace(each, refused=refused.get(each.address, "")) if each.answers is False else each
+        for each in found
+    )
 
 
 def _answers(server: str, looks: Looks) -> bool | None:
@@ -68,6 +83,7 @@ def servers_in(answers: Mapping[str, Mapping[str, Any] | None]) -> Iterator[ZooK
         answers: each live node's status by nid, None if it does not answer.
     """
     silent_for: dict[str, list[str]] = {}
+    refused: dict[str, str] = {}
     known: set[str] = set()
     for nid, answer in sorted(answers.items()):
         for seen in (answer or {}).get("zookeeper") or ():
@@ -76,10 +92,12 @@ def servers_in(answers: Mapping[str, Mapping[str, Any] | None]) -> Iterator[ZooK
                 known.add(str(seen["address"]))
             if seen["answers"] is False:
                 nodes.append(nid)
+                refused.setdefault(str(seen["address"]), str(seen.get("refused") or ""))
     lost = sum(map(bool, silent_for.values()))
     for address, nodes in sorted(silent_for.items()):
         answers_ = not nodes if address in known else None
-        yield ZooKeeperFacts(address, answers_, tuple(nodes), len(silent_for), lost)
+        why = refused.get(address, "")
+        yield ZooKeeperFacts(address, answers_, tuple(nodes), len(silent_for), lost, why)
 
 
 def lost_in(answers: Mapping[str, Mapping[str, Any] | None]) -> list[ZooKeeperFacts]:

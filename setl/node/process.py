@@ -14,7 +14,7 @@ from typing import Protocol
 from prometheus_client import CollectorRegistry
 
 from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, Unreachable
-from arbiter.servers import answers, servers_of
+from arbiter.servers import ask, servers_of
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, Facts, NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -153,7 +153,8 @@ class NodeProcess:
         self._ensemble = EnsembleWatch(
             servers_of(settings.zookeeper),
             self._contact,
-            partial(answers, tls=settings.access.tls),
+            partial(ask, tls=settings.access.tls),
+            settings.access.tls,
         )
         self._damaged = DamagedZnodes(settings.nid)
         self._lost_channels = LostChannels(settings.nid)
@@ -274,6 +275,7 @@ class NodeProcess:
             trouble=self._problem.sentence,
             lost_channels=self._lost_channels.sentence,
             zookeeper=self._ensemble.seen(),
+            zookeeper_certificates=self._ensemble.certificates(),
         )
 
     def _contact(self) -> Contact:

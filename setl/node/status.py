@@ -14,6 +14,7 @@ from setl.node.alarm_status import AlarmStatus
 from setl.node.disk import NodeDisk
 from setl.node.ensemble import ServerSeen
 from setl.node.memory import NodeMemory
+from setl.node.needed_certificates import CertificateSeen
 from setl.run.measured.figures import Figures, RunState
 
 
@@ -60,6 +61,7 @@ class NodeStatus:
         trouble: why its last look at the cluster failed unexpectedly, "" if it did not.
         lost_channels: what is gone from ZooKeeper and what to do, "" if nothing is.
         zookeeper: each server of ZooKeeper, if the node was given several.
+        zookeeper_certificates: what it needs to connect to them; None before it has looked.
     """
 
     nid: str
@@ -75,6 +77,7 @@ class NodeStatus:
     trouble: str = ""
     lost_channels: str = ""
     zookeeper: tuple[ServerSeen, ...] = ()
+    zookeeper_certificates: tuple[CertificateSeen, ...] | None = None
 
 
 def sentence(status: NodeStatus) -> str:

@@ -9,7 +9,8 @@ import pytest
 
 from arbiter.access import Access, Tls
 from arbiter.arbiter import Conflict, Contact, Unreachable
-from arbiter.servers import answers, servers_of
+from arbiter.servers import ask as ask_server
+from arbiter.servers import servers_of
 from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.node.ensemble import LOOKS
@@ -198,8 +199,10 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
     gone.kill()
     arbiter, held = leading(joined)
     assert arbiter.mainstem(PIPELINE) == held
-    connects = partial(answers, tls=Tls(ca=str(gone.security.ca)))
-    watch = EnsembleWatch(servers_of(ensemble.hosts), arbiter.contact, connects)
+    tls = Tls(ca=str(gone.security.ca))
+    watch = EnsembleWatch(
+        servers_of(ensemble.hosts), arbiter.contact, partial(ask_server, tls=tls), tls
+    )
     logs = [server.log for server in ensemble.servers]
     told = [log.read_text().count("NettyServerCnxnFactory") for log in logs]
     for _ in range(LOOKS):
@@ -208,6 +211,8 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
     gone.start()
     watch.look()
     assert {seen.answers for seen in watch.seen()} == {True}
+    shown = {seen.of for seen in watch.certificates() or ()}
+    assert shown == {"CN=setl embedded authority", *ensemble.hosts.split(",")}
     assert arbiter.session_id() == held.session
     # Nor does a look put anything into the log of a server that is well.
     now = [log.read_text().count("NettyServerCnxnFactory") for log in logs]

@@ -35,6 +35,7 @@ from setl.node.cluster_view import (
 from setl.node.endpoint_texts import endpoints_of
 from setl.node.ensemble import lost_in
 from setl.node.load_sentence import load_sentence
+from setl.node.needed_certificates import expiring_in
 from setl.node.stored import nameless, pipelines_of
 from setl.operate import units
 from setl.operate.cutover.looking import open_cutovers
@@ -161,7 +162,10 @@ def damaged_lines(view: ClusterView) -> list[str]:
     ]
     said = {str((answer or {}).get("lost_channels") or "") for answer in view.answers.values()}
     troubles += sorted(said - {""})  # once: nodes have lost the same
-    troubles += [server.sentence for server in lost_in(view.answers)]
+    troubles += [f"{each.sentence}. {each.way_out}" for each in lost_in(view.answers)]
+    troubles += [
+        f"{each.sentence(view.at)}. {each.way_out}" for each in expiring_in(view.answers, view.at)
+    ]
     troubles += [
         f"channel {name}: {number} of its pipelines have no name that can be used, and nobody"
         " leads them; `setl apply` stores it anew"

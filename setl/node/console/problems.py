@@ -9,6 +9,7 @@ from typing import Any
 from arbiter.values import ChannelState, PipelineId
 from setl.node.cluster_view import NO_ANSWER, NO_LEADER, ClusterView, PipelineView
 from setl.node.ensemble import lost_in
+from setl.node.needed_certificates import expiring_in
 from setl.node.stored import nameless
 from setl.operate.cutover.looking import OpenCutover
 from setl.operate.units import count, duration
@@ -135,6 +136,9 @@ def _of_nodes(view: ClusterView) -> Iterator[Problem]:
 def _of_ensemble(view: ClusterView) -> Iterator[Problem]:
     for server in lost_in(view.answers):
         yield Problem("warning", "ZooKeeper", server.sentence, server.way_out)
+    for certificate in expiring_in(view.answers, view.at):
+        level = "error" if certificate.critical(view.at) else "warning"
+        yield Problem(level, "ZooKeeper", certificate.sentence(view.at), certificate.way_out)
 
 
 def _of_stored(view: ClusterView) -> Iterator[Problem]:

@@ -9,7 +9,7 @@ import pytest
 
 from arbiter.access import Tls
 from arbiter.arbiter import Invalid
-from arbiter.servers import answers, servers_of
+from arbiter.servers import ask, servers_of
 
 HOST = "127.0.0.1"
 
@@ -64,16 +64,16 @@ def server(answer):
 )
 def test_a_server_that_answers_is_there_unless_it_serves_nobody(said, serves):
     with server(said) as (port, asked):
-        assert answers(HOST, port, 5.0) is serves
+        assert ask(HOST, port, 5.0).serves is serves
     assert asked == [b"srvr"]
 
 
 def test_a_port_at_which_nobody_listens_does_not_answer():
     with socket.create_server((HOST, 0)) as listening:
         port = listening.getsockname()[1]
-    assert not answers(HOST, port, 2.0)
-    assert not answers(HOST, port, 2.0, Tls())
-    assert not answers(HOST, port, 2.0, Tls(ca="/there/is/no/such/file"))
+    assert not ask(HOST, port, 2.0).serves
+    assert not ask(HOST, port, 2.0, Tls()).serves
+    assert not ask(HOST, port, 2.0, Tls(ca="/there/is/no/such/file")).serves
 
 
 @pytest.mark.parametrize("tls", [None, Tls()])
@@ -81,17 +81,17 @@ def test_a_server_that_hangs_takes_connections_and_does_not_answer(tls):
     """As one that was stopped: its kernel takes them."""
     with socket.create_server((HOST, 0)) as listening:
         began = time.monotonic()
-        assert not answers(HOST, listening.getsockname()[1], 0.1, tls)
+        assert not ask(HOST, listening.getsockname()[1], 0.1, tls).serves
         assert 0.1 <= time.monotonic() - began < 2.0
 
 
-def test_trouble_with_tls_does_not_make_a_server_that_is_gone():
+def test_trouble_with_tls_that_is_about_no_certificate_does_not_make_a_server_that_is_gone():
     """The session tells it."""
     with server(b"I speak no TLS") as (port, _):
-        assert answers(HOST, port, 5.0, Tls())
+        assert ask(HOST, port, 5.0, Tls()).serves
     with socket.create_server((HOST, 0)) as listening:
         port = listening.getsockname()[1]
-        assert answers(HOST, port, 0.2, Tls(ca="/there/is/no/such/file"))
+        assert ask(HOST, port, 0.2, Tls(ca="/there/is/no/such/file")).serves
 
 
 def test_one_whose_queue_is_full_is_not_waited_for():
@@ -104,7 +104,7 @@ def test_one_whose_queue_is_full_is_not_waited_for():
                 client.setblocking(False)
                 client.connect_ex(address)
                 waiting.append(client)
-            assert not answers(address[0], address[1], 0.2)
+            assert not ask(address[0], address[1], 0.2).serves
         finally:
             for client in waiting:
                 client.close()
@@ -112,4 +112,4 @@ def test_one_whose_queue_is_full_is_not_waited_for():
 
 @pytest.mark.parametrize("host", ["no-such-host.invalid", "a" * 64])
 def test_a_name_that_nobody_knows_does_not_answer(host):
-    assert not answers(host, 1, 0.2)
+    assert not ask(host, 1, 0.2).serves

@@ -1,11 +1,10 @@
 import ssl
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from arbiter.access import Tls
 from arbiter.arbiter import Invalid
-from arbiter.session.tls import client_context, expired
+from arbiter.session.tls import client_context
 from setl_embedded.certificates import CertificateAuthority
 
 SECRET = "hunter2"
@@ -78,18 +77,3 @@ def test_a_wrong_or_missing_password_is_an_error_and_no_question(files, password
 def test_a_key_alone_is_of_no_use(files):
     with pytest.raises(Invalid, match="without its certificate"):
         client_context(tls(files, certificate=""))
-
-
-def test_a_certificate_that_has_expired_is_known(tmp_path, files):
-    authority, now = CertificateAuthority(tmp_path), datetime.now(UTC)
-    late, _ = authority.issue("late", life=timedelta(minutes=-1))
-    assert expired(str(late), now) == f"{now - timedelta(minutes=1):%Y-%m-%d %H:%M} UTC"
-    assert expired(str(late), now - timedelta(minutes=2)) == ""
-    assert expired(files["certificate"], now) == ""
-    far, _ = authority.issue("far", life=timedelta(days=40_000))  # written with four digits of year
-    assert expired(str(far), now) == ""
-    assert expired(str(far), now + timedelta(days=40_001)) != ""
-    half = tmp_path / "half.pem"
-    half.write_bytes(late.read_bytes()[:200])
-    for unread in (files["key"], files["missing"], str(half)):
-        assert expired(unread, now) == ""

@@ -255,6 +255,21 @@ def test_a_lost_zookeeper_server_is_told_once(shop, capsys, monkeypatch):
         text = " ".join(printed(shop, capsys, command).split())
         assert text.count("server zk2:2181 does not answer; n1, n2 see it so") == 1
         assert text.count("does not answer; ") == 1
+        assert text.count("See whether it runs and has joined the others") == 1
+
+
+def test_a_certificate_for_zookeeper_that_expires_is_told_once(shop, capsys, monkeypatch):
+    day, now = 86_400.0, time.time()
+    of = {"kind": "authority", "of": "CN=ca", "begins": now - 300 * day, "expires": now + 5.5 * day}
+    answer = {"pipelines": [], "zookeeper_certificates": [of]}
+    answers = {"n1": answer, "n2": answer}
+    monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: answers)
+    for command in ("status", "list"):
+        text = " ".join(printed(shop, capsys, command).split())
+        said = "the authority CN=ca, which n1, n2 need for ZooKeeper, expires in 5 d"
+        assert text.count(said) == text.count("Have all of them trust a second authority") == 1
+    of["expires"] = now + 30 * day
+    assert "CN=ca" not in printed(shop, capsys, "status")
 
 
 @pytest.mark.parametrize("step", ["drain", "done"])

@@ -101,6 +101,46 @@ def test_a_lost_zookeeper_server_raises_one_alarm_for_all_nodes(monkeypatch):
     sender.stop()
 
 
+def test_a_certificate_for_zookeeper_raises_one_alarm_until_it_is_renewed(monkeypatch):
+    clock = ManualClock()
+    arbiter = MemoryArbiter(MemoryCluster(clock))
+    sender = sender_of(arbiter, clock)
+    day, now = 86_400.0, clock.now()
+    mine, ours = (
+        {"kind": kind, "of": of, "begins": now - 300 * day, "expires": now + 5 * day}
+        for kind, of in (("client", "/zk.pem"), ("server", "zk1:2181"))
+    )
+    answer = {"pipelines": [], "zookeeper_certificates": [mine, ours]}
+    answers = {"n1": answer, "n2": answer}
+    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: answers)
+
+    def raised(seconds):
+        clock.advance(seconds)
+        sender.look()
+        return [alarm.subject for alarm in sender.status().firing if alarm.rule == "certificate"]
+
+    files = ["/zk.pem of node n1", "/zk.pem of node n2"]
+    assert raised(0) == [*files, "ZooKeeper zk1:2181"]
+    (way_out, _) = {alarm.way_out for alarm in sender.status().firing}
+    assert way_out
+    # A node that does not answer says nothing of its file, nor does one that has just started.
+    answers["n2"] = None
+    assert raised(61) == raised(61) == [*files, "ZooKeeper zk1:2181"]
+    answers["n2"] = {"pipelines": [], "zookeeper_certificates": None}
+    assert raised(61) == raised(61) == [*files, "ZooKeeper zk1:2181"]
+    answers["n2"] = answer
+    ours["expires"] = now + 300 * day
+    raised(1)
+    assert raised(61) == files
+    del answers["n2"]  # it has left the cluster
+    raised(1)
+    assert raised(61) == files[:1]
+    mine["expires"] = now + 300 * day
+    raised(1)
+    assert raised(61) == []
+    sender.stop()
+
+
 def test_the_node_that_decides_does_not_ask_itself_over_http(monkeypatch):
     clock = ManualClock()
     arbiter = MemoryArbiter(MemoryCluster(clock))

@@ -3,7 +3,7 @@
 import pytest
 
 from arbiter.arbiter import Contact
-from arbiter.servers import answers
+from arbiter.servers import Answer, ask
 from setl.node.ensemble import after_look, lost_in, seen_of, servers_in
 from setl.node.ensemble_watch import EnsembleWatch
 
@@ -96,7 +96,7 @@ class Ensemble:
 
     def connects(self, host, port, seconds):
         self.asked.append((host, port, seconds))
-        return host not in self.silent
+        return Answer(host not in self.silent)
 
     def lost(self):
         return [each.address for each in self.watch.seen() if each.answers is False]
@@ -141,7 +141,7 @@ def test_a_session_that_is_lost_during_a_look_makes_it_count_for_nothing():
 
     def breaks(host, port, seconds):
         ensemble.contact = Contact.SUSPENDED
-        return host != "zk2"
+        return Answer(host != "zk2")
 
     ensemble.watch._asks = breaks
     ensemble.watch.look()
@@ -159,5 +159,5 @@ def test_one_server_is_not_looked_at():
 
 
 def test_an_ipv6_address_is_told_as_people_write_it():
-    watch = EnsembleWatch([("::1", 2181), ("zk2", 2181)], lambda: Contact.CONNECTED, answers)
+    watch = EnsembleWatch([("::1", 2181), ("zk2", 2181)], lambda: Contact.CONNECTED, ask)
     assert [each.address for each in watch.seen()] == ["[::1]:2181", "zk2:2181"]

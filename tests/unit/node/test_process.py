@@ -401,7 +401,7 @@ def test_a_node_looks_at_every_server_of_zookeeper(world, monkeypatch):
     with ending_connections(listening), world.process("n1", Engine(LOAD), at=at) as process:
         seen = (ServerSeen(addresses[0], True), ServerSeen(addresses[1], False))
         eventually(lambda: process.status().zookeeper == seen)
-        told = [{"address": each.address, "answers": each.answers} for each in seen]
+        told = [{"address": e.address, "answers": e.answers, "refused": ""} for e in seen]
         for page in ("/status", "/cluster"):
             assert world.ask("n1", page)["zookeeper"] == told
 

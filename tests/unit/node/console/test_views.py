@@ -150,6 +150,18 @@ def test_what_is_wrong_is_found(options, level, words):
     assert {p.level for p in found} == {level}
 
 
+@pytest.mark.parametrize(("days", "level"), [(5, "warning"), (1, "error")])
+def test_a_certificate_for_zookeeper_that_expires_is_wrong_once(days, level):
+    facts, answers = cluster(nodes=("n1", "n2"))
+    ends = 1000.0 + days * 86_400.0
+    of = {"kind": "server", "of": "zk1:2181", "begins": ends - 1e8, "expires": ends}
+    answers = {
+        nid: {**(told or {}), "zookeeper_certificates": [of]} for nid, told in answers.items()
+    }
+    found = [p for p in problems_of(view_of(facts, answers, 1000.0)) if "zk1:2181" in p.text]
+    assert [(p.level, p.subject, bool(p.way_out)) for p in found] == [(level, "ZooKeeper", True)]
+
+
 def test_what_is_suspended_is_behind_because_of_zookeeper_and_not_of_a_stage():
     figures = {"state": "suspended", "lag": 61.0, "seconds": {"load": 9.0}}
     (found,) = [p for p in problems_of(view(figures=figures)) if "behind" in p.text]

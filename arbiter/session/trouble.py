@@ -1,0 +1,69 @@
+"""Why a connection to a server failed, in words, and whether it will fail the next time, too."""
+
+from __future__ import annotations
+
+import ssl
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from arbiter.access import Tls
+from arbiter.certificates import certificates_in
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why no session began on the last connection to a server.
+
+    Attributes:
+        server: ``host:port`` as it was named.
+        reason: what happened, as the end of a sentence.
+        final: a certificate was refused; it will be the next time, too.
+    """
+
+    server: str
+    reason: str
+    final: bool
+
+    def __str__(self) -> str:
+        return f"{self.server}: {self.reason}"
+
+
+def trouble_of(server: str, error: OSError | None, tls: Tls | None) -> Trouble:
+    """What a failed connection means.
+
+    Args:
+        server: which one.
+        error: what it failed with, None if the server ended it before a session began.
+        tls: what this side spoke TLS with, None if it did not.
+    """
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = f"its certificate is not accepted: {error.verify_message}"
+        return Trouble(server, reason, final=True)
+    if isinstance(error, ssl.SSLError) and "_ALERT_" in (error.reason or ""):
+        alert = (error.reason or "").partition("_ALERT_")[2]
+        said = alert.lower().replace("_", " ")
+        if "CERT" in alert or alert in ("UNKNOWN_CA", "ACCESS_DENIED"):
+            reason = f"{_unwanted(tls)}: {said}"
+            return Trouble(server, reason, final=True)
+        return Trouble(server, f"it ended TLS: {said}", final=False)
+    if isinstance(error, ssl.SSLError):
+        said = (error.reason or str(error)).lower().replace("_", " ")
+        return Trouble(server, f"TLS failed; is it a TLS port? ({said})", final=False)
+    if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
+        wish = "wants a client certificate or speaks no TLS" if tls else "wants TLS"
+        reason = f"it ended the connection before a session began; it has no quorum, or it {wish}"
+        return Trouble(server, reason, final=False)
+    return Trouble(server, error.strerror or str(error), final=False)
+
+
+def _unwanted(tls: Tls | None) -> str:
+    """Why a server may not have taken what it was shown."""
+    certificate = tls.certificate if tls else ""
+    if not certificate:
+        return "it wants a certificate, and this client was given none"
+    expires = [each.expires for each in certificates_in(certificate)]
+    if expires and min(expires) < time.time():
+        since = f"{datetime.fromtimestamp(min(expires), UTC):%Y-%m-%d %H:%M} UTC"
+        return f"the certificate of this client, {certificate}, expired at {since}"
+    return f"it does not accept the certificate of this client, {certificate}"
