@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ssl
+from pathlib import Path
 
 from arbiter.access import Tls
 from arbiter.arbiter import Invalid
+from arbiter.certificates import certificates_in
 
 
 def client_context(tls: Tls) -> ssl.SSLContext:
@@ -27,13 +29,37 @@ def client_context(tls: Tls) -> ssl.SSLContext:
     if tls.key and not tls.certificate:
         raise Invalid(f"the key {tls.key} is of no use without its certificate")
     if tls.certificate:
+        for what, file in (("certificate", tls.certificate), ("key", tls.key)):
+            _look_into(what, file)
         try:
             # Always with a password: without one OpenSSL would ask at the terminal, and wait.
             context.load_cert_chain(tls.certificate, tls.key or None, tls.key_password)
         except OSError as error:
-            named = f"{tls.certificate} and the key {tls.key}" if tls.key else tls.certificate
-            raise Invalid(f"cannot use the certificate {named}: {_reason(error)}") from error
+            raise Invalid(_unusable(tls, error)) from error
     return context
+
+
+def _look_into(what: str, file: str) -> None:
+    """See whether a file can be read: OpenSSL does not say which one cannot.
+
+    Raises:
+        Invalid: it cannot.
+    """
+    if not file:
+        return
+    try:
+        with Path(file).open("rb") as opened:
+            opened.read(1)
+    except OSError as error:
+        raise Invalid(f"cannot read the {what} {file}: {_reason(error)}") from error
+
+
+def _unusable(tls: Tls, error: OSError) -> str:
+    """Why files that can be read are of no use."""
+    if not certificates_in(tls.certificate):
+        return f"there is no certificate (PEM) in {tls.certificate}"
+    named = f"{tls.certificate} and the key {tls.key}" if tls.key else tls.certificate
+    return f"cannot use the certificate {named}: {_reason(error)}"
 
 
 def _reason(error: OSError) -> str:
@@ -42,6 +68,8 @@ def _reason(error: OSError) -> str:
         return error.strerror or str(error)
     reason = error.reason or ""
     if reason == "KEY_VALUES_MISMATCH":
-        return "the key belongs to another certificate"
+        return "the key belongs to another certificate; put both files there that belong together"
     # All that Python tells of a wrong password is that PEM could not be read.
-    return reason.lower().replace("_", " ") or "not PEM, or the key's password is wrong or missing"
+    return reason.lower().replace("_", " ") or (
+        "the key is not there, is not PEM, or its password is wrong or missing"
+    )

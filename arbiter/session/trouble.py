@@ -44,26 +44,45 @@ def trouble_of(server: str, error: OSError | None, tls: Tls | None) -> Trouble:
         alert = (error.reason or "").partition("_ALERT_")[2]
         said = alert.lower().replace("_", " ")
         if "CERT" in alert or alert in ("UNKNOWN_CA", "ACCESS_DENIED"):
-            reason = f"{_unwanted(tls)}: {said}"
-            return Trouble(server, reason, final=True)
+            return Trouble(server, _unwanted(tls, said), final=True)
         return Trouble(server, f"it ended TLS: {said}", final=False)
     if isinstance(error, ssl.SSLError):
         said = (error.reason or str(error)).lower().replace("_", " ")
         return Trouble(server, f"TLS failed; is it a TLS port? ({said})", final=False)
     if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
-        wish = "wants a client certificate or speaks no TLS" if tls else "wants TLS"
-        reason = f"it ended the connection before a session began; it has no quorum, or it {wish}"
+        reason = (
+            f"it ended the connection before a session began; it has no quorum, or {_wish(tls)}"
+        )
         return Trouble(server, reason, final=False)
     return Trouble(server, error.strerror or str(error), final=False)
 
 
-def _unwanted(tls: Tls | None) -> str:
-    """Why a server may not have taken what it was shown."""
+def _wish(tls: Tls | None) -> str:
+    """What a server may want that ends a connection without a word."""
+    if tls is None:
+        return "it wants TLS"
+    if not tls.certificate:
+        return "it wants a client certificate or speaks no TLS"
+    # ZooKeeper takes one in TLS by its truststore of now, and in the session by that of its start.
+    return (
+        f"it did not trust the authority of this client's certificate, {tls.certificate}, when it"
+        " was started, or it speaks no TLS"
+    )
+
+
+def _unwanted(tls: Tls | None, said: str) -> str:
+    """Why a server may not have taken what it was shown, and the way out."""
     certificate = tls.certificate if tls else ""
     if not certificate:
-        return "it wants a certificate, and this client was given none"
+        return (
+            f"it wants a certificate, and this client was given none ({said}); give it one of an"
+            " authority that the server trusts, and its key"
+        )
     expires = [each.expires for each in certificates_in(certificate)]
     if expires and min(expires) < time.time():
         since = f"{datetime.fromtimestamp(min(expires), UTC):%Y-%m-%d %H:%M} UTC"
-        return f"the certificate of this client, {certificate}, expired at {since}"
-    return f"it does not accept the certificate of this client, {certificate}"
+        return f"the certificate of this client, {certificate}, expired at {since}; renew it"
+    return (
+        f"it does not accept the certificate of this client, {certificate} ({said}); its truststore"
+        " must have the authority of that"
+    )

@@ -17,8 +17,8 @@ _CRITICAL_PART = 4
 _WAYS_OUT: dict[CertificateKind, str] = {
     "client": "Put a new certificate and its key into the node's files; it takes them when it"
     " connects next, and need not be started again",
-    "server": "Put a new certificate into the server's key store, and start that server again, one"
-    " server after the other",
+    "server": "Put a new certificate into the server's key store; a ZooKeeper before 3.9 must be"
+    " started again, one server after the other",
     "authority": "Have all of them trust a second authority, renew the certificates from it, then"
     " remove the first: see “Another authority” on the page Ports and secrets",
 }
@@ -61,9 +61,11 @@ class ZooKeeperFacts:
         """That it does not answer, and what that means."""
         see = "sees" if len(self.silent_for) == 1 else "see"
         spare = self.servers - self.lost - (self.servers // 2 + 1)
-        left = (
-            f"{spare} more may be lost" if spare > 0 else "no more may be lost, or no node can lead"
-        )
+        left = "no more may be lost, or no node can lead"
+        if spare > 0:
+            left = f"{spare} more may be lost"
+        elif self.lost == self.servers:
+            left = "a node that loses its connection cannot come back"
         what = f"cannot be used: {self.refused}" if self.refused else "does not answer"
         return (
             f"ZooKeeper server {self.address} {what}; {', '.join(self.silent_for)} {see}"

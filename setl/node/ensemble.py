@@ -33,7 +33,12 @@ class ServerSeen:
 
 
 def after_look(
-    looks: Looks, servers: Collection[str], silent: Collection[str], *, session: bool
+    looks: Looks,
+    servers: Collection[str],
+    silent: Collection[str],
+    *,
+    session: bool,
+    refused: bool = False,
 ) -> Looks:
     """The looks that count after one more.
 
@@ -45,8 +50,10 @@ def after_look(
         servers: all addresses.
         silent: those that did not answer this time.
         session: whether this node had its session during the look.
+        refused: whether one of them is silent since a certificate is not accepted. Then all may be
+            so while the session goes on, until its connection breaks.
     """
-    if not session or len(silent) == len(servers):
+    if not session or (len(silent) == len(servers) and not refused):
         return ()
     return (*looks, frozenset(silent))[-LOOKS:]
 

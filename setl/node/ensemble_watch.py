@@ -92,7 +92,10 @@ class EnsembleWatch:
             return
         silent = [address for address, answer in answers.items() if not answer.serves]
         session = session and self._has_session()
-        self._looks = after_look(self._looks, self._servers, silent, session=session)
+        refused = bool(self._refused)
+        self._looks = after_look(
+            self._looks, self._servers, silent, session=session, refused=refused
+        )
         if not self._looks:
             return
         after = self._lost()

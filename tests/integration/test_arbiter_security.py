@@ -19,6 +19,7 @@ from arbiter.arbiter import Conflict, Contact, Denied, Unreachable
 from arbiter.values import HistoryItem, MainstemStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl_embedded import ZooKeeper, ZooKeeperSecurity
+from setl_embedded.certificates import CertificateAuthority
 from setl_embedded.ports import HOST
 from tests.waiting import eventually
 
@@ -592,20 +593,48 @@ def test_commands_take_tls_and_login_from_the_environment(secured, security, joi
     assert "guess" not in error
     status, _, error = setl("list", *where, **(environment | {"KEY_PASSWORD": "guess"}))
     assert status == 2
-    assert "the key's password is wrong or missing" in error
+    assert "its password is wrong or missing" in error
     assert "guess" not in error
 
 
 def test_a_session_that_cannot_come_back_says_why(secured, security, joined, tmp_path):
-    certificate, whole = tmp_path / "client.pem", Path(security.certificate).read_bytes()
-    certificate.write_bytes(whole)
-    access = Access(sasl=sasl(security), tls=tls(security, certificate=str(certificate)))
-    arbiter = joined(secured.hosts, access)
+    certificate, key = tmp_path / "client.pem", tmp_path / "client-key.pem"
+
+    def use_files(pair):
+        for file, given in zip((certificate, key), pair, strict=True):
+            file.write_bytes(given.read_bytes())
+
+    use_files(security.authority.issue("first"))
+    files = {"certificate": str(certificate), "key": str(key), "key_password": ""}
+    arbiter = joined(secured.hosts, Access(sasl=sasl(security), tls=tls(security, **files)))
     assert arbiter.trouble() == ""
+    whole = certificate.read_bytes()
     certificate.write_bytes(whole[: len(whole) // 2])  # as while it is being copied
     arbiter._znodes.drop()
     eventually(lambda: str(certificate) in arbiter.trouble(), 30)
     assert arbiter.contact() is not Contact.CONNECTED
-    certificate.write_bytes(whole)
+    use_files(security.authority.issue("late", life=timedelta(minutes=-1)))
+    eventually(lambda: f"{certificate}, expired at 20" in arbiter.trouble(), 30)
+    # Renewed, with another key. Nothing is started again.
+    use_files(security.authority.issue("renewed"))
     eventually(lambda: arbiter.contact() is Contact.CONNECTED, 30)
     assert arbiter.trouble() == ""
+
+
+def test_a_server_that_did_not_trust_a_certificate_at_its_start_names_it(tmp_path, joined):
+    """ZooKeeper takes it in TLS, and ends the session without a word."""
+    security = ZooKeeperSecurity(tmp_path / "one", tls=True, client_certificates=True)
+    two = CertificateAuthority(tmp_path, "authority two")
+    certificate, key = two.issue("client-two")
+    with ZooKeeper(tmp_path / "zookeeper", "zookeeper-early", security=security) as server:
+        trusted = Path(security.ca)
+        trusted.write_text(trusted.read_text() + two.certificate.read_text())
+        files = {"certificate": str(certificate), "key": str(key), "key_password": ""}
+        arbiter = ZooKeeperArbiter(
+            server.hosts, session_timeout=TIMEOUT, access=Access(tls=tls(security, **files))
+        )
+        with pytest.raises(Unreachable, match=f"this client's certificate, {certificate}"):
+            arbiter.start(3.0)
+        arbiter.close()
+        server.restart()
+        use(joined(server.hosts, Access(tls=tls(security, **files))))

@@ -38,7 +38,8 @@ def zookeeper_access(environment: Mapping[str, str]) -> Access:
         try:
             client_context(access.tls)
         except Invalid as error:
-            raise ConfigurationError(f"TLS with ZooKeeper: {error}") from error
+            variables = f"{_PREFIX}CA, _CERTIFICATE, _KEY and _KEY_PASSWORD name the files"
+            raise ConfigurationError(f"TLS with ZooKeeper: {error} ({variables})") from error
     return access
 
 

@@ -11,6 +11,7 @@ from arbiter.arbiter import Contact
 from arbiter.certificates import certificates_in
 from arbiter.servers import Answer
 from setl.alarms.rules import judge_certificate
+from setl.node.ensemble import lost_in
 from setl.node.ensemble_watch import EnsembleWatch
 from setl.node.needed_certificates import all_known, expiring_in, needed_in
 from setl.node.zookeeper_certificates import certificates_of
@@ -62,6 +63,10 @@ def test_of_a_file_with_a_chain_the_first_to_end_counts(authority, tmp_path):
     assert days_left(certificates_of(Tls(certificate=str(chain)), {})) == {str(chain): 2}
 
 
+def as_json_of(seen):
+    return {"address": seen.address, "answers": seen.answers, "refused": seen.refused}
+
+
 class Watched:
     """A watch of servers that show what a test says."""
 
@@ -111,6 +116,23 @@ def test_a_server_whose_certificate_is_refused_is_lost_and_it_is_said_why(author
     ]
     (logged,) = [record for record in caplog.records if "does not answer" in record.message]
     assert "it has expired" in str(logged.__dict__)
+
+
+def test_a_node_that_could_use_no_server_any_more_says_so_while_its_session_lives():
+    watched = Watched(Tls(), servers=3)
+    refused = Answer(serves=False, refused="its certificate is not accepted: unknown authority")
+    watched.answers = dict.fromkeys(("zk1", "zk2", "zk3"), refused)
+    watched.seen()
+    watched.seen()
+    seen = [as_json_of(each) for each in watched.watch.seen()]
+    lost = lost_in({"n1": {"zookeeper": seen}})
+    assert [each.address for each in lost] == ["zk1:2181", "zk2:2181", "zk3:2181"]
+    assert lost[0].sentence == (
+        "ZooKeeper server zk1:2181 cannot be used: its certificate is not accepted: unknown"
+        " authority; n1 sees it so; 3 of 3 servers lost: a node that loses its connection cannot"
+        " come back"
+    )
+    assert "trust the authority" in lost[0].way_out
 
 
 def test_without_tls_there_is_nothing_to_know():
