@@ -30,7 +30,7 @@ def said(sites, there, here, **mapping):
     try:
         file = one_way(servers[0], mysql(servers[1]), [{"from": f"{db}.t", **mapping}])
         found = check_pipeline(PipelineCheck(file.pipelines[0]))
-        return [f for f in found if "unique key (" in f.what and "target's" in f.what]
+        return [f for f in found if f.code.startswith("unique-key")]
     finally:
         for server in servers:
             execute(server, f"DROP TABLE {db}.t")
@@ -86,6 +86,46 @@ def test_keys_that_only_the_target_has(sites, there, here, level, what):
     assert finding.level == level
     assert what in finding.what
     assert finding.fix
+
+
+PROCESSED = {"processor": "shop.rows:tidy"}
+LOWERED = {"columns": {"a": "lower(b)"}}
+TWO = "id INT PRIMARY KEY, a INT UNIQUE"
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "mapping", "words"),
+    [
+        # A row that is read may be in the way of another, and nobody knows whether it may go.
+        (TWO, TWO, PROCESSED, "(a), and it is not known what shop.rows:tidy makes of rows"),
+        ("id INT PRIMARY KEY, a INT", TWO, PROCESSED, "besides the primary key, (a)"),
+        (
+            "id INT PRIMARY KEY, b VARCHAR(9)",
+            "id INT PRIMARY KEY, b VARCHAR(9), a VARCHAR(9) UNIQUE",
+            LOWERED,
+            "(a), and it is not known what they compute",
+        ),
+        (
+            TWO,
+            "own INT AUTO_INCREMENT PRIMARY KEY, id INT NOT NULL UNIQUE, a INT UNIQUE",
+            {},
+            "(a), and the target has a primary key of its own",
+        ),
+    ],
+)
+def test_keys_over_which_loads_may_stop(sites, there, here, mapping, words):
+    [finding] = said(sites, there, here, **mapping)
+    assert (finding.level, finding.code) == ("warning", "unique-key-unknown")
+    assert words in finding.what
+    assert "CollisionError" in finding.what
+    assert finding.fix
+
+
+def test_a_processor_of_rows_with_one_key_is_nothing_to_know(sites):
+    one = "id INT PRIMARY KEY, a INT"
+    assert said(sites, one, one, **PROCESSED) == []
+    keyless = "id INT NOT NULL UNIQUE, a INT"
+    assert said(sites, keyless, "own INT AUTO_INCREMENT PRIMARY KEY, " + keyless) == []
 
 
 def test_the_way_out_is_a_way_out(sites):

@@ -18,6 +18,7 @@ from setl.systems.mysql.catalog import KeyPart, read_key_parts, read_table
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.preflight.source_tables import source_key
 from setl.systems.mysql.preflight.table_facts import TableText
 
 _COLLATIONS: Final = (
@@ -75,12 +76,17 @@ def check_unique_keys(
     """
     came = _came(source, route)
     computed = {name.lower() for name in route.expressions}
-    for name in _own_keys(source, target, route, came):
+    own = _own_keys(source, target, route, came)
+    told = set[str]()
+    for name in own:
         parts = target.keys[name]
-        used = {column.lower() for part in parts for column in part.columns}
+        used = _columns(parts)
         if used & computed or route.processor or _is_numbered(used - came.keys(), used, target):
             continue  # nobody knows what an expression gives; numbers of its own are all different
         _report(name, parts, _Sides(source, target, came, text), place)
+        told.add(name)
+    if not told and (own or route.processor):
+        _report_unknown(source, target, route, place)
 
 
 def agreeing_tables(
@@ -176,6 +182,44 @@ def _is_numbered(own: set[str], used: set[str], target: UniqueKeys) -> bool:
     return any(
         c.kind is Kind.INTEGER and c.capacity is not None and c.capacity.fills_null for c in columns
     )
+
+
+def _report_unknown(source: UniqueKeys, target: UniqueKeys, route: Route, place: Report) -> None:
+    """Report keys over which rows that are read may be in each other's way; see `agreeing_tables`.
+
+    Such a row goes if both sides have the same keys. Here nobody knows, and it is an error.
+    """
+    came = _came(source, route)
+    key = {source.table.names[i].lower() for i in source_key(source.table, route)}
+    found_by = {to for to, name in came.items() if name.lower() in key}
+    found = [
+        parts
+        for name, parts in target.keys.items()
+        if name != "PRIMARY"
+        and (used := _columns(parts)) != found_by
+        and not _is_numbered(used - came.keys(), used, target)
+    ]
+    if not found:
+        return
+    shown = " and ".join(f"({', '.join(map(_shown, parts))})" for parts in found)
+    why = "it is not known what they compute"
+    if route.processor:
+        why = f"it is not known what {route.processor} makes of rows"
+    elif not route.expressions:
+        why = "the target has a primary key of its own"
+    columns = ", ".join(dict.fromkeys(c for parts in found for p in parts for c in p.columns))
+    place.warning(
+        f"the target has a unique key besides the primary key, {shown}, and {why}: a load, a repair"
+        " or `setl resend` ends with CollisionError if a row that is read has a value that the"
+        " stream gives to another row meanwhile",
+        f"Let nobody move values of {columns} from row to row at the source meanwhile, or have the"
+        " target without this key until the load is done",
+        code="unique-key-unknown",
+    )
+
+
+def _columns(parts: Sequence[KeyPart]) -> set[str]:
+    return {column.lower() for part in parts for column in part.columns}
 
 
 @dataclass(frozen=True, slots=True)
