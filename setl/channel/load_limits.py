@@ -20,7 +20,8 @@ class LoadLimits(StrictModel):
         default=None,
         ge=1,
         description="While the source carries out more statements at once (Threads_running), no"
-        " rows are read. Not given: nobody looks.",
+        " rows are read. setl's question, each reader of the binlog and the event scheduler are"
+        " among them. Not given: nobody looks.",
     )
     lag: float | None = Field(
         default=None,

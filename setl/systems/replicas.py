@@ -15,11 +15,13 @@ class ReplicaBehind:
         address: which replica.
         seconds: as it says itself; infinite where it does not, see `why`.
         why: why that is not known, as the end of a sentence; else "".
+        delay: seconds by which it is kept behind on purpose.
     """
 
     address: str
     seconds: float
     why: str = ""
+    delay: float = 0.0
 
     def __str__(self) -> str:
         """What somebody waits for, for people."""

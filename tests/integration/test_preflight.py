@@ -4,6 +4,7 @@ The MariaDB servers are this module's own, since the tests change global setting
 system tables.
 """
 
+import re
 import uuid
 from contextlib import contextmanager
 
@@ -325,6 +326,19 @@ def test_binlogs_that_are_kept_too_short(scene):
         assert "removed after 1.5 hours" in fault.what
         scene.fix("source", fault)
         assert scene.faults() == []
+
+
+def test_a_limit_with_which_no_load_ever_begins(scene):
+    """The server's own number, and a reader of its binlog, are the least that is told."""
+    fault = only(scene.faults(load_limits={"threads_running": 1}))
+    assert (fault.level, fault.code) == ("warning", "load-never-begins")
+    least = int(re.search(r"it carries out (\d+) statements", fault.what)[1])
+    assert scene.faults(load_limits={"threads_running": least}) == []
+    with scene.servers["source"].connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW GLOBAL STATUS LIKE 'Threads_running'")
+        idle = int(cursor.fetchone()[1])
+    # The pipeline's own reader is one more, and is not there; somebody else's may be.
+    assert idle in (least - 1, least)
 
 
 @pytest.mark.parametrize("sessions", [False, True])

@@ -5,11 +5,14 @@ import math
 import pytest
 
 from setl.channel.file import MysqlTarget
+from setl.systems.finding import Report
+from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.preflight.load_limits import check_replicas
 from setl.systems.registry import system_of
 from setl.systems.replicas import ReplicatedTarget
 from setl_embedded import MySql
 from setl_embedded.ports import free_port
-from tests.integration.pipelines import execute, fresh_name, mysql
+from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.integration.replicas import points_at
 from tests.waiting import eventually
 
@@ -38,6 +41,16 @@ def farthest(site, *addresses):
     system = system_of(MysqlTarget.model_validate(config))
     assert isinstance(system, ReplicatedTarget)
     return system.farthest_replica()
+
+
+def checked(site, address, limit):
+    """What `setl check` finds of a replica that loads give way to."""
+    config = {**mysql(site), "replicas": [address], "user": WATCHER, "password": "Secret-1"}
+    limits = {"load_limits": {"replica_lag": limit}}
+    file = one_way(site, config, [{"from": "no.such", "to": "no.other"}], **limits)
+    report, endpoint = Report("here"), mysql_endpoint(MysqlTarget.model_validate(config))
+    check_replicas(endpoint, [address], file.pipelines[0], report)
+    return [(f.level, f.code, f.what) for f in report.findings]
 
 
 def test_replicas_say_how_far_behind_they_are(site_b, replica):
@@ -71,6 +84,17 @@ def test_replicas_say_how_far_behind_they_are(site_b, replica):
     assert found is not None
     assert (found.address, found.seconds) == (nobody, math.inf)
     assert "cannot be asked" in str(found)
+    assert checked(site_b, there, 5) == []
+    execute(server, f"STOP {word}")
+    ((level, code, what),) = checked(site_b, there, 5)
+    assert (level, code) == ("warning", "load-never-begins")
+    assert f"no load begins while the replica {there} does not replicate now" in what
+    change = "REPLICATION SOURCE TO SOURCE" if word == "REPLICA" else "MASTER TO MASTER"
+    execute(server, f"CHANGE {change}_DELAY = 3600", f"START {word}")
+    eventually(lambda: behind().seconds == 0, 60)
+    ((*_, what),) = checked(site_b, there, 5)
+    assert "is kept 3600 s behind on purpose" in what
+    assert checked(site_b, there, 3600) == []
     execute(server, f"STOP {word}")
     execute(site_b, f"DROP DATABASE {db}")
 

@@ -41,6 +41,7 @@ from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.lasting import Expiration, StreamKept
 from setl.systems.mysql.documents.lookup import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
+from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
 from setl.systems.mysql.reading.present_rows import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
@@ -203,5 +204,6 @@ class KafkaSource:
         if server is not None:
             with report.failing():
                 check_tables(check, server, report)
+                check_threads_running(server, check.pipeline, report, reads_binlog=False)
         if check.comes_back:
             check_marks_arrive(self._config, report, probe=check.probe)

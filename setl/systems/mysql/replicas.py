@@ -15,6 +15,7 @@ from setl.systems.replicas import ReplicaBehind
 _SECONDS = 2.0  # for an answer: a load waits for it
 # Seconds_Behind_Source of MySQL, Seconds_Behind_Master of MariaDB.
 _BEHIND = "seconds_behind"
+_DELAY = "sql_delay"
 
 
 def farthest_replica(primary: MysqlEndpoint, addresses: Sequence[str]) -> ReplicaBehind | None:
@@ -24,8 +25,13 @@ def farthest_replica(primary: MysqlEndpoint, addresses: Sequence[str]) -> Replic
         primary: the server that they replicate, whose account they have, too.
         addresses: the replicas, ``host:port``.
     """
-    found = [_behind(primary, address) for address in addresses]
+    found = replicas_behind(primary, addresses)
     return max(found, key=lambda replica: replica.seconds, default=None)
+
+
+def replicas_behind(primary: MysqlEndpoint, addresses: Sequence[str]) -> Sequence[ReplicaBehind]:
+    """How far each replica is behind; see `farthest_replica`."""
+    return [_behind(primary, address) for address in addresses]
 
 
 def replication_statement(*, mariadb: bool) -> str:
@@ -48,11 +54,13 @@ def _behind(primary: MysqlEndpoint, address: str) -> ReplicaBehind:
     if not found:
         return ReplicaBehind(address, math.inf, "replicates nothing")
     # It may have several sources. NULL: replication is stopped, or cannot connect.
-    seconds = [math.inf if each is None else float(each) for each in found]
-    return ReplicaBehind(address, max(seconds), "does not replicate now")
+    seconds = [math.inf if each is None else float(each) for each, _ in found]
+    delay = max(float(each or 0) for _, each in found)
+    return ReplicaBehind(address, max(seconds), "does not replicate now", delay)
 
 
-def _asked(server: MysqlEndpoint) -> list[Any]:
+def _asked(server: MysqlEndpoint) -> list[tuple[Any, Any]]:
+    """For each server that it is a replica of: seconds behind, and the delay on purpose."""
     with (
         closing(connect(server)) as connection,
         translating(server),
@@ -61,4 +69,5 @@ def _asked(server: MysqlEndpoint) -> list[Any]:
         cursor.execute(replication_statement(mariadb=is_mariadb(connection)))
         names = [str(column[0]).lower() for column in cursor.description or ()]
         (place,) = (i for i, name in enumerate(names) if name.startswith(_BEHIND))
-        return [row[place] for row in cursor.fetchall()]
+        delay = names.index(_DELAY)
+        return [(row[place], row[delay]) for row in cursor.fetchall()]

@@ -46,6 +46,7 @@ from setl.systems.mysql.expirations import expirations
 from setl.systems.mysql.heartbeats.shared import SharedHeartbeat
 from setl.systems.mysql.peek import BinlogPeek, peek_id
 from setl.systems.mysql.preflight.endpoints import check_mysql_source
+from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
 from setl.systems.mysql.reading.present_rows import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
@@ -195,6 +196,7 @@ class MysqlSourceSystem:
             with report.failing():
                 check_mysql_source(server, self._config, Router(check.pipeline), report)
                 check_tables(check, server, report)
+                check_threads_running(server, check.pipeline, report, reads_binlog=True)
 
     def _server_id(self, pipeline: Pipeline, channel: str, nid: str) -> int:
         return self._config.server_id or replica_id(channel, pipeline.name, nid)

@@ -36,6 +36,7 @@ from setl.systems.mysql.load.sink import MysqlSinkSettings
 from setl.systems.mysql.locks.target_view import look_at_target
 from setl.systems.mysql.preflight.contested_tables import check_contested_tables
 from setl.systems.mysql.preflight.endpoints import check_mysql_target
+from setl.systems.mysql.preflight.load_limits import check_replicas
 from setl.systems.mysql.preflight.origin import connected
 from setl.systems.mysql.preflight.same_numbers import check_same_numbers
 from setl.systems.mysql.preflight.unique_keys import agreeing_tables
@@ -176,6 +177,7 @@ class MysqlTargetSystem(TargetSystem):
         if server is None:
             return
         with report.failing():
+            check_replicas(self._endpoint, self._config.replicas, check.pipeline, report)
             origin, tables = check.origin, check.tables
             check_mysql_target(
                 server, check.pipeline, origin, tables, report, two_way=check.two_way

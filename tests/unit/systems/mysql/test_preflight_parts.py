@@ -19,6 +19,7 @@ from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_ver
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
 from setl.systems.mysql.preflight.generated_columns import check_filled, check_generated
+from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.new_tables import Flow, made_plain
 from setl.systems.mysql.preflight.privileges import MissingPrivileges
 from setl.systems.mysql.preflight.schema_changes import check_invisible_keys
@@ -464,3 +465,48 @@ def test_columns_pass_here_as_they_do_in_transform(names, include, exclude, rena
     plan = ColumnPlan.build(schema, route, incomplete=True)
     expected = list(zip(plan.sources, (c.name for c in plan.columns), strict=True))
     assert passing_columns(route, schema.names) == expected
+
+
+class Idle(PretendedServer):
+    """A server that carries out nothing but what it always does."""
+
+    def __init__(self, running, commands, **variables):
+        super().__init__(**variables)
+        self.running, self.commands = running, commands
+
+    def rows(self, sql, args=()):
+        return [("Threads_running", str(self.running))]
+
+    def records(self, sql, args=()):
+        return [{"command": command} for command in self.commands]
+
+
+@pytest.mark.parametrize(
+    ("commands", "scheduler", "reads_binlog", "running", "least"),
+    [
+        (["Query", "Sleep"], "OFF", True, 1, 2),
+        (["Query", "Sleep"], "OFF", False, 1, 1),
+        (["Query", "Daemon"], "ON", True, 2, 3),
+        (["Query", "Daemon", "Binlog Dump GTID", "Binlog Dump"], "ON", True, 4, 4),
+        # Clients work there: what they carry out now is no reason for a warning.
+        (["Query", "Query", "Query"], "OFF", True, 9, 2),
+        # What is thought to count does not, at some server.
+        (["Query", "Daemon"], "ON", False, 1, 1),
+    ],
+)
+def test_a_limit_that_an_idle_server_reaches(commands, scheduler, reads_binlog, running, least):
+    server = Idle(running, commands, event_scheduler=scheduler)
+
+    def told(limit):
+        definition = changed("pipelines[0].load_limits", {"threads_running": limit})
+        pipeline = parse_channel(definition).pipelines[0]
+        report = Report("here")
+        check_threads_running(server, pipeline, report, reads_binlog=reads_binlog)
+        return [(f.code, f.what) for f in report.findings]
+
+    assert told(least) == []
+    if least > 1:
+        ((code, what),) = told(least - 1)
+        assert code == "load-never-begins"
+        assert f"carries out {least} statements" in what
+        assert f"just now it carried out {running}" in what
