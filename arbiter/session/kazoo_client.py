@@ -30,6 +30,7 @@ from arbiter.arbiter import ArbiterError, Denied, Invalid, Unreachable
 from arbiter.session.acls import own_acls
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.tls import client_context
+from arbiter.session.trouble import told
 from arbiter.znodes import Changed, Exists, Missing, Silent
 
 
@@ -97,12 +98,13 @@ def refusal(hosts: str, client: KazooClient, handler: LinkHandler, ended: str) -
     return ""
 
 
-def unanswered(handler: LinkHandler, access: Access) -> str:
+def unanswered(client: KazooClient, handler: LinkHandler, access: Access) -> str:
     """Why there may have been no answer, as the end of a sentence; "" if nothing is known."""
     troubles = handler.troubles()
     if not troubles and access.sasl and handler.granted_timeout is not None:
         return "; they did not answer to the login: do they offer SASL?"
-    return "".join(f"; {trouble}" for trouble in troubles)
+    why = told(troubles, len(set(client.hosts)))
+    return f"; {why}" if why else ""
 
 
 def translate(error: Exception, hosts: str, path: str, *, hung_up: bool) -> NoReturn:

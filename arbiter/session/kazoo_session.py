@@ -19,6 +19,7 @@ from arbiter.session.kazoo_client import new_client, refusal, unanswered
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.kazoo_requests import KazooRequests
 from arbiter.session.monitor import Monitor
+from arbiter.session.trouble import told
 from arbiter.znodes import Missing
 
 _log = logging.getLogger(__name__)
@@ -90,7 +91,7 @@ class KazooSession(KazooRequests):
             self._await_answer(deadline, gives_up)
             self._check_root()
         except ArbiterError as error:
-            refused, trouble = self._refusal(), unanswered(self._handler, self._access)
+            refused, trouble = self._refusal(), self._unanswered()
             answering = isinstance(error, Denied) and self._life.connected
             self._end(_CLOSE_SECONDS if answering else 0.0)
             self._handler, self._client = self._new_client()
@@ -152,7 +153,7 @@ class KazooSession(KazooRequests):
         """See `arbiter.znodes.Znodes.trouble`."""
         if self._life.contact() is Contact.CONNECTED:
             return ""
-        return "; ".join(map(str, self._handler.troubles()))
+        return told(self._handler.troubles(), len(set(self._client.hosts)))
 
     def session_id(self) -> int:
         """See `arbiter.znodes.Znodes.session_id`."""
@@ -239,6 +240,9 @@ class KazooSession(KazooRequests):
 
     def _refusal(self) -> str:
         return refusal(self._hosts, self._client, self._handler, self._ended)
+
+    def _unanswered(self) -> str:
+        return unanswered(self._client, self._handler, self._access)
 
     def _check_root(self) -> None:
         """See `arbiter.session.acls.check_root`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -27,6 +28,21 @@ class Trouble:
 
     def __str__(self) -> str:
         return f"{self.server}: {self.reason}"
+
+
+def told(troubles: Iterable[Trouble], servers: int) -> str:
+    """All troubles in a sentence without its end, the same for the same ones; "" for none.
+
+    Args:
+        troubles: one for each server at most.
+        servers: how many servers there are.
+    """
+    found = sorted(troubles, key=lambda each: each.server)
+    sentence = "; ".join(map(str, found))
+    needed = servers // 2 + 1
+    if servers > 1 and servers - len(found) < needed:
+        sentence += f"; {needed} of the {servers} servers must run and have joined each other"
+    return sentence
 
 
 def trouble_of(server: str, error: OSError | None, tls: Tls | None) -> Trouble:

@@ -164,7 +164,8 @@ def damaged_lines(view: ClusterView) -> list[str]:
     troubles += sorted(said - {""})  # once: nodes have lost the same
     troubles += [f"{each.sentence}. {each.way_out}" for each in lost_in(view.answers)]
     troubles += [
-        f"{each.sentence(view.at)}. {each.way_out}" for each in expiring_in(view.answers, view.at)
+        f"ZooKeeper: {each.sentence(view.at)}. {each.way_out}"
+        for each in expiring_in(view.answers, view.at)
     ]
     troubles += [
         f"channel {name}: {number} of its pipelines have no name that can be used, and nobody"

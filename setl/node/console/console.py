@@ -114,7 +114,7 @@ class Console:
             node.arbiter,
             node.clock,
             jobs=self._jobs,
-            contact=lambda: contact_at(node.arbiter, node.clock.monotonic()).value,
+            contact=lambda: _contact_words(node.arbiter, node.clock.monotonic()),
             environment=settings.environment,
         )
         self._acting = Acting(node.nid, node.arbiter, node.clock, settings.environment, self._jobs)
@@ -320,3 +320,10 @@ def _inner(path: str | None) -> str:
 def wants_page(request: Request) -> bool:
     """Whether whoever asks for ``/`` is a browser; programs get the index as JSON."""
     return "text/html" in request.headers.get("accept", "")
+
+
+def _contact_words(arbiter: Arbiter, now: float) -> str:
+    """``connected``, or what the contact with the arbiter is instead, and why."""
+    contact = contact_at(arbiter, now).value
+    why = arbiter.trouble()
+    return f"{contact} ({why})" if why else contact

@@ -92,7 +92,7 @@ class PageValues:
             arbiter: for histories and the log of actions.
             clock: for the age of what is known.
             jobs: long work that was begun from here.
-            contact: how well the arbiter is reached.
+            contact: how well the arbiter is reached: ``connected``, or what else and why.
             environment: of the node, for addresses of sites.
         """
         self._nid = nid

@@ -102,7 +102,11 @@ def problems_with(view: PipelineView) -> list[Problem]:
 
 
 def of_contact(contact: str) -> Iterator[Problem]:
-    """What is wrong with how well the node that shows a page reaches the arbiter."""
+    """What is wrong with how well the node that shows a page reaches the arbiter.
+
+    Args:
+        contact: ``connected``, or what it is instead and why.
+    """
     if contact != "connected":
         yield Problem(
             "error",

@@ -1,6 +1,7 @@
 """From the cluster to what pages show."""
 
 from dataclasses import asdict, replace
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from arbiter.values import (
 from setl.model.standing import TableFinding
 from setl.node.alarm_status import AlarmStatus, FiringAlarm
 from setl.node.cluster_view import view_of
+from setl.node.console.console import _contact_words
 from setl.node.console.mapping import as_text, mapped_tables
 from setl.node.console.overview import MOST_ALARMS, overview_of
 from setl.node.console.picture import NARROW, WIDE, Direction, drawn
@@ -27,6 +29,7 @@ from setl.node.console.states import look_of
 from setl.node.console.timeline import WIDTH, timeline_of
 from setl.operate import units
 from setl.run.verification.figures import VerificationFigures
+from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
 A, B = {"type": "mysql", "host": "a"}, {"type": "mysql", "host": "b", "port": 3307}
 AB, BA = PipelineId("shop", "ab"), PipelineId("shop", "ba")
@@ -148,6 +151,15 @@ def test_what_is_wrong_is_found(options, level, words):
     found = [p for p in problems_of(view(**options)) if words in p.text]
     assert found
     assert {p.level for p in found} == {level}
+
+
+def test_who_does_not_reach_zookeeper_is_told_why():
+    arbiter: Any = MemoryArbiter(MemoryCluster(ManualClock()))
+    arbiter.trouble = lambda: "zk1:2181: Connection refused"
+    words = _contact_words(arbiter, 1e9)
+    assert words == "lost (zk1:2181: Connection refused)"
+    (found,) = [p for p in problems_of(view(), contact=words) if p.subject == "this node"]
+    assert (found.level, words in found.text) == ("error", True)
 
 
 @pytest.mark.parametrize(("days", "level"), [(5, "warning"), (1, "error")])
