@@ -332,7 +332,7 @@ def test_a_limit_with_which_no_load_ever_begins(scene):
     """The server's own number, and a reader of its binlog, are the least that is told."""
     fault = only(scene.faults(load_limits={"threads_running": 1}))
     assert (fault.level, fault.code) == ("warning", "load-never-begins")
-    least = int(re.search(r"it carries out (\d+) statements", fault.what)[1])
+    (least,) = map(int, re.findall(r"it carries out (\d+) statements", fault.what))
     assert scene.faults(load_limits={"threads_running": least}) == []
     with scene.servers["source"].connect() as connection, connection.cursor() as cursor:
         cursor.execute("SHOW GLOBAL STATUS LIKE 'Threads_running'")

@@ -111,7 +111,7 @@ def test_a_certificate_for_zookeeper_raises_one_alarm_until_it_is_renewed(monkey
         for kind, of in (("client", "/zk.pem"), ("server", "zk1:2181"))
     )
     answer = {"pipelines": [], "zookeeper_certificates": [mine, ours]}
-    answers = {"n1": answer, "n2": answer}
+    answers: dict[str, Any] = {"n1": answer, "n2": answer}
     monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: answers)
 
     def raised(seconds):

@@ -467,12 +467,11 @@ def test_columns_pass_here_as_they_do_in_transform(names, include, exclude, rena
     assert passing_columns(route, schema.names) == expected
 
 
-class Idle(PretendedServer):
+class Idle(Server):
     """A server that carries out nothing but what it always does."""
 
     def __init__(self, running, commands, **variables):
-        super().__init__(**variables)
-        self.running, self.commands = running, commands
+        self.running, self.commands, self.variables = running, commands, variables
 
     def rows(self, sql, args=()):
         return [("Threads_running", str(self.running))]
