@@ -9,7 +9,15 @@ from arbiter.arbiter import Arbiter, Conflict, Contact, NotFound, Unreachable
 from arbiter.clock import Clock
 from arbiter.election import Action, Decision, ElectionSettings, View, decide
 from arbiter.handover import answers, handover_due, handover_in_vacancy
-from arbiter.past import Ending, Past, after_look, after_resignation, vacant_from
+from arbiter.past import (
+    Ending,
+    Past,
+    Vacancy,
+    after_look,
+    after_resignation,
+    unwatched_since,
+    vacancy_of,
+)
 from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
 from arbiter.values import (
@@ -33,15 +41,20 @@ class ElectionState:
         mainstem: who leads, as far as is known.
         mine: whether that is this node, in its present session.
         reason: while it is mine, why this leadership began, for the history.
-        vacant_from: while it is mine, since when nobody had led before, seconds since 1970;
-            None if that is not known.
+        vacancy: while it is mine, since when nobody had applied anything before, seconds since
+            1970; None if that is not known.
+        ended_at: if this node has just given the leadership up, until when it applied changes,
+            seconds since 1970.
+        stopped: whether that was since its channel is stopped, which is no outage.
     """
 
     decision: Decision
     mainstem: Mainstem | None
     mine: bool
     reason: str = ""
-    vacant_from: float | None = None
+    vacancy: Vacancy | None = None
+    ended_at: float | None = None
+    stopped: bool = False
 
 
 class Campaign:
@@ -76,8 +89,8 @@ class Campaign:
         self._wanted_since: float | None = None
         self._unclaimed = False
         self._reason = ""
-        self._vacant_from: float | None = None
-        self._still_since: float | None = None  # see `vacant_from`
+        self._vacancy: Vacancy | None = None
+        self._still_since: float | None = None  # see `vacancy_of`
         self._said: Decision | None = None
 
     def cycle(
@@ -115,9 +128,13 @@ class Campaign:
             view = self._answer(view, snapshot, view.mainstem)
         decision = decide(view, self._settings)
         if decision.action in (Action.SUSPEND, Action.ABORT):
-            self._still_since = view.now if self._still_since is None else self._still_since
+            if self._still_since is None:
+                # A process that stood still itself hears of the silence after it only.
+                unwatched = unwatched_since(snapshot.heard_before, view.now)
+                self._still_since = view.now if unwatched is None else unwatched
         elif decision.action not in (Action.RESIGN, Action.WAIT, Action.CAMPAIGN):
             self._still_since = None
+        ended_at, stopped = None, False
         if decision.action is Action.CAMPAIGN:
             view, decision = self._campaign(view, decision)
         elif decision.action is Action.RESIGN and view.mainstem is not None:
@@ -126,31 +143,42 @@ class Campaign:
             if view.state is not ChannelState.START:
                 ending = Ending.STOPPED
             view, decision = self._give_up(view, view.mainstem, ending, decision)
+            if not view.mine:
+                still = view.now if self._still_since is None else self._still_since
+                ended_at = self._clock.now() - self._clock.monotonic() + still
+                stopped = ending is Ending.STOPPED
         self._say(decision)
         if not view.mine:
-            return ElectionState(decision, view.mainstem, mine=False)
+            return ElectionState(
+                decision, view.mainstem, mine=False, ended_at=ended_at, stopped=stopped
+            )
         return ElectionState(
             decision,
             view.mainstem,
             mine=True,
             reason=self._reason,
-            vacant_from=self._vacant_from,
+            vacancy=self._vacancy,
         )
 
-    def resign(self) -> None:
+    def resign(self) -> bool:
         """Give the leadership up so that another node takes it; nothing if this one has none.
 
         To be called once nothing of the pipeline runs here any more. This node does not
         campaign again before `ElectionSettings.hold_off` has passed (I5).
 
+        Returns:
+            Whether it had one.
+
         Raises:
             Unreachable: whether it was given up is not known.
         """
         held = self._past.held
-        if held is not None:
-            self._arbiter.resign(self._pipeline, held)
-            now = self._clock.monotonic()
-            self._past = after_resignation(self._past, Ending.RESIGNED, now=now)
+        if held is None:
+            return False
+        self._arbiter.resign(self._pipeline, held)
+        now = self._clock.monotonic()
+        self._past = after_resignation(self._past, Ending.RESIGNED, now=now)
+        return True
 
     def _view(
         self, snapshot: Snapshot, *, busy: bool, ready: bool, spent: int, turn: int | None
@@ -169,6 +197,7 @@ class Campaign:
                 session=snapshot.session,
                 mainstem=mainstem,
                 nodes=facts.nodes,
+                heard_before=snapshot.heard_before,
             )
         handover = self._handover(snapshot, mainstem)
         state = channel.state if channel else None
@@ -253,8 +282,10 @@ class Campaign:
     def _campaign(self, view: View, decision: Decision) -> tuple[View, Decision]:
         """Try to become the leader; what comes of it is this cycle's decision."""
         self._reason = decision.sentence
-        began = vacant_from(self._past, view.session_timeout, self._still_since)
-        self._vacant_from = None if began is None else self._clock.now() - view.now + began
+        vacancy = None  # to be stopped is no outage
+        if not view.unclaimed:
+            vacancy = vacancy_of(self._past, view.session_timeout, self._still_since)
+        self._vacancy = vacancy and vacancy.later_by(self._clock.now() - view.now)
         try:
             mainstem = self._arbiter.campaign(self._pipeline, self._nid)
         except (Unreachable, Conflict, NotFound) as error:

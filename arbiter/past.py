@@ -9,6 +9,9 @@ from enum import Enum
 from arbiter.arbiter import Contact
 from arbiter.values import Mainstem, NodeInfo
 
+UNWATCHED = 3.0
+"""Seconds between two looks with an answer after which much may have gone by unseen."""
+
 
 class Ending(Enum):
     """How this node's last leadership ended, as far as nobody has led since."""
@@ -33,6 +36,8 @@ class Past:
         leader_leaves: whether that node, while it still led, said that it would lead no more.
         leader_gone: whether that node itself was gone when the vacancy was seen, so that its
             session had expired rather than given the leadership up.
+        led_until: monotonic time at which this node last knew that leader to lead, if that was
+            long before it saw the end: it was frozen, or heard nothing of the cluster, meanwhile.
     """
 
     held: Mainstem | None = None
@@ -42,6 +47,24 @@ class Past:
     leader: str = ""
     leader_leaves: bool = False
     leader_gone: bool = False
+    led_until: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vacancy:
+    """Since when nobody applied anything, as far as is known.
+
+    Attributes:
+        earliest: not before that.
+        latest: not after that; the same, or little more, for who watched it happen.
+    """
+
+    earliest: float
+    latest: float
+
+    def later_by(self, seconds: float) -> Vacancy:
+        """The same by another clock."""
+        return Vacancy(self.earliest + seconds, self.latest + seconds)
 
 
 def owned(mainstem: Mainstem | None, session: int) -> bool:
@@ -49,13 +72,15 @@ def owned(mainstem: Mainstem | None, session: int) -> bool:
     return mainstem is not None and session != 0 and mainstem.session == session
 
 
-def vacant_from(
+def vacancy_of(
     past: Past, session_timeout: float, still_since: float | None = None
-) -> float | None:
-    """Monotonic time since which nobody applied anything, as far as this node can tell; or None.
+) -> Vacancy | None:
+    """Since when nobody applied anything, as far as this node can tell, monotonic; or None.
 
     A leader that died was there until its session began to be silent, so its vacancy is dated
-    back by the session timeout, at most that much too far.
+    back by the session timeout, at most that much too far. Who saw nothing of the cluster for a
+    while does not know when in that time another leader ended. What led here did so until then:
+    a process that stood still applied nothing.
 
     Args:
         past: what the node remembers.
@@ -68,10 +93,14 @@ def vacant_from(
     if past.ending is not None:
         if past.ending is Ending.STOPPED:
             return None
-        return past.ended_at if still_since is None else min(past.ended_at, still_since)
+        known = (past.ended_at, still_since, past.led_until)
+        began = min(each for each in known if each is not None)
+        return Vacancy(began, began)
     if past.vacant_since is None or not past.leader:
         return None
-    return past.vacant_since - (session_timeout if past.leader_gone else 0.0)
+    latest = past.vacant_since - (session_timeout if past.leader_gone else 0.0)
+    earliest = latest if past.led_until is None else min(latest, past.led_until)
+    return Vacancy(earliest, latest)
 
 
 def after_look(
@@ -82,25 +111,32 @@ def after_look(
     session: int,
     mainstem: Mainstem | None,
     nodes: Mapping[str, NodeInfo] | None = None,
+    heard_before: float | None = None,
 ) -> Past:
     """What a node remembers after it has looked (with an answer) at a pipeline.
+
+    `heard_before` is as in `arbiter.snapshot.Snapshot`.
 
     A node that stops gives its leaderships up, and is gone a moment later. Who looks but after that
     would take it for one that died, if it had not said before that it leaves.
     """
     if contact is Contact.LOST:
-        past = _after_loss(past, session=0, now=now)
-        return replace(past, vacant_since=None)
+        past = _after_loss(past, session=0, now=now, heard_before=heard_before)
+        led_until = past.vacant_since if past.led_until is None else past.led_until
+        return replace(past, vacant_since=None, led_until=led_until)
     if mainstem is not None and owned(mainstem, session):
         return Past(held=mainstem, leader=mainstem.nid)
-    past = _after_loss(past, session=session, now=now)
+    past = _after_loss(past, session=session, now=now, heard_before=heard_before)
     if mainstem is not None:
         leads = None if nodes is None else nodes.get(mainstem.nid)
         return Past(leader=mainstem.nid, leader_leaves=leads is not None and not leads.ready)
     if past.vacant_since is not None:
         return past
     gone = nodes is not None and past.leader not in nodes and not past.leader_leaves
-    return replace(past, vacant_since=now, leader_gone=gone)
+    led_until = past.led_until
+    if led_until is None:
+        led_until = unwatched_since(heard_before, now)
+    return replace(past, vacant_since=now, leader_gone=gone, led_until=led_until)
 
 
 def after_resignation(past: Past, ending: Ending, *, now: float) -> Past:
@@ -108,9 +144,17 @@ def after_resignation(past: Past, ending: Ending, *, now: float) -> Past:
     return Past(ending=ending, ended_at=now, vacant_since=now, leader=past.leader)
 
 
-def _after_loss(past: Past, *, session: int, now: float) -> Past:
+def _after_loss(past: Past, *, session: int, now: float, heard_before: float | None) -> Past:
     """Note how the leadership ended, if there was one."""
     if past.held is None:
         return past
     ending = Ending.RELEASED if past.held.session == session else Ending.DISCONNECTED
-    return replace(past, held=None, ending=ending, ended_at=now)
+    unwatched = unwatched_since(heard_before, now)
+    return replace(past, held=None, ending=ending, ended_at=now, led_until=unwatched)
+
+
+def unwatched_since(heard_before: float | None, now: float) -> float | None:
+    """When a time began in which nothing was heard of the cluster; None if it was short."""
+    if heard_before is None or now - heard_before <= UNWATCHED:
+        return None
+    return heard_before

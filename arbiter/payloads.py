@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from arbiter.arbiter import Invalid
@@ -320,18 +321,8 @@ def read_alarms(data: bytes) -> dict[str, Any]:
 
 def history_payload(item: HistoryItem) -> bytes:
     """One past change of leadership."""
-    return encode(
-        "a history item",
-        {
-            "epoch": item.epoch,
-            "nid": item.nid,
-            "reason": item.reason,
-            "at": item.at,
-            "outage": item.outage,
-            "redelivered": item.redelivered,
-            **({"error": item.error} if item.error else {}),
-        },
-    )
+    known = {name: value for name, value in asdict(item).items() if value not in (None, "")}
+    return encode("a history item", known)
 
 
 def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | None:
@@ -341,13 +332,15 @@ def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | N
     item = None
     if epoch is not None and at is not None:
         item = HistoryItem(
-            epoch=epoch,
-            nid=read.name("nid"),
-            reason=read.text("reason"),
-            at=at,
+            epoch,
+            read.name("nid"),
+            read.text("reason"),
+            at,
             outage=read.seconds("outage"),
             redelivered=read.whole("redelivered"),
             error=read.text("error"),
+            outage_least=read.seconds("outage_least"),
+            applied_until=read.seconds("applied_until"),
         )
     elif not read.wrong:
         read.wrong.append("has no epoch or no time")

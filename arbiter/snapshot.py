@@ -22,6 +22,8 @@ class Snapshot:
         session_timeout: seconds after which a silent session is dead.
         session: id of this process's session, 0 if there is none.
         facts: what was read.
+        heard_before: when the last look before this one was complete that had an answer,
+            monotonic; None if there was none. Where it is long ago, nobody looked meanwhile.
     """
 
     taken: float
@@ -31,6 +33,12 @@ class Snapshot:
     session_timeout: float
     session: int
     facts: Facts = field(default_factory=Facts)
+    heard_before: float | None = None
+
+    @property
+    def heard(self) -> float | None:
+        """When the last look was complete that had an answer, this one included."""
+        return self.taken if self.contact is Contact.CONNECTED else self.heard_before
 
 
 def look(arbiter: Arbiter, clock: Clock, before: Snapshot | None = None) -> Snapshot:
@@ -64,6 +72,7 @@ def look(arbiter: Arbiter, clock: Clock, before: Snapshot | None = None) -> Snap
         session_timeout=arbiter.session_timeout,
         session=session,
         facts=facts,
+        heard_before=before.heard if before else None,
     )
 
 

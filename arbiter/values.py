@@ -118,6 +118,11 @@ class HistoryItem:
             None if unknown.
         redelivered: rows that were applied again because of the change, None if unknown.
         error: what it failed with, "" if it did not.
+        outage_least: where nobody can know since when exactly, how long it was at least; `outage`
+            says then how long it was at most. None if there is nothing more to say.
+        applied_until: when changes were last known to be applied, seconds since 1970 UTC: in this
+            leadership, if it has ended as it should or failed; before it, if it never came to
+            apply any. None while it is on, and if nobody knows.
     """
 
     epoch: int
@@ -127,6 +132,8 @@ class HistoryItem:
     outage: float | None = None
     redelivered: int | None = None
     error: str = ""
+    outage_least: float | None = None
+    applied_until: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

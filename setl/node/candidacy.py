@@ -114,11 +114,6 @@ class Candidacy:
         return self._progress.state is RunState.RETRYING
 
     @property
-    def _reason(self) -> str:
-        """Why this leadership began."""
-        return self._election.reason if self._election else ""
-
-    @property
     def busy(self) -> bool:
         """Whether a run still works, and leadership must not be given away yet."""
         return self._run.busy
@@ -153,6 +148,8 @@ class Candidacy:
         )
         self._election = election
         action = election.decision.action
+        if election.ended_at is not None and self._held is not None:
+            self._record.ended(self._held, election.ended_at, stopped=election.stopped)
         if action is Action.LEAD and election.mainstem is not None:
             if busy:
                 self._lead_on(election.mainstem)
@@ -163,6 +160,8 @@ class Candidacy:
             cost = self._progress.handover_cost()
             if cost is not None:
                 self._record.taken_over(election.mainstem, election, cost)
+            if self._progress.state is RunState.RUNNING:
+                self._record.works(election.mainstem)
         elif action is Action.SUSPEND:
             self.suspend()
         elif action is Action.ABORT:
@@ -187,7 +186,8 @@ class Candidacy:
             return False
         if self._resting is Action.LEAD:
             held = self._held
-            return self.busy and held is not None and self._record.has_cost_of(held)
+            recorded = held is not None and self._record.has_cost_of(held)
+            return self.busy and recorded and self._record.at_work
         return self._resting in (Action.FOLLOW, Action.IDLE) and not self.busy
 
     @property
@@ -243,7 +243,7 @@ class Candidacy:
         """
         self.drain()
         if not self.busy:
-            self._campaign.resign()
+            self._resign()
 
     def _restart(self) -> None:
         self._failed_at = self._fenced = None
@@ -290,7 +290,7 @@ class Candidacy:
             run = self._build(mainstem.epoch, self._progress)
             self._run.built(run)
             self._begun = self._tries
-            self._record.overtaken(mainstem, self._reason)
+            self._record.overtaken(mainstem, self._election)
             try:
                 run.run()
             finally:
@@ -314,12 +314,12 @@ class Candidacy:
                 "pipeline is fenced off" if fenced else "pipeline failed",
                 extra=self._fields(mainstem, error=str(error)),
             )
-            self._record.failed(mainstem, self._reason, str(error))
+            self._record.failed(mainstem, self._election, str(error))
         except Exception as error:  # noqa: BLE001 - a defect: shown in status, the others go on
             self._failed_at, shown = revision, f"unexpected {type(error).__name__}: {error}"
             self._progress.enter(RunState.FAILED, shown)
             _log.exception("pipeline failed unexpectedly", extra=self._fields(mainstem))
-            self._record.failed(mainstem, self._reason, shown)
+            self._record.failed(mainstem, self._election, shown)
         finally:
             self._wake()
 
@@ -344,7 +344,7 @@ class Candidacy:
                 wait=round(wait, 2),
             ),
         )
-        self._record.failed(mainstem, self._reason, str(error))
+        self._record.failed(mainstem, self._election, str(error))
 
     def _fields(self, mainstem: Mainstem, **values: object) -> dict[str, object]:
         return leadership_fields(self.pipeline, self._nid, mainstem, **values)
@@ -376,4 +376,9 @@ class Candidacy:
         if self.busy:
             self.abort()
         if not self.busy:
-            self._campaign.resign()
+            self._resign()
+
+    def _resign(self) -> None:
+        """Give the leadership up, if there is one."""
+        if self._campaign.resign() and self._held is not None:
+            self._record.ended(self._held, self._clock.now())

@@ -265,6 +265,7 @@ def history_row(ident: PipelineId, item: HistoryItem) -> dict[str, Any]:
         "reason": item.reason,
         "at": moment(item.at),
         "outage": item.outage,
+        "outage_least": item.outage_least,
         "redelivered": item.redelivered,
         "error": item.error,
     }

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from arbiter.arbiter import Arbiter, ArbiterError
 from arbiter.campaign import ElectionState
+from arbiter.past import Vacancy
 from arbiter.values import HistoryItem, Mainstem, MainstemStatus, PipelineId
 from setl.clock import Clock
 from setl.log import fields
@@ -16,6 +18,8 @@ from setl.run.measured.figures import HandoverCost
 _log = logging.getLogger(__name__)
 
 _ERROR_KEPT = 500  # characters of an error in the history
+_EXACT = 1.0
+"""Seconds by which nobody minds that a figure is wrong, or that two machines' clocks differ."""
 
 
 class LeadershipRecord:
@@ -33,14 +37,15 @@ class LeadershipRecord:
         self._clock = clock
         self._noted: HistoryItem | None = None  # of the leadership that was recorded last
         self._recorded = 0  # epoch whose cost is in the history
+        self._vacancy: Vacancy | None = None  # before the leadership that was noted last
 
-    def overtaken(self, mainstem: Mainstem, reason: str) -> None:
-        """A run has begun under this leadership, which began for a reason.
+    def overtaken(self, mainstem: Mainstem, election: ElectionState | None) -> None:
+        """A run has begun under this leadership.
 
         A run that begins anew under the same epoch, after a pause or a new definition, is no new
         leadership: what the history has of it stays, its time and what it has cost.
         """
-        item = self._noted = self._item(mainstem, reason)
+        item = self._noted = self._item(mainstem, election)
 
         def record() -> None:
             self._arbiter.set_mainstem_status(self._pipeline, mainstem, MainstemStatus.OVERTAKE)
@@ -53,15 +58,20 @@ class LeadershipRecord:
         if self.has_cost_of(mainstem):
             return
         self._recorded = mainstem.epoch
-        outage = None
-        if election.vacant_from is not None:
-            outage = round(max(0.0, cost.working_at - election.vacant_from), 3)
+        item = self._item(mainstem, election)
+        outage = least = None
+        if self._vacancy is not None:
+            outage = round(max(0.0, cost.working_at - self._vacancy.earliest), 3)
+            shortest = round(max(0.0, cost.working_at - self._vacancy.latest), 3)
+            least = shortest if outage - shortest > _EXACT else None
         self._amend(
             replace(
-                self._item(mainstem, election.reason),
+                item,
                 at=cost.working_at,
                 outage=outage,
+                outage_least=least,
                 redelivered=cost.redelivered,
+                applied_until=None,
             ),
             mainstem,
         )
@@ -74,16 +84,74 @@ class LeadershipRecord:
         """Whether the history has, or was to get, what this leadership's beginning has cost."""
         return self._recorded == mainstem.epoch
 
-    def failed(self, mainstem: Mainstem, reason: str, error: str) -> None:
-        """Amend the history by what a leadership failed with, whether it had begun or not."""
-        short = error if len(error) <= _ERROR_KEPT else error[: _ERROR_KEPT - 1] + "…"
-        self._amend(replace(self._item(mainstem, reason), error=short), mainstem)
+    @property
+    def at_work(self) -> bool:
+        """Whether the leadership that was noted last is on record as one that applies changes."""
+        noted = self._noted
+        return noted is not None and noted.epoch == self._recorded and noted.applied_until is None
 
-    def _item(self, mainstem: Mainstem, reason: str) -> HistoryItem:
+    def works(self, mainstem: Mainstem) -> None:
+        """It applies changes again after it had failed; nothing if that is on record."""
+        noted = self._noted
+        if noted is None or noted.applied_until is None:
+            return
+        if noted.epoch == self._recorded == mainstem.epoch:
+            self._amend(replace(noted, applied_until=None), mainstem)
+
+    def failed(self, mainstem: Mainstem, election: ElectionState | None, error: str) -> None:
+        """Amend the history by what a leadership failed with, whether it had begun or not.
+
+        One that applied nothing leaves the time until which the one before did: whoever leads
+        next counts its outage from then.
+        """
+        short = error if len(error) <= _ERROR_KEPT else error[: _ERROR_KEPT - 1] + "…"
+        item = self._item(mainstem, election)
+        until = self._clock.now() if self.at_work else item.applied_until
+        self._amend(replace(item, error=short, applied_until=until), mainstem)
+
+    def ended(self, mainstem: Mainstem, at: float, *, stopped: bool = False) -> None:
+        """It has given the leadership up, after changes were applied until `at`.
+
+        If its channel is `stopped`, that is no outage, and the next leader counts none.
+        """
+        noted = self._noted
+        if noted is None or noted.epoch != mainstem.epoch:
+            return
+        until = at if self.at_work else noted.applied_until
+        self._amend(replace(noted, applied_until=None if stopped else until), mainstem)
+
+    def _item(self, mainstem: Mainstem, election: ElectionState | None) -> HistoryItem:
         """What the history has of a leadership so far."""
         if self._noted is not None and self._noted.epoch == mainstem.epoch:
             return self._noted
-        return HistoryItem(mainstem.epoch, self._nid, reason, self._clock.now())
+        self._vacancy = self._vacancy_before(mainstem, election)
+        return HistoryItem(
+            mainstem.epoch,
+            self._nid,
+            election.reason if election else "",
+            self._clock.now(),
+            applied_until=self._vacancy and self._vacancy.earliest,
+        )
+
+    def _vacancy_before(self, mainstem: Mainstem, election: ElectionState | None) -> Vacancy | None:
+        """Since when nobody applied changes: what this node saw, and what is on record.
+
+        The leadership before may have ended long before it was given up, or never have applied
+        anything; and who has only just started saw nothing.
+        """
+        seen, told = election and election.vacancy, None
+        with suppress(ArbiterError):  # what was seen has to do
+            before = [
+                item
+                for item in self._arbiter.history(self._pipeline)
+                if item.epoch < mainstem.epoch
+            ]
+            told = before[-1].applied_until if before else None
+        if seen is None or told is None:
+            return seen if told is None else Vacancy(told, told)
+        if told >= seen.earliest - _EXACT:
+            told = min(max(told, seen.earliest), seen.latest)
+        return Vacancy(told, told)
 
     def _amend(self, item: HistoryItem, mainstem: Mainstem) -> None:
         self._noted = item

@@ -35,6 +35,11 @@ def duration(seconds: float | None) -> str:
     raise AssertionError("every time span is shorter than for ever")
 
 
+def between(least: float | None, most: float | None) -> str:
+    """A time span of which the bounds are known: ``6 s to 51 s``; `most` alone without `least`."""
+    return duration(most) if least is None else f"{duration(least)} to {duration(most)}"
+
+
 def size(number: float | None) -> str:
     """A number of bytes: ``512 B``, ``1.4 KiB``, ``128 MiB``, ``1.2 GiB``."""
     if number is None:

@@ -336,9 +336,9 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
 def history(name: str | None, actions: bool, zookeeper: str, root: str, output: str) -> None:
     """Show past leaderships, the newest last.
 
-    outage: seconds in which nobody applied changes. redelivered: rows that were applied again.
-    Both are known a moment after a leadership has begun, and not always. error: what the
-    leadership failed with.
+    outage: how long nobody had applied changes before; two bounds where nobody can know exactly.
+    redelivered: rows that were applied again. Both are known a moment after a leadership has begun,
+    and not always. error: what the leadership failed with.
     """
     if actions:
         _show_actions(name, zookeeper, root, output)
@@ -355,6 +355,10 @@ def history(name: str | None, actions: bool, zookeeper: str, root: str, output: 
         found = [[(item.at, ident, item) for item in arbiter.history(ident)] for ident in wanted]
         merged = heapq.merge(*found, key=lambda one: one[0])
         rows = [history_row(ident, item) for _, ident, item in merged]
+    if output == "table":
+        for row in rows:
+            if row["outage_least"] is not None:
+                row["outage"] = units.between(row["outage_least"], row["outage"])
     print_rows(
         rows,
         _HISTORY_COLUMNS,

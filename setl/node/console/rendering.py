@@ -34,6 +34,7 @@ _ENVIRONMENT = Environment(
 _FILTERS: dict[str, Callable[..., str]] = {
     "moment": units.moment,
     "duration": units.duration,
+    "between": units.between,
     "count": units.count,
 }
 _ENVIRONMENT.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]

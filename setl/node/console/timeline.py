@@ -91,7 +91,7 @@ def _title(item: HistoryItem, ends: float, *, over: bool) -> str:
     parts = [f"{item.nid}, epoch {item.epoch}: {item.reason}; since {units.moment(item.at)}"]
     parts.append(f"for {units.duration(max(0.0, ends - item.at))}" + ("" if over else " so far"))
     if item.outage is not None:
-        parts.append(f"outage {units.duration(item.outage)}")
+        parts.append(f"outage {units.between(item.outage_least, item.outage)}")
     if item.redelivered is not None:
-        parts.append(f"{units.count(item.redelivered)} rows redelivered")
+        parts.append(f"{units.count(item.redelivered, 'row', 'rows')} redelivered")
     return ", ".join(parts)

@@ -60,6 +60,7 @@ def history(items: Mapping[PipelineId, Sequence[HistoryItem]]) -> list[dict[str,
             "reason": item.reason,
             "at": item.at,
             "outage": item.outage,
+            "outage_least": item.outage_least,
             "redelivered": item.redelivered,
         }
         for pipeline, past in items.items()

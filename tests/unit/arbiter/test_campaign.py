@@ -304,17 +304,18 @@ def test_an_outage_counts_from_the_silence_and_not_from_the_resignation_after_it
     assert n1.act(spent=n1.epochs[-1]) is Action.RESIGN
     state = n1.cycle(spent=n1.epochs[-1])
     assert state.mine
-    assert state.vacant_from == suspended
+    assert state.vacancy.earliest == state.vacancy.latest == suspended
     # What was suspended for a moment only is no part of a later outage.
     n1.link.suspend()
     n1.act()
     n1.link.resume()
     assert n1.act() is Action.LEAD
     cluster.advance(100)
+    assert n1.act() is Action.LEAD
     resigned = cluster.clock.monotonic()
     assert n1.act(spent=n1.epochs[-1]) is Action.ABORT
     n1.act(spent=n1.epochs[-1])
-    assert n1.cycle(spent=n1.epochs[-1]).vacant_from == resigned
+    assert n1.cycle(spent=n1.epochs[-1]).vacancy.earliest == resigned
 
 
 def test_a_node_that_never_leads_does_not_even_if_it_is_alone(cluster, operator):

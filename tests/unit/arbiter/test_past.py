@@ -3,7 +3,7 @@
 import pytest
 
 from arbiter.arbiter import Contact
-from arbiter.past import Ending, Past, after_look, vacant_from
+from arbiter.past import Ending, Past, Vacancy, after_look, vacancy_of
 from arbiter.values import Mainstem, MainstemStatus, NodeInfo
 
 ME, OTHER = 7, 9
@@ -54,4 +54,4 @@ def test_a_leader_that_said_that_it_leaves_has_not_died(ready, began):
     """Its node is gone when the vacancy is seen, as that of a leader whose session expired."""
     led = remembered(Past(), mainstem=THEIRS, nodes={"n2": NodeInfo("n2", ready=ready)})
     vacant = remembered(led, nodes={})
-    assert vacant_from(vacant, 6.0) == began
+    assert vacancy_of(vacant, 6.0) == Vacancy(began, began)

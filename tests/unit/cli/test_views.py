@@ -353,6 +353,8 @@ def test_history(shop, capsys):
     assert (row["node"], row["reason"]) == ("n2", "second")
     of_channel = json.loads(printed(shop, capsys, "history", "shop", "-o", "json"))
     assert [row["epoch"] for row in of_channel] == [5, 6]
+    shop.arbiter.add_history(AB, HistoryItem(7, "n1", "third", 1e9, 51.0, outage_least=6.0))
+    assert "6 s to 51 s" in printed(shop, capsys, "history", "ab")
 
 
 def test_history_of_several_pipelines_is_in_the_order_of_time(shop, capsys):

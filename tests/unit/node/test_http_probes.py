@@ -387,6 +387,7 @@ def test_history_of_all_and_of_one(node):
             "reason": "nobody led",
             "at": 1700000000.0,
             "outage": 2.5,
+            "outage_least": None,
             "redelivered": 3,
         }
     ]

@@ -264,14 +264,14 @@ def test_an_arrow_points_from_source_to_target():
 def test_a_timeline_shows_who_led_and_the_outage_between():
     items = [
         HistoryItem(1, "n1", "first", 0.0),
-        HistoryItem(2, "n2", "n1 was gone", 500.0, outage=100.0, redelivered=3),
+        HistoryItem(2, "n2", "n1 was gone", 500.0, 100.0, redelivered=1, outage_least=6.0),
     ]
     line = timeline_of(items, 1000.0, leads=True)
     first, second = line.terms
     assert (first.x, first.width) == (0, 400)
     assert (second.x, second.width) == (500, 500)
     assert "so far" in second.title
-    assert "3 rows redelivered" in second.title
+    assert second.title.endswith("outage 6 s to 1 min 40 s, 1 row redelivered")
     assert [nid for nid, _ in line.nodes] == ["n1", "n2"]
     many = [HistoryItem(n, "n1", "", n * 1.0) for n in range(200)]
     assert all(

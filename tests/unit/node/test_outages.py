@@ -1,0 +1,167 @@
+"""An outage in the history counts from when changes were last applied, whoever saw that."""
+
+import pytest
+
+from arbiter.values import ChannelState
+from setl.errors import TransientError
+from setl.run.figures import RunState
+from tests.unit.arbiter.elected_node import set_state
+from tests.unit.node.candidate import PIPELINE, Node, leading
+from tests.waiting import eventually
+
+
+def takes_up(cluster, node, seconds=0.0):
+    """A new leader has its first batch, so many seconds later."""
+    runs = len(node.runs)
+    for _ in range(20):
+        node.tick()
+        if len(node.runs) > runs:
+            break
+        cluster.advance(0.5)
+        node.candidacy._run.join(0.2)
+    return works(cluster, node, seconds)
+
+
+def works(cluster, node, seconds=0.0):
+    eventually(lambda: node.state is RunState.RUNNING)
+    cluster.advance(seconds)
+    progress = node.runs[-1].progress
+    progress.took_over(0, counted=True)
+    progress.acknowledged(0)
+    node.tick()
+    return node.runs[-1]
+
+
+def last(operator):
+    return operator.history(PIPELINE)[-1]
+
+
+@pytest.fixture
+def ends():
+    nodes = []
+    yield nodes.append
+    for node in nodes:
+        node.candidacy.close(5)
+
+
+def test_a_leader_that_stood_still_counts_from_its_last_look(cluster, operator, ends):
+    """As a machine that sleeps: when it goes on, its session is over, and nobody else led."""
+    node = Node(cluster)
+    ends(node)
+    leading(cluster, node)
+    works(cluster, node)
+    node.tick()
+    cluster.clock.advance(45)
+    node.arbiter.link.expire()
+    node.tick()
+    node.idle()
+    node.arbiter.link.resume()
+    node.tell_others()
+    takes_up(cluster, node)
+    assert len({run.epoch for run in node.runs}) == 2
+    assert last(operator).outage == pytest.approx(45, abs=3)
+    assert last(operator).outage_least is None
+
+
+def test_leaderships_that_never_applied_anything_belong_to_the_outage(cluster, operator, ends):
+    """A target that is away: each attempt has an epoch of its own, and only the last one works."""
+    node = Node(cluster)
+    ends(node)
+    run = leading(cluster, node)
+    works(cluster, node)
+    cluster.advance(100)
+    node.tick()
+    run.failure = TransientError("the target is away")
+    run.ends.set()
+    node.idle()
+    for _ in range(3):
+        cluster.advance(15)
+        node.tick()  # gives the epoch up
+        node.tick()  # has another
+        eventually(lambda before=run: node.runs[-1] is not before)
+        run = node.runs[-1]
+        run.failure = TransientError("the target is away")
+        run.ends.set()
+        node.idle()
+        assert last(operator).outage is None
+    # Another node finds it working again, and nothing but the history says since when it was not.
+    other = Node(cluster, "n2")
+    ends(other)
+    other.tick()
+    node.candidacy.close(5)
+    takes_up(cluster, other)
+    assert last(operator).nid == "n2"
+    assert last(operator).outage == pytest.approx(45, abs=3)
+
+
+def test_an_outage_of_all_nodes_counts_from_the_recorded_end(cluster, operator, ends):
+    node = Node(cluster)
+    leading(cluster, node)
+    works(cluster, node)
+    node.candidacy.close(5)
+    cluster.advance(45)
+    other = Node(cluster, "n2")  # of a new process, which has seen nobody lead
+    ends(other)
+    takes_up(cluster, other)
+    assert last(operator).outage == pytest.approx(45, abs=3)
+
+
+def test_to_be_stopped_is_no_outage(cluster, operator, ends):
+    node, other = Node(cluster), Node(cluster, "n2")
+    ends(node)
+    ends(other)
+    leading(cluster, node)
+    works(cluster, node)
+    other.tick()
+    set_state(operator, ChannelState.STOP)
+    node.tick()
+    node.idle()
+    for _ in range(2):
+        node.tick()
+        other.tick()
+    cluster.advance(3600)
+    set_state(operator, ChannelState.START)
+    takes_up(cluster, other)
+    assert (last(operator).nid, last(operator).outage) == ("n2", None)
+
+
+def test_who_saw_nothing_meanwhile_gives_bounds(cluster, operator, ends):
+    """ZooKeeper was away for 45 s, and the leader died in that time, nobody knows when."""
+    node, other = Node(cluster), Node(cluster, "n2")
+    ends(other)
+    run = leading(cluster, node)
+    works(cluster, node)
+    other.tick()
+    other.arbiter.link.suspend()
+    other.tick()
+    cluster.clock.advance(45)
+    node.arbiter.link.expire()
+    run.ends.set()
+    other.arbiter.link.resume()
+    takes_up(cluster, other)
+    item = last(operator)
+    assert item.nid == "n2"
+    assert item.outage == pytest.approx(46, abs=3)
+    assert item.outage_least == pytest.approx(11, abs=3)  # the session's timeout, and its turn
+
+
+def test_a_leadership_that_goes_on_after_an_error_has_not_ended_then(cluster, operator, ends):
+    """It failed, works again under the same epoch, and is handed over much later."""
+    node, other = Node(cluster), Node(cluster, "n2")
+    ends(node)
+    ends(other)
+    run = leading(cluster, node)
+    works(cluster, node)
+    node.candidacy._record.failed(node.candidacy._held, None, "no such table")
+    assert last(operator).applied_until is not None
+    assert not node.candidacy.at_rest
+    node.tick()
+    assert last(operator).applied_until is None
+    other.tick()
+    cluster.advance(3600)
+    node.tick()
+    node.candidacy.close(5)
+    assert last(operator).applied_until == cluster.clock.now()
+    takes_up(cluster, other)
+    assert run.epoch != last(operator).epoch
+    assert last(operator).outage < 5
