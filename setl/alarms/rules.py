@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from setl.alarms.judgement import AlarmKey, Judgement, Severity
+from setl.operate.found_words import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration, size
 from setl.systems.lasting import ServerDisk
 
@@ -226,7 +227,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         "echoes",
         rules.echoes,
         holds=made.of_figures(echoes > rules.echoes.above),
-        text=f"{count(echoes)} transactions of this channel came back and were not dropped",
+        text=f"{count(echoes, *ECHOES)} not dropped",
         way_out="See what changes rows of retl.retl_mark at the source",
         severity="critical",
     )
@@ -242,7 +243,7 @@ def _of_verification(made: _Judging) -> Iterator[Judgement]:
         "verification_differences",
         rules.verification_differences,
         holds=made.of_figures(differences > rules.verification_differences.above),
-        text=f"{count(differences)} keys of source and target differ",
+        text=count(differences, *DIFFERENCES),
         way_out=f"`setl verify {made.facts.channel} --repair`, or wait for a pass that repairs",
         severity="critical",
     )

@@ -59,6 +59,11 @@ class ZooKeeperFacts:
     @property
     def sentence(self) -> str:
         """That it does not answer, and what that means."""
+        return f"ZooKeeper {self.words}"
+
+    @property
+    def words(self) -> str:
+        """The same where ZooKeeper is named already."""
         see = "sees" if len(self.silent_for) == 1 else "see"
         spare = self.servers - self.lost - (self.servers // 2 + 1)
         left = "no more may be lost, or no node can lead"
@@ -68,7 +73,7 @@ class ZooKeeperFacts:
             left = "a node that loses its connection cannot come back"
         what = f"cannot be used: {self.refused}" if self.refused else "does not answer"
         return (
-            f"ZooKeeper server {self.address} {what}; {', '.join(self.silent_for)} {see}"
+            f"server {self.address} {what}; {', '.join(self.silent_for)} {see}"
             f" it so; {self.lost} of {self.servers} servers lost: {left}"
         )
 

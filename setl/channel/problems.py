@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from setl.counting import count
 from setl.errors import ConfigurationError
 
 Path = tuple[str | int, ...]
@@ -44,8 +45,7 @@ class ChannelFileError(ConfigurationError):
     def __init__(self, problems: Iterable[Problem], origin: str = "the channel file") -> None:
         self.problems = tuple(problems)
         self.origin = origin
-        count = len(self.problems)
-        head = f"{origin} has {'a mistake' if count == 1 else f'{count} mistakes'}:"
+        head = f"{origin} has {count(len(self.problems), 'mistake')}:"
         super().__init__("\n".join([head, *(f"  {p}" for p in self.problems)]))
 
     def __reduce__(self) -> tuple[Any, ...]:

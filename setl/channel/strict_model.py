@@ -103,7 +103,7 @@ def _kept(error: dict[str, Any], model: type[BaseModel]) -> InitErrorDetails:
 
 def _unknown_key(key: str, known: list[str], below: list[str]) -> PydanticCustomError:
     if below:
-        return problem(f"is an unknown key here; it belongs into `{'` or `'.join(below)}`")
+        return problem(f"is an unknown key here; it belongs in `{'` or `'.join(below)}`")
     near = closest(key, known)
     advice = f"; did you mean `{near}`?" if near else f"; known are {', '.join(known)}"
     return problem(f"is an unknown key{advice}", near)

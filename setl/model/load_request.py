@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, cast
 
+from setl.counting import count
 from setl.model.change import Row
 from setl.model.key_values import key_from_json, key_to_json
 from setl.model.position import stored_number
@@ -90,8 +91,7 @@ class LoadRequest:
         """What is to be read, for people."""
         tables = ", ".join(self.tables or self.entries) or "all tables"
         if self.keys:
-            keys = "1 key" if len(self.keys) == 1 else f"{len(self.keys):,} keys"
-            return f"{keys} of {tables}"
+            return f"{count(len(self.keys), 'key')} of {tables}"
         return f"{tables} where {self.where}" if self.where else tables
 
     def to_json(self) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from setl.counting import count
+
 _SHOWN_BYTES: Final = 50_000
 
 
@@ -15,7 +17,7 @@ def load_sentence(load: Mapping[str, Any]) -> str:
         load: `setl.run.measured.figures.TableLoadFigures` as JSON.
     """
     state, rows, expected = load["state"], load["rows"], load.get("rows_expected")
-    done = f"{rows:,} rows"
+    done = count(rows, "row")
     if state == "catching up":
         return f"{done}, all that there were; the stream has to come to where they were read"
     if state != "reading":
@@ -34,16 +36,16 @@ def load_sentence(load: Mapping[str, Any]) -> str:
         here, whole = load.get("table_rows", 0), load.get("table_rows_expected")
         inside = f": {_part(here, max(here, whole))}" if whole else ""
         parts.append(f"now {load['table']}{inside}")
-        parts += [] if left is None else [f"{left:,} tables left"]
+        parts += [] if left is None else [count(left, "table left", "tables left")]
     if load.get("given_way"):
-        parts.append(f"gave way {load['given_way']:,} times")
+        parts.append(f"gave way {count(load['given_way'], 'time')}")
     if load.get("waits_for"):
         parts.append(f"waits: {load['waits_for']}")
     return ", ".join(parts)
 
 
 def _part(rows: int, expected: int) -> str:
-    return f"{rows:,} of about {expected:,} rows ({100 * rows // expected} %)"
+    return f"{rows:,} of about {count(expected, 'row')} ({100 * rows // expected} %)"
 
 
 def _duration(seconds: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from arbiter.values import PipelineId
+from setl.counting import count
 from setl.model.position import Position
 
 
@@ -51,10 +52,10 @@ def before_failover(pipeline: PipelineId, leader: str, *, to: str = "") -> str:
 
 def before_drop(pipeline: PipelineId, letters: int, waiting: int) -> str:
     """Before dead letters are dropped, of which some still wait for a decision."""
-    return (
-        f"Are you sure you want to drop {letters} dead letters of {pipeline}, {waiting} of them"
-        " open?"
-    )
+    open_ = "which is open" if letters == waiting == 1 else f"{waiting} of them open"
+    if waiting == 0:
+        open_ = "of which none is open" if letters != 1 else "which is not open"
+    return f"Are you sure you want to drop {count(letters, 'dead letter')} of {pipeline}, {open_}?"
 
 
 def before_remove(channel: str, pipelines: Iterable[str]) -> str:

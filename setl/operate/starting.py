@@ -10,6 +10,7 @@ from arbiter.values import Channel
 from setl.channel.file import ChannelFile
 from setl.channel.problems import ChannelFileError
 from setl.channel.reading import resolve_and_parse
+from setl.counting import count
 from setl.operate.check import check_channel
 from setl.operate.positions.used_starts import without_used_starts
 from setl.systems.finding import Finding
@@ -87,7 +88,7 @@ def ways_out(fault: Finding, sql: str = "") -> Sequence[str]:
     if not sql or not any("\n" in statement for statement in fault.statements):
         return fault.fix
     number = len(fault.statements)
-    counted = "1 statement" if number == 1 else f"{number} statements"
+    counted = count(number, "statement")
     there = f" for {fault.server}" if fault.server else ""
     them = "it" if number == 1 else "them"
     others = [line for line in fault.fix if not line.endswith(";")]

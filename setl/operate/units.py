@@ -6,8 +6,11 @@ import math
 import time
 from typing import Any
 
-UNKNOWN = "–"  # noqa: RUF001 - a dash in its own right
-"""What stands where a figure is not known."""
+from setl.counting import UNKNOWN, count
+
+__all__ = [
+    "UNKNOWN", "between", "count", "duration", "figure", "moment", "percent", "rate", "size",
+]  # fmt: skip
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _FEWEST_SECONDS = 0.0005
@@ -57,14 +60,6 @@ def rate(per_second: float | None, of: str = "") -> str:
         return UNKNOWN
     number = f"{per_second:.2g}" if 0 < per_second < 10 else f"{per_second:,.0f}"
     return f"{number} {of}/s" if of else number
-
-
-def count(number: float | None, one: str = "", many: str = "") -> str:
-    """How many: ``1 row``, ``12,345 rows``; the number alone for no nouns."""
-    if number is None:
-        return UNKNOWN
-    noun = one if number == 1 else many
-    return f"{number:,.0f} {noun}" if noun else f"{number:,.0f}"
 
 
 def percent(part: float, whole: float) -> str:

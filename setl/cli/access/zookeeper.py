@@ -18,6 +18,7 @@ from collections.abc import Mapping
 
 from arbiter.access import Access, Tls
 from arbiter.arbiter import Invalid
+from setl.counting import count
 from setl.errors import ConfigurationError
 
 _PREFIX = "SETL_ZOOKEEPER_"
@@ -56,8 +57,7 @@ def read_access(environment: Mapping[str, str]) -> Access:
         # The server takes such names for Kerberos principals and makes other names of them.
         reader.wrong("SASL", "has a / or @ in the user's name")
     if reader.mistakes:
-        count = len(reader.mistakes)
-        head = f"the environment has {'a mistake' if count == 1 else f'{count} mistakes'}:"
+        head = f"the environment has {count(len(reader.mistakes), 'mistake')}:"
         raise ConfigurationError("\n".join([head, *reader.mistakes]))
     user, _, password = sasl.partition(":")
     login = {"mechanism": "DIGEST-MD5", "username": user, "password": password}

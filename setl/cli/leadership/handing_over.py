@@ -29,6 +29,7 @@ from setl.cli.terminal.interruption import going_on
 from setl.cli.terminal.output import console, print_value
 from setl.cli.terminal.patience import busy
 from setl.cli.terminal.times import parse_time
+from setl.counting import count
 from setl.node.cluster_view import PipelineView, look_at, moment
 from setl.node.stored import preference_of
 from setl.operate.questions import before_failover, before_switchover
@@ -240,8 +241,8 @@ def _follow(
         return
     with busy(f"waiting for the new leader of {ident}"):
         outcome = carried_through(arbiter, ident, sent, limit, output)
-    again = "?" if outcome.redelivered is None else f"{outcome.redelivered:,}"
-    rest = f"{again} rows redelivered"
+    again = "? rows" if outcome.redelivered is None else count(outcome.redelivered, "row")
+    rest = f"{again} redelivered"
     if outcome.state == "paused":
         rest = f"paused; `setl resume {ident.channel}` goes on"
     show(

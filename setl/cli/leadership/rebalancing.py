@@ -127,7 +127,11 @@ def _carry_out(arbiter: Arbiter, steps: Sequence[_Step], limit: float) -> None:
             step.outcome = "failed"
             why = error.message if isinstance(error, AnswerNo) else str(error)
             left = len(steps) - done - 1
-            raise AnswerNo(f"{why}; {done} switchovers are done, {left} were not begun") from error
+            others = [
+                units.count(done, "switchover is done", "switchovers are done"),
+                *([units.count(left, "was not begun", "were not begun")] if left else []),
+            ]
+            raise AnswerNo(f"{why}; {', '.join(others)}") from error
 
 
 def _hand_over(arbiter: Arbiter, step: _Step, limit: float) -> None:

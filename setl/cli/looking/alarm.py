@@ -32,6 +32,7 @@ from setl.cli.access.cluster import (
 )
 from setl.cli.terminal.output import console, print_rows, print_value
 from setl.cli.terminal.times import parse_time
+from setl.counting import count
 from setl.node.alarm_status import failing_in
 from setl.node.cluster_view import look_at, moment
 from setl.node.stored import pipelines_of
@@ -91,7 +92,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
     whom = ", ".join(sender.receivers) or "nobody: its configuration names no receiver"
     console().print(f"{sender.nid} sends alarms to {whom}.", markup=False)
     if kept.notices:
-        waiting = f"{len(kept.notices)} messages wait for a receiver"
+        waiting = count(len(kept.notices), "message waits", "messages wait") + " for a receiver"
         console().print(f"{waiting}; `setl alarm test` shows which", markup=False)
 
 
@@ -131,7 +132,9 @@ def test(timeout: float, zookeeper: str, root: str, output: str) -> None:
     else:
         print_value(rows, output)
     if missing:
-        raise AnswerNo(f"{len(missing)} of {len(sender.receivers)} receivers have no message")
+        have = "has" if len(missing) == 1 else "have"
+        receivers = count(len(sender.receivers), "receiver")
+        raise AnswerNo(f"{len(missing)} of {receivers} {have} no message")
 
 
 @alarm.command("silence")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from setl.counting import count
 from setl.operate.units import duration, figure
 
 _NAMED = 3  # rows of a table
@@ -19,12 +20,13 @@ def standing_sentence(told: Mapping[str, Any]) -> str:
     number, tables = told["differences"], len(told["findings"]) + told["unnamed_tables"]
     parts = ["nothing is known to differ"]
     if number:
-        parts = [f"{number:,} keys of {tables:,} tables differ"]
+        keys = count(number, "key")
+        parts = [f"{keys} of {count(tables, 'table')} differ{'s' if number == 1 else ''}"]
     parts.append(f"pass {told['number']} is at {100 * told['coverage']:.0f} %")
     if told["age"] is not None and told["last"]:
         parts.append(f"the last whole one ended {duration(told['age'])} ago")
     if told["tables_left_out"]:
-        parts.append(f"{told['tables_left_out']:,} tables could not be compared")
+        parts.append(count(told["tables_left_out"], "table") + " could not be compared")
     if told["repairs_no_more"]:
         parts.append(told["repairs_no_more"])
     if told["error"]:

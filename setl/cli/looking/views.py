@@ -39,6 +39,7 @@ from setl.node.needed_certificates import expiring_in
 from setl.node.stored import nameless, pipelines_of
 from setl.operate import units
 from setl.operate.cutover.looking import open_cutovers
+from setl.operate.found_words import ECHOES
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",
@@ -212,8 +213,8 @@ def _footers(view: ClusterView) -> list[str]:
                 lines.append(f"{pipeline.ident} {figure}: {pipeline.figures[figure]}")
         if echoes := pipeline.figures.get("echoes_passed"):
             lines.append(
-                f"{pipeline.ident}: {echoes} transactions of this channel came back and were not"
-                " dropped; see what changes rows of retl.retl_mark at the source"
+                f"{pipeline.ident}: {units.count(echoes, *ECHOES)} not dropped;"
+                " see what changes rows of retl.retl_mark at the source"
             )
     return lines
 

@@ -13,6 +13,7 @@ from arbiter.values import PipelineId
 from setl.bulk.verdict import TableVerdict
 from setl.channel.file import Pipeline
 from setl.cli.streams.following import ClusterArrivals, Connect, lasting_session
+from setl.counting import count
 from setl.operate.verify import verify_pipeline
 from setl.run.spark.session import SparkSettings, start_context
 from setl.transform.spark_on_demand import SparkOnDemand
@@ -79,8 +80,8 @@ class Comparer:
             SetlError: as `setl.operate.verify.verify_pipeline`.
         """
 
-        def report(target: str, count: int) -> None:
-            self._show(f"{channel}/{config.name}: {target}, {count:,} rows")
+        def report(target: str, rows: int) -> None:
+            self._show(f"{channel}/{config.name}: {target}, {count(rows, 'row')}")
 
         ident = PipelineId(channel, config.name)
         arrivals = ClusterArrivals(ident, config, self._session, self._timeout, self._show)

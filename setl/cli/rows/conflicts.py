@@ -15,6 +15,7 @@ from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value
+from setl.counting import count
 from setl.node.cluster_view import moment
 from setl.systems.conflicts import KEPT, Conflict, ConflictList
 from setl.systems.registry import system_of
@@ -76,13 +77,13 @@ def trim(  # noqa: PLR0917 - click passes options by name
     with joined(zookeeper, root) as arbiter:
         deciding = _deciding(arbiter, name)
         names = ", ".join(str(ident) for ident, _ in deciding)
-        confirm(f"Delete all but the newest {keep} conflicts of {names}?", yes=yes)
+        confirm(f"Delete all but the newest {count(keep, 'conflict')} of {names}?", yes=yes)
         deleted = {str(i): listed.trim(str(i), keep) for i, listed in deciding}
     if output != "table":
         print_value(deleted, output)
         return
-    for pipeline, count in deleted.items():
-        console().print(f"{pipeline}: {count} deleted", markup=False)
+    for pipeline, number in deleted.items():
+        console().print(f"{pipeline}: {number} deleted", markup=False)
 
 
 def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, ConflictList]]:

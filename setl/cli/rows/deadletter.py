@@ -24,6 +24,7 @@ from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value
+from setl.counting import count
 from setl.errors import ConfigurationError, SetlError
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.cluster_view import moment
@@ -41,6 +42,7 @@ _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
 )  # fmt: skip
 _POLL_SECONDS = 0.5
+_AGAIN = ("dead letter is to be loaded again", "dead letters are to be loaded again")
 _ID = re.compile(r"[0-9a-f]{16}")
 
 _of = click.argument("pipeline", shell_complete=complete_pipeline, metavar="[PIPELINE]")
@@ -162,7 +164,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
         marked = {letter.id for letter in wanted}
         with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as told:
             ask_for(store, wanted, router)
-            told.outcome = f"{len(marked)} dead letters are to be loaded again"
+            told.outcome = count(len(marked), *_AGAIN)
         until = time.monotonic() + (timeout if runs else 0)
         while (waiting := _waiting(store.find(str(ident), ids=marked), marked)) and (
             time.monotonic() < until
@@ -214,7 +216,7 @@ def drop(  # noqa: PLR0917 - click passes options by name
             confirm(before_drop(ident, len(chosen), waiting), yes=yes)
         with joined(zookeeper, root) as arbiter, acting(arbiter, "drop", str(ident)) as told:
             dropped = store.remove([letter.id for letter in chosen])
-            told.outcome = f"{dropped} dead letters dropped"
+            told.outcome = count(dropped, "dead letter") + " dropped"
     if output == "table":
         console().print(f"{ident}: {dropped} dropped", markup=False)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.model.change import Row
 
@@ -28,8 +29,8 @@ def read_keys(path: Path) -> tuple[tuple[str, ...], list[Row]]:
             for line in filter(None, lines):
                 if len(line) != len(names):
                     raise ConfigurationError(
-                        f"line {lines.line_num} of {path} has {len(line)} values for"
-                        f" {len(names)} columns"
+                        f"line {lines.line_num} of {path} has {count(len(line), 'value')} for"
+                        f" {count(len(names), 'column')}"
                     )
                 keys.append(tuple(line))
             return names, keys

@@ -16,6 +16,7 @@ from arbiter.values import PipelineId
 from setl.cli.access.cluster import channel_named
 from setl.cli.looking.verification_sentence import finding_sentence
 from setl.cli.terminal.output import console, print_rows
+from setl.counting import count
 from setl.model.standing import Verification
 from setl.node.cluster_view import moment
 from setl.node.stored import pipelines_of
@@ -104,7 +105,8 @@ def _lines(ident: PipelineId, state: Verification) -> list[str]:
         f"{ident}: {found.table} {finding_sentence(found.to_json())}" for found in standing(state)
     ]
     if state.unnamed_tables:
-        more = f"{state.unnamed_differences:,} keys of {state.unnamed_tables:,} further tables"
+        keys = count(state.unnamed_differences, "key")
+        more = f"{keys} of {count(state.unnamed_tables, 'further table')}"
         lines.append(f"{ident}: {more}")
     if state.under_way:
         lines.append(

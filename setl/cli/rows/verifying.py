@@ -26,6 +26,7 @@ from setl.cli.rows.standing_verification import show_standing
 from setl.cli.terminal.completion import complete_channel
 from setl.cli.terminal.confirmation import yes_option
 from setl.cli.terminal.output import console, print_rows
+from setl.counting import count
 
 if TYPE_CHECKING:
     # Spark comes with these.
@@ -192,10 +193,11 @@ def _overwritten_by_repairs(
 
 def _sentence(pipeline: str, verdict: TableVerdict) -> str:
     """How a target compares, in one line."""
-    what = "equal" if verdict.equal else f"{verdict.differences:,} differ"
+    what = "equal" if verdict.equal else count(verdict.differences, "differs", "differ")
     if verdict.undecided:
         what += f", {verdict.undecided:,} undecided"
-    return f"{pipeline}: {verdict.target}: {what}, {verdict.source_rows:,} rows at the source"
+    rows = count(verdict.source_rows, "row")
+    return f"{pipeline}: {verdict.target}: {what}, {rows} at the source"
 
 
 def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:

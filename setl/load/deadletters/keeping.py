@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from setl.counting import count
 from setl.errors import DataError, FatalError
 from setl.load.deadletters.letter import DeadLetter, State, key_hash, letter_of
 from setl.load.deadletters.store import DeadLetterStore
@@ -190,9 +191,9 @@ def loaded_with(letters: Sequence[DeadLetter], loaded: Loaded) -> Loaded:
 
 def too_many(number: int, most: int, error: DataError) -> FatalError:
     """The error for more faulty rows than a pipeline may put aside."""
+    faulty = count(number, "faulty row is", "faulty rows are")
     return FatalError(
-        f"{number:,} faulty rows are open and `dead_letter_limit` is {most:,}; the last one:"
-        f" {error.message}",
+        f"{faulty} open and `dead_letter_limit` is {most:,}; the last one: {error.message}",
         hint="Fix what is wrong with so many rows, and look at `setl deadletter list`; retry or"
         " drop what is there, or raise the limit, and start the channel again",
         **error.where,

@@ -16,6 +16,7 @@ from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId, Signal, SignalKind, SignalState
 from setl.channel.overwriting import overwritten_by_loads
 from setl.channel.reading import resolve_and_parse
+from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState
 from setl.node.cluster_view import ClusterView
@@ -234,7 +235,7 @@ def _changes_loads(state: RequestState, word: str) -> Callable[[ActionContext, s
         for request in chosen:
             stored.change_state(request.id, state)
         _tell_leader(context, ident)
-        return f"{len(chosen)} loads of {name} {word}"
+        return f"{count(len(chosen), 'load')} of {name} {word}"
 
     return change
 

@@ -34,7 +34,7 @@ def channel_page(
     *,
     contact: str = "connected",
 ) -> ChannelPage:
-    """The page of a channel that is in `view`; `environment` and `contact` as for `overview_of`."""
+    """The page of a channel that is in `view`; the rest is as for `overview_of`."""
     channel = view.facts.channels[name]
     mine = [pipeline for pipeline in view.pipelines if pipeline.ident.channel == name]
     return ChannelPage(
@@ -42,7 +42,10 @@ def channel_page(
         channel.state.value,
         CHANNEL_LOOKS[channel.state.value],
         channel.revision,
-        (*of_contact(contact), *(p for pipeline in mine for p in problems_with(pipeline))),
+        (
+            *of_contact(contact),
+            *(p for pipeline in mine for p in problems_with(pipeline)),
+        ),
         channel_part(channel, view, environment),
         as_text(channel.definition),
         editor_link(name),

@@ -13,6 +13,7 @@ from arbiter.values import ChannelState, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.channel.routing import Router
+from setl.counting import count
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.console.action_context import ActionContext, Fields, pipeline_of
 from setl.operate import units
@@ -135,13 +136,13 @@ def drop(context: ActionContext, name: str, fields: Fields) -> str:
         found = store.find(str(ident), ids=ids)
         missing(found, ids)
         dropped = store.remove([letter.id for letter in found])
-    return f"{name}: {dropped} dead letters dropped"
+    return f"{name}: {count(dropped, 'dead letter')} dropped"
 
 
 def drop_question(_: object, name: str, fields: Fields) -> str:
     """What is asked before letters are dropped."""
     ids = chosen_ids(fields)
-    what = f"{len(ids)} dead letters" if ids else "all dead letters, superseded ones too,"
+    what = count(len(ids), "dead letter") if ids else "all dead letters, superseded ones too,"
     return (
         f"Are you sure you want to drop {what} of {name}? No row changes, neither at the source nor"
         " at the target; `setl verify` names the rows that differ."

@@ -126,7 +126,7 @@ class Jobs:
         rows = _rows(printed)
         if rows:
             differ = sum(int(row.get("differences") or 0) for row in rows)
-            found = f"{units.count(differ)} rows differ" if differ else "all equal"
+            found = units.count(differ, "row differs", "rows differ") if differ else "all equal"
             return replace(job, state="done", words=f"{found}, {took}", rows=rows)
         if code == 0:
             return replace(job, state="done", words=took, lines=_lines(printed))
@@ -176,7 +176,8 @@ def _moved(step: Mapping[str, Any]) -> str:
     line = f"{step['pipeline']}: {step['from']} → {step['to']}, {step['outcome']}"
     if step["seconds"] is None:
         return line
-    return f"{line} in {units.duration(step['seconds'])}, {step['redelivered']} rows applied again"
+    again = units.count(step["redelivered"], "row")
+    return f"{line} in {units.duration(step['seconds'])}, {again} applied again"
 
 
 def _last_lines(text: str) -> str:

@@ -171,9 +171,14 @@ def overview_of(
         handovers=tuple(
             handover_sentence(p.ident, signal) for p in view.pipelines for signal in p.handovers
         ),
-        summary=f"{_many(len(view.facts.channels), 'channel')},"
-        f" {_many(len(view.pipelines), 'pipeline')}, {_many(len(view.facts.nodes), 'node')},"
-        f" {units.rate(rate)} rows/s",
+        summary=", ".join(
+            (
+                units.count(len(view.facts.channels), "channel"),
+                units.count(len(view.pipelines), "pipeline"),
+                units.count(len(view.facts.nodes), "node"),
+                units.rate(rate, "rows"),
+            )
+        ),
         alarms=_alarms_line(view),
         decided=somebody_decides(view),
         firing=tuple(_alarm_row(alarm, view.at) for alarm in raised[:MOST_ALARMS]),
@@ -186,8 +191,12 @@ def _alarms_line(view: ClusterView) -> str:
     """How many are raised, and whether nobody hears of them; the table below has the rest."""
     raised = firing_in(view)
     critical = sum(alarm["severity"] == "critical" for alarm in raised)
-    begun = "1 alarm is raised" if len(raised) == 1 else f"{len(raised)} alarms are raised"
-    parts = [f"{begun}, {critical} of them critical" if critical else begun] if raised else []
+    begun = units.count(len(raised), "alarm is raised", "alarms are raised")
+    if critical and len(raised) == 1:
+        begun = "1 critical alarm is raised"
+    elif critical:
+        begun += f", {critical} of them critical"
+    parts = [begun] if raised else []
     parts += [f"No alarms reach {name}: {why}" for name, why in failing_in(view).items()]
     return ". ".join(parts)
 
@@ -208,10 +217,6 @@ def _alarm_row(alarm: Mapping[str, Any], at: float) -> AlarmRow:
         way_out=str(alarm["way_out"]),
         silenced=bool(alarm["silenced"]),
     )
-
-
-def _many(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def channel_part(

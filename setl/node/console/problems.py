@@ -12,6 +12,7 @@ from setl.node.ensemble import lost_in
 from setl.node.needed_certificates import expiring_in
 from setl.node.stored import nameless
 from setl.operate.cutover.looking import OpenCutover
+from setl.operate.found_words import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration
 from setl.run.measured.figures import RunState
 
@@ -20,6 +21,11 @@ LAG_SECONDS = 60.0
 
 TRY_AGAIN = "Try again what failed"
 """What the button is called that starts a channel again, on all pages that have it."""
+
+_NAMELESS = (
+    "of its pipelines has no name that can be used, and nobody leads it",
+    "of its pipelines have no name that can be used, and nobody leads them",
+)
 
 _ORDER: tuple[str, ...] = ("error", "warning", "note")
 
@@ -139,7 +145,7 @@ def _of_nodes(view: ClusterView) -> Iterator[Problem]:
 
 def _of_ensemble(view: ClusterView) -> Iterator[Problem]:
     for server in lost_in(view.answers):
-        yield Problem("warning", "ZooKeeper", server.sentence, server.way_out)
+        yield Problem("warning", "ZooKeeper", server.words, server.way_out)
     for certificate in expiring_in(view.answers, view.at):
         level = "error" if certificate.critical(view.at) else "warning"
         yield Problem(level, "ZooKeeper", certificate.sentence(view.at), certificate.way_out)
@@ -153,7 +159,7 @@ def _of_stored(view: ClusterView) -> Iterator[Problem]:
             yield Problem(
                 "error",
                 f"channel {name}",
-                f"{number} of its pipelines have no name that can be used, and nobody leads them",
+                count(number, *_NAMELESS),
                 "Store its file anew",
             )
 
@@ -203,7 +209,7 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
     if error := figures.get("error"):
         level = "error" if view.state == "failed" else "warning"
         tried = figures.get("attempts")
-        times = f" ({tried} attempts in a row)" if tried else ""
+        times = f" ({count(tried, 'attempt')} in a row)" if tried else ""
         yield level, f"{view.state}{times}: {error}", _way_on(view)
     if stalled := figures.get("stalled"):
         yield "warning", f"stalled: {stalled}", ""
@@ -214,14 +220,14 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
     if echoes := figures.get("echoes_passed"):
         yield (
             "error",
-            f"{count(echoes)} transactions of this channel came back and were not dropped",
+            f"{count(echoes, *ECHOES)} not dropped",
             "See what changes rows of retl.retl_mark at the source",
         )
     verification: Mapping[str, Any] = figures.get("verification") or {}
     if differences := verification.get("differences"):
         yield (
             "warning",
-            f"{count(differences)} keys of source and target differ, says its verification",
+            f"{count(differences, *DIFFERENCES)}, says its verification",
             "Verify and repair, or wait for the next pass if it repairs",
         )
     if verification.get("error"):

@@ -53,7 +53,9 @@ def verification_part(told: Mapping[str, Any] | None, now: float) -> Verificatio
         return None
     percent, coming = round(100 * (told.get("coverage") or 0.0)), told.get("next_at")
     differences = told.get("differences") or 0
-    words = [f"{units.count(differences)} keys differ" if differences else "nothing differs"]
+    words = [
+        units.count(differences, "key differs", "keys differ") if differences else "nothing differs"
+    ]
     words.append(f"pass {told.get('number', 0)} {told.get('state', '')}, {percent} % done")
     if told.get("table"):
         words.append(f"now {told['table']}")
@@ -62,9 +64,9 @@ def verification_part(told: Mapping[str, Any] | None, now: float) -> Verificatio
     if coming is not None:
         words.append(f"the next one in {units.duration(max(0.0, coming - now))}")
     if told.get("repaired"):
-        words.append(f"{units.count(told['repaired'])} keys repaired")
+        words.append(units.count(told["repaired"], "key") + " repaired")
     if told.get("tables_left_out"):
-        words.append(f"{told['tables_left_out']} tables could not be compared")
+        words.append(units.count(told["tables_left_out"], "table") + " could not be compared")
     findings: Sequence[Mapping[str, Any]] = told.get("findings") or ()
     return VerificationPart(
         ", ".join(words),

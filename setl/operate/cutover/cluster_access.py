@@ -10,6 +10,7 @@ from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
 from setl.channel.directions import way_back
 from setl.clock import Clock
+from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.operate.cutover.steps import Known, WayBack
 from setl.operate.positions.stored import read_stored
@@ -120,8 +121,9 @@ class ClusterAccess:
     def differences(self) -> list[str]:
         """See `CutOverAccess.differences`."""
         return [
-            f"{verdict.target}: {verdict.missing:,} rows missing, {verdict.extra:,} too many,"
-            f" {verdict.different:,} different, {verdict.undecided:,} undecided"
+            f"{verdict.target}: {count(verdict.missing, 'row')} missing,"
+            f" {verdict.extra:,} too many, {verdict.different:,} different,"
+            f" {verdict.undecided:,} undecided"
             for verdict in self._verify(self._pipeline)
             if not verdict.equal
         ]

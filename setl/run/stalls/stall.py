@@ -10,6 +10,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from setl.counting import count
 from setl.load.target_view import LockWait, Statement, TargetView
 from setl.run.measured.pace import Pace, Retrying, Stage
 from setl.select.source import HeldUp
@@ -170,11 +171,12 @@ def _silent_source(seen: Situation, limit: float) -> Stall | None:
         return Stall(Stage.SELECT, held_up.seconds, reason, f"{held_up.what}. {held_up.way_out}")
     if queue.silent < limit or queue.beats < 2:
         return None
+    beats = count(queue.beats, "heartbeat was", "heartbeats were")
     return Stall(
         Stage.SELECT,
         queue.silent,
         Reason.SOURCE_SILENT,
-        f"no entry has come since then, although {queue.beats} heartbeats were written",
+        f"no entry has come since then, although {beats} written",
     )
 
 
@@ -201,7 +203,9 @@ def _explained(
     if retrying is not None and reason is not Reason.RETRYING:
         more.append(_attempts(retrying))
     if seen.queue.full:
-        more.append(f"Select waits: {seen.queue.unacked} batches are unacknowledged")
+        more.append(
+            f"Select waits: {count(seen.queue.unacked, 'batch is', 'batches are')} unacknowledged"
+        )
     return Stall(where, seconds, reason, "; ".join([detail, *more] if detail else more))
 
 
@@ -287,13 +291,11 @@ def _spark(seen: Situation, stage: Stage) -> _Found:
     if job.silent:
         return Reason.SPARK, f"Spark has not answered for {job.silent:.0f} s"
     if job.tasks and not job.active:
-        done = f"{job.finished} of {job.tasks} tasks have finished and none runs"
+        done = f"{job.finished} of {count(job.tasks, 'task')} ended and none runs"
         if not job.finished:
-            done = f"none of {job.tasks} tasks has started"
-        return (
-            Reason.SPARK,
-            f"{done}; {job.executors} executors, {job.elsewhere} tasks of other loads run",
-        )
+            done = f"none of {count(job.tasks, 'task')} has started"
+        others = count(job.elsewhere, "task of other loads runs", "tasks of other loads run")
+        return Reason.SPARK, f"{done}; {count(job.executors, 'executor')}, {others}"
     return None
 
 
@@ -304,10 +306,11 @@ def _task(seen: Situation, stage: Stage) -> _Found:
         return None
     if target is not None and target.statements:
         return None
-    text = f"{job.active} of {job.tasks} tasks run, {job.finished} have finished"
+    run = "runs" if job.active == 1 else "run"
+    text = f"{job.active} of {count(job.tasks, 'task')} {run}, {job.finished} finished"
     if target is not None and not target.error:
         text += (
-            f"; {target.name} waits for them with {target.open} transactions open"
+            f"; {target.name} waits for them with {count(target.open, 'transaction')} open"
             if target.open
             else f"; {target.name} runs nothing for them"
         )
@@ -326,7 +329,8 @@ def _retries(retrying: Retrying | None) -> _Found:
 
 def _attempts(retrying: Retrying) -> str:
     alike = "alike" if retrying.same == retrying.attempts else f"{retrying.same} of them alike"
-    return f"{retrying.attempts} attempts have failed, {alike}: {retrying.error}"
+    failed = count(retrying.attempts, "attempt has failed", "attempts have failed")
+    return f"{failed}, {alike}: {retrying.error}"
 
 
 def _nothing_found(seen: Situation) -> str:

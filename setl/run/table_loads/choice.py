@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from setl.counting import count
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.table_load import TableLoad
 
@@ -147,5 +148,8 @@ def outcome(load: TableLoad) -> tuple[RequestState, str]:
     if load.error:
         return RequestState.FAILED, load.error
     if load.cancelled:
-        return RequestState.CANCELLED, f"cancelled after {load.rows:,} rows; they stay as they are"
-    return RequestState.DONE, f"{load.rows:,} rows are in the target"
+        return (
+            RequestState.CANCELLED,
+            f"cancelled after {count(load.rows, 'row')}; what is there stays",
+        )
+    return RequestState.DONE, count(load.rows, "row is", "rows are") + " in the target"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from setl.channel.load_limits import LoadLimits
 from setl.clock import Clock
+from setl.counting import count
 from setl.systems.replicas import ReplicaBehind
 
 _LOOK_SECONDS = 1.0  # after which it is seen whether a limit is still passed
@@ -54,7 +55,7 @@ class GivingWay:
         elif limits.threads_running is not None:
             running = busy()
             if running > limits.threads_running:
-                self.waits_for = f"the source carries out {running} statements"
+                self.waits_for = f"the source carries out {count(running, 'statement')}"
         if not self.waits_for and limits.replica_lag is not None and replica is not None:
             self.waits_for = self._replica(limits.replica_lag, replica)
         if not self.waits_for:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from setl.counting import count
 from setl.run.measured.figures import Figures, RunState
 from setl.run.verification.parts import VerifyingParts
 
@@ -24,7 +25,7 @@ def gives_way_to(parts: VerifyingParts, figures: Figures) -> str:
     with opened as there:
         busy = there.busy()
     too_many = busy > limits.threads_running
-    return f"the source carries out {busy} statements" if too_many else ""
+    return f"the source carries out {count(busy, 'statement')}" if too_many else ""
 
 
 def reason_to_wait(figures: Figures, lag: float) -> str:

@@ -18,6 +18,7 @@ from elasticsearch.helpers import scan, streaming_bulk
 from setl.channel.routing import Route, Router, passing_columns
 from setl.channel.shadow_tables import ShadowPart
 from setl.codec.sql.table_ddl import Action, Clause, Role, TableDdl, TableName
+from setl.counting import count
 from setl.errors import FatalError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.schema import Column, Kind
@@ -129,7 +130,7 @@ class ElasticsearchDdl:
                     f"Elasticsearch has not deleted a document of {index}: {outcome.get('error')}"
                 )
             deleted += done
-        return f"{deleted} documents of {index} deleted: {ddl.text}"
+        return f"{count(deleted, 'document')} of {index} deleted: {ddl.text}"
 
     def _alone(self, route: Route) -> bool:
         """Whether only one table of the pipeline can go to a route's index."""

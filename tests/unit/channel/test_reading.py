@@ -197,9 +197,9 @@ P, S, T, M = "pipelines[0]", "pipelines[0].source", "pipelines[0].target", "pipe
         (f"{M}.columns", {"a": " "}, "must not be empty"),
         (f"{M}.include", [], "is empty and there are no `columns`, so nothing would be written"),
         (f"{M}.from_", "a.b", "is an unknown key; did you mean `from`?"),
-        ("accept", ["a@source"], "is an unknown key here; it belongs into `pipelines`"),
-        (f"{P}.host", "db1", "is an unknown key here; it belongs into `source` or `target`"),
-        (f"{P}.conflict", "home", "is an unknown key here; it belongs into `tables`"),
+        ("accept", ["a@source"], "is an unknown key here; it belongs in `pipelines`"),
+        (f"{P}.host", "db1", "is an unknown key here; it belongs in `source` or `target`"),
+        (f"{P}.conflict", "home", "is an unknown key here; it belongs in `tables`"),
         (f"{P}.colour", 1,
          ("is an unknown key; known are name, source, target, tables, batch_rows, batch_bytes,"
          " batch_wait, window, buffer_bytes, rows_per_task, create, ddl, faulty_rows,"

@@ -40,7 +40,7 @@ def test_what_is_no_configuration(tmp_path, text, capsys):
     file.write_text(text)
     assert run(["node", "--config", str(file), "--print-config"]) == 2
     told = capsys.readouterr().err
-    assert "node.yaml has a mistake" in told
+    assert "node.yaml has 1 mistake" in told
     assert "channel" not in told
 
 

@@ -56,10 +56,10 @@ def test_what_differs_stands_in_the_list_and_everything_in_status(shop, capsys):
     shop.node("n1").leads(AB, verification=told)
     text = printed(shop, capsys, "list")
     assert (
-        "shop/ab is verified: 2 keys of 1 tables differ, pass 1 is at 100 %, the last whole one"
+        "shop/ab is verified: 2 keys of 1 table differ, pass 1 is at 100 %, the last whole one"
         " ended 1 min ago"
     ) in text
-    assert "verified 2 keys of 1 tables differ" in printed(shop, capsys, "status", "shop")
+    assert "verified 2 keys of 1 table differ" in printed(shop, capsys, "status", "shop")
     text = printed(shop, capsys, "status", "shop", "-v")
     assert "verification: age" in text
     assert "verification: last pass, rows" in text

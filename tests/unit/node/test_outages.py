@@ -4,7 +4,7 @@ import pytest
 
 from arbiter.values import ChannelState
 from setl.errors import TransientError
-from setl.run.figures import RunState
+from setl.run.measured.figures import RunState
 from tests.unit.arbiter.elected_node import set_state
 from tests.unit.node.candidate import PIPELINE, Node, leading
 from tests.waiting import eventually

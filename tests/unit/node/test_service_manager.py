@@ -138,7 +138,7 @@ def test_a_node_is_ready_when_it_is_warm_and_pings_while_it_works(heard, watched
         assert "READY=1" not in heard.lines()
         may_start.set()
         eventually(lambda: running(engine))
-        eventually(lambda: "STATUS=leads 1 of 1 pipelines; ZooKeeper: connected" in heard.lines())
+        eventually(lambda: "STATUS=leads 1 of 1 pipeline; ZooKeeper: connected" in heard.lines())
         assert heard.lines().count("READY=1") == 1
         pings = heard.pings()
         eventually(lambda: heard.pings() > pings + 2)

@@ -169,7 +169,7 @@ def test_no_load_may_start_while_suspended():
     ("job", "words"),
     [
         (JobView(tasks=4, executors=1, elsewhere=2), "none of 4 tasks has started"),
-        (JobView(tasks=4, finished=3, executors=0), "3 of 4 tasks have finished and none runs"),
+        (JobView(tasks=4, finished=3, executors=0), "3 of 4 tasks ended and none runs"),
         (JobView(silent=40), "Spark has not answered for 40 s"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any, Protocol, cast
 
 from elasticsearch import ApiError, Elasticsearch
 
+from setl.counting import count
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.load.timings import Timings
 from setl.systems.elasticsearch.client import translating
@@ -139,7 +140,7 @@ class BulkLoad:
         ]
         more = len(refused) - len(named)
         raise DataError(
-            f"Elasticsearch refuses {len(refused)} documents: "
+            f"Elasticsearch refuses {count(len(refused), 'document')}: "
             + "; ".join(named)
             + (f"; and {more} more" if more else ""),
             hint="Correct the rows at the source, or the index's mapping",
@@ -156,7 +157,7 @@ class BulkLoad:
             if left:
                 first, item = left[0]
                 raise TransientError(
-                    f"Elasticsearch has not taken {len(left)} of {len(items)} changes: "
+                    f"Elasticsearch has not taken {len(left)} of {count(len(items), 'change')}: "
                     f"{reason_of(item)}",
                     **self._place(first),
                 )
@@ -223,7 +224,8 @@ class BulkLoad:
         items: list[Item] = answer.body.get("items", [])
         answered = answer.body.get(ALL_DONE, len(items))
         if answered != len(pending):
-            raise TransientError(f"Elasticsearch answered for {answered} of {len(pending)} changes")
+            asked = count(len(pending), "change")
+            raise TransientError(f"Elasticsearch answered for {answered} of {asked}")
         return items
 
     def _middle(self, pending: Sequence[int]) -> int:

@@ -8,6 +8,7 @@ from typing import Any, Final, cast
 
 from pymysql.connections import Connection
 
+from setl.counting import count
 from setl.errors import DataError
 from setl.systems.mysql.load.row_faults import ROW_FAULTS
 
@@ -49,7 +50,8 @@ def run_watched(connection: Connection[Any], text: bytes, *, blanks: int = 0) ->
     _query(connection, f"ROLLBACK TO SAVEPOINT {_UNDO}".encode())
     if not (told_all or notes):
         raise DataError(
-            f"the target has {counted} notes on what it made of values, and does not show them all",
+            f"the target has {count(counted, 'note')} on what it made of values, and does not show"
+            " them all",
             hint="SET GLOBAL max_error_count = 64 on the target",
         )
     told = "; ".join(f"{text} [{number}]" for _, number, text in notes[:3])

@@ -8,6 +8,7 @@ from pymysql.cursors import Cursor
 
 from setl.channel.endpoint import SourceConfig
 from setl.channel.routing import Router
+from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report
 from setl.systems.mysql.connection import translating
@@ -74,5 +75,5 @@ class _Tables:
         self._bytes += size
 
     def __str__(self) -> str:
-        megabytes = self._bytes / 1e6
-        return f"about {self.rows:,} rows of {self.tables:,} tables, {megabytes:,.0f} MB"
+        megabytes, rows = self._bytes / 1e6, count(self.rows, "row")
+        return f"about {rows} of {count(self.tables, 'table')}, {megabytes:,.0f} MB"

@@ -8,6 +8,7 @@ from setl.channel.routed_table import RoutedTable
 from setl.channel.routing import Route, Router, passing_columns
 from setl.codec.binlog.hidden import looks_hidden
 from setl.codec.binlog.versioned import WAY_OUT
+from setl.counting import count
 from setl.errors import SetlError
 from setl.model.schema import Column, RowSchema
 from setl.systems.finding import Report
@@ -20,6 +21,8 @@ from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.pipeline_check import ExpressionCheck, SourceTable
+
+_RIGHT = ("mapped table is as it must be", "mapped tables are as they must be")
 
 
 def check_source_tables(
@@ -66,7 +69,7 @@ def check_source_tables(
     lacking.report(report)
     check_cascades(server, [t.schema for t in found], report)
     if all(f.level == "ok" for f in report.findings[before:]):
-        report.ok(f"{len(found)} mapped tables are as they must be")
+        report.ok(count(len(found), *_RIGHT))
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from setl.channel.routing import passing_columns
 from setl.codec.sql.created_table import definitions_of
 from setl.codec.sql.table_keys import NO_UPSERTS, key_definition
+from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
@@ -30,6 +31,8 @@ from setl.systems.mysql.preflight.source_tables import source_key
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText, read_columns
 from setl.systems.mysql.preflight.unique_keys import UniqueKeys, check_unique_keys
 from setl.systems.pipeline_check import SourceTable
+
+_TAKES = ("target table takes the rows", "target tables take the rows")
 
 WRITING: tuple[str, ...] = ("SELECT", "INSERT", "UPDATE", "DELETE")
 
@@ -89,7 +92,7 @@ class TargetTables:
                 self._lacking.add(schema, table, self._denied(schema, table))
         self._lacking.report(self.report)
         if flows and all(f.level == "ok" for f in self.report.findings[before:]):
-            self.report.ok(f"{len(flows)} target tables take the rows")
+            self.report.ok(count(len(flows), *_TAKES))
 
     def _check_table(self, schema: str, table: str, flows: Sequence[Flow], place: Report) -> None:
         described = read_table(self.target.connection, schema, table)

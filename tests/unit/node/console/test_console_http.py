@@ -419,7 +419,7 @@ def test_dead_letters_are_dropped_after_a_question(node, anna, letters):
     store, (first, *others) = letters
     form = {f"letter-{first}": "yes"}
     asked = anna.do("drop", "shop/there", **form)
-    assert "drop 1 dead letters of shop/there?" in asked.body.decode()
+    assert "drop 1 dead letter of shop/there?" in asked.body.decode()
     assert len(store.letters) == 3
     anna.do("drop", "shop/there", **form, sure="yes")
     assert set(store.letters) == set(others)

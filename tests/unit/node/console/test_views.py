@@ -102,6 +102,8 @@ def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_tells():
         ("node n2", "1 min", True),
     ]
     assert page.alarms == "2 alarms are raised, 2 of them critical"
+    one = asdict(AlarmStatus(sends=True, firing=(alarm,)))
+    assert overview_of(view(alarms=one), here="n1").alarms == "1 critical alarm is raised"
     assert page.problems == ()
     first = render(page)
     assert "What is wrong" in first
@@ -143,6 +145,7 @@ def test_errors_come_first_in_their_own_words():
         ({"state": ChannelState.PAUSE}, "note", "is paused"),
         ({"trouble": "no such thing"}, "error", "cannot look at the cluster: no such thing"),
         ({"contact": "lost"}, "warning", "its contact with ZooKeeper is lost"),
+        ({"figures": {"echoes_passed": 1}}, "error", "1 transaction of this channel came back and"),
         ({"warm": False}, "note", "is not warm"),
         ({"zookeeper": LOST}, "warning", "zk2:2181 does not answer; n1, n2 see it so"),
     ],
