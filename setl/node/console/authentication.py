@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -12,8 +14,11 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from setl.clock import Clock
+from setl.log import fields
 from setl.node.console.attempts import Attempts
 from setl.node.console.sessions import LIFE_SECONDS, Session, Sessions
+
+_log = logging.getLogger(__name__)
 
 FORM_BYTES = 1 << 20
 FORM_SECONDS = 10.0
@@ -81,11 +86,13 @@ class Authenticator:
         client = client_of(request)
         wait = self._attempts.wait(client)
         if wait > 0:
-            text = f"Too many wrong tokens. Try again in {wait:.0f} s."
+            text = f"Too many wrong tokens from {client}. Try again in {math.ceil(wait)} s."
             raise Unwanted(429, "Wait", text)
         # Takes as long for a token that is nearly right as for one that is all wrong.
         if not hmac.compare_digest(token.strip().encode(), self._token):
             self._attempts.failed(client)
+            # Not in the log of actions: whoever guesses would push out what was done.
+            _log.warning("wrong token at the console", extra=fields(client=client))
             raise Unwanted(401, "Wrong token", "The token is wrong.")
         self._attempts.succeeded(client)
         shown = " ".join(name.split())[:64]

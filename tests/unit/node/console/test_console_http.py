@@ -113,14 +113,17 @@ def test_the_cookie_is_for_this_site_and_no_script(anna):
     assert b"Log out" in anna.get("/").body
 
 
-def test_wrong_tokens_are_refused_and_soon_slowed_down(node, browser):
+def test_wrong_tokens_are_refused_logged_and_soon_slowed_down(node, browser, caplog):
     for wrong in ("", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "ü"):
         assert browser.log_in(token=wrong).code == 401
     assert not browser.cookie
     assert FREE_ATTEMPTS == 5
     refused = browser.log_in()  # the right one, too, for whoever guesses does not learn it
     assert refused.code == 429
-    assert b"Try again in" in refused.body
+    node.cluster.clock.advance(0.7)
+    assert b"from 127.0.0.1. Try again in 1 s." in browser.log_in().body
+    told = [r.setl for r in caplog.records if r.message == "wrong token at the console"]
+    assert told == [{"client": "127.0.0.1"}] * FREE_ATTEMPTS
     node.cluster.clock.advance(2)
     assert browser.log_in().code == 303
 
