@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -15,6 +16,8 @@ from setl.node.console.authentication import Authenticator, Unwanted, form_of, r
 from setl.node.console.sessions import Session
 
 Endpoint = Callable[[Request], Awaitable[Response]]
+
+_FORMS = ("/console/do", "/console/logout")
 
 
 class Answers:
@@ -49,7 +52,7 @@ class Answers:
         around = {
             "here": self._nid,
             "kind": kind,
-            "path": request.url.path,
+            "path": page_behind(request),
             "live": request.url.path if live else "",
             "writable": self._authenticator.opens,
             "session": session,
@@ -70,7 +73,7 @@ class Answers:
                 code, title, text = 503, "ZooKeeper does not answer", str(error)
             except SetlError as error:
                 code, title, text = 503, "That did not work", str(error)
-            values = {"title": title, "text": text}
+            values = {"title": title, "text": text, "log_in": code == 401}
             return self.shown(request, "fault.html", values, "fault", code=code)
 
         return endpoint
@@ -96,7 +99,11 @@ class Answers:
         session = self._authenticator.session(request)
         if session is None:
             refuse_other_sites(request)
-            raise Unwanted(401, "Not logged in", "Log in first; a session ends after an hour.")
+            text = (
+                "Nothing was done: your session is over. It ends after an hour without a request,"
+                " and with the node."
+            )
+            raise Unwanted(401, "Not logged in", text)
         form = await form_of(request)
         if not session.sent(form.get("csrf", "")):
             raise Unwanted(403, "Refused", "This form is not from a page of your session.")
@@ -113,3 +120,15 @@ class Answers:
         form = await form_of(request)
         session = self._authenticator.session(request)
         return (session if session and session.sent(form.get("csrf", "")) else None), form
+
+
+def page_behind(request: Request) -> str:
+    """Where somebody is: the page that was asked for, or the one that a form was sent from.
+
+    The answer to some forms has no address that could be asked for again.
+    """
+    if request.url.path not in _FORMS:
+        return request.url.path
+    came = urlsplit(request.headers.get("referer", ""))
+    own = came.netloc == request.headers.get("host") and came.path not in _FORMS
+    return (came.path if own else "") or "/"

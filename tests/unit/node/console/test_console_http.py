@@ -128,6 +128,33 @@ def test_wrong_tokens_are_refused_logged_and_soon_slowed_down(node, browser, cap
     assert browser.log_in().code == 303
 
 
+def test_a_form_whose_session_is_over_does_nothing_and_leads_back_to_its_page(node, anna):
+    host = node.server.address.removeprefix("http://")
+    csrf, page = anna.csrf(), f"http://{host}/console/pipelines/shop/there"
+    anna.cookie = ""
+    form = {"csrf": csrf, "what": "pause", "on": "shop"}
+    refused = anna.post("/console/do", form, Referer=page)
+    assert refused.code == 401
+    text = refused.body.decode()
+    assert "Nothing was done: your session is over" in text
+    onward = re.findall(r'href="(/console/login[^"]*)"', text)
+    assert onward == ["/console/login?next=/console/pipelines/shop/there"] * 2
+    assert anna.get(onward[0]).code == 200
+    for other in (
+        {},
+        {"Referer": "http://evil.example/x"},
+        {"Referer": f"http://{host}/console/do"},
+    ):
+        text = anna.post("/console/do", form, **other).body.decode()
+        assert set(re.findall(r'href="(/console/login[^"]*)"', text)) == {"/console/login?next=/"}
+    assert outcomes(node) == []
+
+
+def test_who_has_no_javascript_is_told_that_pages_grow_old(browser):
+    assert b"<noscript>" in browser.get("/").body
+    assert b"<noscript>" not in browser.get("/console/login").body
+
+
 def test_after_the_log_in_nobody_is_led_to_another_site(browser):
     for evil in ("https://evil.example/", "//evil.example/", "\\\\evil.example", "javascript:x"):
         assert browser.log_in(next=evil).headers["Location"] == "/"

@@ -15,7 +15,7 @@ from setl.node.console import rendering
 assert setl.__file__.startswith(sys.argv[1])
 print("read", flush=True)
 sys.stdin.readline()
-values = {"title": "Not found", "text": "Nothing", "live": "", "kind": "fault",
+values = {"title": "Not found", "text": "Nothing", "log_in": False, "live": "", "kind": "fault",
           "here": "n1", "session": None, "writable": False, "path": "/", "notes": ()}
 sys.stdout.write(rendering.page("fault.html", values))
 """
