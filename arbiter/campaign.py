@@ -225,6 +225,7 @@ class Campaign:
             turn=None if self._never else turn,
             handover=handover,
             asked_at=self._asked[1],
+            heir_gone=handover is not None and handover.to not in facts.nodes,
             wanted_since=self._wanted_since or 0.0,
             unclaimed=self._unclaimed,
         )

@@ -92,6 +92,7 @@ class View:
         handover: an operator's request to change the leader that is to be carried out now: by
             the leader, or in a vacancy by the node that it names.
         asked_at: monotonic time at which this node first saw that request.
+        heir_gone: whether the node that it names is not there (any more): nobody waits for it.
         wanted_since: monotonic time at which it first saw that the channel is to run. Queues
             form from then on, or every node's delay would be over when a channel is started,
             and the first that notices would take all its pipelines.
@@ -116,6 +117,7 @@ class View:
     turn: int | None = 0
     handover: Signal | None = None
     asked_at: float = 0.0
+    heir_gone: bool = False
     wanted_since: float = 0.0
     unclaimed: bool = False
     unable: str = ""
@@ -290,9 +292,10 @@ def _by_request(view: View, turn: int, settings: ElectionSettings) -> Decision |
     asked = f"{handover.kind.value} by {handover.by or 'an operator'}"
     waited = view.now - max(_vacant_since(view), view.asked_at)
     if waited < settings.hold_off and view.nid != handover.to:
-        if handover.to:
+        if handover.to and not view.heir_gone:
             return Decision(Action.WAIT, f"{me} leaves the leadership to {handover.to}: {asked}")
-        if handover.leader == view.nid:
+        # Unless another has led since, whose death is a death as any other.
+        if handover.leader == view.nid == view.past.leader:
             return Decision(Action.WAIT, f"{me} leaves the leadership to others: {asked}")
     at_once = view.nid == handover.to or waited >= min(turn, MAX_TURN) * settings.turn_delay
     if view.ready and at_once:

@@ -136,3 +136,25 @@ def test_a_failover_deposes_a_leader_that_does_not_answer(cluster, n1, n2, opera
     assert n2.act() is Action.LEAD
     assert n1.act() is Action.ABORT  # as soon as it looks again
     assert n1.act() is Action.FOLLOW
+
+
+def test_the_named_node_dies_as_soon_as_it_leads(cluster, n1, n2, operator):
+    """It answered nothing yet, so that the request is open; a node that is gone is not waited for.
+
+    A session of ten seconds, then the five of a request: that would be two outages for one death.
+    """
+    lead(cluster, n1, n2)
+    requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
+    n1.act()
+    assert n1.act() is Action.RESIGN
+    taken = n2.campaign.cycle(n2.look(), busy=False, ready=True)
+    assert taken.mine
+    assert n1.act() is Action.FOLLOW
+    n2.link.cut()
+    cluster.advance(9.9)
+    assert n1.act() is Action.FOLLOW
+    cluster.advance(0.1)
+    state = n1.cycle()
+    assert state.decision.action is Action.LEAD
+    n1.cycle()
+    assert outcome(operator)[0] is SignalState.REFUSED
