@@ -10,6 +10,7 @@ from types import NoneType
 from typing import Any, cast
 
 from arbiter.values import EVERYTHING
+from setl.counting import count
 from setl.node.alarm_status import AlarmStatus
 from setl.node.disk import NodeDisk
 from setl.node.ensemble import ServerSeen
@@ -85,7 +86,7 @@ def sentence(status: NodeStatus) -> str:
     mine = [each for each in status.pipelines if each.mine]
     failed = [f"{p.channel}/{p.pipeline}" for p in mine if p.figures.state is RunState.FAILED]
     parts = [
-        f"leads {len(mine)} of {len(status.pipelines)} pipelines",
+        f"leads {len(mine)} of {count(len(status.pipelines), 'pipeline')}",
         f"failed: {', '.join(failed[:3])}{', …' if failed[3:] else ''}" if failed else "",
         f"ZooKeeper: {status.contact}",
         status.trouble,

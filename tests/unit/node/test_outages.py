@@ -152,7 +152,9 @@ def test_a_leadership_that_goes_on_after_an_error_has_not_ended_then(cluster, op
     ends(other)
     run = leading(cluster, node)
     works(cluster, node)
-    node.candidacy._record.failed(node.candidacy._held, None, "no such table")
+    held = node.candidacy._held
+    assert held is not None
+    node.candidacy._record.failed(held, None, "no such table")
     assert last(operator).applied_until is not None
     assert not node.candidacy.at_rest
     node.tick()
