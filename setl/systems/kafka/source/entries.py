@@ -82,7 +82,7 @@ class RecordEntries:
         headers = record.headers()
         return bool(headers) and self._repeats.is_repeat(record.offset(), headers)
 
-    def _of(
+    def _of(  # noqa: PLR0915 - calls would cost more than what they would do
         self, records: Sequence[Message], *, each: bool
     ) -> tuple[list[Entry], SetlError | None]:
         """See `of`; with `each` all Kafka headers are looked at."""
@@ -99,9 +99,11 @@ class RecordEntries:
         try:
             at, end = 0, len(records)
             bare = 0  # from the next one up to there, no record has Kafka headers
+            # Tables of records told ahead, the last one that of the record before `known`.
+            ahead, known = list[tuple[str, str]](), 0
             while at < end:
                 record, value = records[at], values[at]
-                table = table_of_row(value)
+                table = ahead[at - known] if at < known else table_of_row(value)
                 if stretching and headers.grows:
                     unseen = record
                 else:
@@ -120,8 +122,12 @@ class RecordEntries:
                     if other is None:
                         self._end(runs.take(), entries)
                         other = runs.only(Run(table, self._row_time, offset, value))
+                    if run is not None and at >= known:
+                        # Where a transaction changes tables, it is likely to change them again.
+                        ahead = headers.tables_ahead(values, at, end)
+                        known = at + len(ahead)
                     run, streak = other, 1
-                elif (streak := streak + 1) >= _WORTH:
+                elif (streak := streak + 1) >= _WORTH and at >= known:
                     if not stretching:
                         bare = _bare_until(records, max(at, bare))
                     first = at

@@ -223,12 +223,16 @@ def test_a_record_that_is_damaged_anywhere(number, monkeypatch):
 _ALIKE_FROM = 2**40 + 57
 
 
-def alike(count, **first):
-    """Rows of one table and transaction that differ in ids, places and values alone."""
+ONE, TURNS = ("shop.orders",), ("shop.orders", "shop.items")
+
+
+def alike(count, tables=ONE, **first):
+    """Rows of a transaction that differ in ids, places and values alone; its tables take turns."""
     common = {"sourceTxid": "g-1", "tags": {"pk_uk_info": '{"PRIMARY":["id"]}'}}
     made = [dts_record("BEGIN", id=_ALIKE_FROM, sourceTxid="g-1", tags={"GTID": "g-1"})]
     for number in range(1, count + 1):
         own = {"id": _ALIKE_FROM + number, "sourcePosition": f"{1000 + number}@1", **common}
+        own["name"] = tables[number % len(tables)]
         image = [integer(number), character(b"a name"), moment(2026, 1, 2, 3, 4, 5, 6), None]
         made.append(row_record("INSERT", COLUMNS, after=image, **own | first.get(f"n{number}", {})))
     made.append(dts_record("COMMIT", id=_ALIKE_FROM + count + 1, sourceTxid="g-1"))
@@ -255,10 +259,52 @@ def counted(monkeypatch):
     return found
 
 
+@pytest.fixture
+def ahead(monkeypatch):
+    """Of how many records the tables were told ahead, each time that it was looked."""
+    found, tables_ahead = [], header_reader.DtsHeaderReader.tables_ahead
+
+    def counting(self, *args):
+        tables = tables_ahead(self, *args)
+        found.append(len(tables))
+        return tables
+
+    monkeypatch.setattr(header_reader.DtsHeaderReader, "tables_ahead", counting)
+    return found
+
+
 def test_rows_that_are_alike_are_taken_together(counted):
     poll = messages([(value, None) for value in alike(30)])
     assert read([poll]) == read_one_by_one([poll])
     assert max(counted) > 20
+
+
+def test_tables_that_take_turns_are_told_ahead(ahead):
+    tables = [*TURNS * 4, *ONE * 9, *TURNS]
+    poll = messages([(value, None) for value in alike(60, tables)])
+    expected = read_one_by_one([poll])
+    assert read([poll]) == expected
+    assert in_order(read([poll], mixing=ALL)) == expected
+    assert sum(ahead) > 20
+
+
+def test_rows_that_were_told_ahead_are_counted_when_they_are_taken_back(ahead):
+    values = [*alike(9, TURNS)[:-1], dts_record("ROLLBACK", id=_ALIKE_FROM + 10)]
+    _, error = read([messages([(value, None) for value in values])])
+    assert sum(ahead) == 6
+    assert error is not None
+    assert "a transaction of 9 rows" in error[1]
+
+
+@pytest.mark.parametrize("number", [6, 7, 8])
+def test_a_record_among_those_told_ahead_that_is_damaged_anywhere(number, ahead):
+    records = alike(9, TURNS)
+    assert read([messages([(value, None) for value in records])])[1] is None
+    assert sum(ahead) == 6
+    for damaged in damaged_anywhere(records[number]):
+        values = [*records[:number], damaged, *records[number + 1 :]]
+        poll = messages([(value, None) for value in values])
+        assert read([poll]) == read_one_by_one([poll])
 
 
 @pytest.mark.usefixtures("soon")
@@ -293,22 +339,35 @@ def test_a_record_among_those_alike_that_is_otherwise(more, headers):
         assert read([poll]) == read_one_by_one([poll])
 
 
+@pytest.mark.parametrize("more", _OTHERWISE, ids=str)
+def test_a_record_among_those_told_ahead_that_is_otherwise(more):
+    for number in (6, 7):
+        poll = messages([(value, None) for value in alike(9, TURNS, **{f"n{number}": more})])
+        expected = read_one_by_one([poll])
+        assert read([poll]) == expected
+        assert in_order(read([poll], mixing=ALL)) == expected
+
+
 @pytest.mark.usefixtures("soon")
-def test_what_is_as_short_as_a_filler_is_read(counted):
+@pytest.mark.parametrize("tables", [("a.b",), ("a.b", "a.c")])
+def test_what_is_as_short_as_a_filler_is_read(tables, counted, ahead):
     columns, image = [("c", 253)], [character(b"x" * 60)]
     front = {
         "sourcePosition": "1", "safeSourcePosition": "", "sourceTxid": "",
         "source": {"sourceType": "MySQL", "version": ""},
     }  # fmt: skip
-    common = {**front, "tags": {}, "name": "a.b"}
+    common = {**front, "tags": {}}
     ids = range(_ALIKE_FROM, _ALIKE_FROM + 8)
-    records = [row_record("INSERT", columns, after=image, id=ident, **common) for ident in ids]
+    records = [
+        row_record("INSERT", columns, after=image, id=i, name=tables[i % len(tables)], **common)
+        for i in ids
+    ]
     records = [dts_record("BEGIN", id=ids[0] - 1, tags={"GTID": "g"}, **front), *records]
     for length in (30, 40, 48, 49):
         values = [*records[:6], records[6][:length], *records[7:]]
         poll = messages([(value, None) for value in values])
         assert read([poll]) == read_one_by_one([poll])
-    assert counted
+    assert sum(ahead) if len(tables) > 1 else counted
 
 
 def test_a_run_takes_several_as_it_takes_one_by_one(monkeypatch):
