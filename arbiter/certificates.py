@@ -9,12 +9,10 @@ import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate as X509Certificate
-
-_DER = 2  # of `_ssl`: how a certificate is given out
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +50,8 @@ def certificates_in(file: str) -> tuple[Certificate, ...]:
 def shown_by(secured: ssl.SSLSocket) -> tuple[Certificate, ...]:
     """What the other side has shown: its own certificate, then those that it is trusted by.
 
-    The last is the authority that this side trusts, if it has verified the other side; else the
-    certificate stands alone. Empty if it cannot be read.
+    The certificate stands alone before Python 3.13, which does not tell the others, and where this
+    side has not verified it. Empty if it cannot be read.
     """
     from cryptography.x509 import load_der_x509_certificate  # noqa: PLC0415 - see above
 
@@ -80,14 +78,9 @@ def signed_by(certificate: Certificate, authority: Certificate) -> bool:
 
 
 def _shown(secured: ssl.SSLSocket) -> Sequence[bytes]:
-    if secured.context.verify_mode is not ssl.CERT_NONE:
-        # Python tells the chain from 3.13 on; before, only the object inside does.
-        told = getattr(secured, "get_verified_chain", None)
-        inside: Any = getattr(getattr(secured, "_sslobj", None), "get_verified_chain", None)
-        if told is not None:
-            return told()
-        if inside is not None:
-            return [each.public_bytes(_DER) for each in inside() or ()]
+    told = getattr(secured, "get_verified_chain", None)
+    if told is not None and secured.context.verify_mode is not ssl.CERT_NONE:
+        return told()
     own = secured.getpeercert(binary_form=True)
     return [own] if own else []
 

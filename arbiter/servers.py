@@ -49,8 +49,8 @@ class Answer:
         serves: whether it is there for this client.
         refused: which certificate is not accepted, its own or this client's, and why; "" if none
             was refused.
-        chain: over TLS its certificate, then those of the authorities that it is trusted by; empty
-            if it has shown none.
+        chain: over TLS its certificate, then those that it is trusted by, as far as Python tells
+            them (see `shown_by`); empty if it has shown none.
     """
 
     serves: bool

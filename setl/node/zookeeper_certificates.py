@@ -27,6 +27,7 @@ def certificates_of(
     trusted = certificates_in(tls.ca) if tls.ca else ()
     authorities = [*_signers(own, trusted)]
     for chain in shown.values():
+        authorities += _signers(chain[:1], trusted)
         authorities += [
             max((above, *_signers([below], trusted)), key=_end) for below, above in pairwise(chain)
         ]

@@ -51,6 +51,8 @@ def test_a_node_needs_its_file_the_servers_and_the_authorities_in_use(authority,
     assert days_left(certificates_of(tls, shown)) == {str(client): 3, "zk1:2181": 5, name: 7}
     assert days_left(certificates_of(tls, {})) == {str(client): 3, name: 7}
     assert days_left(certificates_of(Tls(), shown)) == {"zk1:2181": 5, name: 7}
+    alone = {"zk1:2181": chain_of(server)}
+    assert days_left(certificates_of(Tls(str(many)), alone)) == {"zk1:2181": 5, name: 7}
     assert certificates_of(Tls(ca=str(many)), {}) == ()  # nobody knows which are in use
     assert certificates_of(Tls("/no/such", "/no/such", ""), {}) == ()
 
