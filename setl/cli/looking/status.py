@@ -131,6 +131,8 @@ def _wrong_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     for name in ("error", "stalled"):
         if figures.get(name):
             yield name, str(figures[name])
+    if figures.get("no_heartbeats"):
+        yield "heartbeats", f"none can be written: {figures['no_heartbeats']}"
     if pipeline.state == RunState.FAILED.value:
         yield "then", f"once it is mended, run `setl start {pipeline.ident.channel}`"
     if pipeline.waits_for:

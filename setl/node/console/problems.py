@@ -213,6 +213,12 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
         yield level, f"{view.state}{times}: {error}", _way_on(view)
     if stalled := figures.get("stalled"):
         yield "warning", f"stalled: {stalled}", ""
+    if error := figures.get("no_heartbeats"):
+        yield (
+            "note",
+            f"no heartbeats can be written to the source: {error}",
+            "Lag is told by what users write there; see that the source is not read-only or locked",
+        )
     if waiting := view.waits_for:
         yield "warning", f"waits for {waiting}", ""
     if (figures.get("lag") or 0.0) >= LAG_SECONDS and view.channel_state is ChannelState.START:

@@ -147,6 +147,7 @@ class Figures:
         stalled_stage: the stage to blame for that; differs from `stage` while it tries again.
         stalled_reason: the reason in a word or two, one of `setl.run.stalls.stall.Reason`.
         stalled_seconds: for how long nothing has advanced.
+        no_heartbeats: why none can be written to the source, "" if they are, or none are asked for.
     """
 
     state: RunState = RunState.STANDBY
@@ -196,6 +197,7 @@ class Figures:
     stalled_stage: str = ""
     stalled_reason: str = ""
     stalled_seconds: float = 0.0
+    no_heartbeats: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,7 @@ class Progress:
             self._stall = None
         if state is RunState.STANDBY:
             self._lag.forget()
+            self._set(no_heartbeats="")
         elif state in _IN_HAND:
             self._lag.begin()
 
@@ -159,6 +160,11 @@ class Progress:
         """What a diagnosis found; None if the run does not stand still (any more)."""
         with self._lock:
             self._stall = stall
+
+    def beats(self, error: str) -> None:
+        """Why the last heartbeat could not be written to the source; "" if it was."""
+        with self._lock:
+            self._set(no_heartbeats=error)
 
     def took_over(self, through: int, *, counted: bool) -> None:
         """The run begins at a checkpoint; only its first beginning in a leadership counts.

@@ -13,7 +13,7 @@ from setl.run.measured.figures import RunState
 from setl.run.measured.pace import Pace, Stage
 from setl.run.measured.progress import Progress
 from setl.run.stalls.stall import JobView, QueueView, Situation, Stall, diagnose
-from setl.select.heartbeat import Heartbeat
+from setl.select.heartbeat import Heartbeat, HeartbeatStatus
 from setl.select.reader import SelectLoop
 
 _SPARK_AFTER = 5.0  # seconds in which nothing advanced, before Spark is asked about tasks
@@ -136,7 +136,9 @@ class Observer:
     def _queue(self) -> QueueView:
         status = self.run.select.status()
         self.run.progress.reads(status)
-        written = self.run.heartbeat.status().written if self.run.heartbeat else 0
+        beats = self.run.heartbeat.status() if self.run.heartbeat else HeartbeatStatus()
+        self.run.progress.beats(beats.error)
+        written = beats.written
         now = self._clock.monotonic()
         if status.entries != self._entries:
             self._entries, self._read_at, self._beats = status.entries, now, written

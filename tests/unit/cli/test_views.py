@@ -213,6 +213,7 @@ def test_status_is_short_and_has_units(shop, capsys):
     shop.node("n1").leads(
         AB, lag=0.5, lag_p99=75.0, rows_per_second=12345.6, rows_total=1_500_000, pending=3,
         dead_letters=2, stalled="waits for a lock", buffered_bytes=5_000, held_back_seconds=90.5,
+        no_heartbeats="read-only",
     )  # fmt: skip
     shop.node("n2")
     text = printed(shop, capsys, "status", "shop")
@@ -220,6 +221,7 @@ def test_status_is_short_and_has_units(shop, capsys):
     assert re.fullmatch(r"shop/ab  running on n1, epoch \d+", forth[0])
     assert forth[1:] == [
         "  stalled    waits for a lock",
+        "  heartbeats none can be written: read-only",
         "  lag        500 ms, 99 % within 1 min 15 s, 3 batches in flight",
         "  applied    12,346 rows/s, 1,500,000 rows since the first start",
         "  position   b.000001:4",

@@ -13,6 +13,7 @@ from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Answer, Observed, Observer, Views
 from setl.run.stalls.stall import JobView, Reason
+from setl.select.heartbeat import HeartbeatStatus
 from setl.select.source import HeldUp
 from tests.clocks import SetClock
 from tests.unit.select.fakes import reads
@@ -40,7 +41,7 @@ class Bench:
         self.clock = SetClock()
         self.progress = Progress(self.clock)
         self.select = reads(entries=10, unacked=1)
-        self.beats = SimpleNamespace(written=0)
+        self.beats = HeartbeatStatus()
         self.answers = Answers()
         select: Any = SimpleNamespace(status=lambda: self.select)
         heartbeat: Any = SimpleNamespace(status=lambda: self.beats)
@@ -112,14 +113,23 @@ def test_heartbeats_are_counted_from_the_last_entry_on(bench):
     bench.progress.at_stage(Stage.SELECT)
     bench.after(0)
     for i in range(1, 100):  # each beat comes back as an entry
-        bench.beats = SimpleNamespace(written=i)
+        bench.beats = HeartbeatStatus(written=i)
         bench.select = reads(entries=10 + i, unacked=0)
         assert bench.after(1) is None
-    bench.beats = SimpleNamespace(written=140)
+    bench.beats = HeartbeatStatus(written=140)
     assert bench.after(59) is None
     stall = bench.after(1)
     assert stall.reason is Reason.SOURCE_SILENT
     assert "41 heartbeats" in stall.detail
+
+
+def test_why_no_heartbeats_are_written_is_told_until_they_are(bench):
+    bench.beats = HeartbeatStatus(written=3, errors=1, error="read-only [1290]")
+    bench.after(1)
+    assert bench.progress.figures().no_heartbeats == "read-only [1290]"
+    bench.beats = HeartbeatStatus(written=4, errors=1)
+    bench.after(1)
+    assert bench.progress.figures().no_heartbeats == ""
 
 
 def test_a_source_that_is_held_up_stalls(bench):

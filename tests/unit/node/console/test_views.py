@@ -139,6 +139,7 @@ def test_errors_come_first_in_their_own_words():
         ({"nodes": ("n1",)}, "warning", "has no standby"),
         ({"figures": {"lag": 61.0}}, "warning", "is 1 min 1 s behind"),
         ({"figures": {"stalled": "no room"}}, "warning", "stalled: no room"),
+        ({"figures": {"no_heartbeats": "read-only"}}, "note", "no heartbeats can be written"),
         ({"figures": {"waiting_for": "its turn"}}, "warning", "waits for its turn"),
         ({"figures": {"echoes_passed": 3}}, "error", "3 transactions"),
         ({"figures": {"state": "retrying", "error": "x", "attempts": 4}}, "warning", "4 attempts"),
