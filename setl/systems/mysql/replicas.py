@@ -54,13 +54,13 @@ def _behind(primary: MysqlEndpoint, address: str) -> ReplicaBehind:
     if not found:
         return ReplicaBehind(address, math.inf, "replicates nothing")
     # It may have several sources. NULL: replication is stopped, or cannot connect.
-    seconds = [math.inf if each is None else float(each) for each, _ in found]
-    delay = max(float(each or 0) for _, each in found)
+    seconds = [math.inf if each is None else float(each) for each, *_ in found]
+    delay = max((float(each or 0) for _, *delays in found for each in delays), default=0.0)
     return ReplicaBehind(address, max(seconds), "does not replicate now", delay)
 
 
-def _asked(server: MysqlEndpoint) -> list[tuple[Any, Any]]:
-    """For each server that it is a replica of: seconds behind, and the delay on purpose."""
+def _asked(server: MysqlEndpoint) -> list[tuple[Any, ...]]:
+    """For each server that it is a replica of: seconds behind, and the delay on purpose if told."""
     with (
         closing(connect(server)) as connection,
         translating(server),
@@ -69,5 +69,6 @@ def _asked(server: MysqlEndpoint) -> list[tuple[Any, Any]]:
         cursor.execute(replication_statement(mariadb=is_mariadb(connection)))
         names = [str(column[0]).lower() for column in cursor.description or ()]
         (place,) = (i for i, name in enumerate(names) if name.startswith(_BEHIND))
-        delay = names.index(_DELAY)
-        return [(row[place], row[delay]) for row in cursor.fetchall()]
+        # Servers of long ago keep no replica behind on purpose, and do not tell.
+        delays = [i for i, name in enumerate(names) if name == _DELAY]
+        return [(row[place], *(row[i] for i in delays)) for row in cursor.fetchall()]
