@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from kazoo.client import KazooClient
-
 from arbiter.arbiter import Conflict
 from arbiter.values import ChannelState, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -144,8 +142,6 @@ class World:
         self.sites: dict[str, DatabaseServer] = dict(zip("ab", servers, strict=True))
         self.replica = replica_of(self.sites["a"], folder / "servers") if needs.replica else None
         self._kafka = self.stack.kafka
-        self._root = "/setl"
-        self._kazoo = KazooClient(self.stack.zookeeper_hosts, timeout=30)
         self.arbiter = ZooKeeperArbiter(self.stack.zookeeper_hosts, session_timeout=30.0)
 
     def __enter__(self) -> Self:
@@ -160,8 +156,6 @@ class World:
                 _install(site)
             starting.callback(self.arbiter.close)
             self.arbiter.start()
-            starting.callback(self._close_kazoo)
-            self._kazoo.start(30)
             secrets = {f"DRILL_{n.upper()}_PASSWORD": s.password for n, s in self.sites.items()}
             # Commands have links of their own, which no drill cuts.
             self._site_links = {
@@ -311,7 +305,8 @@ class World:
             lambda: not any(self.arbiter.mainstem(p) for p in pipelines),
             _STOP_LIMIT,
         )
-        self._kazoo.delete(f"{self._root}/channels/{name}", recursive=True)
+        # At once: a node may still note in the history until when it applied changes.
+        self.arbiter.remove_channel(self.arbiter.channel(name))
 
     def zookeeper_members(self) -> list[ZooKeeper]:
         """The ZooKeeper servers, one or three."""
@@ -340,10 +335,6 @@ class World:
         if search is not None:
             links["s"] = [self._links.add(f"{nid}-s", search.host, search.port)]
         return Node(nid, self.cluster, links, secrets, master)
-
-    def _close_kazoo(self) -> None:
-        self._kazoo.stop()
-        self._kazoo.close()
 
     def _stop_nodes(self) -> None:
         for node in self.processes.values():

@@ -373,7 +373,7 @@ def test_only_items_that_may_yet_succeed_are_sent_again(cluster):
 
 def test_an_item_that_stays_busy_is_transient(cluster):
     server, search = cluster([200, 429], [429], [429], attempts=3)
-    with pytest.raises(TransientError, match=r"has not taken 1 of 1 changes: \[429\]") as caught:
+    with pytest.raises(TransientError, match=r"has not taken 1 of 1 change: \[429\]") as caught:
         search.write((ID,), [(1,), (2,)])
     assert caught.value.where["id"] == "2"
     assert server.ids == [["1", "2"], ["2"], ["2"]]
@@ -381,7 +381,7 @@ def test_an_item_that_stays_busy_is_transient(cluster):
 
 def test_refused_items_do_not_keep_busy_ones_from_being_sent_again(cluster):
     server, search = cluster([400, 429, 201], [201])
-    with pytest.raises(DataError, match=r"refuses 1 documents: .*/0: .400. type_400: because"):
+    with pytest.raises(DataError, match=r"refuses 1 document: .*/0: .400. type_400: because"):
         search.write((ID,), [(0,), (1,), (2,)])
     assert server.ids == [["0", "1", "2"], ["1"]]
 
@@ -490,7 +490,7 @@ def test_an_answer_that_lacks_items_is_not_trusted(cluster, answer):
 
 def test_one_half_of_a_divided_request_may_fail(cluster):
     _, search = cluster(413, [201, 201], [409, 400])
-    with pytest.raises(DataError, match=r"refuses 1 documents: .*/3: "):
+    with pytest.raises(DataError, match=r"refuses 1 document: .*/3: "):
         search.write((ID,), [(i,) for i in range(4)])
 
 
@@ -499,7 +499,7 @@ def test_one_document_among_many_is_refused(search):
         index=search.index, mappings={"properties": {"name": {"type": "date"}}}
     )
     rows = [(i, "no date" if i == 3_210 else "2026-01-01") for i in range(6_000)]
-    with pytest.raises(DataError, match=f"refuses 1 documents: {search.index}/3210: "):
+    with pytest.raises(DataError, match=f"refuses 1 document: {search.index}/3210: "):
         search.write((ID, NAME), rows)
     search.client.indices.refresh(index=search.index)
     assert search.client.count(index=search.index)["count"] == 5_999

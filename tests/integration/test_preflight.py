@@ -162,7 +162,7 @@ def test_a_server_with_everything_right(scene):
         ("ok", source, version),
         ("ok", source, "the binlog is as it must be, and the account may read it"),
         ("ok", source, "the system tables are there: retl.retl_mark, retl.retl_buffer, retl.xdual"),
-        ("ok", source, "1 mapped tables are as they must be"),
+        ("ok", source, "1 mapped table is as it must be"),
         ("ok", target, version),
         (
             "ok",
@@ -172,7 +172,7 @@ def test_a_server_with_everything_right(scene):
                 " retl.setl_loaded, retl.setl_checkpoint"
             ),
         ),
-        ("ok", target, "1 target tables take the rows"),
+        ("ok", target, "1 target table takes the rows"),
     ]
 
 

@@ -337,8 +337,8 @@ def test_check_says_what_a_first_start_loads_and_leaves_alone(servers, db):
     (loads,) = said(both)
     assert "loads about 51 rows of 2 tables" in loads
     loads, leaves = said(both, start="latest")
-    assert "loads about 1 rows of 1 tables" in loads
-    assert "leaves the rows alone that are there now, about 50 rows of 1 tables" in leaves
+    assert "loads about 1 row of 1 table" in loads
+    assert "leaves the rows alone that are there now, about 50 rows of 1 table" in leaves
     (leaves,) = said(both[:1], start="latest")
     assert "leaves the rows alone" in leaves
     assert said(both[:1], start="earliest") == []
