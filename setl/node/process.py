@@ -382,7 +382,6 @@ def _console(settings: NodeSettings) -> ConsoleSettings | None:
     if not settings.console:
         return None
     return ConsoleSettings(
-        token=settings.http_token,
         environment=settings.environment,
         zookeeper=settings.zookeeper,
         root=settings.root,

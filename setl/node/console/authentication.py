@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
 import logging
-import math
 from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlsplit
@@ -15,8 +13,8 @@ from starlette.responses import Response
 
 from setl.clock import Clock
 from setl.log import fields
-from setl.node.console.attempts import Attempts
 from setl.node.console.sessions import LIFE_SECONDS, Session, Sessions
+from setl.node.http.token_guard import TokenGuard, client_of
 
 _log = logging.getLogger(__name__)
 
@@ -50,29 +48,28 @@ class LoggedIn(NamedTuple):
 class Authenticator:
     """Lets people in who know the token, and knows them again."""
 
-    def __init__(self, nid: str, token: str, clock: Clock) -> None:
+    def __init__(self, nid: str, guard: TokenGuard, clock: Clock) -> None:
         """Nobody is in.
 
         Args:
             nid: the node, after which its cookie is named: two nodes of one machine share a host,
                 and browsers give each of them the cookies of both.
-            token: what lets in; with an empty one nobody gets in.
-            clock: for the age of sessions and the pace of attempts.
+            guard: knows the token that lets in; without one nobody gets in.
+            clock: for the age of sessions.
         """
         self._cookie = f"setl_{nid}"
-        self._token = token.encode()
+        self._guard = guard
         self._sessions = Sessions(clock)
-        self._attempts = Attempts(clock)
 
     @property
     def opens(self) -> bool:
         """Whether there is a token at all."""
-        return bool(self._token)
+        return self._guard.is_set
 
     def session(self, request: Request) -> Session | None:
         """The session of whoever sends a request."""
         ident = request.cookies.get(self._cookie)
-        return self._sessions.find(ident) if ident and self._token else None
+        return self._sessions.find(ident) if ident and self._guard.is_set else None
 
     def let_in(self, request: Request, name: str, token: str) -> LoggedIn:
         """Log somebody in.
@@ -80,21 +77,17 @@ class Authenticator:
         Raises:
             Unwanted: the token is wrong, or too many were.
         """
-        if not self._token:
+        if not self._guard.is_set:
             text = "Changing anything is off: SETL_HTTP_TOKEN is not set on this node."
             raise Unwanted(403, "Read-only", text)
         client = client_of(request)
-        wait = self._attempts.wait(client)
-        if wait > 0:
-            text = f"Too many wrong tokens from {client}. Try again in {math.ceil(wait)} s."
+        if wait := self._guard.wait(client):
+            text = f"Too many wrong tokens from {client}. Try again in {wait} s."
             raise Unwanted(429, "Wait", text)
-        # Takes as long for a token that is nearly right as for one that is all wrong.
-        if not hmac.compare_digest(token.strip().encode(), self._token):
-            self._attempts.failed(client)
+        if not self._guard.is_known_to(client, token.strip().encode()):
             # Not in the log of actions: whoever guesses would push out what was done.
             _log.warning("wrong token at the console", extra=fields(client=client))
             raise Unwanted(401, "Wrong token", "The token is wrong.")
-        self._attempts.succeeded(client)
         shown = " ".join(name.split())[:64]
         return LoggedIn(*self._sessions.open(f"{shown} ({client})" if shown else client))
 
@@ -114,11 +107,6 @@ class Authenticator:
         """Log out."""
         self._sessions.close(request.cookies.get(self._cookie, ""))
         response.delete_cookie(self._cookie, path="/", httponly=True, samesite="strict")
-
-
-def client_of(request: Request) -> str:
-    """The address that a request comes from."""
-    return request.client.host if request.client else "somebody"
 
 
 def refuse_other_sites(request: Request) -> None:

@@ -41,6 +41,7 @@ from setl.node.console.series import as_columns, merged
 from setl.node.console.sessions import Session
 from setl.node.console.stream import Streams
 from setl.node.console.watching import ClusterWatch
+from setl.node.http.token_guard import TokenGuard
 from setl.node.status import NodeStatus
 from setl.node.watchdog import contact_at
 
@@ -57,13 +58,11 @@ class ConsoleSettings:
     """How a node's console is run.
 
     Attributes:
-        token: what lets people in who may change something; "" if nobody may.
         environment: where references of channel files get their values from.
         zookeeper: addresses, for commands that run beside the node.
         root: the path in ZooKeeper, likewise.
     """
 
-    token: str = field(default="", repr=False)
     environment: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     zookeeper: str = ""
     root: str = "/setl"
@@ -93,15 +92,15 @@ class ConsoleNode:
 class Console:
     """Serves pages from the node's HTTP interface."""
 
-    def __init__(self, node: ConsoleNode, settings: ConsoleSettings) -> None:
-        """Nothing is served or recorded yet."""
+    def __init__(self, node: ConsoleNode, settings: ConsoleSettings, guard: TokenGuard) -> None:
+        """Nothing is served or recorded yet; `guard` knows the token of who may change things."""
         self._node = node
         self._nid = node.nid
         self._recorder = Recorder()
         self._sampler = Sampler(self._recorder, node.status, node.clock)
         self._streams = Streams()
         self._calls = DaemonCalls("console", threads=_READERS, limit=node.call_seconds)
-        self._authenticator = Authenticator(node.nid, settings.token, node.clock)
+        self._authenticator = Authenticator(node.nid, guard, node.clock)
         self._answers = Answers(node.nid, self._authenticator)
         self._beside = Beside(
             environment_of(settings.environment, settings.zookeeper, settings.root)

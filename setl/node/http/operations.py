@@ -34,6 +34,7 @@ from setl.node.http.operator_requests import (
     SwitchoverRequest,
 )
 from setl.node.http.probes import BAD_REQUEST, NO, NOT_FOUND, OK, TOO_MANY, Reply, seconds
+from setl.node.http.token_guard import TokenGuard, client_of
 from setl.operate.action_log import recorded
 
 _log = logging.getLogger(__name__)
@@ -75,7 +76,7 @@ class Operations:
         clock: Clock,
         *,
         nid: str,
-        token: str,
+        guard: TokenGuard,
         call_seconds: float,
     ) -> None:
         """Nothing is done before a request comes.
@@ -84,13 +85,13 @@ class Operations:
             arbiter: the node's session.
             clock: for the time at which somebody asks.
             nid: the node, which answers on the cluster's behalf.
-            token: what a request must show; empty if nothing may be changed over HTTP.
+            guard: knows the token that a request must show.
             call_seconds: limit of what a request needs from the arbiter.
         """
         self._arbiter = arbiter
         self._clock = clock
         self._nid = nid
-        self._gate = Gate(token)
+        self._gate = Gate(guard)
         self._calls = BoundedCalls("http-request", threads=_THREADS, limit=call_seconds)
         self._under_way = 0
         self._leaving = False
@@ -118,7 +119,7 @@ class Operations:
                 extra=fields(
                     nid=self._nid,
                     request=f"{method} {path}",
-                    client=_client(request),
+                    client=client_of(request),
                     code=reply.code,
                     pipeline=reply.body.get("pipeline"),
                     channel=reply.body.get("channel"),
@@ -131,7 +132,7 @@ class Operations:
 
     async def _admit(self, request: Request, act: _Act) -> Reply:
         """Let a request through if it may pass, and turn what goes wrong into an answer."""
-        refusal = self._gate.refusal(request.headers.get("authorization"))
+        refusal = self._gate.refusal(request.headers.get("authorization"), client_of(request))
         if refusal is not None:
             return refusal
         if self._under_way >= MOST:
@@ -229,7 +230,7 @@ class Operations:
         return act
 
     def _requester(self, request: Request) -> Requester:
-        return Requester(by=f"{_client(request)} over HTTP at {self._nid}", now=self._clock.now())
+        return Requester(by=f"{client_of(request)} over HTTP at {self._nid}", now=self._clock.now())
 
 
 async def _body_of(request: Request, model: type[_Body]) -> _Body:
@@ -294,14 +295,10 @@ def _troubled(error: ArbiterError) -> Reply:
     return Reply(code, {"error": text})
 
 
-def _client(request: Request) -> str:
-    return request.client.host if request.client else "somebody"
-
-
 def _response(reply: Reply) -> Response:
     headers: dict[str, str] = {}
     if reply.code == UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="setl"'
     if reply.code in {TOO_MANY, NO}:
-        headers["Retry-After"] = "1"
+        headers["Retry-After"] = str(reply.retry_after)
     return JSONResponse(reply.body, status_code=reply.code, headers=headers)

@@ -31,10 +31,11 @@ _AS_WANTED = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.STOPPED})
 
 
 class Reply(NamedTuple):
-    """An HTTP status code and a JSON body."""
+    """An HTTP status code, a JSON body, and in how many seconds it is worth trying again."""
 
     code: int
     body: dict[str, Any]
+    retry_after: int = 1
 
 
 NOT_LOOKED = Reply(NO, {"error": "this node has not looked at the cluster yet"})

@@ -32,6 +32,7 @@ from setl.node.http import overview, probes
 from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.http.operations import Operations
 from setl.node.http.probes import NO, OK, TOO_MANY, Moment, Reply
+from setl.node.http.token_guard import TokenGuard
 from setl.node.naming import known_pipelines
 from setl.node.status import NodeStatus, as_json
 
@@ -145,8 +146,9 @@ class NodeHttp:
         self._nid = nid
         self._socket = _bound(host, port)
         self.address = f"http://{_announced(host)}:{self._socket.getsockname()[1]}"
+        guard = TokenGuard(token, inside.clock)
         self._operations = Operations(
-            inside.arbiter, inside.clock, nid=nid, token=token, call_seconds=call_seconds
+            inside.arbiter, inside.clock, nid=nid, guard=guard, call_seconds=call_seconds
         )
         self._history = BoundedCalls("http-history", threads=2, limit=call_seconds)
         self._reading = 0
@@ -160,7 +162,7 @@ class NodeHttp:
                 clock=inside.clock,
                 call_seconds=call_seconds,
             )
-            self._console = Console(node, console)
+            self._console = Console(node, console, guard)
         config = uvicorn.Config(
             self._application(),
             log_level="critical",

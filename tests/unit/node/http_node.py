@@ -128,9 +128,7 @@ class Node:
             nid=self.nid,
             token=self.token,
             call_seconds=self.call_seconds,
-            console=ConsoleSettings(token=self.token, environment=self.environment)
-            if self.console
-            else None,
+            console=ConsoleSettings(environment=self.environment) if self.console else None,
         )
         server.start()
         return server

@@ -15,10 +15,12 @@ from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, SignalKind, SignalState
 from setl.log import TextFormatter
 from setl.node.http import operations
+from setl.node.http.attempts import FREE_ATTEMPTS
 from setl.node.settings import NodeSettings
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.waiting import eventually
 
+from .console.browsing import Browser
 from .http_node import BACK, THERE, TOKEN, WRITING
 
 
@@ -73,6 +75,19 @@ def test_a_wrong_or_missing_token_is_turned_away(node, method, path, body):
         assert reply.headers["WWW-Authenticate"] == 'Bearer realm="setl"'
         assert TOKEN not in reply.body.decode()
     assert not node.operator.signals(THERE)
+
+
+def test_who_guesses_waits_with_requests_and_at_the_console(node):
+    body = {"channel": "shop"}
+    for number in range(FREE_ATTEMPTS):
+        assert node.post("/pause", body, token=f"guess{number}").code == 401
+    refused = node.post("/pause", body)  # the right one, too, for whoever guesses does not learn it
+    assert (refused.code, refused.headers["Retry-After"]) == (429, "1")
+    assert b"too many wrong tokens from 127.0.0.1; try again in 1 s" in refused.body
+    assert Browser(node).log_in().code == 429
+    assert node.post("/pause", body, token=None).code == 401  # who shows none guesses none
+    node.cluster.clock.advance(2)
+    assert node.post("/pause", body).code == 200
 
 
 def test_the_scheme_has_no_case_and_a_token_may_be_any_text(node):

@@ -53,11 +53,11 @@ def test_a_session_that_was_never_there_has_no_age(node):
         trouble = staticmethod(lambda: reason)
 
     reason = ""
-    code, body = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
+    code, body, _ = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
     assert code == 503
     assert body["error"] == "contact with ZooKeeper is lost, never heard"
     reason = "zk:2281: its certificate is not accepted: it has expired"
-    _, body = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
+    _, body, _ = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
     assert body["error"] == f"contact with ZooKeeper is lost, never heard ({reason})"
 
 

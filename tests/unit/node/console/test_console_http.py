@@ -11,7 +11,7 @@ import yaml
 
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.load.deadletters.letter import State
-from setl.node.console.attempts import FREE_ATTEMPTS
+from setl.node.http.attempts import FREE_ATTEMPTS
 from setl.systems.finding import Finding
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter
