@@ -266,7 +266,7 @@ class EtlWork:
             heartbeat_id=self._parts.heartbeat_id,
             pending=pending,
             now=self._clock.now(),
-            through=self._ticket(0, batches[-1].checkpoint).through,
+            through=_version_of(batches[-1].checkpoint),
         )
 
     def passes_by(self, entries: Sequence[Entry]) -> bool:
@@ -359,17 +359,20 @@ class EtlWork:
         return done
 
     def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:
-        through = document_version(checkpoint.generation, checkpoint.applied or checkpoint.resume)
         return LoadTicket(
             self._leadership,
             batch_id=batch_id,
             slot=0,
-            through=through,
+            through=_version_of(checkpoint),
             schema_version=self._schema_version,
             at=checkpoint.resume,
             lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
             place=Place.of(checkpoint),
         )
+
+
+def _version_of(checkpoint: Checkpoint) -> int:
+    return document_version(checkpoint.generation, checkpoint.applied or checkpoint.resume)
 
 
 def _ddl(extracted: Sequence[Extracted]) -> list[Entry]:
