@@ -111,16 +111,30 @@ def test_mariadb_is_asked_by_the_old_name_and_for_the_gtids_of_the_place(answeri
 
 
 MISSING = "SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)"
+IN_A_MOMENT = "SELECT IF(@@GLOBAL.gtid_mode = 'OFF', 1, WAIT_FOR_EXECUTED_GTID_SET(%s, %s))"
+HELD_BACK = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions'"
+
+
+def lacking(gtids, held_back=0):
+    """Answers of a server that has not executed some GTIDs, and will not in a moment."""
+    sessions = [("Rpl_semi_sync_source_wait_sessions", str(held_back))]
+    return {MISSING: [(gtids,)], IN_A_MOMENT: [(1,)], HELD_BACK: sessions}
 
 
 @pytest.mark.parametrize("missing", ["", "8a-1:4-5,\n8a-2:1"])
 def test_mysql_compares_gtids_itself(answering, missing):
-    server, _ = answering("8.4.2", **{MISSING: [(missing,)]})
+    server, _ = answering("8.4.2", **lacking(missing))
     text = missing.replace("\n", "")
     assert server.missing("8a-1:1-5,8a-2:1") == text
     report = server.examine(BinlogPosition("mysql-bin.000006", 300, "8a-1:1-5,8a-2:1"))
     says = f"the server has not executed {text}" if text else ""
     assert report == PlaceReport("8a-1", disagreement=says)
+
+
+def test_what_a_commit_that_is_held_back_has_is_not_missing_yet(answering):
+    server, _ = answering("8.4.2", **lacking("8a-1:5", held_back=2))
+    with pytest.raises(TransientError, match=r"has not executed 8a-1:5\. Commits wait .*\(2\)"):
+        server.missing("8a-1:1-5")
 
 
 @pytest.mark.parametrize(
