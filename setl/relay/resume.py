@@ -81,7 +81,7 @@ def resumption(
     resume = checkpoint.resume
     if exact and current and isinstance(resume, BinlogPosition):
         least = min(current, key=_order)
-        if _order(least)[1:3] < resume.order:
+        if least.boundary < resume.order:
             reason = f"the topic has lost records: its last ones are before {resume}"
             return Resumption(_at(least, checkpoint), same, reason)
     if spread and current and checkpoint.rows:

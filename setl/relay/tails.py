@@ -30,7 +30,7 @@ class TailsAhead:
             tails: the places of the last records of partitions.
         """
         same = [tail for tail in tails if tail and tail.transaction.generation == generation]
-        ahead = [tail for tail in same if _boundary(tail) >= start.order]
+        ahead = [tail for tail in same if tail.boundary >= start.order]
         self._tails = sorted(ahead, key=lambda tail: tail.order)
         self._seen = start
         self.at_boundary(start)
@@ -45,7 +45,7 @@ class TailsAhead:
         Raises:
             PositionLostError: it has come past a place, and nothing ended there.
         """
-        if self._tails and _boundary(self._tails[0]) < boundary.order:
+        if self._tails and self._tails[0].boundary < boundary.order:
             raise self._lost(self._tails[0], f"the binlog goes on at {boundary} now")
         while self._tails and _is_beat(self._tails[0]) and self._at(self._tails[0], boundary):
             self._tails.pop(0)
@@ -85,7 +85,7 @@ class TailsAhead:
 
     @staticmethod
     def _at(tail: RelayPlace, boundary: BinlogPosition) -> bool:
-        return _boundary(tail) == boundary.order
+        return tail.boundary == boundary.order
 
     def _lost(self, tail: RelayPlace, reason: str) -> PositionLostError:
         at = tail.transaction
@@ -98,11 +98,6 @@ class TailsAhead:
             " load their tables again with `setl load PIPELINE --replace`, or compare them",
             position=self._seen,
         )
-
-
-def _boundary(tail: RelayPlace) -> tuple[int, int]:
-    _, file, begin, _ = tail.order
-    return file, begin
 
 
 def _is_beat(tail: RelayPlace) -> bool:

@@ -80,8 +80,13 @@ class RelayPlace(NamedTuple):
     @property
     def order(self) -> tuple[int, int, int, int]:
         """Grows along a partition; ValueError if the file has no number."""
+        return self.transaction.generation, *self.boundary, self.ordinal
+
+    @property
+    def boundary(self) -> tuple[int, int]:
+        """The boundary before its transaction, as `BinlogPosition.order` has it."""
         t = self.transaction
-        return t.generation, int(t.file.rpartition(".")[2]), t.begin, self.ordinal
+        return int(t.file.rpartition(".")[2]), t.begin
 
     def encoded(self) -> bytes:
         """The value of the header."""

@@ -77,7 +77,7 @@ class ServerSession:
         """See `BinlogServer.missing`."""
         if not self.mariadb:
             try:
-                row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
+                missing = self._not_executed(gtid)
             except pymysql.MySQLError as error:
                 if error_number(error) != _MALFORMED_GTIDS:
                     raise
@@ -87,7 +87,6 @@ class ServerSession:
                     "@@GLOBAL.gtid_executed, with commas between",
                     server=self._endpoint,
                 ) from error
-            missing = str(row[0] or "").replace("\n", "") if row else ""
             return missing and self._uncommitted(missing)
         row = self.row("SELECT @@GLOBAL.gtid_binlog_state")
         try:
@@ -109,8 +108,7 @@ class ServerSession:
         wait = "IF(@@GLOBAL.gtid_mode = 'OFF', 1, WAIT_FOR_EXECUTED_GTID_SET(%s, %s))"
         self.row(f"SELECT {wait}", gtid, _MOMENT)
         waiting = sum(int(count) for _, count in self.rows(_WAITING))
-        row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
-        missing = str(row[0] or "").replace("\n", "") if row else ""
+        missing = self._not_executed(gtid)
         if missing and waiting:
             raise TransientError(
                 f"the source has not executed {missing}. Commits wait there for a replica"
@@ -119,3 +117,8 @@ class ServerSession:
                 server=self._endpoint,
             )
         return missing
+
+    def _not_executed(self, gtid: str) -> str:
+        """Those of some GTIDs that are not in `gtid_executed` now; MySQL only."""
+        row = self.row("SELECT GTID_SUBTRACT(%s, @@GLOBAL.gtid_executed)", gtid)
+        return str(row[0] or "").replace("\n", "") if row else ""
