@@ -9,6 +9,7 @@ from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
+from setl.node.console.problems import TRY_AGAIN
 from setl.operate import units
 
 
@@ -38,6 +39,7 @@ _FILTERS: dict[str, Callable[..., str]] = {
     "count": units.count,
 }
 _ENVIRONMENT.filters.update(_FILTERS)  # pyright: ignore[reportUnknownMemberType]
+_ENVIRONMENT.globals["TRY_AGAIN"] = TRY_AGAIN  # pyright: ignore[reportUnknownMemberType]
 
 _AROUND: dict[str, str] = {"r-who": "who.html", "r-elsewhere": "elsewhere.html"}
 """Regions of every page: who is logged in, and which other nodes show the same."""
