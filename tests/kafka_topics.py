@@ -7,7 +7,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
 
-from setl.channel.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import DtsTarget
 from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
 from setl.systems.kafka.relay.log import KafkaRelayLog
 from tests.memory_log import Stored

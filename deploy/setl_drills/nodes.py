@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from setl.node.node_answers import status_at
+from setl.node.cluster.answers import status_at
 from setl_embedded.process import ServerProcess, spawn
 
 SESSION_TIMEOUT = 6.0

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from setl.channel.alarms import Alarms
+from setl.channel.fields.alarms import Alarms
 from setl.systems.lasting import Expiration, ServerDisk, StreamKept
 
 

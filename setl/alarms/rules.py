@@ -13,7 +13,7 @@ from setl.systems.lasting import ServerDisk
 if TYPE_CHECKING:
     from setl.alarms.facts import NodeFacts, PipelineFacts
     from setl.alarms.zookeeper_facts import CertificateFacts, ZooKeeperFacts
-    from setl.channel.alarms import AlarmRule, Alarms
+    from setl.channel.fields.alarms import AlarmRule, Alarms
 
 RULES = (
     "lag", "stopped", "no_leader", "no_answer", "no_progress", "no_standby", "dead_letters",

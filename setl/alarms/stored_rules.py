@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from setl.channel.alarms import Alarms
-from setl.channel.raw import Raw, items, part
-from setl.channel.references import substitute
-from setl.channel.standing_verification import StandingVerification, verification_of
+from setl.channel.fields.alarms import Alarms
+from setl.channel.fields.standing_verification import StandingVerification, verification_of
+from setl.channel.text.raw import Raw, items, part
+from setl.channel.text.references import substitute
 from setl.log import fields
 
 _log = logging.getLogger(__name__)

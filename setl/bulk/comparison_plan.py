@@ -8,7 +8,7 @@ from typing import Final
 
 from setl.bulk.checksums import Form, Formed, Normal
 from setl.bulk.chunks import chunk_columns, cuts_begun
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
 

@@ -14,7 +14,7 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 
 from setl.bulk.pairs import FRAME, Pair, Reading, Shape, Side, packed
 from setl.bulk.source_reader import SourceReader
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import SetlError
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.position import Position

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from setl.channel.endpoints import TYPES
-from setl.channel.problems import Path, Problem, written
-from setl.channel.references import has_reference, is_secret
-from setl.channel.strict_model import RULE, closest
+from setl.channel.fields.endpoints import TYPES
+from setl.channel.text.problems import Path, Problem, written
+from setl.channel.text.references import has_reference, is_secret
+from setl.channel.text.strict_model import RULE, closest
 
 _SHOWN = 60  # characters of a value that a message repeats
 _ENDS = {"source", "target"}

@@ -7,10 +7,10 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from setl.channel.alarms import Alarms
-from setl.channel.checks import Name, Text
-from setl.channel.endpoint import Database
-from setl.channel.endpoints import (
+from setl.channel.fields.alarms import Alarms
+from setl.channel.fields.checks import Name, Text
+from setl.channel.fields.endpoint import Database
+from setl.channel.fields.endpoints import (
     BinlogStart,
     ElasticsearchTarget,
     GtidStart,
@@ -19,13 +19,18 @@ from setl.channel.endpoints import (
     Source,
     Target,
 )
-from setl.channel.groups import wrong_groups
-from setl.channel.kafka_endpoints import DtsSource, DtsTarget, OffsetStart, TimestampStart
-from setl.channel.load_limits import LoadLimits
-from setl.channel.mapping_rules import repeated_sources, wrong_documents, wrong_targets
-from setl.channel.nested_rows import wrong_nesting
-from setl.channel.node_choice import NodeChoice
-from setl.channel.pipeline_rules import (
+from setl.channel.fields.kafka_endpoints import DtsSource, DtsTarget, OffsetStart, TimestampStart
+from setl.channel.fields.load_limits import LoadLimits
+from setl.channel.fields.nested_rows import wrong_nesting
+from setl.channel.fields.node_choice import NodeChoice
+from setl.channel.fields.standing_verification import (
+    StandingVerification,
+    wrong_verification,
+)
+from setl.channel.fields.table_mapping import TableMapping
+from setl.channel.rules.groups import wrong_groups
+from setl.channel.rules.mappings import repeated_sources, wrong_documents, wrong_targets
+from setl.channel.rules.pipelines import (
     shared_places,
     wrong_checkpoint,
     wrong_create,
@@ -34,15 +39,10 @@ from setl.channel.pipeline_rules import (
     wrong_load_limits,
     wrong_relay,
 )
-from setl.channel.problems import Path
-from setl.channel.raw import Raw, items, part
-from setl.channel.standing_verification import (
-    StandingVerification,
-    wrong_verification,
-)
-from setl.channel.strict_model import StrictModel
-from setl.channel.table_mapping import TableMapping
-from setl.channel.table_rules import wrong_pair, wrong_policies, wrong_rereads, wrong_unchanged
+from setl.channel.rules.tables import wrong_pair, wrong_policies, wrong_rereads, wrong_unchanged
+from setl.channel.text.problems import Path
+from setl.channel.text.raw import Raw, items, part
+from setl.channel.text.strict_model import StrictModel
 from setl.errors import ConfigurationError
 from setl.model.position import GENERATION_BITS
 

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, cast
 
-from setl.channel.endpoints import BUILT_IN_TARGETS, TARGETS
+from setl.channel.fields.endpoints import BUILT_IN_TARGETS, TARGETS
 from setl.channel.file import ChannelFile
 
 Json = dict[str, Any]

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from setl.channel.document import ChannelDefinition
 from setl.channel.file import ChannelFile, Pipeline
-from setl.channel.raw import items
 from setl.channel.reading import resolve_and_parse
+from setl.channel.text.document import ChannelDefinition
+from setl.channel.text.raw import items
 
 
 def read_expanded(

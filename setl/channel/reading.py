@@ -12,16 +12,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from setl.channel.document import (
+from setl.channel.error_texts import problems_of
+from setl.channel.file import ChannelFile
+from setl.channel.text.document import (
     ChannelDefinition,
     lines_of,
     origin_of,
     read_channel_definition,
 )
-from setl.channel.error_texts import problems_of
-from setl.channel.file import ChannelFile
-from setl.channel.problems import ChannelFileError, Problem
-from setl.channel.references import literal_secrets, resolve_references, substitute
+from setl.channel.text.problems import ChannelFileError, Problem
+from setl.channel.text.references import literal_secrets, resolve_references, substitute
 
 __all__ = [
     "ChannelDefinition",

@@ -7,7 +7,7 @@ Servers log most statements as they were sent, comments included. But some they 
 the comment: ``DROP TABLE``, ``CREATE VIEW``, ``CREATE TRIGGER`` and ``CREATE TABLE … SELECT``. Of
 these only the first is ever passed on, and where another pipeline reads it, the table is renamed
 first: the RENAME carries the mark, and a DROP of a name that no pipeline maps concerns nobody (see
-`setl.channel.shadow_tables.DROPPED_PREFIX`).
+`setl.channel.names.shadow_tables.DROPPED_PREFIX`).
 """
 
 from __future__ import annotations

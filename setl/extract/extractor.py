@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, NamedTuple, Protocol
 
-from setl.channel.routing import Route
-from setl.channel.shadow_tables import Shadow
+from setl.channel.names.shadow_tables import Shadow
+from setl.channel.routes.routing import Route
 from setl.codec.row_codec import RowCodec, single_entries
 from setl.codec.sql.statement import tables_of
 from setl.errors import DataError, FatalError, SetlError

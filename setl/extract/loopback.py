@@ -35,7 +35,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from setl.channel.mark_ids import WRITER_BITS
+from setl.channel.relations.mark_ids import WRITER_BITS
 from setl.model.change import ABSENT, Op, Row, Value
 from setl.model.entry import EntryKind
 from setl.model.schema import RowSchema
@@ -55,7 +55,7 @@ class MarkIdentity:
             none. setl's own text there changes with every transaction (I10), so it identifies
             nothing.
         writers: the numbers of the channel's own writers, see
-        `setl.channel.mark_ids.writer_number`.
+        `setl.channel.relations.mark_ids.writer_number`.
     """
 
     mark_id: int | None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.load.sink import LoadTicket
 from setl.model.schema import Column, RowSchema
 

@@ -48,7 +48,7 @@ class LoadRequest:
         id: names it within its pipeline; "" before it is stored.
         tables: source tables as ``schema.table``.
         entries: entries of the channel file's `tables` whose tables are meant, see
-            `setl.channel.routed_table.RoutedTable.name`. Without these and without `tables`: all.
+            `setl.channel.routes.routed_table.RoutedTable.name`. Without these and `tables`: all.
         where: SQL condition over the source's columns, as its server understands it; "" for all
             rows.
         key: names of the columns of `keys`; empty for those of the table's own key.

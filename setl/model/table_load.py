@@ -31,7 +31,7 @@ class TableLoad:
             same id. 0 in what an older version has stored.
         tables: the source tables to load, as ``schema.table``.
         entries: entries of the channel file's `tables` whose tables are to be loaded, see
-            `setl.channel.routed_table.RoutedTable.name`. Without these and without `tables`: all.
+            `setl.channel.routes.routed_table.RoutedTable.name`. Without these and `tables`: all.
         narrowed: whether the request says which rows, and nothing can be read without it.
         table: the source table that is being loaded, "" before the first.
         after: values of the columns by which that table is cut, up to which its rows are loaded;

@@ -10,15 +10,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from setl.channel.directions import (
+from setl.channel.file import ChannelFile
+from setl.channel.relations.directions import (
     comes_back,
     is_two_way,
     partitions_read,
     way_back,
 )
-from setl.channel.file import ChannelFile
-from setl.channel.overwriting import overwritten_by_loads
-from setl.channel.routing import Router
+from setl.channel.relations.overwriting import overwritten_by_loads
+from setl.channel.routes.routing import Router
 from setl.operate.acceptance import with_accepted
 from setl.operate.mistaken_echoes import mistaken_for_echoes
 from setl.select.checkpoints.container import container_sign, lost_with_container

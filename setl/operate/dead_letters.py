@@ -12,7 +12,7 @@ from setl.load.deadletters.remapped import is_remapped
 from setl.load.deadletters.store import DeadLetterStore
 
 if TYPE_CHECKING:
-    from setl.channel.routing import Router
+    from setl.channel.routes.routing import Router
 
 WAITING = (State.OPEN, State.RETRY)
 """The states in which a letter waits for a decision or for its retry."""

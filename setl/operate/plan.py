@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from setl.channel.file import ChannelFile, Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.run.table_loads.choice import entries_to_load
 from setl.systems.finding import Finding
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from arbiter.arbiter import Arbiter, NotFound
 from setl.channel.file import ChannelFile
-from setl.channel.problems import ChannelFileError
 from setl.channel.reading import resolve_and_parse
+from setl.channel.text.problems import ChannelFileError
 from setl.operate.check import check_channel
 from setl.operate.plan import Plan, plan_of
 from setl.operate.positions.used_starts import without_used_starts

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from arbiter.arbiter import Arbiter
-from setl.channel.rings import of_unknown_database, ring_through
+from setl.channel.relations.rings import of_unknown_database, ring_through
 from setl.systems.finding import Finding
 
 

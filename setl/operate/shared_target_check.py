@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from setl.channel.raw import Raw, items, part
-from setl.channel.shared_targets import other_writers
+from setl.channel.relations.shared_targets import other_writers
+from setl.channel.text.raw import Raw, items, part
 from setl.systems.finding import Finding
 
 _FIX: Final = (

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.channel.file import ChannelFile
-from setl.channel.problems import ChannelFileError
 from setl.channel.reading import resolve_and_parse
+from setl.channel.text.problems import ChannelFileError
 from setl.counting import count
 from setl.operate.check import check_channel
 from setl.operate.positions.used_starts import without_used_starts

@@ -9,10 +9,10 @@ from functools import partial
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.bulk.source_reader import SourceTables
-from setl.channel.directions import is_two_way, way_back
 from setl.channel.file import ChannelFile, Pipeline
-from setl.channel.mark_ids import channel_mark_id, channel_writers
-from setl.channel.routing import Route, Router
+from setl.channel.relations.directions import is_two_way, way_back
+from setl.channel.relations.mark_ids import channel_mark_id, channel_writers
+from setl.channel.routes.routing import Route, Router
 from setl.clock import Clock
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity

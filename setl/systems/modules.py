@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, get_args
 
-from setl.channel.endpoints import SOURCES, TARGETS
-from setl.channel.raw import Raw, items, part
+from setl.channel.fields.endpoints import SOURCES, TARGETS
+from setl.channel.text.raw import Raw, items, part
 
 if TYPE_CHECKING:
-    from setl.channel.endpoint import SourceConfig, TargetConfig
+    from setl.channel.fields.endpoint import SourceConfig, TargetConfig
 
 
 def modules_of(definition: Raw) -> frozenset[str]:

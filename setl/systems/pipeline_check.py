@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from setl.channel.file import Pipeline
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.model.schema import Column, RowSchema
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from setl.bulk.source_reader import SourceTables
     from setl.bulk.source_side import MappedTable
     from setl.bulk.target_reader import TargetReader
-    from setl.channel.endpoint import SourceConfig
+    from setl.channel.fields.endpoint import SourceConfig
     from setl.channel.file import Pipeline
-    from setl.channel.routing import Route, Router
+    from setl.channel.routes.routing import Route, Router
     from setl.load.creation import TableCreation
     from setl.load.deadletters.store import DeadLetterStore
     from setl.load.sink import Fence, SchemaChanges, SinkSettings
@@ -229,7 +229,7 @@ class Passing:
     """For whom schema changes are passed on, or tables are created.
 
     Attributes:
-        mark: the channel's number, see `setl.channel.mark_ids.channel_mark_id`.
+        mark: the channel's number, see `setl.channel.relations.mark_ids.channel_mark_id`.
         router: the pipeline's routes.
         marked: whether the change comes back to this channel, and so has to carry its mark.
         source: where the changes come from.
@@ -264,7 +264,7 @@ class TargetSystem(Protocol):
         """What writes rows.
 
         Args:
-            mark: the channel's number, see `setl.channel.mark_ids.channel_mark_id`.
+            mark: the channel's number, see `setl.channel.relations.mark_ids.channel_mark_id`.
             dead_letter_limit: open dead letters above which the pipeline stops; 0 stops it at
                 the first faulty row.
         """

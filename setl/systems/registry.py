@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, overload
 
 if TYPE_CHECKING:
-    from setl.channel.endpoint import SourceConfig, TargetConfig
+    from setl.channel.fields.endpoint import SourceConfig, TargetConfig
     from setl.systems.port import SourceSystem, TargetSystem
 
 

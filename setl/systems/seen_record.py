@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from setl.channel.patterns import TablePattern
+from setl.channel.names.patterns import TablePattern
 from setl.codec.dts.envelope import FILLER, Envelope
 from setl.codec.sql.statement import parse_statement
 from setl.model.position import Position

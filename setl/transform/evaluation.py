@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
-from setl.channel.routing import Route
-from setl.channel.spark_sql import referenced_columns
+from setl.channel.routes.routing import Route
+from setl.channel.rules.spark_sql import referenced_columns
 from setl.errors import ConfigurationError
 from setl.model.document import DocumentForm, MadeOf
 from setl.model.schema import Column, RowSchema

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql.types import BinaryType, ByteType, LongType, StructField, StructType
 
 from setl.bisection import bisect_faults
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import DataError, SetlError, TransientError
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow

@@ -14,7 +14,7 @@ from itertools import chain
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import DataError
 from setl.model.schema import RowSchema
 from setl.transform.evaluation import Evaluation, analyse, select_evaluated

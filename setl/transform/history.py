@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from setl.channel.routing import Route, Router, passing_columns
+from setl.channel.routes.routing import Route, Router, passing_columns
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.conflict import (

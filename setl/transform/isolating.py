@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from zlib import crc32
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import DataError
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.faulty import FaultyRow, RawRecord, SourceChange

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, passing_columns
 from setl.errors import DataError
 from setl.model.change import TargetChanges
 from setl.model.document import DocumentForm, MadeOf

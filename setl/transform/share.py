@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import SetlError
 from setl.model.change import TargetChanges
 from setl.model.conflict import History

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, passing_columns
 from setl.codec.row_codec import RowCodec
 from setl.codec.scanning import RowScanner
 from setl.errors import ConfigurationError, DataError

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.schema import Kind, RowSchema
 from setl.transform.columns import ColumnPlan

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from setl.channel.routing import Route, passing_columns
-from setl.channel.spark_sql import referenced_columns
+from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.rules.spark_sql import referenced_columns
 
 
 def needed_by_spark_sql(route: Route, untold: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.row_codec import RowCodec
@@ -97,7 +97,7 @@ def codec_named(name: str) -> RowCodec:
     """The codec of this process; codecs keep caches, so there is one of each.
 
     Args:
-        name: see `setl.channel.endpoint.SourceConfig.codec`.
+        name: see `setl.channel.fields.endpoint.SourceConfig.codec`.
     """
     codec = _codecs.get(name)
     if codec is None:

@@ -27,7 +27,7 @@ import yaml
 from arbiter.requests import change_state
 from arbiter.values import ChannelState, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl.node.node_answers import status_at
+from setl.node.cluster.answers import status_at
 from setl_embedded import MariaDb, ZooKeeper
 from setl_embedded.ports import HOST, free_port
 from setl_embedded.process import spawn

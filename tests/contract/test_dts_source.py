@@ -12,7 +12,7 @@ from kafka.admin import NewTopic
 from kafka.structs import TopicPartition
 
 from setl.channel.file import DtsSource, OffsetStart, TimestampStart
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import (

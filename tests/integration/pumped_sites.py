@@ -7,7 +7,7 @@ every client's write what its site had taken in by then.
 from typing import Any
 
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity

@@ -19,7 +19,7 @@ from setl.alarms.asking import ask_for_test, end_silence, kept_alarms, silence
 from setl.alarms.kept import Silence
 from setl.alarms.settings import AlarmSettings, MailSettings, WebhookSettings
 from setl.clock import SystemClock
-from setl.node.alarm_sender import AlarmSender
+from setl.node.alarms.sender import AlarmSender
 from setl.node.metrics.of_alarms import AlarmCollector
 from setl.node.status import NodeStatus
 from setl_embedded.ports import free_port

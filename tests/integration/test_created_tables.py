@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.sql.created_table import definitions_of
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.creation.reading import Planner

@@ -7,7 +7,7 @@ import pytest
 
 from arbiter.requests import Refused
 from setl import failpoints
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.errors import DataError, FatalError, TransientError
 from setl.load.deadletters.letter import State, key_hash, letter_of
 from setl.model.change import Row, TargetChanges

@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from setl.channel.endpoints import MysqlTarget
+from setl.channel.fields.endpoints import MysqlTarget
 from setl.errors import ConfigurationError
 from setl.run.measured.figures import RunState
 from setl.systems.mysql.connection import connect

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import SetlError
 from setl.extract.extractor import RoutedRows
 from setl.load.sink import LoadTicket

@@ -7,7 +7,7 @@ A table in memory that may hold little, filled by a trigger, has the server answ
 import pytest
 
 from setl.clock import SystemClock
-from setl.node.stall_watch import StallWatch
+from setl.node.leading.stall_watch import StallWatch
 from setl.run.measured.figures import RunState
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
 from tests.waiting import eventually

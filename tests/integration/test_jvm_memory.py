@@ -7,7 +7,7 @@ import sys
 _SCRIPT = """
 import contextlib, threading
 from py4j.protocol import Py4JError
-from setl.node.spark_engine import SparkEngine
+from setl.node.engines.spark import SparkEngine
 from setl.run.spark.session import SparkSettings
 
 lost, ended = [], threading.Event()

@@ -15,7 +15,7 @@ import pymysql
 import pytest
 
 from setl.channel.file import Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
 from setl.errors import SetlError, SharedTableError
 from setl.model.entry import EntryKind

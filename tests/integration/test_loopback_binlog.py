@@ -8,7 +8,7 @@ import pytest
 from mysql_event_stream import BinlogClient
 from pymysql.constants import CLIENT
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.extract.extractor import Extractor

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.mark_ids import channel_mark_id
+from setl.channel.relations.mark_ids import channel_mark_id
 from setl.errors import ConfigurationError
 from setl.run.measured.figures import RunState
 from setl.systems.mysql.stored.marks import MARK_STATEMENT, mark_id

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from setl.node.node_answers import status_at
+from setl.node.cluster.answers import status_at
 from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute, fresh_name, mysql
 from tests.waiting import eventually

@@ -6,8 +6,8 @@ import time
 import pytest
 from kafka import KafkaProducer
 
-from setl.channel.mark_ids import channel_mark_id
 from setl.channel.reading import parse_channel
+from setl.channel.relations.mark_ids import channel_mark_id
 from setl.model.checkpoint import Checkpoint
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, site
 from tests.integration.test_kafka_replaced import remake

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from elasticsearch import Elasticsearch
 
-from setl.channel.routing import Route, Router
+from setl.channel.routes.routing import Route, Router
 from setl.errors import DataError
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import Column, Kind, RowSchema

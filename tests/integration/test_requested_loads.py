@@ -8,7 +8,7 @@ import pymysql
 import pytest
 
 from arbiter.values import PipelineId
-from setl.channel.load_limits import LoadLimits
+from setl.channel.fields.load_limits import LoadLimits
 from setl.channel.reading import parse_channel
 from setl.model.load_request import LoadRequest, RequestState
 from setl.run.table_loads.requests import StoredLoadRequests

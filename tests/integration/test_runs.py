@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.row_codec import single_entries
 from setl.extract.extractor import Extractor

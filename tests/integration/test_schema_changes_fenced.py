@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.leadership import Leadership

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import FatalError
 from setl.extract.extractor import Extractor

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from setl.clock import SystemClock
-from setl.node.stall_watch import StallWatch
+from setl.node.leading.stall_watch import StallWatch
 from setl.run.measured.figures import RunState
 from setl.systems.mysql.load.sink import MysqlSinkSettings
 from tests.integration.pipelines import (
@@ -80,7 +80,7 @@ def goes_on(running):
 
 def test_a_lock_on_a_row_is_named_with_who_holds_it(servers, db, watched, caplog):
     a, b = servers
-    caplog.set_level(logging.INFO, "setl.node.stall_watch")
+    caplog.set_level(logging.INFO, "setl.node.leading.stall_watch")
     # Of the lock is told from the beginning of the stall on, if it was seen within half of this.
     running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]), limit=3 * LIMIT)
     execute(a, f"INSERT INTO {db}.orders VALUES (1, 'one'), (2, 'two')")

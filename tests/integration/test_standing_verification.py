@@ -9,8 +9,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from arbiter.values import PipelineId
+from setl.channel.fields.standing_verification import StandingVerification
 from setl.channel.reading import parse_channel
-from setl.channel.standing_verification import StandingVerification
 from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.verification.store import StoredVerification

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.evaluation import analyse

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import yaml
 
 from setl.cli.main import run
-from setl.node.cluster_view import NO_ANSWER
+from setl.node.cluster.view import NO_ANSWER
 from tests.integration.pipelines import execute, fresh_name, mysql, rows
 from tests.waiting import eventually
 

@@ -119,7 +119,7 @@ def test_nothing_but_what_is_declared_is_needed(installed):
         "                raise\n"
         "        print(found.name)\n"
     )
-    assert "setl.node.spark_engine" in installed.run("python", "-c", script, *OPTIONAL).split()
+    assert "setl.node.engines.spark" in installed.run("python", "-c", script, *OPTIONAL).split()
 
 
 def test_what_needs_more_says_how_it_is_installed(installed):

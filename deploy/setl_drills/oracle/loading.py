@@ -13,7 +13,7 @@ from dataclasses import replace
 from mysql_event_stream import BinlogClient
 
 from setl.channel.file import Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.errors import SetlError, SharedTableError

@@ -18,7 +18,7 @@ from arbiter.values import Channel, Facts, PipelineId
 from setl.cli.access.zookeeper import zookeeper_access
 from setl.cli.terminal.output import FORMATS
 from setl.cli.terminal.patience import busy
-from setl.node.naming import known_pipelines, meant_by
+from setl.node.cluster.naming import known_pipelines, meant_by
 from setl.node.stored import pipelines_of
 from setl.operate.action_log import ActionOutcome, recorded
 
@@ -141,7 +141,7 @@ def pipeline_named(facts: Facts, name: str) -> PipelineId:
 
     Args:
         facts: the cluster.
-        name: see `setl.node.naming.meant_by`.
+        name: see `setl.node.cluster.naming.meant_by`.
 
     Raises:
         click.UsageError: it is not clear; says what there is.

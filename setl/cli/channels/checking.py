@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from setl.channel.file import ChannelFile
-    from setl.channel.routing import Route
+    from setl.channel.routes.routing import Route
     from setl.model.schema import Column, RowSchema
 
 _FILE = click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))

@@ -40,8 +40,8 @@ def plan(  # noqa: PLR0917 - click passes options by name
     that are created, and what must be fixed first. Nothing is changed. Exit status 1: something
     must be fixed.
     """
-    from setl.channel.document import read_channel_definition  # noqa: PLC0415
     from setl.channel.partitions import read_expanded  # noqa: PLC0415
+    from setl.channel.text.document import read_channel_definition  # noqa: PLC0415
     from setl.operate.planning import make_plan  # noqa: PLC0415
 
     make_importable(py_files)

@@ -92,7 +92,7 @@ def show(channel: str, zookeeper: str, root: str, output: str) -> None:
     """
     with joined(zookeeper, root) as arbiter:
         found = channel_named(arbiter, channel)
-    from setl.channel.references import without_secrets  # noqa: PLC0415
+    from setl.channel.text.references import without_secrets  # noqa: PLC0415
 
     print_value(without_secrets(found.definition), output)
 

@@ -32,7 +32,7 @@ from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.interruption import interrupt_when_left
 from setl.cli.terminal.output import console, print_value
 from setl.clock import SystemClock
-from setl.node.cluster_view import look_at, moment
+from setl.node.cluster.view import look_at, moment
 from setl.operate.cutover.cluster_access import ClusterAccess, Seen
 from setl.operate.cutover.course import Course
 from setl.operate.cutover.steps import (

@@ -30,7 +30,7 @@ from setl.cli.terminal.output import console, print_value
 from setl.cli.terminal.patience import busy
 from setl.cli.terminal.times import parse_time
 from setl.counting import count
-from setl.node.cluster_view import PipelineView, look_at, moment
+from setl.node.cluster.view import PipelineView, look_at, moment
 from setl.node.stored import preference_of
 from setl.operate.questions import before_failover, before_switchover
 

@@ -25,9 +25,9 @@ from setl.cli.access.cluster import (
 from setl.cli.leadership.handing_over import carried_through, refusal
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value
-from setl.node.cluster_view import ClusterView, look_at
-from setl.node.rebalancing import Rebalance, why_closed, why_stays
-from setl.node.rebalancing import rebalance as planned
+from setl.node.cluster.rebalancing import Rebalance, why_closed, why_stays
+from setl.node.cluster.rebalancing import rebalance as planned
+from setl.node.cluster.view import ClusterView, look_at
 from setl.node.stored import preference_of
 from setl.operate import units
 from setl.operate.questions import before_rebalance

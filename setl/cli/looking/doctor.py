@@ -18,7 +18,7 @@ from setl import __version__
 from setl.cli.access.cluster import cluster_options, joined
 from setl.cli.looking.views import pipeline_row
 from setl.errors import SetlError
-from setl.node.cluster_view import history_row, look_at
+from setl.node.cluster.view import history_row, look_at
 from setl.node.stored import pipelines_of
 
 _LIBRARIES = (
@@ -154,7 +154,7 @@ def _nodes(arbiter: Arbiter) -> Any:
 
 
 def _channels(arbiter: Arbiter) -> Any:
-    from setl.channel.references import without_secrets  # noqa: PLC0415
+    from setl.channel.text.references import without_secrets  # noqa: PLC0415
 
     facts = arbiter.facts()
     return {

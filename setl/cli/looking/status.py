@@ -15,15 +15,15 @@ from setl.cli.looking.verification_sentence import standing_sentence, verificati
 from setl.cli.looking.views import cutovers_of, damaged_lines, pipeline_row, standby_words
 from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.output import console, print_rows
-from setl.node.alarm_status import failing_in, firing_in
-from setl.node.cluster_view import (
+from setl.node.alarms.status import failing_in, firing_in
+from setl.node.cluster.load_sentence import load_sentence
+from setl.node.cluster.view import (
     ClusterView,
     PipelineView,
     handover_sentence,
     look_at,
     moment,
 )
-from setl.node.load_sentence import load_sentence
 from setl.operate.units import count, duration, figure, rate, size
 from setl.run.measured.figures import RunState
 

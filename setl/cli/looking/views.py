@@ -22,7 +22,9 @@ from setl.cli.access.cluster import (
 from setl.cli.looking.verification_sentence import differences_of, standing_sentence
 from setl.cli.terminal.completion import complete_channel, complete_name
 from setl.cli.terminal.output import console, print_rows, print_value
-from setl.node.cluster_view import (
+from setl.node.cluster.endpoint_texts import endpoints_of
+from setl.node.cluster.load_sentence import load_sentence
+from setl.node.cluster.view import (
     NO_ANSWER,
     ClusterView,
     PipelineView,
@@ -32,11 +34,9 @@ from setl.node.cluster_view import (
     look_at,
     moment,
 )
-from setl.node.endpoint_texts import endpoints_of
-from setl.node.ensemble import lost_in
-from setl.node.load_sentence import load_sentence
-from setl.node.needed_certificates import expiring_in
 from setl.node.stored import nameless, pipelines_of
+from setl.node.zookeeper.ensemble import lost_in
+from setl.node.zookeeper.needed_certificates import expiring_in
 from setl.operate import units
 from setl.operate.cutover.looking import open_cutovers
 from setl.operate.found_words import ECHOES

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from setl.alarms.settings import AlarmSettings, MailSettings, WebhookSettings
-from setl.channel.checks import Duration, Host, Port, Text
-from setl.channel.problems import Path
-from setl.channel.raw import Raw
-from setl.channel.references import has_reference
-from setl.channel.strict_model import StrictModel, problem
+from setl.channel.fields.checks import Duration, Host, Port, Text
+from setl.channel.text.problems import Path
+from setl.channel.text.raw import Raw
+from setl.channel.text.references import has_reference
+from setl.channel.text.strict_model import StrictModel, problem
 
 
 def _address(value: str) -> str:

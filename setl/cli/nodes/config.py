@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from setl.channel.checks import Name, Text
-from setl.channel.document import read_channel_definition
 from setl.channel.error_texts import problems_of
-from setl.channel.problems import ChannelFileError, Problem
-from setl.channel.references import substitute
-from setl.channel.strict_model import StrictModel, problem
+from setl.channel.fields.checks import Name, Text
+from setl.channel.text.document import read_channel_definition
+from setl.channel.text.problems import ChannelFileError, Problem
+from setl.channel.text.references import substitute
+from setl.channel.text.strict_model import StrictModel, problem
 from setl.cli.nodes.alarm_config import AlarmConfig
 
 

@@ -23,7 +23,7 @@ from setl.log import LEVELS, configure
 from setl.node.settings import NodeSettings, default_nid
 
 if TYPE_CHECKING:
-    from setl.node.engine import Engine
+    from setl.node.engines.engine import Engine
 
 _ALARMS = "setl.alarms"  # where the context keeps what no option says
 _ALARMS_FILE = "setl.alarms.file"  # and the file that says it
@@ -213,7 +213,7 @@ def _alarms_line(alarms: AlarmSettings) -> str:
 def run_process(settings: NodeSettings, engine: Engine) -> None:
     """Run a process until SIGTERM, SIGINT or SIGHUP; it drains what it leads and ends then."""
     # Imported late: servers' clients take a second that other commands need not wait.
-    from setl.node.allocator import share_arenas  # noqa: PLC0415
+    from setl.node.host.allocator import share_arenas  # noqa: PLC0415
 
     share_arenas()
     with garbage_collection.paused():

@@ -35,7 +35,7 @@ def node(settings: NodeSettings, spark: Callable[[str], SparkSettings], *, trace
     """
     # Imported late: Spark takes a second that other commands need not wait.
     with garbage_collection.paused():
-        from setl.node.spark_engine import SparkEngine  # noqa: PLC0415
+        from setl.node.engines.spark import SparkEngine  # noqa: PLC0415
 
     tracer = None
     if traces:

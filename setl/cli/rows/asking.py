@@ -13,8 +13,8 @@ from arbiter.requests import Refused, ask_leader
 from arbiter.values import ChannelState, Facts, PipelineId, SignalKind
 from setl.cli.access.cluster import AnswerNo, requester
 from setl.model.load_request import LoadRequest
-from setl.node.load_sentence import load_sentence
-from setl.node.node_answers import node_report, node_status
+from setl.node.cluster.answers import node_report, node_status
+from setl.node.cluster.load_sentence import load_sentence
 from setl.run.table_loads.requests import StoredLoadRequests
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value
 from setl.counting import count
-from setl.node.cluster_view import moment
+from setl.node.cluster.view import moment
 from setl.systems.conflicts import KEPT, Conflict, ConflictList
 from setl.systems.registry import system_of
 
@@ -91,7 +91,7 @@ def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, ConflictLis
     facts = arbiter.facts()
     named = pipelines_named(facts, name)
     # Imported late: a name that nobody knows is refused before.
-    from setl.channel.routing import Router  # noqa: PLC0415
+    from setl.channel.routes.routing import Router  # noqa: PLC0415
 
     found: list[tuple[PipelineId, ConflictList]] = []
     for ident in named:

@@ -27,8 +27,8 @@ from setl.cli.terminal.output import console, print_rows, print_value
 from setl.counting import count
 from setl.errors import ConfigurationError, SetlError
 from setl.load.deadletters.letter import DeadLetter, State
-from setl.node.cluster_view import moment
-from setl.node.naming import meant_by
+from setl.node.cluster.naming import meant_by
+from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
 from setl.operate.dead_letters import WAITING, ask_for, loadable, missing
 from setl.operate.questions import before_drop
@@ -36,7 +36,7 @@ from setl.systems.registry import system_of
 
 if TYPE_CHECKING:
     from setl.channel.file import Pipeline
-    from setl.channel.routing import Router
+    from setl.channel.routes.routing import Router
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
@@ -155,7 +155,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
     pipeline, ids = _meant(pipeline, ids, zookeeper, root)
     ident, config, runs = _pipeline(pipeline, zookeeper, root)
     # Imported late: who names no pipeline that there is needs no routing.
-    from setl.channel.routing import Router  # noqa: PLC0415
+    from setl.channel.routes.routing import Router  # noqa: PLC0415
 
     with system_of(config.target).dead_letters() as store:
         chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)

@@ -41,8 +41,8 @@ from setl.cli.terminal.interruption import going_on
 from setl.cli.terminal.output import console, print_rows, print_value
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState, in_pieces
-from setl.node.cluster_view import moment
-from setl.node.load_sentence import load_sentence
+from setl.node.cluster.load_sentence import load_sentence
+from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
 from setl.operate.questions import before_overwriting
 from setl.run.table_loads.requests import StoredLoadRequests
@@ -275,7 +275,7 @@ def _ask_if_overwritten(
     channel: Channel, ident: PipelineId, tables: Sequence[str], *, yes: bool
 ) -> None:
     """Ask before rows are sent that may replace newer ones, as far as the file can be read here."""
-    from setl.channel.overwriting import overwritten_by_loads  # noqa: PLC0415
+    from setl.channel.relations.overwriting import overwritten_by_loads  # noqa: PLC0415
 
     with suppress(ConfigurationError):
         file = stored_file(channel)

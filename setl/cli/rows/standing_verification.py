@@ -18,7 +18,7 @@ from setl.cli.looking.verification_sentence import finding_sentence
 from setl.cli.terminal.output import console, print_rows
 from setl.counting import count
 from setl.model.standing import Verification
-from setl.node.cluster_view import moment
+from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
 from setl.run.verification.course import coverage, differences, standing
 from setl.run.verification.figures import REPAIRS_NO_MORE, age
@@ -70,7 +70,7 @@ def _name_of(channel: str) -> str:
     path = Path(channel)
     if not path.is_file():
         return channel
-    from setl.channel.document import read_channel_definition  # noqa: PLC0415
+    from setl.channel.text.document import read_channel_definition  # noqa: PLC0415
 
     return str(read_channel_definition(path).get("channel"))
 

@@ -168,8 +168,8 @@ def _overwritten_by_repairs(
         click.UsageError: a channel would be repaired in both directions, and no policy decides.
             The first direction would delete what only the other site has.
     """
-    from setl.channel.directions import way_back  # noqa: PLC0415
-    from setl.channel.overwriting import overwritten_by_loads  # noqa: PLC0415
+    from setl.channel.relations.directions import way_back  # noqa: PLC0415
+    from setl.channel.relations.overwriting import overwritten_by_loads  # noqa: PLC0415
 
     found: dict[PipelineId, list[str]] = {}
     for file in files:

@@ -15,7 +15,7 @@ import click
 
 from arbiter.values import Channel, PipelineId
 from setl.channel.file import Pipeline
-from setl.channel.patterns import PatternError, TablePattern, parse_tables
+from setl.channel.names.patterns import PatternError, TablePattern, parse_tables
 from setl.channel.reading import read_channel_definition, resolve_and_parse
 from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.output import console

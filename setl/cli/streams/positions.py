@@ -28,7 +28,7 @@ from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
-from setl.node.cluster_view import moment
+from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
 from setl.operate.positions.planned_move import checkpoint_words, plan_move
 from setl.operate.positions.position import PositionReport, look_at_position, position_text

@@ -24,7 +24,7 @@ from setl.cli.terminal.output import console, print_value
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.position import Position
-from setl.node.cluster_view import look_at
+from setl.node.cluster.view import look_at
 from setl.node.stored import pipelines_of
 from setl.operate.positions.position import position_text
 from setl.operate.waiting import Runs, Verdict, Waited, wait_for

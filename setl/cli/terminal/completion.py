@@ -75,7 +75,7 @@ def _channels(facts: Facts) -> Iterable[str]:
 
 
 def _pipelines(facts: Facts) -> Iterable[str]:
-    from setl.node.naming import known_pipelines  # noqa: PLC0415
+    from setl.node.cluster.naming import known_pipelines  # noqa: PLC0415
 
     return map(str, known_pipelines(facts))
 

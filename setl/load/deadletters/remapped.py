@@ -13,7 +13,7 @@ from setl.load.deadletters.letter import DeadLetter
 from setl.model.target_name import target_name
 
 if TYPE_CHECKING:
-    from setl.channel.routing import Router
+    from setl.channel.routes.routing import Router
 
 
 def is_remapped(letter: DeadLetter, router: Router) -> bool:

@@ -22,28 +22,29 @@ from arbiter.arbiter import Arbiter, Unreachable
 from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
 from setl.clock import Clock
-from setl.node.cluster_view import ClusterView
-from setl.node.console import headers, rendering
-from setl.node.console.acting import Acting, Asked
-from setl.node.console.answers import Answers, Endpoint
-from setl.node.console.authentication import Authenticator, Unwanted, form_of
-from setl.node.console.beside import Beside, environment_of
-from setl.node.console.daemon_calls import DaemonCalls
+from setl.node.cluster.view import ClusterView
+from setl.node.console.actions.beside import Beside, environment_of
+from setl.node.console.actions.forms import Acting, Asked
+from setl.node.console.actions.jobs import Jobs
 from setl.node.console.dead_letters_pages import DeadLettersPages
-from setl.node.console.editor_pages import EditorPages
-from setl.node.console.fetching import recorded_elsewhere
-from setl.node.console.files import files
-from setl.node.console.jobs import Jobs
+from setl.node.console.editor.pages import EditorPages
+from setl.node.console.figures.fetching import recorded_elsewhere
+from setl.node.console.figures.recording import Recorder, Sampler
+from setl.node.console.figures.series import as_columns, merged
 from setl.node.console.links import ROOT
+from setl.node.console.looks.watching import ClusterWatch
 from setl.node.console.page_values import Address, PageValues, address_of
-from setl.node.console.recording import Recorder, Sampler
-from setl.node.console.series import as_columns, merged
-from setl.node.console.sessions import Session
-from setl.node.console.stream import Streams
-from setl.node.console.watching import ClusterWatch
+from setl.node.console.pages import rendering
+from setl.node.console.serving import headers
+from setl.node.console.serving.answers import Answers, Endpoint
+from setl.node.console.serving.authentication import Authenticator, Unwanted, form_of
+from setl.node.console.serving.daemon_calls import DaemonCalls
+from setl.node.console.serving.files import files
+from setl.node.console.serving.sessions import Session
+from setl.node.console.serving.stream import Streams
 from setl.node.http.token_guard import TokenGuard
+from setl.node.leading.watchdog import contact_at
 from setl.node.status import NodeStatus
-from setl.node.watchdog import contact_at
 
 _log = logging.getLogger(__name__)
 

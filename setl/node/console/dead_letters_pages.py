@@ -10,11 +10,11 @@ from starlette.responses import Response
 
 from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
-from setl.node.console.answers import Answers, Endpoint
-from setl.node.console.authentication import Authenticator, Unwanted
-from setl.node.console.daemon_calls import DaemonCalls
-from setl.node.console.dead_letters import dead_letters_page
+from setl.node.console.actions.dead_letters import dead_letters_page
 from setl.node.console.links import pipeline_link
+from setl.node.console.serving.answers import Answers, Endpoint
+from setl.node.console.serving.authentication import Authenticator, Unwanted
+from setl.node.console.serving.daemon_calls import DaemonCalls
 from setl.node.stored import pipelines_of
 
 _SECONDS = 30.0

@@ -10,17 +10,17 @@ from arbiter.arbiter import Arbiter
 from arbiter.values import HistoryItem, OperatorAction, PipelineId
 from setl.alarms.rules import RULES
 from setl.clock import Clock
-from setl.node.cluster_view import ClusterView
-from setl.node.console.channel_page import channel_page
-from setl.node.console.jobs import Job, Jobs
-from setl.node.console.kept_looks import KeptLooks
-from setl.node.console.open_loads import LoadRow, load_rows
-from setl.node.console.overview import overview_of
-from setl.node.console.pipeline_page import pipeline_page
-from setl.node.console.sessions import Session
-from setl.node.console.silencing import ALARMS, SilenceRow, silence_rows
-from setl.node.console.spreading import CLUSTER
-from setl.node.console.watching import ClusterWatch
+from setl.node.cluster.view import ClusterView
+from setl.node.console.actions.jobs import Job, Jobs
+from setl.node.console.actions.silencing import ALARMS, SilenceRow, silence_rows
+from setl.node.console.actions.spreading import CLUSTER
+from setl.node.console.looks.kept import KeptLooks
+from setl.node.console.looks.open_loads import LoadRow, load_rows
+from setl.node.console.looks.watching import ClusterWatch
+from setl.node.console.pages.channel import channel_page
+from setl.node.console.pages.overview import overview_of
+from setl.node.console.pages.pipeline import pipeline_page
+from setl.node.console.serving.sessions import Session
 from setl.operate.cutover.looking import OpenCutover, open_cutovers
 
 _Cutovers = Mapping[PipelineId, OpenCutover]

@@ -8,8 +8,8 @@ from typing import Any
 
 from arbiter.handover import open_handovers
 from arbiter.values import ChannelState, Facts, HistoryItem, NodeInfo, PipelineId, Signal
+from setl.node.cluster.naming import known_pipelines
 from setl.node.http.probes import Moment
-from setl.node.naming import known_pipelines
 from setl.node.roles import unserved
 from setl.node.status import PipelineStatus, as_json
 from setl.node.stored import preference_of

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 from arbiter.arbiter import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Facts, PipelineId
-from setl.node.naming import known_pipelines, meant_by
+from setl.node.cluster.naming import known_pipelines, meant_by
+from setl.node.leading.watchdog import ExplainedSession, contact_at
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
-from setl.node.watchdog import ExplainedSession, contact_at
 from setl.run.measured.figures import RunState
 
 OK = 200
@@ -112,7 +112,7 @@ def hangs(at: float, answered: float | None) -> str:
 
     Args:
         at: monotonic time.
-        answered: see `setl.node.engine.Engine.last_answer`.
+        answered: see `setl.node.engines.engine.Engine.last_answer`.
     """
     age = 0.0 if answered is None else at - answered
     return f"Spark's JVM has not answered for {age:.0f} s" if age > ENGINE_SILENCE else ""
@@ -131,7 +131,7 @@ def liveness(
         last_cycle: when the loop completed a cycle last; None while it has not begun, since
             getting warm takes as long as it takes, or has ended.
         limit: seconds that a cycle may take.
-        answered: see `setl.node.engine.Engine.last_answer`.
+        answered: see `setl.node.engines.engine.Engine.last_answer`.
     """
     if last_cycle is None:
         return _reply("", {"nid": nid, "cycle_age": None, "engine_age": None})

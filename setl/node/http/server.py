@@ -27,13 +27,13 @@ from arbiter.snapshot import Snapshot
 from arbiter.values import HistoryItem, PipelineId
 from setl.clock import Clock
 from setl.log import fields
+from setl.node.cluster.naming import known_pipelines
 from setl.node.console.console import Console, ConsoleNode, ConsoleSettings, wants_page
 from setl.node.http import overview, probes
 from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.http.operations import Operations
 from setl.node.http.probes import NO, OK, TOO_MANY, Moment, Reply
 from setl.node.http.token_guard import TokenGuard
-from setl.node.naming import known_pipelines
 from setl.node.status import NodeStatus, as_json
 
 _log = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ class Inside:
         snapshot: the last look at the cluster, None before the first.
         last_cycle: monotonic time at which the main loop completed a cycle last; None while it
             has not begun or has ended.
-        engine_answered: see `setl.node.engine.Engine.last_answer`.
+        engine_answered: see `setl.node.engines.engine.Engine.last_answer`.
         arbiter: the node's session.
         clock: the node's clock.
         registry: the metrics.

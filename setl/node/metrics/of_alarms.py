@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from setl.node.alarm_status import AlarmStatus
+from setl.node.alarms.status import AlarmStatus
 
 
 class AlarmCollector(Collector):

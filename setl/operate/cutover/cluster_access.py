@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
-from setl.channel.directions import way_back
+from setl.channel.relations.directions import way_back
 from setl.clock import Clock
 from setl.counting import count
 from setl.errors import ConfigurationError

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from setl.channel.patterns import escape
+from setl.channel.names.patterns import escape
 from setl.codec.dts.envelope import FILLER, Envelope
 from setl.model.change import Value
 from setl.model.schema import Kind

@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from pydantic import ValidationError
 
-from setl.channel.endpoint import SourceConfig
+from setl.channel.fields.endpoint import SourceConfig
 from setl.channel.file import DtsSource, MysqlSource, Pipeline
 from setl.errors import ConfigurationError
 

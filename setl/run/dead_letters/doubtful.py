@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.codec.sql.names import name_of
 from setl.codec.sql.statement import quoting_of
 from setl.codec.sql.table_ddl import Action, Clause, TableDdl, parse_table_ddl

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Protocol
 
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.clock import Clock
 from setl.errors import FencedError, SetlError, TargetReplacedError, TransientError
 from setl.load.deadletters.letter import DeadLetter, State

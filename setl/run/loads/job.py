@@ -11,7 +11,7 @@ from typing import Any
 
 from py4j.protocol import Py4JError
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.clock import SystemClock
 from setl.errors import DataError, FencedError, SetlError, SharedTableError, TransientError
 from setl.extract.extractor import RoutedRows

@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from setl.channel.routing import Route, Router
+from setl.channel.routes.routing import Route, Router
 from setl.errors import FatalError
 from setl.load.deadletters.letter import DeadLetter
 from setl.model.change import DecodedRows, TargetChanges

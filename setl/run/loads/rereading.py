@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from setl.bulk.source_reader import SourceTables
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.extract.extractor import RoutedRows
 from setl.load.sink import LoadTicket
 from setl.model.loaded import Loaded

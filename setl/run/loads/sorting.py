@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.row_codec import RowCodec
 from setl.extract.extractor import RoutedRows
 from setl.model.entry import Entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from arbiter.arbiter import Arbiter
 from setl.channel.file import ChannelFile, Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.clock import Clock
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.dts.record_writer import DtsRecordWriter

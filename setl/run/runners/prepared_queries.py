@@ -17,7 +17,7 @@ from typing import cast
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from setl.channel.routing import Route, Router
+from setl.channel.routes.routing import Route, Router
 from setl.errors import DataError
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.model.change import DecodedRows, Op

@@ -12,7 +12,7 @@ from setl.model.table_load import TableLoad
 
 if TYPE_CHECKING:
     from setl.channel.file import Pipeline
-    from setl.channel.routing import Route, Router
+    from setl.channel.routes.routing import Route, Router
 
 START = "start"
 """The reason of requests that a leader makes by itself, because the channel file asks for them."""
@@ -57,7 +57,7 @@ class ComingLoad:
 def entries_to_load(pipeline: Pipeline) -> tuple[str, ...]:
     """Entries of the channel file whose rows are to be loaded, see `Router.entries_to_load`."""
     # Imported late: routing comes with it, and only what has a channel file before it needs that.
-    from setl.channel.routing import Router  # noqa: PLC0415
+    from setl.channel.routes.routing import Router  # noqa: PLC0415
 
     return Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 from setl.bulk.source_reader import SourceTables
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.model.load_request import LoadRequest, RequestState
 from setl.model.table_load import TableLoad
 from setl.model.target_name import target_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from setl.channel.load_limits import LoadLimits
+from setl.channel.fields.load_limits import LoadLimits
 from setl.clock import Clock
 from setl.counting import count
 from setl.systems.replicas import ReplicaBehind

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from setl.bulk.key_rows import KeyRows
 from setl.bulk.range_rows import RangeRows
 from setl.bulk.source_reader import SourceReader, SourceTables
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import Row
 from setl.model.checkpoint import Place

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Final
 
 from setl.bulk.source_reader import SourceTables, TableSize
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.clock import Clock
 from setl.errors import FatalError
 from setl.model.table_load import TableLoad

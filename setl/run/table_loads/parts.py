@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from setl.bulk.source_reader import SourceTables
-from setl.channel.load_limits import LoadLimits
-from setl.channel.routing import Router
+from setl.channel.fields.load_limits import LoadLimits
+from setl.channel.routes.routing import Router
 from setl.load.sink import LoadTicket
 from setl.model.loaded import Loaded
 from setl.model.position import Position

@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 from setl import failpoints
 from setl.bulk.range_rows import RangeRows
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import FencedError, SetlError, TransientError
 from setl.garbage_collection import keep_what_is_loaded
 from setl.load.sink import LoadTicket, RenderedSink, SinkSettings

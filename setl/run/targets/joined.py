@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from setl.channel.routing import Route, Router
+from setl.channel.routes.routing import Route, Router
 
 NamedRoute = tuple[tuple[str, str], Route]
 """A source table, by schema and name, and a route that its rows go by."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from arbiter.arbiter import Arbiter, ArbiterError
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
-from setl.channel.routing import Router
-from setl.channel.shared_targets import other_writers
+from setl.channel.relations.shared_targets import other_writers
+from setl.channel.routes.routing import Router
 from setl.errors import TransientError
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from setl.bulk.source_reader import SourceTables
-from setl.channel.routing import Route, Router
+from setl.channel.routes.routing import Route, Router
 from setl.errors import ConfigurationError
 from setl.load.creation import Description, NewTable, StreamPlace, TableCreation
 from setl.load.sink import LoadTicket

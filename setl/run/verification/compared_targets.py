@@ -8,7 +8,7 @@ from setl.bulk.source_reader import SourceReader
 from setl.bulk.source_side import MappedTable
 from setl.bulk.target_reader import TargetReader
 from setl.channel.file import Pipeline
-from setl.channel.routing import Route, Router
+from setl.channel.routes.routing import Route, Router
 from setl.errors import ConfigurationError
 from setl.model.target_name import target_name
 from setl.run.verification.compared_source import compared_tables

@@ -20,7 +20,7 @@ _LONGEST_SECONDS = 30.0
 def opposite_pipelines(file: ChannelFile, pipeline: Pipeline) -> list[Pipeline]:
     """The pipelines of a channel that may bring to a pipeline's source what is in its target.
 
-    Servers are compared as they are written, as `setl.channel.directions.is_two_way` does it.
+    Servers are compared as they are written, see `setl.channel.relations.directions.is_two_way`.
     """
     site = pipeline.target.site
     others = [other for other in file.pipelines if other is not pipeline]

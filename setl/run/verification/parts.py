@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from setl.bulk.arrivals import Arrivals
 from setl.bulk.range_comparison import RangeComparer
 from setl.bulk.source_reader import SourceTables
-from setl.channel.load_limits import LoadLimits
-from setl.channel.standing_verification import StandingVerification
+from setl.channel.fields.load_limits import LoadLimits
+from setl.channel.fields.standing_verification import StandingVerification
 from setl.model.position import Position
 from setl.model.stream_end import StreamEnd
 from setl.run.table_loads.requests import LoadRequests

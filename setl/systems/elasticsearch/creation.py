@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from setl.channel.routing import passing_columns
+from setl.channel.routes.routing import passing_columns
 from setl.load.creation import Describe, Description, NewTable, StreamPlace
 from setl.load.sink import LoadTicket
 from setl.model.schema import Column

@@ -15,8 +15,8 @@ from typing import Any, Final
 from elasticsearch import Elasticsearch
 from elasticsearch.helpers import scan, streaming_bulk
 
-from setl.channel.routing import Route, Router, passing_columns
-from setl.channel.shadow_tables import ShadowPart
+from setl.channel.names.shadow_tables import ShadowPart
+from setl.channel.routes.routing import Route, Router, passing_columns
 from setl.codec.sql.table_ddl import Action, Clause, Role, TableDdl, TableName
 from setl.counting import count
 from setl.errors import FatalError, TransientError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.channel.endpoints import ElasticsearchTarget
+from setl.channel.fields.endpoints import ElasticsearchTarget
 from setl.systems.elasticsearch.client import ElasticEndpoint
 
 

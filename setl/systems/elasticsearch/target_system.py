@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from setl.bulk.source_side import MappedTable
 from setl.channel.file import ElasticsearchTarget, Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.identities import Identity

@@ -10,7 +10,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
-from setl.channel.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.clock import SystemClock
 from setl.model.position import KafkaPosition
 from setl.systems.kafka.client import admin_settings

@@ -14,7 +14,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, Message
 from confluent_kafka import TopicPartition as Place
 
-from setl.channel.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.errors import FatalError, PositionLostError, SetlError
 from setl.systems.kafka.client import TopicClient
 from setl.systems.kafka.errors import translate

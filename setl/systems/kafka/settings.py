@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from setl.channel.kafka_endpoints import DtsSource, DtsTarget
+from setl.channel.fields.kafka_endpoints import DtsSource, DtsTarget
 
 # Names of kafka-python's, which sources used to be read with, that librdkafka has others for.
 # The rest differ in underscores and dots only.

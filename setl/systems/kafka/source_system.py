@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.file import DtsSource, OffsetStart, Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
 from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS
 from setl.errors import ConfigurationError

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from setl.channel.endpoint import Database
-from setl.channel.endpoints import MysqlSource, MysqlTarget
+from setl.channel.fields.endpoint import Database
+from setl.channel.fields.endpoints import MysqlSource, MysqlTarget
 from setl.systems.mysql.connection import MysqlEndpoint
 
 

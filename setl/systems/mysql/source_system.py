@@ -12,8 +12,8 @@ from typing import Literal
 
 from setl.bulk.source_reader import SourceTables
 from setl.channel.file import MysqlSource, Pipeline
-from setl.channel.patterns import is_system
-from setl.channel.routing import Router
+from setl.channel.names.patterns import is_system
+from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
 from setl.codec.binlog.runs import MOST_BYTES, MOST_EVENTS
 from setl.errors import ConfigurationError

@@ -9,9 +9,9 @@ from functools import partial
 
 from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
-from setl.channel.endpoint import SourceConfig
+from setl.channel.fields.endpoint import SourceConfig
 from setl.channel.file import MysqlTarget
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import ConfigurationError
 from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore

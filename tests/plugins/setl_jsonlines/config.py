@@ -6,8 +6,8 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from setl.channel.checks import Text
-from setl.channel.endpoint import TargetConfig
+from setl.channel.fields.checks import Text
+from setl.channel.fields.endpoint import TargetConfig
 
 
 class JsonLinesTarget(TargetConfig):

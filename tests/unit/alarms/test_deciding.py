@@ -17,7 +17,7 @@ from setl.alarms.kept import (
     silences_to_json,
 )
 from setl.alarms.restarting import due_restarts
-from setl.channel.alarms import Alarms
+from setl.channel.fields.alarms import Alarms
 
 LAG = AlarmKey("lag", "shop", "ab")
 RULE = Judgement(LAG, True, "is 6 min behind", "look", patience=120.0, calm=60.0, repeat=3600.0)

@@ -4,7 +4,7 @@ import pytest
 
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.rules import RULES, judge_node, judge_pipeline, not_known
-from setl.channel.alarms import Alarms
+from setl.channel.fields.alarms import Alarms
 from setl.systems.lasting import Expiration, ServerDisk, StreamKept
 
 NOW = 1_000_000.0

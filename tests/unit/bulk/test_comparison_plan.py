@@ -10,7 +10,7 @@ from setl.bulk.comparison_plan import (
     plan_comparison,
     plan_ranges,
 )
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.model.schema import Capacity, Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 from setl.bulk.comparison import Difference, What
 from setl.bulk.key_rows import KeyRows
 from setl.bulk.two_sides import TwoSides
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.model.change import Op
 from setl.model.checkpoint import Place
 from setl.model.document import DocumentForm

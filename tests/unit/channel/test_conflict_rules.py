@@ -5,7 +5,7 @@ import copy
 import pytest
 
 from setl.channel.reading import ChannelFileError, parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.model.conflict import ConflictPolicy
 
 from .channels import DTS, SEARCH, changed

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 
 MYSQL = {"type": "mysql", "host": "a", "user": "u"}
 

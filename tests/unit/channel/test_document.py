@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from setl.channel.document import read_channel_definition
-from setl.channel.problems import ChannelFileError
 from setl.channel.reading import resolve_and_parse
+from setl.channel.text.document import read_channel_definition
+from setl.channel.text.problems import ChannelFileError
 from setl.errors import ConfigurationError
 
 

@@ -2,10 +2,10 @@ import pickle
 
 import pytest
 
-from setl.channel.document_ids import IdTemplateError, document_form, parse_id
-from setl.channel.problems import ChannelFileError
+from setl.channel.names.document_ids import IdTemplateError, document_form, parse_id
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
+from setl.channel.text.problems import ChannelFileError
 from setl.errors import ConfigurationError
 from setl.model.document import DocumentForm
 from tests.unit.channel.channels import ONE_WAY, SEARCH, changed

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.groups import wrong_groups
-from setl.channel.overlaps import overlap
-from setl.channel.patterns import parse_from
+from setl.channel.names.overlaps import overlap
+from setl.channel.names.patterns import parse_from
+from setl.channel.rules.groups import wrong_groups
 
 MYSQL = {"type": "mysql"}
 

@@ -7,8 +7,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from setl.channel.json_schema import channel_schema, channel_schema_text
-from setl.channel.problems import ChannelFileError
 from setl.channel.reading import parse_channel, read_channel_definition
+from setl.channel.text.problems import ChannelFileError
 from setl.resources import read_text
 
 from .channels import DTS, REMOVED, SEARCH, changed

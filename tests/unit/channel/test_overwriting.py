@@ -2,8 +2,8 @@
 
 import pytest
 
-from setl.channel.overwriting import overwritten_by_loads
 from setl.channel.reading import parse_channel
+from setl.channel.relations.overwriting import overwritten_by_loads
 
 
 def both_ways(*tables, sites=("a", "b")):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from setl.channel.document import ChannelDefinition
 from setl.channel.partitions import read_expanded
-from setl.channel.problems import ChannelFileError
+from setl.channel.text.document import ChannelDefinition
+from setl.channel.text.problems import ChannelFileError
 
 from .channels import DTS, ONE_WAY, changed, pipelines_of
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.patterns import (
+from setl.channel.names.patterns import (
     PatternError,
     escape,
     index_problem,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from setl.channel.endpoints import LoadStart
+from setl.channel.fields.endpoints import LoadStart
 from setl.channel.file import BinlogStart, ChannelFile, GtidStart, OffsetStart, TableMapping
 from setl.channel.reading import (
     ChannelFileError,

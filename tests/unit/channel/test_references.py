@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from setl.channel.problems import ChannelFileError
 from setl.channel.reading import (
     definition_warnings,
     parse_channel,
@@ -12,6 +11,7 @@ from setl.channel.reading import (
     resolve_and_parse,
     resolve_references,
 )
+from setl.channel.text.problems import ChannelFileError
 
 from .channels import ONE_WAY, SEARCH, changed, pipelines_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.rings import of_unknown_database, ring_through
+from setl.channel.relations.rings import of_unknown_database, ring_through
 
 
 def pipeline(source, target, *tables, name="p"):

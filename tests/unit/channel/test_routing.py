@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.document_ids import IdsOf
-from setl.channel.mark_ids import channel_mark_id
-from setl.channel.patterns import SYSTEM_SCHEMAS
+from setl.channel.names.document_ids import IdsOf
+from setl.channel.names.patterns import SYSTEM_SCHEMAS
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Route, Router
-from setl.channel.spark_sql import bare_column
+from setl.channel.relations.mark_ids import channel_mark_id
+from setl.channel.routes.routing import Route, Router
+from setl.channel.rules.spark_sql import bare_column
 from setl.errors import ConfigurationError
 
 from .channels import DTS, SEARCH, changed

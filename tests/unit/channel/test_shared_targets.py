@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.shared_targets import other_writers
+from setl.channel.relations.shared_targets import other_writers
 
 
 def source(host, **more):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.spark_sql import has_spark_sql
+from setl.channel.rules.spark_sql import has_spark_sql
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ import copy
 
 import pytest
 
-from setl.channel.problems import ChannelFileError
 from setl.channel.reading import parse_channel, resolve_and_parse
+from setl.channel.text.problems import ChannelFileError
 
 from .channels import DTS, SEARCH, changed
 from .test_conflict_rules import both_ways

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.channel.reading import ChannelFileError, parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 
 from .channels import SEARCH, changed
 

@@ -8,15 +8,15 @@ import re
 
 import pytest
 
-from setl.channel.endpoints import BUILT_IN_TARGETS, SOURCES
+from setl.channel.fields.endpoints import BUILT_IN_TARGETS, SOURCES
+from setl.channel.fields.load_limits import LoadLimits
+from setl.channel.fields.nested_rows import NestedRows
+from setl.channel.fields.node_choice import NodeChoice
+from setl.channel.fields.table_mapping import TableMapping
 from setl.channel.file import ChannelFile, Database, Pipeline
-from setl.channel.load_limits import LoadLimits
-from setl.channel.nested_rows import NestedRows
-from setl.channel.node_choice import NodeChoice
-from setl.channel.problems import ChannelFileError
 from setl.channel.reading import parse_channel
-from setl.channel.strict_model import aliases
-from setl.channel.table_mapping import TableMapping
+from setl.channel.text.problems import ChannelFileError
+from setl.channel.text.strict_model import aliases
 
 ENDS = {
     "mysql": {"type": "mysql", "host": "h", "user": "u"},

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from setl import resources
-from setl.channel.problems import ChannelFileError
+from setl.channel.text.problems import ChannelFileError
 from setl.cli.main import run
 from setl.cli.nodes.config import NodeConfig, read_config
 

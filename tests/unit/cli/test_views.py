@@ -7,7 +7,7 @@ import yaml
 
 from arbiter.values import ChannelState, HistoryItem, PipelineId, Signal, SignalKind
 from setl.cli.looking import views
-from setl.node import node_answers
+from setl.node.cluster import answers as node_answers
 from setl.operate.cutover.steps import CutOver, Step
 from tests.arbiter_in_memory import MemoryLink
 from tests.unit.cli.cluster_in_memory import AB
@@ -243,7 +243,7 @@ def test_what_a_pipeline_waits_for_is_told_once(shop, capsys, stalled):
 def test_lost_channels_are_told_once(shop, capsys, monkeypatch):
     answer = {"pipelines": [], "lost_channels": "ZooKeeper was set up anew"}
     answers = {"n1": answer, "n2": answer}
-    monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: answers)
+    monkeypatch.setattr("setl.node.cluster.view.ask_nodes", lambda nodes: answers)
     for command in ("status", "list"):
         assert printed(shop, capsys, command).count("ZooKeeper was set up anew") == 1
 
@@ -252,7 +252,7 @@ def test_a_lost_zookeeper_server_is_told_once(shop, capsys, monkeypatch):
     seen = [{"address": f"zk{n}:2181", "answers": n != 2} for n in (1, 2, 3)]
     answer = {"pipelines": [], "zookeeper": seen}
     answers = {"n1": answer, "n2": answer}
-    monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: answers)
+    monkeypatch.setattr("setl.node.cluster.view.ask_nodes", lambda nodes: answers)
     for command in ("status", "list"):
         text = " ".join(printed(shop, capsys, command).split())
         assert text.count("server zk2:2181 does not answer; n1, n2 see it so") == 1
@@ -265,7 +265,7 @@ def test_a_certificate_for_zookeeper_that_expires_is_told_once(shop, capsys, mon
     of = {"kind": "authority", "of": "CN=ca", "begins": now - 300 * day, "expires": now + 5.5 * day}
     answer = {"pipelines": [], "zookeeper_certificates": [of]}
     answers = {"n1": answer, "n2": answer}
-    monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: answers)
+    monkeypatch.setattr("setl.node.cluster.view.ask_nodes", lambda nodes: answers)
     for command in ("status", "list"):
         text = " ".join(printed(shop, capsys, command).split())
         said = "the authority CN=ca, which n1, n2 need for ZooKeeper, expires in 5 d"
@@ -328,7 +328,7 @@ def test_status_of_one_pipeline(shop, capsys, name):
 
 
 def test_status_of_a_name_that_nobody_knows_asks_no_node(shop, capsys, monkeypatch):
-    monkeypatch.setattr("setl.node.cluster_view.ask_nodes", lambda nodes: 1 / 0)
+    monkeypatch.setattr("setl.node.cluster.view.ask_nodes", lambda nodes: 1 / 0)
     assert shop.run("status", "nonsense") == 2
     assert (
         "no channel and no pipeline 'nonsense'; known: shop, shop/ab, shop/ba"

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import DataError
 from setl.model.batch import Batch
 from setl.model.change import DecodedRows, Op

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.mark_ids import WRITER_BITS, channel_writers, writer_number
 from setl.channel.reading import parse_channel
+from setl.channel.relations.mark_ids import WRITER_BITS, channel_writers, writer_number
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.change import Op

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.dts.header_reader import DtsHeaderReader
 from setl.codec.dts.rows import DtsRowCodec
 from setl.extract.extractor import Extractor, HeartbeatSeen

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.codec.row_codec import single_entries
 from setl.errors import PositionLostError

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.routing import Route
-from setl.channel.shadow_tables import Shadow, ShadowPart
+from setl.channel.names.shadow_tables import Shadow, ShadowPart
+from setl.channel.routes.routing import Route
 from setl.errors import DataError
 from setl.extract.extractor import Extractor, HeartbeatSeen
 from setl.extract.loopback import DROPPING, OUTSIDE, MarkIdentity

@@ -6,7 +6,7 @@ from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
 from arbiter.snapshot import look
 from arbiter.values import NodeInfo, PipelineId
-from setl.node.candidacy import Candidacy
+from setl.node.leading.candidacy import Candidacy
 from setl.run.measured.figures import RunState
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.unit.node.noted_run import NotedRun

@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from setl.node import allocator
+from setl.node.host import allocator
 
 # Threads that each hold and free small pieces; malloc_info tells the arenas.
 PROGRAM = """
 import ctypes, sys, threading
-from setl.node.allocator import share_arenas
+from setl.node.host.allocator import share_arenas
 shared = share_arenas() if sys.argv[1] == "shared" else False
 barrier = threading.Barrier(8)
 def hold():

@@ -13,7 +13,7 @@ from arbiter.requests import Requester, change_state
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState
 from setl.errors import TransientError
-from setl.node.candidacies import Candidacies
+from setl.node.leading.candidacies import Candidacies
 from setl.node.roles import LOAD, RELAY
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
@@ -140,7 +140,7 @@ def test_a_pipeline_that_becomes_one_of_another_kind_is_handed_over(world):
 
 
 def test_a_seat_that_cannot_be_given_up_is_tried_again_and_runs_nothing(world, caplog):
-    caplog.set_level(logging.WARNING, "setl.node.candidacies")
+    caplog.set_level(logging.WARNING, "setl.node.leading.candidacies")
     loader = world.node("n1", LOAD)
     world.tick(4)
     eventually(lambda: loader.runs)

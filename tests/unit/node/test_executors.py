@@ -9,8 +9,8 @@ import pytest
 from py4j.protocol import Py4JError
 
 from setl.errors import ConfigurationError, TransientError
-from setl.node import executors
-from setl.node.executors import ContextWatch, _Seen, check_executors, wait_for_executors
+from setl.node.engines import executors
+from setl.node.engines.executors import ContextWatch, _Seen, check_executors, wait_for_executors
 from setl.run.spark.session import SparkGone
 from tests.waiting import eventually
 

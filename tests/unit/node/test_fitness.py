@@ -1,7 +1,7 @@
 """What a node sees that it lacks, before it takes the lead."""
 
 from arbiter.values import Channel, ChannelState
-from setl.node.fitness import Fitness
+from setl.node.leading.fitness import Fitness
 from tests.arbiter_in_memory import ManualClock
 
 

@@ -9,7 +9,7 @@ from arbiter.arbiter import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Channel, ChannelState, Facts, OperatorAction
 from setl.alarms.rules import judge_channels
-from setl.node.cycle_problems import LostChannels
+from setl.node.leading.cycle_problems import LostChannels
 
 REMOVED = OperatorAction("me", "remove", "a", 1.0)
 

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 from prometheus_client import CollectorRegistry
 
-from setl.node.ensemble import ServerSeen
 from setl.node.metrics.node_metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
+from setl.node.zookeeper.ensemble import ServerSeen
 from setl.run.measured.figures import Figures, RunState, TableLoadFigures
 from setl.run.measured.pace import Stage
 from setl.run.verification.figures import VerificationFigures, VerifiedSoFar

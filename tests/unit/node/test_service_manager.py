@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from setl.node.host.service_manager import NoServiceManager, Systemd, service_manager
 from setl.node.roles import LOAD
-from setl.node.service_manager import NoServiceManager, Systemd, service_manager
 from tests.arbiter_in_memory import ManualClock
 from tests.unit.node.test_process import Engine, LateSession, World, running
 from tests.waiting import eventually

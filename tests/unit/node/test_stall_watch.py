@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from setl.model.leadership import Leadership
-from setl.node.stall_watch import StallWatch
+from setl.node.leading.stall_watch import StallWatch
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Observed, Views
@@ -29,7 +29,7 @@ class Run:
 
 @pytest.fixture
 def parts(caplog):
-    caplog.set_level(logging.INFO, "setl.node.stall_watch")
+    caplog.set_level(logging.INFO, "setl.node.leading.stall_watch")
     clock = SetClock()
     watch = StallWatch(clock, limit=60)
     yield clock, watch, caplog

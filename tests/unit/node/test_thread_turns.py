@@ -1,6 +1,6 @@
 import pytest
 
-from setl.node.thread_turns import ThreadTurns, turn
+from setl.node.host.thread_turns import ThreadTurns, turn
 
 
 @pytest.mark.parametrize(

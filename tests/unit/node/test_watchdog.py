@@ -3,7 +3,7 @@ import pytest
 from arbiter.arbiter import Contact
 from arbiter.election import MARGIN
 from setl.clock import SystemClock
-from setl.node.watchdog import Watchdog
+from setl.node.leading.watchdog import Watchdog
 from tests.waiting import eventually
 
 
@@ -133,7 +133,7 @@ def test_it_looks_often_while_contact_is_in_doubt(parts, state):
 
 
 def test_a_change_of_contact_wakes_it(monkeypatch):
-    monkeypatch.setattr("setl.node.watchdog._SURE_SECONDS", 3600.0)
+    monkeypatch.setattr("setl.node.leading.watchdog._SURE_SECONDS", 3600.0)
     arbiter, candidacy, clock = FakeArbiter(), FakeCandidacy(), SystemClock()
     arbiter.session_timeout, arbiter.last = 7200.0, clock.monotonic()
     watchdog = Watchdog(arbiter, lambda: [candidacy], clock)

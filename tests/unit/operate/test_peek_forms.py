@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from setl.channel.patterns import parse_tables
+from setl.channel.names.patterns import parse_tables
 from setl.codec.dts.envelope import FILLER, Envelope, read_envelope
 from setl.errors import DataError
 from setl.model.change import ABSENT, Op

@@ -6,7 +6,7 @@ compared to the letter and read when it differs.
 
 from hypothesis import strategies as st
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.dts.relayed import HEADER, LAST, place_of
 from setl.model.change import DecodedRows, Op
 from setl.model.checkpoint import Checkpoint

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from arbiter.values import PipelineId
 from setl.bulk.source_reader import KeyRange, TableSize
-from setl.channel.load_limits import LoadLimits
+from setl.channel.fields.load_limits import LoadLimits
 from setl.errors import CollisionError, ConfigurationError
 from setl.load.sink import LoadTicket
 from setl.model.change import Op

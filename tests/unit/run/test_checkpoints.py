@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arbiter.values import PipelineId
-from setl.channel.endpoints import BinlogStart
+from setl.channel.fields.endpoints import BinlogStart
 from setl.channel.reading import parse_channel
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.errors import FatalError, FencedError, TargetReplacedError, TransientError
 from setl.load.deadletters.letter import State
 from setl.model.entry import Entry, EntryKind

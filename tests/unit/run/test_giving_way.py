@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from setl.channel.load_limits import LoadLimits
+from setl.channel.fields.load_limits import LoadLimits
 from setl.run.table_loads.giving_way import GivingWay
 from setl.systems.replicas import ReplicaBehind
 from tests.unit.select.fakes import ManualClock

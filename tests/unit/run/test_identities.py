@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.errors import ConfigurationError, TargetReplacedError, TransientError
 from setl.load.identities import Identity
 from setl.model.checkpoint import Checkpoint

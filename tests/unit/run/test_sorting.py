@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.dts.runs import joined
 from setl.extract.extractor import RoutedRows
 from setl.model.entry import Entry, EntryKind

@@ -13,8 +13,8 @@ from setl.bulk.comparison import What
 from setl.bulk.range_comparison import RangeOutcome
 from setl.bulk.source_reader import TableSize
 from setl.bulk.verdict import DifferingKeys, KeyDifference, TableVerdict
-from setl.channel.load_limits import LoadLimits
-from setl.channel.standing_verification import StandingVerification
+from setl.channel.fields.load_limits import LoadLimits
+from setl.channel.fields.standing_verification import StandingVerification
 from setl.errors import ConfigurationError, FencedError, TransientError
 from setl.model.leadership import Leadership
 from setl.model.load_request import RequestState

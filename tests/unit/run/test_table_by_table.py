@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import DataError
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership

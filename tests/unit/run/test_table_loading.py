@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from setl.channel.load_limits import LoadLimits
+from setl.channel.fields.load_limits import LoadLimits
 from setl.errors import ConfigurationError, DataError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind

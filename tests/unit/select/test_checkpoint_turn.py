@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from setl.channel.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition

@@ -3,8 +3,8 @@ import re
 
 import pytest
 
-from setl.channel.routing import Route
-from setl.channel.spark_sql import referenced_columns
+from setl.channel.routes.routing import Route
+from setl.channel.rules.spark_sql import referenced_columns
 from setl.errors import ConfigurationError
 from setl.model.change import ABSENT, Row
 from setl.model.schema import Column, Kind, RowSchema

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, DecodedRows, Op, TargetChanges
 from setl.model.document import DocumentForm

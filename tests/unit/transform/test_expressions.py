@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
 from setl.transform.evaluation import Evaluation

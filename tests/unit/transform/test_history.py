@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.conflict import (

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from setl.channel.document_ids import IdsOf
-from setl.channel.routing import Route
+from setl.channel.names.document_ids import IdsOf
+from setl.channel.routes.routing import Route
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan

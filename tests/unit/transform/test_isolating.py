@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from setl.channel.file import Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.faulty import RawRecord

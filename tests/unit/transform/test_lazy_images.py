@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setl.channel.file import Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows import BinlogRowCodec
 from setl.errors import DataError
 from setl.model.faulty import RawRecord

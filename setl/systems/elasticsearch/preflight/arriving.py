@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from setl.channel.file import Source
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, passing_columns
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.elasticsearch.field_fit import Extent, whole_numbers

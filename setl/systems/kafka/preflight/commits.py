@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.channel.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.errors import SetlError
 from setl.systems.finding import Report
 from setl.systems.kafka.reader import open_reader

@@ -13,8 +13,8 @@ import secrets
 import time
 from typing import Final
 
-from setl.channel.endpoint import Database
-from setl.channel.kafka_endpoints import DtsSource
+from setl.channel.fields.endpoint import Database
+from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.codec.dts.header import read_header
 from setl.codec.dts.relayed import place_of
 from setl.errors import SetlError

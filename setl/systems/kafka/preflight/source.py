@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.channel.kafka_endpoints import DtsSource, OffsetStart, TimestampStart
+from setl.channel.fields.kafka_endpoints import DtsSource, OffsetStart, TimestampStart
 from setl.clock import SystemClock
 from setl.errors import PositionLostError, SetlError, TransientError
 from setl.systems.finding import Report

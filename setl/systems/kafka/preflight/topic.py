@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, ConfigEntry, ConfigResource, ResourceType
 
-from setl.channel.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import DtsTarget
 from setl.systems.finding import Report
 from setl.systems.kafka.preflight.transport import check_transport
 from setl.systems.kafka.settings import target_settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from setl.channel.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import DtsTarget
 from setl.codec.dts.relayed import RelayPlace
 from setl.errors import FencedError, SetlError, TransientError
 from setl.systems.kafka.relay.sender import IdempotentSender, OneInFlightSender, TransactionalSender

@@ -14,7 +14,7 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from setl.channel.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import DtsTarget
 from setl.codec.dts.relayed import RelayPlace, place_of
 from setl.errors import ConfigurationError, DataError
 from setl.systems.kafka.errors import LOGGER, error_of, translate

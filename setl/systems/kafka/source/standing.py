@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from setl.channel.kafka_endpoints import DtsSource
+from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.clock import Clock
 from setl.select.source import HeldUp
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from setl.channel.endpoints import LoadStart
+from setl.channel.fields.endpoints import LoadStart
 from setl.channel.file import BinlogStart, GtidStart
 from setl.clock import Clock, SystemClock
 from setl.codec.binlog.prepared import Matters, everything

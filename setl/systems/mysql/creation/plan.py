@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, passing_columns
 from setl.codec.sql.column_definition import ColumnDefinition, column_definition
 from setl.codec.sql.created_table import Definition, definitions_of
 from setl.codec.sql.table_keys import NO_UPSERTS, KeyDefinition, table_options

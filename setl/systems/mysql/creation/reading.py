@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.creation.dialect import Dialect

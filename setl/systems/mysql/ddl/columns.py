@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import Action, TableDdl, column_words
 from setl.errors import FatalError

@@ -4,8 +4,8 @@ Names of tables are replaced where they stand, and everything else of the text s
 cannot be passed on without a guess is refused, with an error that says so: the pipeline stops
 there, and a person decides.
 
-A table that a shadow takes the place of (see `setl.channel.shadow_tables`) is not renamed on the
-target, which has no shadow: what was done to the shadow is done to the table instead.
+A table that a shadow takes the place of (see `setl.channel.names.shadow_tables`) is not renamed on
+the target, which has no shadow: what was done to the shadow is done to the table instead.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from zlib import crc32
 
-from setl.channel.routing import Route
-from setl.channel.shadow_tables import DROPPED_PREFIX, Shadow, ShadowPart
+from setl.channel.names.shadow_tables import DROPPED_PREFIX, Shadow, ShadowPart
+from setl.channel.routes.routing import Route
 from setl.codec.sql.table_ddl import Action, Role, TableDdl, TableName
 from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
@@ -29,7 +29,7 @@ Name = tuple[str, str]
 
 
 class Routing(Protocol):
-    """Where tables go; `setl.channel.routing.Router` is it."""
+    """Where tables go; `setl.channel.routes.routing.Router` is it."""
 
     def route(self, schema: str, table: str) -> tuple[Route, ...]:
         """The routes of a table, none if it is not mapped."""

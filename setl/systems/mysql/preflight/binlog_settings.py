@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from setl.channel.endpoints import BinlogStart, GtidStart, MysqlSource
+from setl.channel.fields.endpoints import BinlogStart, GtidStart, MysqlSource
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.privileges import may_read_binlog
 from setl.systems.mysql.preflight.server import Outcome, Server

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from setl.channel.file import Pipeline
-from setl.channel.routing import Route, Router, passing_columns
+from setl.channel.routes.routing import Route, Router, passing_columns
 from setl.model.conflict import COMPARABLE, ConflictPolicy
 from setl.model.schema import Kind, RowSchema
 from setl.systems.finding import Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from setl.channel.file import MysqlSource, Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
 from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows

@@ -6,8 +6,8 @@ from contextlib import suppress
 
 from pymysql.cursors import Cursor
 
-from setl.channel.endpoint import SourceConfig
-from setl.channel.routing import Router
+from setl.channel.fields.endpoint import SourceConfig
+from setl.channel.routes.routing import Router
 from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, passing_columns
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.server import Server

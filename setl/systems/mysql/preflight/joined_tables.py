@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, passing_columns
 from setl.errors import SetlError
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import folds_names, read_table

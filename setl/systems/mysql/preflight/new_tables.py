@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, passing_columns
 from setl.model.schema import Column, RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.creation.plan import TablePlan

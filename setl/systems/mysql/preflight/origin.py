@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from setl.channel.endpoint import Database
-from setl.channel.endpoints import MysqlTarget
-from setl.channel.routing import Router
+from setl.channel.fields.endpoint import Database
+from setl.channel.fields.endpoints import MysqlTarget
+from setl.channel.routes.routing import Router
 from setl.errors import SetlError, TransientError, UntrustedServerError
 from setl.systems.finding import Report
 from setl.systems.mysql.endpoint import mysql_endpoint

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import gcd
 
 from setl.channel.file import Pipeline
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.server import Server
 from setl.systems.pipeline_check import SourceTable

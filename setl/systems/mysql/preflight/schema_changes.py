@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from setl.channel.file import Pipeline
-from setl.channel.routing import Route, Router
+from setl.channel.routes.routing import Route, Router
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import list_tables
 from setl.systems.mysql.identifiers import qualified

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from setl.channel.routed_table import RoutedTable
-from setl.channel.routing import Route, Router, passing_columns
+from setl.channel.routes.routed_table import RoutedTable
+from setl.channel.routes.routing import Route, Router, passing_columns
 from setl.codec.binlog.hidden import looks_hidden
 from setl.codec.binlog.versioned import WAY_OUT
 from setl.counting import count

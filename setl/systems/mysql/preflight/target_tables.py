@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from setl.channel.routing import passing_columns
+from setl.channel.routes.routing import passing_columns
 from setl.codec.sql.created_table import definitions_of
 from setl.codec.sql.table_keys import NO_UPSERTS, key_definition
 from setl.counting import count

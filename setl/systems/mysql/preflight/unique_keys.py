@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from setl.channel.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, passing_columns
 from setl.codec.binlog.collation import OF_MARIADB, common_name
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report

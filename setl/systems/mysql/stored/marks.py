@@ -15,7 +15,7 @@ from typing import Any
 
 from pymysql.connections import Connection
 
-from setl.channel.mark_ids import MAX_SLOTS, WRITER_BITS, writer_number
+from setl.channel.relations.mark_ids import MAX_SLOTS, WRITER_BITS, writer_number
 from setl.errors import ConfigurationError
 from setl.load.sink import LoadTicket
 

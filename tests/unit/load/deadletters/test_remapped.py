@@ -5,7 +5,7 @@ import json
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.load.deadletters.remapped import is_remapped
 from tests.letters import letter
 

@@ -11,8 +11,8 @@ import psutil
 import pytest
 
 from setl.errors import SetlError
-from setl.node.console.beside import _PROGRAM, Beside, environment_of
-from setl.node.console.jobs import Jobs
+from setl.node.console.actions.beside import _PROGRAM, Beside, environment_of
+from setl.node.console.actions.jobs import Jobs
 from tests.arbiter_in_memory import ManualClock
 from tests.waiting import eventually
 
@@ -75,7 +75,7 @@ def test_what_runs_ends_with_a_node_that_is_killed():
             sys.executable,
             "-c",
             (
-                "import os; from setl.node.console.beside import Beside, _PROGRAM; import sys\n"
+                "import os, sys; from setl.node.console.actions.beside import Beside, _PROGRAM\n"
                 "slow = _PROGRAM.replace('from setl', 'import time; time.sleep(600)\\nfrom setl')\n"
                 "Beside(dict(os.environ), (sys.executable, '-c', slow)).output(['verify'])"
             ),

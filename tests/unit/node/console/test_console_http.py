@@ -217,7 +217,7 @@ def test_what_interrupts_is_asked_first_in_the_words_of_the_command(node, anna, 
     assert "switch shop/there over to n2, demoting current leader n1?" in asked.body.decode()
     assert not node.operator.signals(THERE)
     assert outcomes(node) == []
-    monkeypatch.setattr("setl.node.console.acting.PATIENCE", 0.01)
+    monkeypatch.setattr("setl.node.console.actions.forms.PATIENCE", 0.01)
     assert anna.do("switchover", "shop/there", to="n2", sure="yes").code == 303
     eventually(lambda: node.operator.signals(THERE))
     (signal,) = node.operator.signals(THERE)

@@ -12,9 +12,9 @@ from setl.alarms.judgement import AlarmKey
 from setl.channel.file import BinlogStart
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
-from setl.node.console import spreading
-from setl.node.console.beside import Beside, Output
-from setl.node.rebalancing import Rebalance
+from setl.node.cluster.rebalancing import Rebalance
+from setl.node.console.actions import spreading
+from setl.node.console.actions.beside import Beside, Output
 from setl.operate.cutover.steps import CutOver, Step
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from setl.systems.mysql.source_system import MysqlSourceSystem

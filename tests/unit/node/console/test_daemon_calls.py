@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from arbiter.arbiter import Unreachable
-from setl.node.console.daemon_calls import DaemonCalls
+from setl.node.console.serving.daemon_calls import DaemonCalls
 
 
 def test_results_and_errors_come_back():

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from setl.node.console.sessions import Sessions
+from setl.node.console.serving.sessions import Sessions
 from setl.node.http.attempts import FREE_ATTEMPTS, LONGEST_WAIT, Attempts
 from tests.arbiter_in_memory import ManualClock
 

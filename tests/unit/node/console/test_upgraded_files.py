@@ -11,7 +11,7 @@ _PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import setl
-from setl.node.console import rendering
+from setl.node.console.pages import rendering
 assert setl.__file__.startswith(sys.argv[1])
 print("read", flush=True)
 sys.stdin.readline()

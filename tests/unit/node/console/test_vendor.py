@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from setl.node.console.files import files
+from setl.node.console.serving.files import files
 
 VENDOR = Path(__file__).parents[4] / "setl" / "node" / "console" / "static" / "vendor"
 

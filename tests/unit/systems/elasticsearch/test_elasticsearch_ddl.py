@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.errors import FatalError
 from setl.load.sink import SchemaChange
 from setl.model.session import StatementSession

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.document_ids import document_form, parse_id
+from setl.channel.names.document_ids import document_form, parse_id
 from setl.errors import DataError
 from setl.model.change import ABSENT
 from setl.model.document import DocumentForm

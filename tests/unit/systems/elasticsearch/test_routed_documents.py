@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.load.deadletters.keeping import Faults
 from setl.model.change import DecodedRows, Op, TargetChanges
 from setl.model.schema import Column, Kind, RowSchema

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.dts.header_reader import DtsHeaderReader
 from setl.codec.dts.rows import DtsRowCodec
 from setl.extract.extractor import Extractor

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from setl.channel.kafka_endpoints import DtsTarget
+from setl.channel.fields.kafka_endpoints import DtsTarget
 from setl.errors import TransientError
 from setl.systems.kafka.relay.log import KafkaRelayLog
 

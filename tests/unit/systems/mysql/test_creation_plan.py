@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.channel.routing import Route
+from setl.channel.routes.routing import Route
 from setl.codec.sql.column_definition import column_definition
 from setl.codec.sql.created_table import definitions_of
 from setl.codec.sql.table_keys import table_options

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Router
+from setl.channel.routes.routing import Router
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError

@@ -6,7 +6,7 @@ from ssl import SSLCertVerificationError
 import pymysql
 import pytest
 
-from setl.channel.endpoints import MysqlTarget
+from setl.channel.fields.endpoints import MysqlTarget
 from setl.channel.reading import parse_channel
 from setl.errors import (
     ConfigurationError,

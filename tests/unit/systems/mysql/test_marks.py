@@ -1,6 +1,6 @@
 import pytest
 
-from setl.channel.mark_ids import MAX_SLOTS
+from setl.channel.relations.mark_ids import MAX_SLOTS
 from setl.errors import ConfigurationError
 from setl.systems.mysql.stored.marks import mark_id, mark_info, through_of
 from tests.loading import ticket_for

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.channel.directions import is_two_way
-from setl.channel.endpoints import MysqlSource
+from setl.channel.fields.endpoints import MysqlSource
 from setl.channel.reading import parse_channel
-from setl.channel.routing import Route, passing_columns
+from setl.channel.relations.directions import is_two_way
+from setl.channel.routes.routing import Route, passing_columns
 from setl.errors import DataError, TransientError
 from setl.model.conflict import ConflictPolicy
 from setl.model.schema import Column, Kind, RowSchema

@@ -1,0 +1,1 @@
+"""The parts of a channel file: one model for each."""

@@ -1,0 +1,213 @@
+"""The endpoints of a pipeline in a channel file: MySQL sources, MySQL and Elasticsearch targets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Union, get_args
+
+from pydantic import Discriminator, Field, Tag
+
+from setl.channel.fields.checks import BinlogFile, Broker, Host, Port, Seconds, Text, Url
+from setl.channel.fields.endpoint import Database, Site, SourceConfig, TargetConfig
+from setl.channel.fields.field_descriptions import CREDENTIAL, MYSQL_SSL_CA, USER
+from setl.channel.fields.kafka_endpoints import DtsSource, DtsTarget
+from setl.channel.fields.start_place import LoadStart, Word, start_error, start_kind
+from setl.channel.text.problems import Path
+from setl.channel.text.raw import Raw
+from setl.channel.text.strict_model import StrictModel
+
+
+class BinlogStart(StrictModel):
+    """Start at a byte of a binlog file."""
+
+    file: BinlogFile = Field(description="Name of the binlog file, such as mysql-bin.000003.")
+    offset: int = Field(
+        default=4, ge=4, lt=1 << 32, description="Byte in that file; 4 is its beginning."
+    )
+
+
+class GtidStart(StrictModel):
+    """Start after a set of GTIDs."""
+
+    gtid: Text = Field(
+        description="GTIDs already applied, as the server writes them: 0-1-17 (MariaDB) or"
+        " 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23 (MySQL)."
+    )
+
+
+_BinlogPlace = Annotated[
+    Word
+    | Annotated[BinlogStart, Tag("file")]
+    | Annotated[GtidStart, Tag("gtid")]
+    | Annotated[LoadStart, Tag("load")],
+    Discriminator(
+        start_kind(file=BinlogStart, gtid=GtidStart, load=LoadStart),
+        **start_error("latest, earliest, {load: true}, {file: …, offset: …} or {gtid: …}"),
+    ),
+]
+
+
+class MysqlSource(SourceConfig):
+    """A MySQL or MariaDB server whose binlog is read."""
+
+    system: ClassVar[str] = "setl.systems.mysql.source_system:MysqlSourceSystem"
+    reads_origin: ClassVar[bool] = True
+
+    type: Literal["mysql"] = Field(description="A MySQL or MariaDB server, read by its binlog.")
+    host: Host = Field(description="Host name or address.")
+    port: Port = Field(default=3306, description="TCP port.")
+    user: Text = Field(description=USER)
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
+    ssl_ca: str = Field(default="", description=MYSQL_SSL_CA)
+    server_id: int | None = Field(
+        default=None,
+        ge=1,
+        le=(1 << 32) - 1,
+        description="Replica id towards the source; no two of its replicas may have the same."
+        " Made from the names of channel and pipeline if not given.",
+    )
+    shared: bool = Field(
+        default=False,
+        description="Whether the binlog is read together with other pipelines on this node that"
+        " have the same server and account, once its end is reached; not with a `server_id`.",
+    )
+    heartbeat: float = Field(
+        default=1.0,
+        ge=0,
+        le=3600,
+        description="Seconds between writes to retl.xdual, which show the lag of an idle source;"
+        " 0 writes none.",
+    )
+    start: _BinlogPlace = Field(
+        default="latest",
+        description="Where to start when there is no checkpoint yet: with the rows that the tables"
+        " have (load), at the latest or earliest place of the binlog, at another place in it, or"
+        " after a set of GTIDs. All but load leave rows alone that were there before.",
+    )
+
+    @property
+    def address(self) -> str:
+        """See `SourceConfig.address`."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def codec(self) -> str:
+        """See `SourceConfig.codec`."""
+        return "binlog"
+
+    @property
+    def origin(self) -> Database:
+        """See `SourceConfig.origin`: this server itself."""
+        return Database(
+            host=self.host,
+            port=self.port,
+            user=self.user,
+            password=self.password,
+            ssl_ca=self.ssl_ca,
+        )
+
+    @property
+    def loads_tables(self) -> bool:
+        """See `SourceConfig.loads_tables`."""
+        return isinstance(self.start, LoadStart)
+
+    @property
+    def starts_now(self) -> bool:
+        """See `SourceConfig.starts_now`."""
+        return self.start == "latest"
+
+    def from_anywhere(self) -> MysqlSource:
+        """See `SourceConfig.from_anywhere`: servers purge the files that `start` may name."""
+        return self.model_copy(update={"start": "latest"})
+
+
+class MysqlTarget(TargetConfig):
+    """A MySQL or MariaDB server that is written to."""
+
+    system: ClassVar[str] = "setl.systems.mysql.target_system:MysqlTargetSystem"
+    keeps_checkpoints: ClassVar[bool] = True
+
+    type: Literal["mysql"] = Field(description="A MySQL or MariaDB server.")
+    host: Host = Field(description="Host name or address.")
+    port: Port = Field(default=3306, description="TCP port.")
+    user: Text = Field(description=USER)
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
+    ssl_ca: str = Field(default="", description=MYSQL_SSL_CA)
+    fence_timeout: Seconds = Field(
+        default=5.0,
+        description="Seconds a former leader's open transaction may hold a take-over up before"
+        " its connection is killed.",
+    )
+    replicas: list[Broker] = Field(
+        default=[],
+        description="Replicas of this server, host:port, that loads of whole tables give way to"
+        " (load_limits: replica_lag). They are asked with the same account.",
+    )
+
+    @property
+    def address(self) -> str:
+        """See `TargetConfig.address`."""
+        return f"{self.host}:{self.port}"
+
+    @property
+    def site(self) -> Site:
+        """See `TargetConfig.site`."""
+        return self.host, self.port
+
+
+class ElasticsearchTarget(TargetConfig):
+    """An Elasticsearch cluster that is written to."""
+
+    system: ClassVar[str] = "setl.systems.elasticsearch.target_system:ElasticsearchTargetSystem"
+    holds_documents: ClassVar[bool] = True
+
+    type: Literal["elasticsearch"] = Field(description="An Elasticsearch cluster.")
+    hosts: list[Url] = Field(min_length=1, description="URLs of its nodes, http or https.")
+    user: str = Field(default="", description=USER)
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
+    api_key: str = Field(
+        default="", repr=False, description="API key, in place of an account; better ${NAME}."
+    )
+    ca_certs: str = Field(
+        default="",
+        description="File on the nodes with the certificate authorities to trust; empty trusts"
+        " those of the system.",
+    )
+    request_timeout: Seconds = Field(
+        default=30.0, description="Seconds to wait for an answer before a request counts as lost."
+    )
+
+    @property
+    def address(self) -> str:
+        """See `TargetConfig.address`."""
+        return ",".join(self.hosts)
+
+    @classmethod
+    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
+        """One way to log in, complete."""
+        if raw.get("api_key") and raw.get("user"):
+            yield ("api_key",), "cannot be given together with `user`; choose one of them"
+        if raw.get("password") and not raw.get("user"):
+            yield ("user",), "is required where there is a password"
+
+
+ENTRY_POINTS = "setl.targets"
+"""Group of the entry points by which other packages bring targets of their own."""
+
+SOURCES: tuple[type[SourceConfig], ...] = (MysqlSource, DtsSource)
+BUILT_IN_TARGETS: tuple[type[TargetConfig], ...] = (MysqlTarget, ElasticsearchTarget, DtsTarget)
+# Each is a class with a `type` that no other has.
+TARGETS = (*BUILT_IN_TARGETS, *(point.load() for point in entry_points(group=ENTRY_POINTS)))
+
+TYPES = frozenset(
+    get_args(form.model_fields["type"].annotation)[0] for form in (*SOURCES, *TARGETS)
+)
+"""What stands as `type` of a source or a target."""
+
+if TYPE_CHECKING:
+    Source = SourceConfig
+    Target = TargetConfig
+else:
+    Source = Annotated[Union[SOURCES], Field(discriminator="type")]  # noqa: UP007
+    Target = Annotated[Union[TARGETS], Field(discriminator="type")]  # noqa: UP007

@@ -1,0 +1,257 @@
+"""Endpoints on Kafka: a DTS subscription to read, and a topic that a relay writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Discriminator, Field, Tag
+
+from setl.channel.fields.checks import Broker, KafkaSetting, Text, UnixTime
+from setl.channel.fields.endpoint import Database, SourceConfig, TargetConfig
+from setl.channel.fields.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
+from setl.channel.fields.start_place import LoadStart, Word, start_error, start_kind
+from setl.channel.text.problems import Path
+from setl.channel.text.raw import Raw, part
+from setl.channel.text.strict_model import StrictModel
+
+OWN_KAFKA_SETTINGS = frozenset({
+    "auto_offset_reset", "bootstrap_servers", "enable_auto_commit", "enable_auto_offset_store",
+    "enable_partition_eof", "group_id", "group_instance_id", "group_protocol", "key_deserializer",
+    "log_connection_close", "log_level", "max_poll_records", "metadata_broker_list",
+    "partition_assignment_strategy", "value_deserializer",
+})  # fmt: skip
+"""What may not be passed to the consumer: it has fields of its own, or would lose the place.
+
+The client's log tells of a lost connection.
+"""
+
+OWN_PRODUCER_SETTINGS = frozenset({
+    "acks", "bootstrap_servers", "delivery_timeout_ms", "enable_gapless_guarantee",
+    "enable_idempotence", "max_in_flight", "max_in_flight_requests_per_connection",
+    "message_send_max_retries", "message_timeout_ms", "queuing_strategy", "request_required_acks",
+    "retries", "transactional_id",
+})  # fmt: skip
+"""What may not be passed to librdkafka's producer: it would lose records, or their order."""
+
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+_DEALT_OUT = (
+    "cannot be chosen with `mode: subscribe`, where the group deals partitions out; assign them"
+    " instead"
+)
+_EMPTY = "would leave all but the first empty; choose `partition_by: table` or `key`"
+_MECHANISM = "How the account logs in (SASL); DTS uses PLAIN."
+
+
+class TimestampStart(StrictModel):
+    """Start at the first record committed at or after a time, seconds since 1970 UTC."""
+
+    timestamp: UnixTime = Field(description="Commit time, in seconds since 1970-01-01 UTC.")
+
+
+class OffsetStart(StrictModel):
+    """Start at a Kafka offset."""
+
+    offset: int = Field(ge=0, description="Offset of the first record to read.")
+
+
+_KafkaPlace = Annotated[
+    Word
+    | Annotated[TimestampStart, Tag("timestamp")]
+    | Annotated[OffsetStart, Tag("offset")]
+    | Annotated[LoadStart, Tag("load")],
+    Discriminator(
+        start_kind(timestamp=TimestampStart, offset=OffsetStart, load=LoadStart),
+        **start_error("latest, earliest, {load: true}, {timestamp: …} or {offset: …}"),
+    ),
+]
+
+
+class DtsSource(SourceConfig):
+    """A DTS subscription: records on one partition of a Kafka topic."""
+
+    system: ClassVar[str] = "setl.systems.kafka.source_system:KafkaSource"
+    tells_signs: ClassVar[bool] = False
+
+    type: Literal["dts"] = Field(description="A DTS subscription, read from Kafka.")
+    brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
+    topic: Text = Field(description="Topic of the subscription.")
+    partition: int = Field(default=0, ge=0, description="Its partition; DTS uses 0 only.")
+    partitions: int | None = Field(
+        default=None,
+        ge=1,
+        le=1024,
+        description="Number of partitions of the topic, in place of `partition`. Each is read by a"
+        " pipeline of its own, named after this one with -0, -1 and so on, since order, marks and"
+        " transactions belong to a partition; nodes share them.",
+    )
+    mode: Literal["assign", "subscribe"] = Field(
+        default="assign",
+        description="assign: the partition is taken, and nobody else may read it for the same"
+        " target. subscribe: the consumer group `sid` says who reads; setl waits while another"
+        " member of the group has the partition.",
+    )
+    sid: str = Field(
+        default="", description="Consumer group id of the subscription; see also `user`."
+    )
+    user: str = Field(
+        default="", description="Account of the consumer group; Kafka is told user-sid."
+    )
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
+    mechanism: Mechanism = Field(default="PLAIN", description=_MECHANISM)
+    ssl_ca: str = Field(default="", description=KAFKA_SSL_CA)
+    logical_names: bool = Field(
+        default=True,
+        description="Whether records of DRDS and PolarDB-X count as rows of their logical table,"
+        " which their tags name, and not of the physical one on a shard.",
+    )
+    database: Database | None = Field(
+        default=None,
+        description="The database that the subscription is of, if nodes and operators can reach"
+        " it: `setl verify` compares with it, `setl check` looks at its tables, and whole tables"
+        " are loaded from it. Changes are never read from it. It is the server itself, not a"
+        " replica that may lag behind the subscription.",
+    )
+    start: _KafkaPlace = Field(
+        default="latest",
+        description="Where to start when there is no checkpoint yet: with the rows that the tables"
+        " of `database` have (load), at the latest or earliest record, at a commit time, or at an"
+        " offset.",
+    )
+    kafka: dict[str, KafkaSetting] = Field(
+        default_factory=dict[str, KafkaSetting],
+        repr=False,
+        description="Further settings of librdkafka's consumer, under its own names; names of"
+        " kafka-python, as earlier channel files have them, count where librdkafka has the same"
+        " setting.",
+    )
+
+    @property
+    def address(self) -> str:
+        """See `SourceConfig.address`."""
+        return f"{self.topic}@{','.join(self.brokers)}"
+
+    @property
+    def codec(self) -> str:
+        """See `SourceConfig.codec`."""
+        return "dts" if self.logical_names else "dts-physical"
+
+    @property
+    def origin(self) -> Database | None:
+        """See `SourceConfig.origin`."""
+        return self.database
+
+    @property
+    def partition_count(self) -> int:
+        """See `SourceConfig.partition_count`."""
+        return self.partitions or 0
+
+    @property
+    def partition_numbers(self) -> tuple[int, ...]:
+        """See `SourceConfig.partition_numbers`; a group may get any of them."""
+        if self.mode == "subscribe":
+            return ()
+        count = self.partitions
+        return (self.partition,) if count is None else tuple(range(count))
+
+    @property
+    def loads_tables(self) -> bool:
+        """See `SourceConfig.loads_tables`."""
+        return isinstance(self.start, LoadStart)
+
+    @property
+    def starts_now(self) -> bool:
+        """See `SourceConfig.starts_now`."""
+        return self.start == "latest"
+
+    @classmethod
+    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
+        """A password is of somebody, and the place in the topic is setl's to keep."""
+        if raw.get("password") and not raw.get("user"):
+            yield ("user",), "is required where there is a password"
+        for name in part(raw.get("kafka")):
+            if str(name).replace(".", "_") in OWN_KAFKA_SETTINGS:
+                yield ("kafka", name), "cannot be set; setl keeps the place in the topic itself"
+        if raw.get("partitions") is not None and raw.get("partition"):
+            yield ("partition",), "cannot be given together with `partitions`; choose one of them"
+        if raw.get("mode") == "subscribe":
+            if not raw.get("sid"):
+                yield ("sid",), "is required to subscribe: it is the consumer group"
+            if raw.get("partitions") is not None or raw.get("partition"):
+                place = "partitions" if raw.get("partitions") is not None else "partition"
+                yield (place,), _DEALT_OUT
+
+
+class DtsTarget(TargetConfig):
+    """A Kafka topic that a relay fills with DTS records, for any number of subscribers."""
+
+    system: ClassVar[str] = "setl.systems.kafka.target_system:KafkaTarget"
+    is_log: ClassVar[bool] = True
+
+    type: Literal["dts"] = Field(description="A Kafka topic, written as DTS records by a relay.")
+    brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
+    topic: Text = Field(description="Topic to write; made if it does not exist.")
+    partitions: int = Field(
+        default=1, ge=1, le=1024, description="Partitions of a topic that is made."
+    )
+    partition_by: Literal["order", "table", "key"] = Field(
+        default="order",
+        description="order: everything goes to partition 0, in the source's order. table: each"
+        " table, or table group, keeps its order in a partition. key: only the rows of one key do."
+        " What is spread is no longer ordered, or one transaction, across partitions.",
+    )
+    delivery: Literal["transactional", "idempotent", "one_in_flight"] = Field(
+        default="transactional",
+        description="transactional: Kafka fences a former leader, and readers of committed records"
+        " see each record once, at about the rate of idempotent. idempotent, for brokers without"
+        " transactions: a former leader may repeat what it had in flight, which setl's readers"
+        " drop. one_in_flight, for brokers without idempotent producers: a batch may be repeated"
+        " too.",
+    )
+    heartbeat: float = Field(
+        default=1.0,
+        gt=0,
+        le=60,
+        description="Seconds after which every partition gets a heartbeat record.",
+    )
+    compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
+        default="none",
+        description="How batches are compressed. setl reads all of these without further packages.",
+    )
+    user: str = Field(default="", description=USER)
+    password: str = Field(default="", repr=False, description=CREDENTIAL)
+    mechanism: Mechanism = Field(default="PLAIN", description=_MECHANISM)
+    ssl_ca: str = Field(default="", description=KAFKA_SSL_CA)
+    kafka: dict[str, KafkaSetting] = Field(
+        default_factory=dict[str, KafkaSetting],
+        repr=False,
+        description="Further settings of librdkafka's producer, under its own names.",
+    )
+
+    @property
+    def address(self) -> str:
+        """See `TargetConfig.address`."""
+        return f"{self.topic}@{','.join(self.brokers)}"
+
+    def as_source(self) -> DtsSource:
+        """The topic as one to read; what stands under `kafka` is a producer's."""
+        return DtsSource(
+            type="dts",
+            brokers=self.brokers,
+            topic=self.topic,
+            user=self.user,
+            password=self.password,
+            mechanism=self.mechanism,
+            ssl_ca=self.ssl_ca,
+        )
+
+    @classmethod
+    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
+        """A password is of somebody, and nothing may loosen what delivery promises."""
+        if raw.get("password") and not raw.get("user"):
+            yield ("user",), "is required where there is a password"
+        for name in part(raw.get("kafka")):
+            if str(name).replace(".", "_") in OWN_PRODUCER_SETTINGS:
+                yield ("kafka", name), "cannot be set; `delivery` decides it"
+        if raw.get("partition_by", "order") == "order" and raw.get("partitions", 1) not in (1, "1"):
+            yield ("partitions",), _EMPTY

@@ -1,0 +1,1 @@
+"""Names of tables and documents: patterns, and templates of ids."""

@@ -1,0 +1,1 @@
+"""What pipelines and channels mean for each other: who reads what others write."""

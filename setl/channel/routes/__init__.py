@@ -1,0 +1,1 @@
+"""Which table goes where, compiled from the mappings of a pipeline."""

@@ -1,0 +1,1 @@
+"""Rules between parts of a channel file, over the parts as they were written."""

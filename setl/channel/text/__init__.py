@@ -1,0 +1,1 @@
+"""A channel file as it is written: its YAML, references, problems, and the base of all models."""

@@ -1,0 +1,1 @@
+"""Alarms of a node: who decides and sends, and what is told of them."""

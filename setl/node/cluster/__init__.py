@@ -1,0 +1,1 @@
+"""The cluster as a whole, for the commands that show it and for the console."""

@@ -1,0 +1,1 @@
+"""What people do from the console; each does what a command does."""

@@ -1,0 +1,170 @@
+"""Dead letters on the console: which there are, loading them again, dropping them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arbiter.requests import Refused
+from arbiter.values import ChannelState, PipelineId
+from setl.channel.file import Pipeline
+from setl.channel.reading import resolve_and_parse
+from setl.channel.routes.routing import Router
+from setl.counting import count
+from setl.load.deadletters.letter import DeadLetter, State
+from setl.node.console.actions.context import ActionContext, Fields, pipeline_of
+from setl.operate import units
+from setl.operate.dead_letters import ask_for, loadable, missing
+from setl.systems.registry import system_of
+
+MOST = 50
+"""Letters on the page, the last of the stream."""
+
+_CHOSEN = "letter-"
+_OUTCOME_SECONDS = 60.0
+_POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetterRow:
+    """A dead letter as text."""
+
+    id: str
+    state: str
+    at: str
+    target: str
+    key: str
+    operation: str
+    position: str
+    attempts: int
+    error: str
+    hint: str
+    payload: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLettersPage:
+    """The dead letters of a pipeline.
+
+    Attributes:
+        ident: the pipeline.
+        kept: whether it keeps any, rather than to stop at a faulty row.
+        letters: the last of the stream first.
+        more: whether there are further ones.
+    """
+
+    ident: PipelineId
+    kept: bool
+    letters: Sequence[DeadLetterRow] = ()
+    more: bool = False
+
+
+def dead_letters_page(
+    definition: Mapping[str, Any], environment: Mapping[str, str], ident: PipelineId
+) -> DeadLettersPage:
+    """Read the dead letters of a pipeline from its target.
+
+    Raises:
+        SetlError: a reference has no value here, or the target does not answer.
+    """
+    config = _config(definition, environment, ident)
+    if not config.keeps_dead_letters:
+        return DeadLettersPage(ident, kept=False)
+    with system_of(config.target).dead_letters() as store:
+        found = store.find(str(ident), limit=MOST + 1, newest=True)
+    rows = tuple(row_of(letter) for letter in found[:MOST])
+    return DeadLettersPage(ident, kept=True, letters=rows, more=len(found) > MOST)
+
+
+def row_of(letter: DeadLetter) -> DeadLetterRow:
+    """A dead letter as text."""
+    key = None if letter.key_values is None else json.loads(letter.key_values)
+    return DeadLetterRow(
+        letter.id,
+        letter.state.value,
+        units.moment(letter.at),
+        letter.target,
+        "not known" if key is None else ", ".join(str(value) for value in key),
+        letter.operation,
+        letter.position,
+        letter.attempts,
+        letter.error,
+        letter.hint,
+        json.dumps(json.loads(letter.payload), indent=2, ensure_ascii=False)[:20_000],
+    )
+
+
+def chosen_ids(fields: Fields) -> list[str]:
+    """The letters that are ticked in a form."""
+    return [name.removeprefix(_CHOSEN) for name in fields if name.startswith(_CHOSEN)]
+
+
+def retry(context: ActionContext, name: str, fields: Fields) -> str:
+    """Have the leader load letters again, and wait for what comes of it for a while."""
+    ident, ids, everything = _choice(name, fields)
+    config, runs = _read(context, ident)
+    with system_of(config.target).dead_letters() as store:
+        found = store.find(str(ident), ids=ids)
+        missing(found, ids)
+        router = Router(config)
+        wanted = loadable(found, router, force="force" in fields, everything=everything)
+        marked = {letter.id for letter in wanted.letters}
+        ask_for(store, wanted.letters, router)
+
+        def waiting() -> set[str]:
+            left = store.find(str(ident), ids=marked) if marked else []
+            return {letter.id for letter in left if letter.state is State.RETRY}
+
+        deadline = time.monotonic() + (_OUTCOME_SECONDS if runs else 0.0)
+        while time.monotonic() < deadline and waiting():
+            context.pause(_POLL_SECONDS)
+        left = store.find(str(ident), ids=marked) if marked else []
+    waits = sum(letter.state is State.RETRY for letter in left)
+    refused = sum(letter.state is State.OPEN for letter in left)
+    words = f"{name}: {len(marked) - len(left)} loaded, {refused} refused again, {waits} waiting"
+    return "; ".join(filter(None, (words, wanted.left_out)))
+
+
+def drop(context: ActionContext, name: str, fields: Fields) -> str:
+    """Remove letters for good."""
+    ident, ids, _ = _choice(name, fields)
+    config, _ = _read(context, ident)
+    with system_of(config.target).dead_letters() as store:
+        found = store.find(str(ident), ids=ids)
+        missing(found, ids)
+        dropped = store.remove([letter.id for letter in found])
+    return f"{name}: {count(dropped, 'dead letter')} dropped"
+
+
+def drop_question(_: object, name: str, fields: Fields) -> str:
+    """What is asked before letters are dropped."""
+    ids = chosen_ids(fields)
+    what = count(len(ids), "dead letter") if ids else "all dead letters, superseded ones too,"
+    return (
+        f"Are you sure you want to drop {what} of {name}? No row changes, neither at the source nor"
+        " at the target; `setl verify` names the rows that differ."
+    )
+
+
+def _choice(name: str, fields: Fields) -> tuple[PipelineId, list[str], bool]:
+    ids, everything = chosen_ids(fields), fields.get("which") == "all"
+    if bool(ids) == everything:
+        raise Refused("choose dead letters, or all of them")
+    return pipeline_of(name), ids, everything
+
+
+def _read(context: ActionContext, ident: PipelineId) -> tuple[Pipeline, bool]:
+    """A pipeline, and whether somebody runs it."""
+    channel = context.arbiter.channel(ident.channel)
+    led = context.arbiter.mainstem(ident) is not None
+    runs = channel.state is ChannelState.START and led
+    return _config(channel.definition, context.environment, ident), runs
+
+
+def _config(
+    definition: Mapping[str, Any], environment: Mapping[str, str], ident: PipelineId
+) -> Pipeline:
+    return resolve_and_parse(definition, environment).pipeline(ident.pipeline)

@@ -1,0 +1,185 @@
+"""Long work that is begun from the console: comparing, cutting over, in a process of its own.
+
+It is the command of the same name. It has memory and a Spark session of its own, so that what is
+compared takes nothing from what is loaded; and it ends with the node.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from setl.clock import Clock
+from setl.errors import SetlError
+from setl.node.console.actions.beside import Beside
+from setl.operate import units
+
+MOST_AT_ONCE = 1
+KEPT = 20
+_LONGEST_ERROR = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A piece of long work.
+
+    Attributes:
+        number: tells it from others of this node.
+        on: the pipeline.
+        title: what it does.
+        state: ``waits``, ``under way``, ``done`` or ``failed``.
+        began: seconds since 1970 UTC.
+        words: how far it is, or what came of it.
+        rows: what was compared, a mapping for each target.
+        lines: what else it said, a sentence each.
+        error: why it failed.
+    """
+
+    number: int
+    on: str
+    title: str
+    state: str
+    began: float
+    words: str = ""
+    rows: Sequence[Mapping[str, Any]] = ()
+    lines: Sequence[str] = ()
+    error: str = ""
+
+
+class Jobs:
+    """The work that was begun from this node; one piece at a time, from any thread."""
+
+    def __init__(self, clock: Clock, beside: Beside) -> None:
+        """Nothing is begun.
+
+        Args:
+            clock: for the time it takes.
+            beside: runs the commands.
+        """
+        self._clock = clock
+        self._beside = beside
+        self._lock = threading.Lock()
+        self._turn = threading.Semaphore(MOST_AT_ONCE)
+        self._jobs: dict[int, Job] = {}
+        self._number = 0
+
+    def of(self, on: str) -> list[Job]:
+        """The work on a pipeline, newest first, with how long it has taken so far."""
+        with self._lock:
+            mine = [job for job in self._jobs.values() if job.on == on]
+        now = self._clock.now()
+        return [
+            replace(job, words=f"for {units.duration(now - job.began)}")
+            if job.state == "under way"
+            else job
+            for job in reversed(mine)
+        ][:3]
+
+    def begin(
+        self, on: str, title: str, arguments: Sequence[str], ended: Callable[[Job], None]
+    ) -> Job:
+        """Begin a piece of work; it waits for its turn.
+
+        Args:
+            on: the pipeline.
+            title: what it does.
+            arguments: of the command line, without ``setl``.
+            ended: is told how it ended, from another thread.
+        """
+        with self._lock:
+            self._number += 1
+            job = Job(self._number, on, title, "waits", self._clock.now())
+            self._jobs[job.number] = job
+            over = [n for n, each in self._jobs.items() if each.state in ("done", "failed")]
+            for number in over[: max(0, len(self._jobs) - KEPT)]:
+                del self._jobs[number]
+        thread = threading.Thread(
+            target=self._run, args=(job, list(arguments), ended), name="console-job", daemon=True
+        )
+        thread.start()
+        return job
+
+    @property
+    def waiting(self) -> int:
+        """How many pieces are not over."""
+        with self._lock:
+            return sum(job.state in ("waits", "under way") for job in self._jobs.values())
+
+    def _run(self, job: Job, arguments: list[str], ended: Callable[[Job], None]) -> None:
+        with self._turn:
+            job = replace(job, state="under way", began=self._clock.now())
+            self._keep(job)
+            job = self._done(job, arguments)
+        self._keep(job)
+        ended(job)
+
+    def _done(self, job: Job, arguments: list[str]) -> Job:
+        try:
+            code, out, err = self._beside.output(arguments)
+        except SetlError as error:
+            return replace(job, state="failed", error=str(error))
+        took = f"in {units.duration(self._clock.now() - job.began)}"
+        printed = _printed(out)
+        rows = _rows(printed)
+        if rows:
+            differ = sum(int(row.get("differences") or 0) for row in rows)
+            found = units.count(differ, "row differs", "rows differ") if differ else "all equal"
+            return replace(job, state="done", words=f"{found}, {took}", rows=rows)
+        if code == 0:
+            return replace(job, state="done", words=took, lines=_lines(printed))
+        if code < 0:
+            err = f"{err}\nIt was killed by signal {-code}. What it had changed stays as it is."
+        return replace(job, state="failed", words=took, error=_last_lines(err))
+
+    def _keep(self, job: Job) -> None:
+        with self._lock:
+            if job.number in self._jobs:
+                self._jobs[job.number] = job
+
+
+def _printed(text: str) -> object:
+    """The JSON that a command has printed, None if it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _rows(value: object) -> list[Mapping[str, Any]]:
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return [cast("Mapping[str, Any]", item) for item in items if isinstance(item, dict)]
+
+
+def _lines(value: object) -> list[str]:
+    """What `setl cutover` and `setl rebalance` say, as sentences; of other commands nothing."""
+    if not isinstance(value, dict):
+        return []
+    told = cast("dict[str, Any]", value)
+    if "leads_after" in told:
+        leads = ", ".join(f"{nid} leads {count}" for nid, count in told["leads_after"].items())
+        return [*(_moved(step) for step in told["moves"]), f"now: {leads}"]
+    if told.get("outcome") == "done":
+        begun = "the application may write to the target now"
+        return [begun, *map(str, told.get("left") or ())]
+    if "objections" not in told:
+        return []
+    steps = [f"{n}. {step['step']}: {step['what']}" for n, step in enumerate(told["steps"], 1)]
+    against = [f"against it: {each}" for each in told["objections"]]
+    return [*steps, *(against or ["nothing is against it now"])]
+
+
+def _moved(step: Mapping[str, Any]) -> str:
+    """A switchover of `setl rebalance -o json`."""
+    line = f"{step['pipeline']}: {step['from']} → {step['to']}, {step['outcome']}"
+    if step["seconds"] is None:
+        return line
+    again = units.count(step["redelivered"], "row")
+    return f"{line} in {units.duration(step['seconds'])}, {again} applied again"
+
+
+def _last_lines(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.strip()]
+    return "\n".join(lines[-12:])[-_LONGEST_ERROR:] or "it ended without a word"

@@ -1,0 +1,1 @@
+"""The channel editor: checks, plans and applies a text."""

@@ -1,0 +1,45 @@
+"""Asks the other nodes for what they recorded of a pipeline while they led it."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from typing import Any, cast
+
+from arbiter.values import NodeInfo, PipelineId
+from setl.node.console.figures.series import Point, of_columns
+from setl.node.console.links import series_link
+
+TIMEOUT = 1.5
+_AT_ONCE = 16
+_MOST_BYTES = 1 << 20
+
+
+def recorded_elsewhere(
+    nodes: Iterable[NodeInfo], pipeline: PipelineId, since: float
+) -> list[list[Point]]:
+    """What each node recorded after a time; empty for one that does not answer in time.
+
+    Args:
+        nodes: whom to ask, side by side.
+        pipeline: the pipeline.
+        since: seconds since 1970 UTC.
+    """
+    asked: list[NodeInfo] = [node for node in nodes if node.http.startswith("http")]
+    if not asked:
+        return []
+    with ThreadPoolExecutor(min(len(asked), _AT_ONCE)) as pool:
+        addresses = [f"{n.http}{series_link(pipeline)}?since={since}&own=yes" for n in asked]
+        return list(pool.map(_recorded, addresses))
+
+
+def _recorded(address: str) -> list[Point]:
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:  # noqa: S310 - a node's
+            value: object = json.loads(answer.read(_MOST_BYTES))
+        return of_columns(cast("dict[str, Any]", value)) if isinstance(value, dict) else []
+    except (OSError, HTTPException, ValueError, TypeError):
+        return []

@@ -1,0 +1,76 @@
+"""What a node shows of the whole cluster: its own last look, and what the other nodes answer.
+
+Nodes are asked only while somebody looks at pages, once for all who do.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from arbiter.snapshot import Snapshot
+from arbiter.values import Facts
+from setl.clock import Clock
+from setl.node.cluster.answers import ask_nodes
+from setl.node.cluster.view import ClusterView, view_of
+from setl.node.status import NodeStatus, as_json
+
+FRESH_SECONDS = 1.0
+ANSWER_SECONDS = 1.0
+
+
+class ClusterWatch:
+    """The cluster as of a second ago at most; from any thread, and blocks for an answer."""
+
+    def __init__(
+        self,
+        nid: str,
+        status: Callable[[], NodeStatus],
+        snapshot: Callable[[], Snapshot | None],
+        clock: Clock,
+    ) -> None:
+        """Ask nobody yet.
+
+        Args:
+            nid: this node.
+            status: this node, as of now.
+            snapshot: its last look at the cluster, None before the first.
+            clock: for the age of what is known.
+        """
+        self._nid = nid
+        self._status = status
+        self._snapshot = snapshot
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._seen: ClusterView | None = None
+        self._seen_at = 0.0
+
+    @property
+    def looked(self) -> bool:
+        """Whether the node has looked at the cluster since it started."""
+        return self._snapshot() is not None
+
+    def view(self, *, fresh: float = FRESH_SECONDS) -> ClusterView:
+        """Nodes and pipelines; a node that does not answer in a second does not hold it up longer.
+
+        Args:
+            fresh: seconds that it may be old.
+        """
+        with self._lock:
+            now = self._clock.monotonic()
+            if self._seen is None or now - self._seen_at >= fresh:
+                self._seen = self._look()
+                self._seen_at = self._clock.monotonic()
+            return self._seen
+
+    def _look(self) -> ClusterView:
+        snapshot = self._snapshot()
+        facts = snapshot.facts if snapshot else Facts()
+        others = [node for nid, node in facts.nodes.items() if nid != self._nid]
+        answers: dict[str, Mapping[str, Any] | None] = {
+            **ask_nodes(others, ANSWER_SECONDS),
+            self._nid: as_json(self._status()),
+        }
+        known = {nid: answers[nid] for nid in (*facts.nodes, self._nid)}
+        return view_of(facts, known, self._clock.now())

@@ -1,0 +1,266 @@
+"""What is wrong in a cluster, the worst first, each with its way out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from arbiter.values import ChannelState, PipelineId
+from setl.node.cluster.view import NO_ANSWER, NO_LEADER, ClusterView, PipelineView
+from setl.node.stored import nameless
+from setl.node.zookeeper.ensemble import lost_in
+from setl.node.zookeeper.needed_certificates import expiring_in
+from setl.operate.cutover.looking import OpenCutover
+from setl.operate.found_words import DIFFERENCES, ECHOES
+from setl.operate.units import count, duration
+from setl.run.measured.figures import RunState
+
+LAG_SECONDS = 60.0
+"""Seconds behind that are worth a word."""
+
+TRY_AGAIN = "Try again what failed"
+"""What the button is called that starts a channel again, on all pages that have it."""
+
+_NAMELESS = (
+    "of its pipelines has no name that can be used, and nobody leads it",
+    "of its pipelines have no name that can be used, and nobody leads them",
+)
+
+_ORDER: tuple[str, ...] = ("error", "warning", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that somebody should know.
+
+    Attributes:
+        level: ``error``, ``warning`` or ``note``.
+        subject: what it is about.
+        text: what is wrong, in the words of whoever found it.
+        way_out: what to do, "" if `text` says it.
+        pipeline: the pipeline, None if it is about none.
+        also: further pipelines of which the same is to be said.
+    """
+
+    level: str
+    subject: str
+    text: str
+    way_out: str = ""
+    pipeline: PipelineId | None = None
+    also: tuple[PipelineId, ...] = ()
+
+
+_NOT_LOOKED = Problem(
+    "warning",
+    "this node",
+    "has only just started, and does not know yet which channels there are",
+    "Wait a moment. If it stays so, see whether ZooKeeper answers from this machine",
+)
+
+
+def problems_of(
+    view: ClusterView,
+    *,
+    contact: str = "connected",
+    looked: bool = True,
+    cutovers: Mapping[PipelineId, OpenCutover] | None = None,
+) -> list[Problem]:
+    """Everything that is wrong, errors first; what is wrong with several pipelines once.
+
+    Args:
+        view: the cluster.
+        contact: how well the node that shows it reaches the arbiter.
+        looked: whether that node has looked at the cluster since it started.
+        cutovers: those that were begun and not put back.
+    """
+    found = [
+        *of_contact(contact),
+        *(() if looked else (_NOT_LOOKED,)),
+        *_of_nodes(view),
+        *_of_ensemble(view),
+        *_of_stored(view),
+        *_of_cutovers(cutovers or {}),
+        *_together(problem for pipeline in view.pipelines for problem in problems_with(pipeline)),
+    ]
+    return sorted(found, key=lambda problem: _ORDER.index(problem.level))
+
+
+def _together(problems: Iterable[Problem]) -> list[Problem]:
+    """The same, each text once: a node that ends takes the standby from all pipelines."""
+    found: dict[tuple[str, str, str], Problem] = {}
+    for problem in problems:
+        said = problem.level, problem.text, problem.way_out
+        first = found.get(said)
+        if first is None:
+            found[said] = problem
+        elif problem.pipeline is not None:
+            found[said] = replace(first, also=(*first.also, problem.pipeline))
+    return list(found.values())
+
+
+def problems_with(view: PipelineView) -> list[Problem]:
+    """What is wrong with one pipeline."""
+    return [
+        Problem(level, str(view.ident), text, way_out, view.ident)
+        for level, text, way_out in (*_of_leadership(view), *_of_figures(view))
+    ]
+
+
+def of_contact(contact: str) -> Iterator[Problem]:
+    """What is wrong with how well the node that shows a page reaches the arbiter.
+
+    Args:
+        contact: ``connected``, or what it is instead and why.
+    """
+    if contact != "connected":
+        yield Problem(
+            "error",
+            "this node",
+            f"contact with ZooKeeper is {contact}; what is shown of the cluster may be old",
+            "See whether ZooKeeper answers from this machine",
+        )
+
+
+def _of_nodes(view: ClusterView) -> Iterator[Problem]:
+    for nid, answer in sorted(view.answers.items()):
+        name = f"node {nid}"
+        if answer is None:
+            yield Problem(
+                "warning",
+                name,
+                "does not answer over HTTP, though its session with ZooKeeper lives",
+                "See whether its process is stopped or its port is closed to the other nodes",
+            )
+            continue
+        if answer.get("trouble"):
+            yield Problem("error", name, f"cannot look at the cluster: {answer['trouble']}")
+        if answer.get("lost_channels"):
+            yield Problem("error", name, str(answer["lost_channels"]))
+        if answer.get("contact") not in (None, "connected"):
+            yield Problem("warning", name, f"its contact with ZooKeeper is {answer['contact']}")
+        if not answer.get("warm", True):
+            yield Problem("note", name, "is not warm yet and cannot take over")
+
+
+def _of_ensemble(view: ClusterView) -> Iterator[Problem]:
+    for server in lost_in(view.answers):
+        yield Problem("warning", "ZooKeeper", server.words, server.way_out)
+    for certificate in expiring_in(view.answers, view.at):
+        level = "error" if certificate.critical(view.at) else "warning"
+        yield Problem(level, "ZooKeeper", certificate.sentence(view.at), certificate.way_out)
+
+
+def _of_stored(view: ClusterView) -> Iterator[Problem]:
+    for path, wrong in sorted(view.facts.damaged.items()):
+        yield Problem("error", path, wrong)
+    for name, channel in sorted(view.facts.channels.items()):
+        if number := nameless(channel):
+            yield Problem(
+                "error",
+                f"channel {name}",
+                count(number, *_NAMELESS),
+                "Store its file anew",
+            )
+
+
+def _way_on(view: PipelineView) -> str:
+    """What makes a pipeline go on that has stopped with an error, which says what to mend."""
+    if view.state != RunState.FAILED.value:
+        return ""
+    return f"Once it is mended, press “{TRY_AGAIN}”, or run `setl start {view.ident.channel}`"
+
+
+def _of_cutovers(cutovers: Mapping[PipelineId, OpenCutover]) -> Iterator[Problem]:
+    """Whoever began one may be gone, and an application that cannot write looks here first."""
+    for ident, cutover in sorted(cutovers.items(), key=lambda each: str(each[0])):
+        level = "warning" if cutover.stops_writes else "note"
+        yield Problem(level, str(ident), cutover.words, pipeline=ident)
+
+
+_Found = tuple[str, str, str]
+
+
+def _of_leadership(view: PipelineView) -> Iterator[_Found]:
+    if view.channel_state is ChannelState.PAUSE:
+        yield "note", "is paused: nothing is applied, and nobody takes over", "Resume its channel"
+        return
+    if view.channel_state is ChannelState.STOP:
+        return
+    if view.missing:
+        yield "error", view.missing, ""
+    elif view.state == NO_LEADER:
+        yield "error", "has no leader", "See below whether a node is warm and able to lead it"
+    if view.state == NO_ANSWER:
+        yield (
+            "warning",
+            f"its leader {view.leader} does not answer over HTTP, so that its figures are unknown",
+            "If it applies nothing, fail over",
+        )
+    if view.leader and not any(standby.turn for standby in view.standbys):
+        yield "warning", f"has no standby: nobody takes over from {view.leader}", "Start a node"
+    for standby in view.standbys:
+        if standby.unable and not standby.never:
+            yield "warning", f"node {standby.node} could not take over: {standby.unable}", ""
+
+
+def _of_figures(view: PipelineView) -> Iterator[_Found]:
+    figures, ident = view.figures, view.ident
+    if error := figures.get("error"):
+        level = "error" if view.state == "failed" else "warning"
+        tried = figures.get("attempts")
+        times = f" ({count(tried, 'attempt')} in a row)" if tried else ""
+        yield level, f"{view.state}{times}: {error}", _way_on(view)
+    if stalled := figures.get("stalled"):
+        yield "warning", f"stalled: {stalled}", ""
+    if error := figures.get("no_heartbeats"):
+        yield (
+            "note",
+            f"no heartbeats can be written to the source: {error}",
+            "Lag is told by what users write there; see that the source is not read-only or locked",
+        )
+    if waiting := view.waits_for:
+        yield "warning", f"waits for {waiting}", ""
+    if (figures.get("lag") or 0.0) >= LAG_SECONDS and view.channel_state is ChannelState.START:
+        yield "warning", f"is {duration(figures['lag'])} behind", _where_time_goes(figures)
+    if echoes := figures.get("echoes_passed"):
+        yield (
+            "error",
+            f"{count(echoes, *ECHOES)} not dropped",
+            "See what changes rows of retl.retl_mark at the source",
+        )
+    verification: Mapping[str, Any] = figures.get("verification") or {}
+    if differences := verification.get("differences"):
+        yield (
+            "warning",
+            f"{count(differences, *DIFFERENCES)}, says its verification",
+            "Verify and repair, or wait for the next pass if it repairs",
+        )
+    if verification.get("error"):
+        yield "warning", f"its verification fails: {verification['error']}", ""
+    if letters := figures.get("dead_letters"):
+        yield (
+            "warning",
+            f"{count(letters, 'faulty row was', 'faulty rows were')} put aside",
+            f"Look at its dead letters, or run `setl deadletter list {ident}`",
+        )
+    if ignored := figures.get("last_ddl_ignored"):
+        yield "note", f"a schema change was ignored: {ignored}", ""
+
+
+def _where_time_goes(figures: dict[str, Any] | Any) -> str:
+    if figures.get("state") == RunState.SUSPENDED.value:
+        return "It goes on once its leader hears of ZooKeeper again"
+    seconds: dict[str, float] = figures.get("seconds") or {}
+    if not seconds:
+        return ""
+    most = max(seconds, key=lambda name: seconds[name])
+    return f"Most time goes into {most}"
+
+
+def counts_of(problems: Iterable[Problem]) -> dict[str, int]:
+    """How many there are of each level."""
+    counts = dict.fromkeys(_ORDER, 0)
+    for problem in problems:
+        counts[problem.level] += 1
+    return counts

@@ -1,0 +1,150 @@
+"""Who sends a request to the console, and what form comes with it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from setl.clock import Clock
+from setl.log import fields
+from setl.node.console.serving.sessions import LIFE_SECONDS, Session, Sessions
+from setl.node.http.token_guard import TokenGuard, client_of
+
+_log = logging.getLogger(__name__)
+
+FORM_BYTES = 1 << 20
+FORM_SECONDS = 10.0
+_MOST_FIELDS = 100
+_OWN_SITE = frozenset({"same-origin", "none"})
+
+
+class Unwanted(Exception):  # noqa: N818 - an answer, not an error of ours
+    """A request that is not carried out.
+
+    Attributes:
+        code: HTTP status code.
+        title: of the page that says so.
+    """
+
+    def __init__(self, code: int, title: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.title = title
+
+
+class LoggedIn(NamedTuple):
+    """Somebody who has just logged in: what the cookie is to hold, and the session."""
+
+    cookie: str
+    session: Session
+
+
+class Authenticator:
+    """Lets people in who know the token, and knows them again."""
+
+    def __init__(self, nid: str, guard: TokenGuard, clock: Clock) -> None:
+        """Nobody is in.
+
+        Args:
+            nid: the node, after which its cookie is named: two nodes of one machine share a host,
+                and browsers give each of them the cookies of both.
+            guard: knows the token that lets in; without one nobody gets in.
+            clock: for the age of sessions.
+        """
+        self._cookie = f"setl_{nid}"
+        self._guard = guard
+        self._sessions = Sessions(clock)
+
+    @property
+    def opens(self) -> bool:
+        """Whether there is a token at all."""
+        return self._guard.is_set
+
+    def session(self, request: Request) -> Session | None:
+        """The session of whoever sends a request."""
+        ident = request.cookies.get(self._cookie)
+        return self._sessions.find(ident) if ident and self._guard.is_set else None
+
+    def let_in(self, request: Request, name: str, token: str) -> LoggedIn:
+        """Log somebody in.
+
+        Raises:
+            Unwanted: the token is wrong, or too many were.
+        """
+        if not self._guard.is_set:
+            text = "Changing anything is off: SETL_HTTP_TOKEN is not set on this node."
+            raise Unwanted(403, "Read-only", text)
+        client = client_of(request)
+        if wait := self._guard.wait(client):
+            text = f"Too many wrong tokens from {client}. Try again in {wait} s."
+            raise Unwanted(429, "Wait", text)
+        if not self._guard.is_known_to(client, token.strip().encode()):
+            # Not in the log of actions: whoever guesses would push out what was done.
+            _log.warning("wrong token at the console", extra=fields(client=client))
+            raise Unwanted(401, "Wrong token", "The token is wrong.")
+        shown = " ".join(name.split())[:64]
+        return LoggedIn(*self._sessions.open(f"{shown} ({client})" if shown else client))
+
+    def give_cookie(self, response: Response, request: Request, cookie: str) -> None:
+        """Have the browser remember the session, and show it to nobody else."""
+        response.set_cookie(
+            self._cookie,
+            cookie,
+            max_age=int(LIFE_SECONDS),
+            path="/",
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+
+    def let_out(self, request: Request, response: Response) -> None:
+        """Log out."""
+        self._sessions.close(request.cookies.get(self._cookie, ""))
+        response.delete_cookie(self._cookie, path="/", httponly=True, samesite="strict")
+
+
+def refuse_other_sites(request: Request) -> None:
+    """Browsers say from which page a form comes; only our own may send one.
+
+    Raises:
+        Unwanted: it comes from elsewhere.
+    """
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    other = site is not None and site not in _OWN_SITE
+    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+        other = True
+    if other:
+        raise Unwanted(403, "Refused", "This form was sent by a page of another site.")
+
+
+async def form_of(request: Request) -> Mapping[str, str]:
+    """The fields of a form, within limits of size and time.
+
+    Raises:
+        Unwanted: it is too large, too slow or no form; or another site has sent it.
+    """
+    refuse_other_sites(request)
+    kind = request.headers.get("content-type", "").partition(";")[0].strip()
+    if kind != "application/x-www-form-urlencoded":
+        raise Unwanted(415, "Not a form", "What was sent is not a form.")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(FORM_SECONDS):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > FORM_BYTES:
+                    raise Unwanted(413, "Too large", f"A form has at most {FORM_BYTES:,} bytes.")
+        fields = parse_qsl(
+            body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"
+        )
+    except TimeoutError:
+        raise Unwanted(408, "Too slow", "The form did not arrive in time.") from None
+    except (ClientDisconnect, ValueError):
+        raise Unwanted(400, "Not a form", "What was sent cannot be read.") from None
+    return dict(fields)

@@ -1,0 +1,1 @@
+"""What pipelines run on: Spark for those that load, nothing for relays."""

@@ -1,0 +1,1 @@
+"""The process and its machine: memory, disk, threads, the service manager."""

@@ -1,0 +1,1 @@
+"""Standing for election with pipelines, and running those that this node leads."""

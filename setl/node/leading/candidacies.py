@@ -1,0 +1,341 @@
+"""The candidacies of a node: one for each pipeline that it is able to lead."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, NamedTuple
+
+from arbiter.arbiter import Arbiter, ArbiterError, Contact
+from arbiter.campaign import Campaign
+from arbiter.election import ElectionSettings
+from arbiter.snapshot import Snapshot
+from arbiter.turns import Preference, queues
+from arbiter.values import Channel, ChannelState, Facts, PipelineId
+from setl.clock import Clock
+from setl.log import fields
+from setl.node.leading.candidacy import Candidacy
+from setl.node.leading.cycle_problems import CycleProblem
+from setl.node.stored import pipelines_of, preference_of
+from setl.run.measured.progress import Progress
+from setl.run.running import Running
+
+_log = logging.getLogger(__name__)
+
+RunBuilder = Callable[[Channel, str, int, Progress], Running]
+"""Builds a run from the stored channel, the pipeline's name, the epoch and its progress."""
+
+
+_AT_ONCE: Final = 8
+"""Leaderships that are taken over side by side."""
+
+_SURE: Final = 0.5
+"""Part of the session timeout for which silence is not worth a decision; see `deadline`."""
+
+
+def _nothing_lacks(_channel: Channel, _pipeline: str) -> str:
+    return ""
+
+
+@dataclass(slots=True)
+class _Taken:
+    """A candidacy, and what it was begun for.
+
+    Attributes:
+        candidacy: the candidacy.
+        definition: the channel's, as it was then.
+        preference: which nodes the pipeline prefers.
+        leaving: whether it ends, because its channel changed or went away.
+        problem: what went wrong with it unexpectedly.
+        giving_up: whether its leadership is given up once nothing runs.
+        complaint: what the arbiter refused last, "" for nothing.
+        decided_on: what its last decision was made of; None if it has to decide anyhow.
+    """
+
+    candidacy: Candidacy
+    definition: object
+    preference: Preference
+    problem: CycleProblem
+    leaving: bool = False
+    giving_up: bool = False
+    complaint: str = ""
+    decided_on: _Seen | None = None
+
+
+class _Seen(NamedTuple):
+    """What all decisions of one look have in common; the facts are the same if nothing is new."""
+
+    facts: Facts
+    session: int
+    warm: bool
+
+    def same(self, other: _Seen | None) -> bool:
+        """Whether both are of looks between which nothing has changed."""
+        return other is not None and self.facts is other.facts and self[1:] == other[1:]
+
+
+class Candidacies:
+    """Begins and ends candidacies as channels come, change and go; used by one thread.
+
+    `current` may be called from any thread.
+    """
+
+    def __init__(
+        self,
+        nid: str,
+        arbiter: Arbiter,
+        election: ElectionSettings,
+        clock: Clock,
+        *,
+        serves: tuple[str, ...],
+        build: RunBuilder,
+        wake: Callable[[], None],
+        lacks: Callable[[Channel, str], str] = _nothing_lacks,
+    ) -> None:
+        """There is no candidacy yet.
+
+        Args:
+            nid: the node.
+            arbiter: its session.
+            election: the rules of take-over.
+            clock: for all times.
+            serves: the kinds of pipelines that the node is able to lead.
+            build: builds runs.
+            wake: makes the node look again soon.
+            lacks: what the node lacks for a pipeline of a channel, "" for nothing.
+        """
+        self._lacks = lacks
+        self._nid = nid
+        self._arbiter = arbiter
+        self._election = election
+        self._clock = clock
+        self._serves = serves
+        self._build = build
+        self._wake = wake
+        self._taken: dict[PipelineId, _Taken] = {}
+        self._arranged: Facts | None = None
+        self._pool: ThreadPoolExecutor | None = None
+
+    def current(self) -> list[Candidacy]:
+        """The present candidacies."""
+        return [taken.candidacy for taken in list(self._taken.values())]
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything runs."""
+        return any(candidacy.busy for candidacy in self.current())
+
+    def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
+        """Begin and end candidacies as channels want it; let each decide and act on one look.
+
+        A candidacy at rest is passed over as long as looks show the same, so that many idle
+        pipelines cost little.
+
+        Returns:
+            Monotonic time at which one of them has to decide again although nothing changes;
+            None if there is none.
+        """
+        if snapshot.contact is Contact.CONNECTED:
+            self._arrange(snapshot.facts)
+        seen = _Seen(snapshot.facts, snapshot.session, warm) if _is_sure(snapshot) else None
+        deciding = {
+            ident: taken
+            for ident, taken in self._taken.items()
+            if seen is None
+            or taken.giving_up
+            or not (seen.same(taken.decided_on) and taken.candidacy.at_rest)
+        }
+        turns = self._turns(snapshot.facts) if deciding else {}
+
+        def decide(ident: PipelineId) -> float | None:
+            taken = deciding[ident]
+            again = self._decide(ident, taken, snapshot, warm=warm, turn=turns.get(ident, 0))
+            taken.decided_on = seen if again is None and not taken.candidacy.trouble else None
+            return again
+
+        # To take many over one after another would take as many round trips as they are.
+        vacant = [ident for ident in deciding if ident in turns]
+        due = [decide(ident) for ident in deciding if ident not in turns]
+        if len(vacant) > 1:
+            self._pool = self._pool or ThreadPoolExecutor(_AT_ONCE, "campaign")
+            due += self._pool.map(decide, vacant)
+        else:
+            due += map(decide, vacant)
+        return min((again for again in due if again is not None), default=None)
+
+    def _decide(
+        self, ident: PipelineId, taken: _Taken, snapshot: Snapshot, *, warm: bool, turn: int
+    ) -> float | None:
+        """Let one candidacy decide and act; returns as `tick`."""
+        if taken.leaving and not taken.candidacy.busy:
+            return None  # it must not begin anew what it was begun for
+        if taken.giving_up:
+            # This look still shows the leadership that is given up; the next one is another.
+            self._give_up(ident, taken)
+            return None
+        try:
+            again = taken.candidacy.tick(snapshot, warm=warm, turn=turn)
+        except ArbiterError as error:
+            self._complain(ident, taken, error)
+            taken.candidacy.trouble = f"ZooKeeper refuses: {error}"
+        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+            taken.problem.occurred(error)
+            taken.candidacy.trouble = taken.problem.sentence
+            # A leadership that nobody looks after follows no operator: another may do better.
+            taken.giving_up = True
+            self._give_up(ident, taken)
+        else:
+            if not taken.leaving:  # whose trouble, if any, is to leave
+                taken.problem.passed()
+                taken.candidacy.trouble = ""
+            return again
+        return None
+
+    def give_up(self) -> None:
+        """Drain all candidacies without waiting; give up each leadership that runs nothing."""
+        for ident, taken in self._taken.items():
+            taken.giving_up = True
+            self._give_up(ident, taken)
+
+    def _give_up(self, ident: PipelineId, taken: _Taken) -> None:
+        """Drain a candidacy without waiting; give its leadership up if nothing runs any more."""
+        try:
+            taken.candidacy.give_up()
+        except ArbiterError as error:
+            self._complain(ident, taken, error)
+        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+            taken.problem.occurred(error)
+        else:
+            taken.giving_up = taken.candidacy.busy
+
+    def close(self, patience: float) -> None:
+        """Drain all candidacies side by side, and give the leaderships up.
+
+        Args:
+            patience: seconds that each may take to finish what it is writing.
+        """
+        if self._pool is not None:
+            self._pool.shutdown()
+        candidacies = self.current()
+        for candidacy in candidacies:
+            try:
+                candidacy.drain()
+            except Exception as error:  # noqa: BLE001 - the others have to be drained, too
+                _log.warning("run not drained", extra=fields(error=str(error)))
+        for candidacy in candidacies:
+            try:
+                candidacy.close(patience)
+            except Exception as error:  # noqa: BLE001 - the others have to be closed, too
+                # The session ends with the process, and every leadership with it.
+                _log.warning("leadership not given up", extra=fields(error=str(error)))
+
+    def _arrange(self, facts: Facts) -> None:
+        """Begin a candidacy for each pipeline; end those whose channel changed or went away."""
+        if facts is self._arranged and not any(taken.leaving for taken in self._taken.values()):
+            return
+        channels = facts.channels.values()
+        wanted = {ident: channel for channel in channels for ident in pipelines_of(channel)}
+        left: set[PipelineId] = set()
+        for ident, taken in list(self._taken.items()):
+            # One that leaves does so to its end, even if its definition comes back meanwhile: it
+            # may have been told to drain, and is then begun anew.
+            gone = ident not in wanted or taken.definition != wanted[ident].definition
+            if (taken.leaving or gone) and self._left(ident, taken):
+                left.add(ident)
+        for ident, channel in wanted.items():
+            preference = preference_of(channel, ident.pipeline)
+            # This look still shows the leadership that was just given up; the next one is another.
+            if ident in left:
+                continue
+            if ident not in self._taken and preference.served_by(self._serves):
+                candidacy = self._take(ident, channel, preference)
+                place = {"channel": ident.channel, "pipeline": ident.pipeline}
+                problem = CycleProblem(self._clock, self._nid, **place)
+                self._taken[ident] = _Taken(candidacy, channel.definition, preference, problem)
+        self._arranged = None if left else facts
+
+    def _left(self, ident: PipelineId, taken: _Taken) -> bool:
+        """Drain a candidacy without waiting; whether it has ended, with its leadership given up."""
+        taken.leaving = True
+        try:
+            if taken.candidacy.busy:
+                taken.candidacy.drain()
+                return False
+            taken.candidacy.close(0)
+        except ArbiterError as error:
+            self._complain(ident, taken, error)
+            return False
+        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+            taken.problem.occurred(error)
+            taken.candidacy.trouble = taken.problem.sentence
+            return False
+        del self._taken[ident]
+        return True
+
+    def _take(self, ident: PipelineId, channel: Channel, preference: Preference) -> Candidacy:
+        campaign = Campaign(
+            self._arbiter,
+            ident,
+            self._nid,
+            self._election,
+            self._clock,
+            preference=preference,
+            serves=self._serves,
+        )
+        return Candidacy(
+            ident,
+            nid=self._nid,
+            arbiter=self._arbiter,
+            campaign=campaign,
+            build=partial(self._build, channel, ident.pipeline),
+            clock=self._clock,
+            wake=self._wake,
+            lacks=lambda seen: self._lacks(seen, ident.pipeline),
+            preference=preference,
+        )
+
+    def unable(self) -> dict[PipelineId, str]:
+        """The pipelines that this node cannot lead as it is, and what it lacks for them."""
+        return {
+            candidacy.pipeline: candidacy.unable for candidacy in self.current() if candidacy.unable
+        }
+
+    def _turns(self, facts: Facts) -> dict[PipelineId, int]:
+        """This node's place in the queue for every pipeline that nobody leads.
+
+        While the others have not heard yet that this node is warm, it is in no queue; it then
+        comes last, which costs the delay of a turn.
+        """
+        vacant = [
+            ident
+            for ident in self._taken
+            if ident not in facts.mainstems
+            and ident.channel in facts.channels
+            and facts.channels[ident.channel].state is not ChannelState.STOP
+        ]
+        turns: dict[PipelineId, int] = {}
+        preferences = {ident: self._taken[ident].preference for ident in vacant}
+        for ident, queue in queues(vacant, facts, preferences).items():
+            turns[ident] = queue.index(self._nid) if self._nid in queue else len(queue)
+        return turns
+
+    def _complain(self, pipeline: PipelineId, taken: _Taken, error: ArbiterError) -> None:
+        """Say once what the arbiter refuses; a cycle later it is the same."""
+        level = logging.DEBUG if taken.complaint == str(error) else logging.WARNING
+        taken.complaint = str(error)
+        place = fields(
+            channel=pipeline.channel,
+            pipeline=pipeline.pipeline,
+            nid=self._nid,
+            error=str(error),
+        )
+        _log.log(level, "ZooKeeper refuses", extra=place)
+
+
+def _is_sure(snapshot: Snapshot) -> bool:
+    """Whether it is certain who leads; if not, every candidacy has to decide."""
+    silent = snapshot.taken - snapshot.last_contact
+    return snapshot.contact is Contact.CONNECTED and silent < _SURE * snapshot.session_timeout

@@ -1,0 +1,85 @@
+"""Finds out what a node lacks to lead a pipeline, before it leads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from arbiter.values import Channel
+from setl.channel.reading import resolve_and_parse
+from setl.channel.text.problems import ChannelFileError
+from setl.clock import Clock
+
+_FILES = frozenset({"ssl_ca", "ca_certs", "ssl_cafile", "ssl_certfile", "ssl_keyfile"})
+_AGAIN = 5.0  # seconds until a node that lacks something looks again
+
+
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What was found.
+
+    Attributes:
+        definition: the channel's, as it was then.
+        at: monotonic time of the look.
+        lacks: by pipeline; of those that are not named, nothing.
+    """
+
+    definition: Mapping[str, Any]
+    at: float
+    lacks: Mapping[str, str]
+
+
+class Fitness:
+    """Checks whether a node has the variables and files that channels name.
+
+    What it lacks may come later, so it looks again then. What only shows at work, such as a
+    module that workers cannot import, is a `setl.errors.NodeLacksError` of the run.
+    """
+
+    def __init__(self, environment: Mapping[str, str], clock: Clock) -> None:
+        """Look up references in an environment."""
+        self._environment = environment
+        self._clock = clock
+        self._looked: dict[str, _Looked] = {}
+        self._lock = threading.Lock()  # several pipelines of a channel may ask at once
+
+    def lacks(self, channel: Channel, pipeline: str) -> str:
+        """What is missing here for a pipeline, with its place in the file; "" if nothing."""
+        with self._lock:
+            now, looked = self._clock.monotonic(), self._looked.get(channel.name)
+            old = looked is None or looked.definition != channel.definition
+            if looked is None or old or (looked.lacks and now - looked.at >= _AGAIN):
+                looked = _Looked(channel.definition, now, self._look(channel.definition))
+                self._looked[channel.name] = looked
+        return looked.lacks.get(pipeline) or looked.lacks.get("", "")
+
+    def _look(self, definition: Mapping[str, Any]) -> Mapping[str, str]:
+        try:
+            file = resolve_and_parse(definition, self._environment)
+        except ChannelFileError as error:
+            return {"": "; ".join(f"{p.message} ({p.path or 'the file'})" for p in error.problems)}
+        found: dict[str, str] = {}
+        for pipeline in file.pipelines:
+            ends = {"source": pipeline.source, "target": pipeline.target}
+            missing = [
+                f"{path} cannot be read ({place})"
+                for name, end in ends.items()
+                for place, path in _files(name, end.model_dump())
+                if not os.access(path, os.R_OK)
+            ]
+            if missing:
+                found[pipeline.name] = "; ".join(missing)
+        return found
+
+
+def _files(place: str, value: object) -> Iterator[tuple[str, str]]:
+    """The files that a part of a channel file names, each with its place."""
+    if not isinstance(value, dict):
+        return
+    for key, item in cast("dict[str, Any]", value).items():
+        if key in _FILES and isinstance(item, str) and item:
+            yield f"{place}.{key}", item
+        yield from _files(f"{place}.{key}", item)

@@ -1,0 +1,1 @@
+"""Looks at ZooKeeper's servers and certificates; sessions are `arbiter.session`."""
