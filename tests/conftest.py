@@ -60,7 +60,7 @@ def pytest_collection_modifyitems(config, items):
         if pair is not None or _SERVERS & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.servers)
         only = [family for mark in item.iter_markers("family") for family in mark.args]
-        one = item.get_closest_marker("one_family") is not None
+        one = item.get_closest_marker("not_mixed") is not None
         fits = pair is None or (suits(pair, only, one=one) and wanted in (None, str(pair)))
         (kept if fits else dropped).append(item)
     if dropped:

@@ -10,7 +10,7 @@ pair of servers that `pairs_of` names. This is the one place that says which.
 - `MIXED` lists the files that also run between the families, in either direction.
 - A single test that is about one family says so and why:
   ``@pytest.mark.family("mariadb", why="MySQL has no sequences")``; one of a file in `MIXED` that
-  says nothing new between the families: ``@pytest.mark.one_family(why="…")``.
+  says nothing new between the families: ``@pytest.mark.not_mixed(why="…")``.
 
 `VARIABLE` names two servers that somebody else runs; then all tests run on those, once.
 """

@@ -16,7 +16,7 @@ from setl.errors import ConfigurationError, SetlError, TransientError
 from setl_embedded.certificates import CertificateAuthority
 from setl_embedded.ports import free_port
 
-pytestmark = pytest.mark.one_family(why="no database takes part")
+pytestmark = pytest.mark.not_mixed(why="no database takes part")
 PASSWORD = "the right password"
 EVENT = Event(
     "firing", AlarmKey("lag", "shop", "ab"), "warning", "ab is behind", "", 1_700_000_000.0

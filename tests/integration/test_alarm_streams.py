@@ -23,7 +23,7 @@ from setl.systems.registry import system_of
 from setl_embedded.certificates import CertificateAuthority
 from tests.kafka_proxy import KafkaProxy
 
-pytestmark = pytest.mark.one_family(why="no database takes part")
+pytestmark = pytest.mark.not_mixed(why="no database takes part")
 HOUR = 3600
 
 

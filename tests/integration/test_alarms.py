@@ -27,7 +27,7 @@ from tests.integration.pipelines import fresh_name
 from tests.unit.cli.cluster_in_memory import definition
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.one_family(why="no database takes part")
+pytestmark = pytest.mark.not_mixed(why="no database takes part")
 AB = PipelineId("shop", "ab")
 SECRET = "a secret of the tests"
 ALARMS = {

@@ -255,7 +255,7 @@ def orders(server, database, rows):
     return SummedTable(reader, formed, [id_])
 
 
-@pytest.mark.one_family(why="the checksum is that of every type above")
+@pytest.mark.not_mixed(why="the checksum is that of every type above")
 def test_chunks_hold_every_row_of_both_sides(site_a, site_b, fresh):
     rows = [(i, f"n{i}") for i in range(1, 101)]
     source = orders(site_a, fresh, rows)
@@ -292,7 +292,7 @@ def within(chunk, key):
     )
 
 
-@pytest.mark.one_family(why="it is about the keys of chunks")
+@pytest.mark.not_mixed(why="it is about the keys of chunks")
 def test_ranges_follow_each_other(site_a, fresh):
     source = orders(site_a, fresh, [(i, "") for i in range(10)])
     chunks, after = [], None
@@ -302,7 +302,7 @@ def test_ranges_follow_each_other(site_a, fresh):
     assert chunks == chunks_between([(3,), (7,)])
 
 
-@pytest.mark.one_family(why="an error is one on both")
+@pytest.mark.not_mixed(why="an error is one on both")
 def test_the_first_error_of_a_server_ends_it(site_a, site_b, fresh):
     source = orders(site_a, fresh, [(1, "a")])
     target = orders(site_b, fresh, [(1, "a")])
@@ -311,7 +311,7 @@ def test_the_first_error_of_a_server_ends_it(site_a, site_b, fresh):
         compare_checksums(source, target, source.table.chunks(source.cut, 1), lambda _: None)
 
 
-@pytest.mark.one_family(why="the limit is that of both")
+@pytest.mark.not_mixed(why="the limit is that of both")
 def test_a_row_that_cannot_be_hashed_is_read(site_a, fresh):
     """A server makes NULL of what is longer than a packet; that must not count as equal."""
     execute(site_a, f"CREATE TABLE {fresh}.w (id INT PRIMARY KEY, "

@@ -53,7 +53,7 @@ def test_unique_values_and_keys_that_change_places(servers, db, place):
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
-@pytest.mark.one_family(why="what Spark makes of rows is the same on all servers")
+@pytest.mark.not_mixed(why="what Spark makes of rows is the same on all servers")
 def test_expressions_where_and_column_lists(servers, db, place):
     a, b = servers
     execute(b, f"CREATE TABLE {db}.report (id BIGINT PRIMARY KEY, who TEXT, total DECIMAL(30,6))")
@@ -80,7 +80,7 @@ def test_expressions_where_and_column_lists(servers, db, place):
     assert [r[0] for r in rows(b, f"{db}.report")] == [1, 3]
 
 
-@pytest.mark.one_family(why="what Spark makes of rows is the same on all servers")
+@pytest.mark.not_mixed(why="what Spark makes of rows is the same on all servers")
 def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db, place):
     a, b = servers
     execute(b, f"ALTER TABLE {db}.orders ADD twice DECIMAL(30,6)")
@@ -94,7 +94,7 @@ def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db,
     assert [row[0] for row in rows(b, f"{db}.orders")] == [3]
 
 
-@pytest.mark.one_family(why="how rows are dealt out is of no family")
+@pytest.mark.not_mixed(why="how rows are dealt out is of no family")
 @pytest.mark.parametrize("columns", [{}, {"name": "upper(name)"}], ids=["plain", "expressions"])
 def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, place, columns):
     a, b = servers
@@ -115,7 +115,7 @@ def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, place, columns
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
-@pytest.mark.one_family(why="source and checkpoint have one server each")
+@pytest.mark.not_mixed(why="source and checkpoint have one server each")
 def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, db, place):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}], batch_rows=500, window=1)
@@ -134,7 +134,7 @@ def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, d
     assert len(rows(b, f"{db}.orders")) == 20_000
 
 
-@pytest.mark.one_family(why="the fence is the target's alone")
+@pytest.mark.not_mixed(why="the fence is the target's alone")
 def test_a_stale_leader_is_fenced_off_and_writes_nothing_more(servers, db, place):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
@@ -149,7 +149,7 @@ def test_a_stale_leader_is_fenced_off_and_writes_nothing_more(servers, db, place
     assert not any(mark and mark.startswith(f"{place.epoch - 1}.") for (mark,) in marks)
 
 
-@pytest.mark.one_family(why="the refusal is the target's alone")
+@pytest.mark.not_mixed(why="the refusal is the target's alone")
 def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers, db, place):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
@@ -165,7 +165,7 @@ def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers,
     assert len(rows(b, f"{db}.orders")) == 1
 
 
-@pytest.mark.one_family(why="the refusal is the target's alone")
+@pytest.mark.not_mixed(why="the refusal is the target's alone")
 def test_a_row_that_the_target_refuses_is_named(servers, db, place):
     a, b = servers
     execute(b, f"ALTER TABLE {db}.orders MODIFY name VARCHAR(3) NULL")
@@ -181,7 +181,7 @@ def test_a_row_that_the_target_refuses_is_named(servers, db, place):
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
-@pytest.mark.one_family(why="its errors are the target's alone")
+@pytest.mark.not_mixed(why="its errors are the target's alone")
 def test_a_target_that_is_down_for_a_while(servers, another_server, db, place, tmp_path):
     a, _ = servers
     with another_server(tmp_path / "target", "target", server_id=77) as target:
@@ -203,7 +203,7 @@ def test_a_target_that_is_down_for_a_while(servers, another_server, db, place, t
         running.stop()
 
 
-@pytest.mark.one_family(why="test_mixed_pair has both ways between the families")
+@pytest.mark.not_mixed(why="test_mixed_pair has both ways between the families")
 def test_two_ways_without_an_echo(servers, db, place):
     a, b = servers
     channel = fresh_name("both")
@@ -232,7 +232,7 @@ def test_two_ways_without_an_echo(servers, db, place):
     assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
 
 
-@pytest.mark.one_family("when tasks began to write, and how long statements took, is of no family")
+@pytest.mark.not_mixed("when tasks began to write, and how long statements took, is of no family")
 def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, place):
     a, b = servers
     seen = []
@@ -267,7 +267,7 @@ class NoSession(SparkOnDemand):
         return super().session
 
 
-@pytest.mark.one_family("what Spark starts is of no family")
+@pytest.mark.not_mixed("what Spark starts is of no family")
 def test_only_spark_sql_needs_a_session(servers, db, place, spark):
     a, b = servers
     on_demand = NoSession(lambda: spark.sparkContext)
@@ -284,7 +284,7 @@ def test_only_spark_sql_needs_a_session(servers, db, place, spark):
     assert on_demand.session is spark, "there is one in a process"
 
 
-@pytest.mark.one_family(why="how rows are dealt out is of no family")
+@pytest.mark.not_mixed(why="how rows are dealt out is of no family")
 def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_has_whole_tables(
     servers, db, place, monkeypatch
 ):
@@ -345,7 +345,7 @@ def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_h
     assert rows(b, f"{db}.other") == rows(a, f"{db}.other")
 
 
-@pytest.mark.one_family(why="how rows are dealt out is of no family")
+@pytest.mark.not_mixed(why="how rows are dealt out is of no family")
 def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_new(
     servers, db, place, caplog
 ):

@@ -197,7 +197,7 @@ def test_keys_are_all_that_images_have_to_hold(servers, db, place):
     assert [row[:3] for row in rows(b, f"{db}.orders")] == [(3, "a", "ann")]
 
 
-@pytest.mark.one_family(why="documents in Elasticsearch; rows are the same by then")
+@pytest.mark.not_mixed(why="documents in Elasticsearch; rows are the same by then")
 def test_documents_are_rows_as_they_were_read(servers, db, elasticsearch, place):
     a, _ = servers
     target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}

@@ -284,7 +284,7 @@ INDEXED = (
 )
 
 
-@pytest.mark.one_family(why="the statements are the same ones")
+@pytest.mark.not_mixed(why="the statements are the same ones")
 @pytest.mark.parametrize("point", ["create.begun", "create.made", "create.keys"])
 def test_a_leader_that_dies_between_two_steps(servers, source_db, place, point):
     a, b = servers
@@ -305,7 +305,7 @@ def test_a_leader_that_dies_between_two_steps(servers, source_db, place, point):
     assert execute(b, kept) == (("there",), ("there",))
 
 
-@pytest.mark.one_family(why="the statements are the same ones")
+@pytest.mark.not_mixed(why="the statements are the same ones")
 def test_keys_come_after_the_rows(servers, source_db, place):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"))
@@ -326,7 +326,7 @@ def test_keys_come_after_the_rows(servers, source_db, place):
     assert "by_a" not in {k[0] for k in keys_of(b, source_db, "one")}
 
 
-@pytest.mark.one_family(why="who makes them is the same")
+@pytest.mark.not_mixed(why="who makes them is the same")
 def test_what_is_there_is_left_alone(servers, source_db, place):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"))
@@ -339,7 +339,7 @@ def test_what_is_there_is_left_alone(servers, source_db, place):
     assert rows(b, f"{source_db}.one") == ((1, 1, "x", None),)
 
 
-@pytest.mark.one_family(why="who makes them is the same")
+@pytest.mark.not_mixed(why="who makes them is the same")
 def test_a_table_that_is_gone_is_not_made_anew_without_its_rows(servers, source_db, place):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"), INDEXED.format(db=source_db, t="two"))
@@ -363,7 +363,7 @@ def test_a_table_that_is_gone_is_not_made_anew_without_its_rows(servers, source_
     assert running.error is None
 
 
-@pytest.mark.one_family(why="the statements are the same ones")
+@pytest.mark.not_mixed(why="the statements are the same ones")
 @pytest.mark.parametrize("point", ["ddl.begun", "ddl.ran", "ddl.done"])
 def test_a_table_that_the_stream_drops_is_made_again(servers, source_db, place, point):
     a, b = servers
@@ -398,7 +398,7 @@ def filled(server, schema, table):
         return ()
 
 
-@pytest.mark.one_family(why="who makes them is the same")
+@pytest.mark.not_mixed(why="who makes them is the same")
 def test_a_table_that_comes_later_and_both_ways(servers, source_db, place):
     a, b = servers
     execute(b, f"CREATE DATABASE {source_db} CHARACTER SET utf8mb4")
@@ -450,7 +450,7 @@ def test_rows_that_a_foreign_key_changes_unseen_are_refused_unless_accepted(
     assert execute(b, f"SELECT * FROM {source_db}.c") == ()
 
 
-@pytest.mark.one_family(why="statements that pass between the families have tests of their own")
+@pytest.mark.not_mixed(why="statements that pass between the families have tests of their own")
 def test_schema_changes_that_the_table_has_already(servers, source_db, place):
     a, b = servers
     start = binlog_end(a)
@@ -490,7 +490,7 @@ def test_schema_changes_that_the_table_has_already(servers, source_db, place):
         assert rows(b, f"{source_db}.{table}") == rows(a, f"{source_db}.{table}")
 
 
-@pytest.mark.one_family(why="privileges are those of the target alone")
+@pytest.mark.not_mixed(why="privileges are those of the target alone")
 def test_check_names_the_privileges_that_creating_takes(servers, source_db, place):
     a, b = servers
     user = fresh_name("u")[:12]

@@ -198,7 +198,7 @@ TOLD = "a relay and a reader of its topic have one server each"
 
 
 @pytest.fixture(
-    params=["binlog", pytest.param("kafka", marks=pytest.mark.one_family(why=TOLD))],
+    params=["binlog", pytest.param("kafka", marks=pytest.mark.not_mixed(why=TOLD))],
 )
 def lead(request, servers, fresh_db, place):
     """Leads a pipeline from the first server's database to the second's, from now on."""
