@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from setl.alarms.expiring import seconds_before
 from setl.alarms.judgement import AlarmKey, Judgement, Severity
 from setl.operate.found_words import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration, size
@@ -290,14 +291,15 @@ def _of_expirations(made: _Judging, now: float) -> Iterator[Judgement]:
     rule = made.rules.expiry
     for each in made.facts.expirations or ():
         left = each.at - now
+        before = rule.before if rule.before is not None else seconds_before(each.begins, each.at)
         when = f"expires in {duration(left)}" if left > 0 else "has expired"
         yield from made.made(
             each.what,
             rule,
-            holds=left < rule.before,
+            holds=left < before,
             text=f"the {each.what} of {each.of} {when}",
             way_out="Renew it",
-            severity="critical" if left < rule.before / 4 else "warning",
+            severity="critical" if left < before / 4 else "warning",
             subject=each.of,
         )
 

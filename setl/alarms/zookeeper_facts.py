@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from setl.alarms.expiring import seconds_before
 from setl.operate.units import duration
 
 CertificateKind = Literal["client", "authority", "server"]
 """Whose a certificate is: a node's own, that of an authority, or a server's."""
 
-_MOST_BEFORE = 14 * 86_400.0
-_PART_OF_LIFE = 6
 _CRITICAL_PART = 4
 
 _WAYS_OUT: dict[CertificateKind, str] = {
@@ -139,8 +138,4 @@ class CertificateFacts:
 
     @property
     def _before(self) -> float:
-        """Seconds before its end from which on people have to know.
-
-        Who renews by a program has short-lived ones, and renews them when about a third is left.
-        """
-        return min(_MOST_BEFORE, (self.expires - self.begins) / _PART_OF_LIFE)
+        return seconds_before(self.begins, self.expires)

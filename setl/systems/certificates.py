@@ -1,4 +1,4 @@
-"""When the certificate of a server expires that speaks TLS from the first byte on."""
+"""How long the certificate of a server is valid that speaks TLS from the first byte on."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import socket
 import ssl
 
 from setl.errors import TransientError
+from setl.systems.lasting import Expiration
 
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 
 
-def certificate_expiry(host: str, port: int, ca: str = "", *, seconds: float = 5.0) -> float | None:
-    """When the certificate at an address expires, seconds since 1970 UTC; None if it does not tell.
+def certificate_at(
+    host: str, port: int, ca: str = "", *, seconds: float = 5.0
+) -> Expiration | None:
+    """How long the certificate at an address is valid; None if it does not tell.
 
-    One that has expired already gives 0.0.
+    One that has expired already did so at 0.0.
 
     Args:
         host: name or address.
@@ -34,11 +37,15 @@ def certificate_expiry(host: str, port: int, ca: str = "", *, seconds: float = 5
             found = secured.getpeercert() or {}
     except ssl.SSLCertVerificationError as error:
         if error.verify_code == _EXPIRED:
-            return 0.0
+            return Expiration("certificate", f"{host}:{port}", 0.0)
         raise TransientError(
             f"the certificate is not trusted: {error.verify_message}", server=f"{host}:{port}"
         ) from error
     except OSError as error:
         raise TransientError(f"no TLS there: {error}", server=f"{host}:{port}") from error
-    until = found.get("notAfter")
-    return float(ssl.cert_time_to_seconds(until)) if isinstance(until, str) else None
+    since, until = (_seconds(found.get(name)) for name in ("notBefore", "notAfter"))
+    return until if until is None else Expiration("certificate", f"{host}:{port}", until, since)
+
+
+def _seconds(time: object) -> float | None:
+    return float(ssl.cert_time_to_seconds(time)) if isinstance(time, str) else None

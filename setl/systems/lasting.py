@@ -48,11 +48,13 @@ class Expiration:
         what: its kind.
         of: whose it is, such as ``db1:3306`` or ``retl at db1:3306``.
         at: when it expires, seconds since 1970 UTC.
+        begins: since when it is good; None if nobody knows.
     """
 
     what: Literal["certificate", "password"]
     of: str
     at: float
+    begins: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

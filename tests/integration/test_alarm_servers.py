@@ -82,7 +82,7 @@ def test_a_certificate_and_a_password_tell_when_they_expire(site_a):
     encrypted = execute(site_a, "SHOW SESSION STATUS LIKE 'Ssl_server_not_after'")
     found = {each.what: each for each in expirations(admin)}
     if encrypted and encrypted[0][1]:
-        assert found["certificate"].at > time.time()
+        assert 0.0 < (found["certificate"].begins or 0.0) < time.time() < found["certificate"].at
     if "mariadb" in version:
         return
     name = fresh_name("reader")
@@ -100,6 +100,7 @@ def test_a_certificate_and_a_password_tell_when_they_expire(site_a):
         )
         [found] = [e for e in expirations(reader) if e.what == "password"]
         assert 9.9 * DAY < found.at - time.time() <= 10 * DAY
+        assert found.at - (found.begins or 0.0) == 10 * DAY
         execute(site_a, f"ALTER USER {name}@'%' PASSWORD EXPIRE NEVER")
         assert "password" not in {e.what for e in expirations(reader)}
     finally:

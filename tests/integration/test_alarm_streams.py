@@ -18,7 +18,7 @@ from setl.alarms.rules import judge_pipeline
 from setl.channel.file import DtsSource, ElasticsearchTarget
 from setl.errors import TransientError
 from setl.model.position import KafkaPosition
-from setl.systems.lasting import DiskTarget, ExpiringSystem, RemovingSource
+from setl.systems.lasting import DiskTarget, Expiration, ExpiringSystem, RemovingSource
 from setl.systems.registry import system_of
 from setl_embedded.certificates import CertificateAuthority
 from tests.kafka_proxy import KafkaProxy
@@ -84,21 +84,22 @@ def certificate(authority):
     return authority.issue("server", hosts=["127.0.0.1"])
 
 
-def end_of(certificate):
+def seen(of, certificate):
     read = x509.load_pem_x509_certificate(certificate[0].read_bytes())
-    return read.not_valid_after_utc.timestamp()
+    since, until = read.not_valid_before_utc, read.not_valid_after_utc
+    return Expiration("certificate", of, until.timestamp(), since.timestamp())
 
 
 def expirations(config):
     system = system_of(config)
     assert isinstance(system, ExpiringSystem)
-    return [(each.what, each.of, each.at) for each in system.expirations()]
+    return system.expirations()
 
 
 def test_brokers_tell_when_their_certificates_expire(kafka, authority, certificate, tmp_path):
     with KafkaProxy(kafka, certificate=certificate) as door:
         config = dts(door.brokers, "any", ssl_ca=str(authority.certificate))
-        assert expirations(config) == [("certificate", door.brokers, end_of(certificate))]
+        assert expirations(config) == [seen(door.brokers, certificate)]
         assert expirations(dts(door.brokers, "any")) == []
         stranger = CertificateAuthority(tmp_path).certificate
         with pytest.raises(TransientError, match="not trusted"):
@@ -125,7 +126,7 @@ def test_elasticsearch_tells_when_its_certificate_expires(authority, certificate
             hosts=[f"https://{address}", f"http://{address}"],
             ca_certs=str(authority.certificate),
         )
-        assert expirations(config) == [("certificate", address, end_of(certificate))]
+        assert expirations(config) == [seen(address, certificate)]
 
 
 def test_elasticsearch_tells_how_much_room_it_has(elasticsearch):

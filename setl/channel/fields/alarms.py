@@ -77,8 +77,10 @@ class PositionAlarm(AlarmRule):
 class ExpiryAlarm(AlarmRule):
     """A certificate or a password expires."""
 
-    before: Duration = Field(
-        default=14 * 86_400.0, description="How long before that the alarm is raised."
+    before: Duration | None = Field(
+        default=None,
+        description="How long before that the alarm is raised. Not given: 14 days, or a sixth of"
+        " its life if that is less.",
     )
 
 

@@ -17,7 +17,7 @@ from setl.load.sink import Fence, SchemaChanges
 from setl.load.target_view import LookAtTarget
 from setl.load.version_fence import VersionFence
 from setl.model.document import DocumentForm
-from setl.systems.certificates import certificate_expiry
+from setl.systems.certificates import certificate_at
 from setl.systems.elasticsearch.creation import ElasticsearchCreation
 from setl.systems.elasticsearch.ddl import ElasticsearchDdl
 from setl.systems.elasticsearch.deadletters import opened_index
@@ -60,9 +60,9 @@ class ElasticsearchTargetSystem(TargetSystem):
             parts = urlsplit(host)
             if parts.scheme != "https" or not parts.hostname:
                 continue
-            at = certificate_expiry(parts.hostname, parts.port or 443, self._endpoint.ca_certs)
-            if at is not None:
-                found.append(Expiration("certificate", f"{parts.hostname}:{parts.port or 443}", at))
+            seen = certificate_at(parts.hostname, parts.port or 443, self._endpoint.ca_certs)
+            if seen is not None:
+                found.append(seen)
         return found
 
     def disks(self) -> Sequence[ServerDisk] | None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from setl.systems.certificates import certificate_expiry
+from setl.systems.certificates import certificate_at
 from setl.systems.lasting import Expiration
 
 
@@ -17,7 +18,7 @@ def broker_certificates(brokers: Sequence[str], ca: str) -> Sequence[Expiration]
     found: list[Expiration] = []
     for broker in brokers if ca else ():
         host, _, port = broker.rpartition(":")
-        at = certificate_expiry(host.strip("[]"), int(port), ca)
-        if at is not None:
-            found.append(Expiration("certificate", broker, at))
+        seen = certificate_at(host.strip("[]"), int(port), ca)
+        if seen is not None:
+            found.append(replace(seen, of=broker))  # as the file writes it, with its brackets
     return found

@@ -53,12 +53,18 @@ def expirations(endpoint: MysqlEndpoint) -> Sequence[Expiration]:
 
 def _certificate(connection: Connection[Any], endpoint: MysqlEndpoint) -> Expiration | None:
     """That of this connection; without TLS nobody looks at one."""
-    row = _row(connection, "SHOW SESSION STATUS LIKE 'Ssl_server_not_after'")
+    since, until = (
+        _time(_row(connection, f"SHOW SESSION STATUS LIKE 'Ssl_server_not_{side}'"))
+        for side in ("before", "after")
+    )
+    return None if until is None else Expiration("certificate", str(endpoint), until, since)
+
+
+def _time(row: tuple[Any, ...] | None) -> float | None:
     try:
-        at = float(ssl.cert_time_to_seconds(str(row[1]))) if row and row[1] else None
+        return float(ssl.cert_time_to_seconds(str(row[1]))) if row and row[1] else None
     except ValueError:
         return None
-    return None if at is None else Expiration("certificate", str(endpoint), at)
 
 
 def _password(connection: Connection[Any], endpoint: MysqlEndpoint) -> Expiration | None:
@@ -66,18 +72,21 @@ def _password(connection: Connection[Any], endpoint: MysqlEndpoint) -> Expiratio
     try:
         if is_mariadb(connection):
             row = _row(connection, _OF_MARIADB)
-            at = float(row[0]) if row and row[0] else None
+            found = (None, float(row[0])) if row and row[0] else None
         else:
-            at = _of_mysql(connection)
+            found = _of_mysql(connection)
     except pymysql.MySQLError as error:
         if error_number(error) not in _REFUSED:
             raise
         return None
-    whose = f"{endpoint.user} at {endpoint}"
-    return None if at is None else Expiration("password", whose, at)
+    if found is None:
+        return None
+    since, until = found
+    return Expiration("password", f"{endpoint.user} at {endpoint}", until, since)
 
 
-def _of_mysql(connection: Connection[Any]) -> float | None:
+def _of_mysql(connection: Connection[Any]) -> tuple[float, float] | None:
+    """Since when the password is good, and until when."""
     # Each account may see how it was made itself, and needs no rights for it.
     row = _row(connection, "SHOW CREATE USER CURRENT_USER()")
     made = str(row[0]) if row else ""
@@ -88,7 +97,8 @@ def _of_mysql(connection: Connection[Any]) -> float | None:
         return None
     interval = _INTERVAL.search(made)
     days = int(interval.group(1)) if interval else int(row[1] if row[1] is not None else row[2])
-    return float(row[0]) + days * _DAY if days else None
+    since = float(row[0])
+    return (since, since + days * _DAY) if days else None
 
 
 def _row(connection: Connection[Any], statement: str) -> tuple[Any, ...] | None:

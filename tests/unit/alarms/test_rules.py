@@ -170,6 +170,22 @@ def test_rules_can_be_switched_off_and_moved():
     assert (found.patience, found.repeat, found.calm) == (300.0, DAY, 0.0)
 
 
+def lasting(begun, left, rules=None):
+    """What is said of a certificate that began so many days ago, and has so many left."""
+    given = Expiration("certificate", "db1:3306", NOW + left * DAY, NOW - begun * DAY)
+    found = judged(facts(expirations=(given,), rules=rules or Alarms()))["certificate"]
+    return found.severity if found.holds else ""
+
+
+def test_what_lives_for_days_is_told_of_in_the_last_sixth_of_its_life():
+    assert lasting(4, 2.5) == ""
+    assert lasting(5.2, 0.8) == "warning"
+    assert lasting(5.8, 0.2) == "critical"
+    assert (lasting(351, 14), lasting(352, 13)) == ("", "warning")
+    told = Alarms.model_validate({"expiry": {"before": "3d"}})
+    assert lasting(4, 2.5, told) == "warning"
+
+
 def test_a_nodes_disk():
     assert judge_node(NodeFacts("n1", "/tmp", 0.05), 0.1).holds
     assert judge_node(NodeFacts("n1", "/tmp", 0.5), 0.1).holds is False
