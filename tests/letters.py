@@ -43,8 +43,10 @@ class MemoryDeadLetters:
     def __init__(self):
         self.letters = {}
 
-    def keep(self, letters):
+    def keep(self, letters, *, again=()):
         for each in letters:
+            if each.id in again and each.id not in self.letters:
+                continue
             tried = self.letters[each.id].attempts if each.id in self.letters else 0
             self.letters[each.id] = replace(each, attempts=tried + 1)
 
@@ -80,6 +82,13 @@ class MemoryDeadLetters:
         ]
         found.sort(key=lambda x: (x.version, x.id), reverse=newest)
         return found[: limit or None]
+
+    def states(self, pipeline, ids=()):
+        return {
+            i: x.state
+            for i, x in self.letters.items()
+            if x.pipeline == pipeline and (not ids or i in ids)
+        }
 
     def tally(self, pipeline):
         counts = Counter((x.state, x.target) for x in self.find(pipeline))

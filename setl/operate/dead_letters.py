@@ -45,9 +45,9 @@ class Loadable:
         return "; ".join(told)
 
 
-def missing(found: Sequence[DeadLetter], ids: Collection[str]) -> None:
-    """Refuse if a letter that is named is not there."""
-    gone = set(ids) - {letter.id for letter in found}
+def missing(found: Collection[str], ids: Collection[str]) -> None:
+    """Refuse if a letter that is named, by its id, is not there."""
+    gone = set(ids).difference(found)
     if gone:
         raise Refused(f"there is no dead letter {', '.join(sorted(gone))}; nothing was done")
 
@@ -95,8 +95,19 @@ def loadable(
     return Loadable([x for x in chosen if x.id not in left_out], len(unknown), len(remapped))
 
 
-def ask_for(store: DeadLetterStore, letters: Sequence[DeadLetter], router: Router) -> None:
-    """Have a leader load letters that `loadable` has let through."""
+def forced_elsewhere(letters: Sequence[DeadLetter], router: Router) -> set[str]:
+    """Ids of those that `loadable` let through though their tables are mapped in another way."""
+    return {x.id for x in letters if x.key_hash and is_remapped(x, router)}
+
+
+def seek_retry(store: DeadLetterStore, ids: Collection[str], elsewhere: Collection[str]) -> None:
+    """Have a leader load letters that `loadable` has let through.
+
+    Args:
+        store: has them.
+        ids: the letters.
+        elsewhere: see `forced_elsewhere`.
+    """
     # Else a leader takes them for letters that nobody has decided about since the mapping changed.
-    store.forget_keys([x.id for x in letters if x.key_hash and is_remapped(x, router)])
-    store.mark({x.id for x in letters}, State.RETRY)
+    store.forget_keys(elsewhere)
+    store.mark(ids, State.RETRY)

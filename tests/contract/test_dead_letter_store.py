@@ -68,6 +68,25 @@ def test_keeping_a_letter_again_counts_the_attempt_and_takes_the_newer_error(sto
     assert store.find(pipeline) == [replace(again, attempts=2)]
 
 
+def test_a_letter_that_is_dropped_while_it_is_loaded_again_does_not_come_back(store, pipeline):
+    store.keep([letter(pipeline, 1), letter(pipeline, 2)])
+    ids = [letter(pipeline, n).id for n in (1, 2)]
+    store.mark(ids, State.RETRY)
+    assert store.remove(ids[:1]) == 1
+    refused = [letter(pipeline, n, error="still", epoch=7) for n in (1, 2, 3)]
+    store.keep(refused, again=ids)
+    assert store.find(pipeline) == [replace(refused[1], attempts=2), refused[2]]
+
+
+def test_the_states_of_letters_are_told_without_their_rows(store, pipeline):
+    assert store.states(pipeline) == {}
+    store.keep([letter(pipeline, 1), letter(pipeline, 2, state=State.SUPERSEDED)])
+    ids = [letter(pipeline, n).id for n in (1, 2)]
+    assert store.states(pipeline) == {ids[0]: State.OPEN, ids[1]: State.SUPERSEDED}
+    assert store.states(pipeline, [ids[1], "0000000000000000"]) == {ids[1]: State.SUPERSEDED}
+    assert store.states(f"{pipeline}x") == {}
+
+
 def test_letters_are_found_by_what_they_are(store, pipeline):
     store.keep(
         [

@@ -13,7 +13,7 @@ from setl.load.deadletters.letter import State, key_hash, letter_of
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import Column, Kind
-from setl.operate.dead_letters import Loadable, ask_for, loadable
+from setl.operate.dead_letters import Loadable, forced_elsewhere, loadable, seek_retry
 from setl.systems.registry import system_of
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import (
@@ -286,7 +286,8 @@ def test_a_letter_from_before_another_mapping_is_loaded_only_by_force(
     assert {(x.state, x.key_hash) for x in letters(file)} == {(State.OPEN, "")}
     with system_of(pipeline.target).dead_letters() as store:
         forced = loadable([asked], router, force=True, everything=False)
-        ask_for(store, forced.letters, router)
+        chosen = forced.letters
+        seek_retry(store, [x.id for x in chosen], forced_elsewhere(chosen, router))
     eventually(lambda: len(letters(file)) == 1, 60)
     assert [row[0] for row in rows(target, f"{items}.items") if row[0] != 5] == [key_of(asked)]
 

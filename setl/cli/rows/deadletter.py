@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -30,13 +30,13 @@ from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.cluster.naming import meant_by
 from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
-from setl.operate.dead_letters import WAITING, ask_for, loadable, missing
+from setl.operate.dead_letters import WAITING, missing
 from setl.operate.questions import before_drop
+from setl.operate.retried_letters import Retry, RetryOutcome, letters_of
 from setl.systems.registry import system_of
 
 if TYPE_CHECKING:
     from setl.channel.file import Pipeline
-    from setl.channel.routes.routing import Router
 
 _COLUMNS = (
     "id", "pipeline", "state", "at", "target", "key", "operation", "position", "attempts", "error",
@@ -158,28 +158,30 @@ def retry(  # noqa: PLR0917 - click passes options by name
     from setl.channel.routes.routing import Router  # noqa: PLC0415
 
     with system_of(config.target).dead_letters() as store:
-        chosen = _chosen(store.find(str(ident), ids=ids), ids, everything=everything)
-        router = Router(config)
-        wanted = _loadable(chosen, router, force=force, everything=everything)
-        marked = {letter.id for letter in wanted}
+        _one_choice(ids, everything=everything)
+        asked = Retry(store, ident, ids, Router(config), force=force)
+        if asked.left_out:
+            click.echo(f"{asked.left_out} (--force)", err=True)
         with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as told:
-            ask_for(store, wanted, router)
-            told.outcome = count(len(marked), *_AGAIN)
-        until = time.monotonic() + (timeout if runs else 0)
-        while (waiting := _waiting(store.find(str(ident), ids=marked), marked)) and (
-            time.monotonic() < until
-        ):
-            time.sleep(_POLL_SECONDS)
-        left = store.find(str(ident), ids=marked) if marked else []
-    # Superseded since they were chosen: there is nothing to load then, and nothing to decide.
-    overtaken = [letter for letter in left if letter.state is State.SUPERSEDED]
-    refused = [x for x in left if x.id not in waiting and x.state is not State.SUPERSEDED]
-    _tell_outcome(ident, wanted, refused, waiting, output, overtaken=len(overtaken))
-    if waiting and runs:
-        raise AnswerNo(f"{len(waiting)} are not loaded yet after {timeout:g} s; `setl status` says"
-                       " what the leader does")  # fmt: skip
+            asked.ask(arbiter)
+            told.outcome = count(len(asked.wanted), *_AGAIN)
+            until = time.monotonic() + (timeout if runs else 0)
+            while asked.waits() and time.monotonic() < until:
+                time.sleep(_POLL_SECONDS)
+            outcome = asked.outcome(arbiter)
+            told.outcome = str(outcome)
+        refused = [_row(x) for some in letters_of(store, ident, outcome.refused) for x in some]
+    _tell_outcome(ident, outcome, refused, output)
+    if outcome.waiting and runs:
+        raise AnswerNo(f"{len(outcome.waiting)} are not loaded yet after {timeout:g} s;"
+                       " `setl status` says what the leader does")  # fmt: skip
     if refused:
         raise AnswerNo(f"{len(refused)} were refused again")
+    if outcome.in_doubt:
+        raise AnswerNo(
+            "somebody dropped dead letters meanwhile, so it is not known which of these were"
+            " loaded; `setl verify` names the rows that differ"
+        )
 
 
 @deadletter.command()
@@ -209,13 +211,15 @@ def drop(  # noqa: PLR0917 - click passes options by name
     ident, config, _ = _pipeline(pipeline, zookeeper, root)
     states = (State.SUPERSEDED,) if superseded else ()
     with system_of(config.target).dead_letters() as store:
-        found = store.find(str(ident), ids=ids, states=states)
-        chosen = _chosen(found, ids, everything=everything or superseded)
-        waiting = sum(letter.state in WAITING for letter in chosen)
+        _one_choice(ids, everything=everything or superseded)
+        found = store.states(str(ident), ids)
+        missing(found, ids)
+        chosen = {i: state for i, state in found.items() if not states or state in states}
+        waiting = sum(state in WAITING for state in chosen.values())
         if chosen:
             confirm(before_drop(ident, len(chosen), waiting), yes=yes)
         with joined(zookeeper, root) as arbiter, acting(arbiter, "drop", str(ident)) as told:
-            dropped = store.remove([letter.id for letter in chosen])
+            dropped = store.remove(chosen)
             told.outcome = count(dropped, "dead letter") + " dropped"
     if output == "table":
         console().print(f"{ident}: {dropped} dropped", markup=False)
@@ -251,7 +255,7 @@ def _meant(
     for ident, config in _pipelines(None, zookeeper, root):
         try:
             with system_of(config.target).dead_letters() as store:
-                found = {letter.id for letter in store.find(str(ident), ids=wanted)}
+                found = set(store.states(str(ident), wanted))
         except SetlError as error:
             failed = error.at(pipeline=ident)
             continue  # the letters may be another's
@@ -282,57 +286,30 @@ def _config(facts: Facts, ident: PipelineId) -> Pipeline:
     return pipeline_config(facts.channels[ident.channel], ident)
 
 
-def _chosen(
-    found: Sequence[DeadLetter], ids: Collection[str], *, everything: bool
-) -> Sequence[DeadLetter]:
+def _one_choice(ids: Collection[str], *, everything: bool) -> None:
+    """Refuse what names letters and all of them, or neither."""
     if bool(ids) == everything:
         raise click.UsageError("give the ids of dead letters, or one of the options that choose")
-    missing(found, ids)
-    return found
-
-
-def _loadable(
-    chosen: Sequence[DeadLetter], router: Router, *, force: bool, everything: bool
-) -> Sequence[DeadLetter]:
-    """Those that may be loaded again; what is chosen by its id must be, or nothing is done."""
-    found = loadable(chosen, router, force=force, everything=everything)
-    if found.left_out:
-        click.echo(f"{found.left_out} (--force)", err=True)
-    return found.letters
-
-
-def _waiting(letters: Sequence[DeadLetter], marked: Collection[str]) -> set[str]:
-    return {x.id for x in letters if x.id in marked and x.state is State.RETRY}
 
 
 def _tell_outcome(
-    ident: PipelineId,
-    wanted: Sequence[DeadLetter],
-    refused: Sequence[DeadLetter],
-    waiting: Collection[str],
-    output: str,
-    *,
-    overtaken: int,
+    ident: PipelineId, outcome: RetryOutcome, refused: Sequence[Mapping[str, Any]], output: str
 ) -> None:
-    done = len(wanted) - len(refused) - len(waiting) - overtaken
     if output != "table":
         value = {
             "pipeline": str(ident),
-            "loaded": done,
+            "loaded": 0 if outcome.in_doubt else outcome.gone,
+            "loaded_or_dropped": outcome.gone if outcome.in_doubt else 0,
             "refused": len(refused),
-            "waiting": len(waiting),
-            "superseded": overtaken,
-            "letters": [_row(letter) for letter in refused],
+            "waiting": len(outcome.waiting),
+            "superseded": outcome.superseded,
+            "letters": refused,
         }
         print_value(value, output)
         return
-    console().print(
-        f"{ident}: {done} loaded, {len(refused)} refused again, {len(waiting)} waiting for a"
-        " leader" + (f", {overtaken} superseded meanwhile" if overtaken else ""),
-        markup=False,
-    )
+    console().print(f"{ident}: {outcome}", markup=False, soft_wrap=True)
     if refused:
-        print_rows([_row(letter) for letter in refused], _COLUMNS, output)
+        print_rows(refused, _COLUMNS, output)
 
 
 def _row(letter: DeadLetter) -> dict[str, Any]:

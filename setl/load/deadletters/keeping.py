@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -23,12 +23,13 @@ class LetterUpdate(NamedTuple):
     Attributes:
         written: changes that may supersede dead letters.
         faulty: rows that were found to be faulty before.
-        again: whether they are dead letters, which come behind what was written after them.
+        again: ids of the dead letters that they come from, which come behind what was written
+            after them.
     """
 
     written: Sequence[TargetChanges]
     faulty: Sequence[FaultyRow] = ()
-    again: bool = False
+    again: Collection[str] = ()
 
 
 class Faults:
@@ -110,6 +111,7 @@ def update_letters(
     *,
     most: int,
     now: float,
+    again: Collection[str] = (),
 ) -> list[DeadLetter]:
     """Bring the dead letters of a pipeline in line with what a sink has written.
 
@@ -123,6 +125,7 @@ def update_letters(
         faulty: what of them is refused, and what was before.
         most: open letters above which the pipeline stops.
         now: seconds since 1970.
+        again: letters that are loaded again, beside those of the ticket.
 
     Returns:
         The letters that were added.
@@ -152,7 +155,7 @@ def update_letters(
     done = set(ticket.retried) - {letter.id for letter in letters}
     if letters:
         _refuse_too_many(store, ticket, letters, most=most + len(done), error=faulty[-1].error)
-        store.keep(letters)
+        store.keep(letters, again={*again, *ticket.retried})
     if done:
         # Last: a row may have become another letter, and between the two calls has both.
         store.remove(done)

@@ -49,8 +49,13 @@ class DeadLetterStore(Protocol):
     table, index or a privilege is missing.
     """
 
-    def keep(self, letters: Sequence[DeadLetter]) -> None:
+    def keep(self, letters: Sequence[DeadLetter], *, again: Collection[str] = ()) -> None:
         """Add letters, or replace those with the same id, whose attempts go on counting.
+
+        Args:
+            letters: the letters.
+            again: ids of letters that were there and were loaded again. They are only replaced:
+                what an operator has dropped meanwhile does not come back.
 
         Raises:
             FatalError: one is larger than the target accepts.
@@ -99,6 +104,15 @@ class DeadLetterStore(Protocol):
             states: only those in one of these states; none for all.
             limit: at most so many; 0 for all.
             newest: whether the last of the stream come first.
+        """
+        ...
+
+    def states(self, pipeline: str, ids: Collection[str] = ()) -> dict[str, State]:
+        """The states of letters that are there, by id, without the rows in them.
+
+        Args:
+            pipeline: ``channel/pipeline``.
+            ids: only these; none for all.
         """
         ...
 

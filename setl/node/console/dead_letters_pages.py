@@ -58,7 +58,13 @@ class DeadLettersPages:
         page = None
         if self._authenticator.session(request) is not None:
             page = await self._calls.run(
-                partial(dead_letters_page, channel.definition, self._environment, ident)
+                partial(
+                    dead_letters_page,
+                    channel.definition,
+                    self._environment,
+                    ident,
+                    superseded="superseded" in request.query_params,
+                )
             )
         values = {"page": page, "ident": ident, "back": pipeline_link(ident)}
         return self._answers.shown(request, "letters.html", values, "letters")

@@ -224,7 +224,7 @@ class DeadLetterHandler:
             epoch=self._leadership.epoch,
             nid=self._leadership.nid,
         )
-        store.keep([again])
+        store.keep([again], again=[again.id])
         _log.warning(
             "a dead letter cannot be loaded again",
             extra=fields(**self._leadership.fields, letter=letter.id, error=str(error)),

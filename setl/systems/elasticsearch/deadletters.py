@@ -55,7 +55,7 @@ class ElasticsearchDeadLetters:
             if error.error != "resource_already_exists_exception":
                 raise
 
-    def keep(self, letters: Sequence[DeadLetter]) -> None:
+    def keep(self, letters: Sequence[DeadLetter], *, again: Collection[str] = ()) -> None:
         """See `DeadLetterStore.keep`."""
         if not letters:
             return
@@ -69,8 +69,13 @@ class ElasticsearchDeadLetters:
             document["state"] = letter.state.value
             try:
                 # One request each: payloads are of any size, and letters are few.
-                self._client.index(index=DEAD_LETTERS, id=letter.id, document=document)
+                if letter.id in again:
+                    self._client.update(index=DEAD_LETTERS, id=letter.id, doc=document)
+                else:
+                    self._client.index(index=DEAD_LETTERS, id=letter.id, document=document)
             except ApiError as error:
+                if error.status_code == _NOT_FOUND and letter.id in again:
+                    continue
                 if error.status_code != _TOO_LARGE:
                     raise
                 raise too_large(letter, "http.max_content_length of Elasticsearch") from error
@@ -130,6 +135,17 @@ class ElasticsearchDeadLetters:
                 break
             after = hits[-1]["sort"]
         return letters
+
+    def states(self, pipeline: str, ids: Collection[str] = ()) -> dict[str, State]:
+        """See `DeadLetterStore.states`."""
+        wanted = sorted(ids)
+        found: dict[str, State] = {}
+        for first in range(0, len(wanted) or 1, _PAGE):
+            some = wanted[first : first + _PAGE]
+            query = [{"terms": {"id": some}}] if some else []
+            hits = self._scan(pipeline, query, source=["state"])
+            found.update((hit["_id"], State(hit["_source"]["state"])) for hit in hits)
+        return found
 
     def tally(self, pipeline: str) -> Tally:
         """See `DeadLetterStore.tally`."""

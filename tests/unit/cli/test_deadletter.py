@@ -109,6 +109,44 @@ def test_a_letter_that_is_superseded_meanwhile_is_not_loaded(shop, store, capsys
     assert store.letters[ids(1)[0]].state is State.SUPERSEDED
 
 
+def test_a_letter_that_somebody_drops_meanwhile_is_not_told_as_loaded(
+    shop, store, capsys, monkeypatch
+):
+    shop.node("n1").leads(AB)
+    mark = store.mark
+
+    def dropped(chosen, state):
+        mark(chosen, state)
+        assert shop.run("deadletter", "drop", "ab", *ids(1), "--yes") == 0
+        store.remove(ids(2))
+
+    monkeypatch.setattr(store, "mark", dropped)
+    assert shop.run("deadletter", "retry", "ab", "--all", "-o", "json") == 1
+    told = capsys.readouterr()
+    outcome = json.loads(told.out[told.out.index("{") :])
+    assert (outcome["loaded"], outcome["loaded_or_dropped"], outcome["refused"]) == (0, 2, 0)
+    assert "it is not known which of these were loaded" in told.err
+
+
+def test_waiting_for_a_retry_reads_no_rows(shop, store, monkeypatch):
+    """Each look would bring thousands of letters with their rows from the target otherwise."""
+    shop.node("n1").leads(AB)
+    find, states, looks = store.find, store.states, []
+
+    def looked(*of, **options):
+        looks.append(None)
+        if len(looks) == 4:
+            store.remove(ids(1, 2))
+        return states(*of, **options)
+
+    monkeypatch.setattr(store, "states", looked)
+    read = []
+    monkeypatch.setattr(store, "find", lambda *of, **o: read.append(None) or find(*of, **o))
+    assert shop.run("deadletter", "retry", "ab", *ids(1, 2)) == 0
+    assert len(looks) >= 4
+    assert len(read) == 1
+
+
 def test_a_retry_of_a_pipeline_that_does_not_run_waits_for_nobody(shop, store, capsys):
     shop.state(ChannelState.STOP)
     assert shop.run("deadletter", "retry", "ab", "--all") == 0

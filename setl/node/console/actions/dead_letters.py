@@ -16,8 +16,10 @@ from setl.channel.routes.routing import Router
 from setl.counting import count
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.console.actions.context import ActionContext, Fields, pipeline_of
+from setl.node.console.letter_rows import Image, images_of
 from setl.operate import units
-from setl.operate.dead_letters import ask_for, loadable, missing
+from setl.operate.dead_letters import WAITING, missing
+from setl.operate.retried_letters import Retry
 from setl.systems.registry import system_of
 
 MOST = 50
@@ -42,7 +44,7 @@ class DeadLetterRow:
     attempts: int
     error: str
     hint: str
-    payload: str
+    images: Sequence[Image]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +54,39 @@ class DeadLettersPage:
     Attributes:
         ident: the pipeline.
         kept: whether it keeps any, rather than to stop at a faulty row.
-        letters: the last of the stream first.
-        more: whether there are further ones.
+        letters: the last of the stream first; those that are open, or the superseded ones.
+        open: how many wait for a decision or for a leader.
+        superseded: how many need nothing any more.
+        of_superseded: whether the letters are superseded ones.
     """
 
     ident: PipelineId
     kept: bool
     letters: Sequence[DeadLetterRow] = ()
-    more: bool = False
+    open: int = 0
+    superseded: int = 0
+    of_superseded: bool = False
+
+    @property
+    def more(self) -> bool:
+        """Whether there are further ones of the same kind."""
+        return len(self.letters) < (self.superseded if self.of_superseded else self.open)
 
 
 def dead_letters_page(
-    definition: Mapping[str, Any], environment: Mapping[str, str], ident: PipelineId
+    definition: Mapping[str, Any],
+    environment: Mapping[str, str],
+    ident: PipelineId,
+    *,
+    superseded: bool = False,
 ) -> DeadLettersPage:
     """Read the dead letters of a pipeline from its target.
+
+    Args:
+        definition: the channel's.
+        environment: where references get their values from.
+        ident: the pipeline.
+        superseded: whether those are wanted that need nothing any more, in place of the open ones.
 
     Raises:
         SetlError: a reference has no value here, or the target does not answer.
@@ -74,9 +95,18 @@ def dead_letters_page(
     if not config.keeps_dead_letters:
         return DeadLettersPage(ident, kept=False)
     with system_of(config.target).dead_letters() as store:
-        found = store.find(str(ident), limit=MOST + 1, newest=True)
-    rows = tuple(row_of(letter) for letter in found[:MOST])
-    return DeadLettersPage(ident, kept=True, letters=rows, more=len(found) > MOST)
+        tally = store.tally(str(ident))
+        # Never both: many that need nothing would hide the few that do.
+        states = (State.SUPERSEDED,) if superseded else WAITING
+        found = store.find(str(ident), states=states, limit=MOST, newest=True)
+    return DeadLettersPage(
+        ident,
+        kept=True,
+        letters=tuple(map(row_of, found)),
+        open=tally.open,
+        superseded=tally.superseded,
+        of_superseded=superseded,
+    )
 
 
 def row_of(letter: DeadLetter) -> DeadLetterRow:
@@ -93,7 +123,7 @@ def row_of(letter: DeadLetter) -> DeadLetterRow:
         letter.attempts,
         letter.error,
         letter.hint,
-        json.dumps(json.loads(letter.payload), indent=2, ensure_ascii=False)[:20_000],
+        images_of(letter.payload),
     )
 
 
@@ -104,38 +134,26 @@ def chosen_ids(fields: Fields) -> list[str]:
 
 def retry(context: ActionContext, name: str, fields: Fields) -> str:
     """Have the leader load letters again, and wait for what comes of it for a while."""
-    ident, ids, everything = _choice(name, fields)
+    ident, ids = _choice(name, fields)
     config, runs = _read(context, ident)
     with system_of(config.target).dead_letters() as store:
-        found = store.find(str(ident), ids=ids)
-        missing(found, ids)
-        router = Router(config)
-        wanted = loadable(found, router, force="force" in fields, everything=everything)
-        marked = {letter.id for letter in wanted.letters}
-        ask_for(store, wanted.letters, router)
-
-        def waiting() -> set[str]:
-            left = store.find(str(ident), ids=marked) if marked else []
-            return {letter.id for letter in left if letter.state is State.RETRY}
-
+        asked = Retry(store, ident, ids, Router(config), force="force" in fields)
+        asked.ask(context.arbiter)
         deadline = time.monotonic() + (_OUTCOME_SECONDS if runs else 0.0)
-        while time.monotonic() < deadline and waiting():
+        while time.monotonic() < deadline and asked.waits():
             context.pause(_POLL_SECONDS)
-        left = store.find(str(ident), ids=marked) if marked else []
-    waits = sum(letter.state is State.RETRY for letter in left)
-    refused = sum(letter.state is State.OPEN for letter in left)
-    words = f"{name}: {len(marked) - len(left)} loaded, {refused} refused again, {waits} waiting"
-    return "; ".join(filter(None, (words, wanted.left_out)))
+        outcome = asked.outcome(context.arbiter)
+    return "; ".join(filter(None, (f"{name}: {outcome}", asked.left_out)))
 
 
 def drop(context: ActionContext, name: str, fields: Fields) -> str:
     """Remove letters for good."""
-    ident, ids, _ = _choice(name, fields)
+    ident, ids = _choice(name, fields)
     config, _ = _read(context, ident)
     with system_of(config.target).dead_letters() as store:
-        found = store.find(str(ident), ids=ids)
+        found = store.states(str(ident), ids)
         missing(found, ids)
-        dropped = store.remove([letter.id for letter in found])
+        dropped = store.remove(found)
     return f"{name}: {count(dropped, 'dead letter')} dropped"
 
 
@@ -149,11 +167,12 @@ def drop_question(_: object, name: str, fields: Fields) -> str:
     )
 
 
-def _choice(name: str, fields: Fields) -> tuple[PipelineId, list[str], bool]:
+def _choice(name: str, fields: Fields) -> tuple[PipelineId, list[str]]:
+    """A pipeline, and the letters of it that are meant; none for all."""
     ids, everything = chosen_ids(fields), fields.get("which") == "all"
     if bool(ids) == everything:
         raise Refused("choose dead letters, or all of them")
-    return pipeline_of(name), ids, everything
+    return pipeline_of(name), ids
 
 
 def _read(context: ActionContext, ident: PipelineId) -> tuple[Pipeline, bool]:

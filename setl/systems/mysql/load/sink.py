@@ -165,15 +165,14 @@ class MysqlSink:
             return Loaded()
         started = self._clock.monotonic()
         letters: list[DeadLetter] = []
-        again = bool(ticket.retried)
         for part in transactions(changes):
             letters += self._apply(
-                replace(ticket, retried=()), part, LetterUpdate(part, again=again)
+                replace(ticket, retried=()), part, LetterUpdate(part, again=ticket.retried)
             )
         if faulty or ticket.retried:
             # Last, when it is known which of those that are loaded again are in.
             left = set(ticket.retried) - {letter.id for letter in letters}
-            update = LetterUpdate(changes, faulty)
+            update = LetterUpdate(changes, faulty, ticket.retried)
             letters += self._apply(replace(ticket, retried=tuple(left)), (), update)
         loaded = Loaded(
             upserts=sum(len(c.upserts) for c in changes),
@@ -263,7 +262,9 @@ class MysqlSink:
             ExactLoad(connection, parts, limits, refuse_of, ticket.catching_up).run()
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
-        letters = update_letters(store, ticket, update.written, faults.rows, most=most, now=now)
+        letters = update_letters(
+            store, ticket, update.written, faults.rows, most=most, now=now, again=update.again
+        )
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")

@@ -22,6 +22,11 @@ _KEEP = (
     "ON DUPLICATE KEY UPDATE attempts = attempts + 1, "
     + ", ".join(f"{name} = VALUES({name})" for name in _NEWER)
 )
+_KEEP_AGAIN = (
+    f"UPDATE {_TABLE} SET attempts = attempts + 1, "
+    + ", ".join(f"{name} = %s" for name in _NEWER)
+    + " WHERE id = %s"
+)
 _NO_TABLE = {1049, 1146}  # no such database, no such table
 _IDS_AT_ONCE = 1_000
 
@@ -39,13 +44,18 @@ class MysqlDeadLetters:
         self._connection = connection
         self._packet = packet
 
-    def keep(self, letters: Sequence[DeadLetter]) -> None:
+    def keep(self, letters: Sequence[DeadLetter], *, again: Collection[str] = ()) -> None:
         """See `DeadLetterStore.keep`."""
         with self._connection.cursor() as cursor:
             # One statement each: payloads are of any size, and letters are few.
             for letter in letters:
                 values = [v.value if isinstance(v, State) else v for v in astuple(letter)]
-                statement = cursor.mogrify(_KEEP, values)
+                if letter.id in again:
+                    named = dict(zip(_FIELDS, values, strict=True))
+                    values = [named[name] for name in (*_NEWER, "id")]
+                    statement = cursor.mogrify(_KEEP_AGAIN, values)
+                else:
+                    statement = cursor.mogrify(_KEEP, values)
                 # The server would end the connection, which looks like a lost one.
                 if len(statement.encode()) > self._packet:
                     raise too_large(letter, "max_allowed_packet on the target")
@@ -117,6 +127,17 @@ class MysqlDeadLetters:
         with self._connection.cursor() as cursor:
             cursor.execute(statement, arguments)
             return [_letter(row) for row in cursor.fetchall()]
+
+    def states(self, pipeline: str, ids: Collection[str] = ()) -> dict[str, State]:
+        """See `DeadLetterStore.states`."""
+        statement = f"SELECT id, state FROM {_TABLE} WHERE pipeline = %s"
+        found: dict[str, State] = {}
+        with self._connection.cursor() as cursor:
+            for some in _portions(ids) or [()]:
+                named = (" AND id IN %s", [pipeline, some]) if some else ("", [pipeline])
+                cursor.execute(statement + named[0], named[1])
+                found.update((str(i), State(s)) for i, s in cursor.fetchall())
+        return found
 
     def tally(self, pipeline: str) -> Tally:
         """See `DeadLetterStore.tally`."""

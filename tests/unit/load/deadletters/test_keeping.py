@@ -150,6 +150,18 @@ def test_letters_that_are_loaded_again_go_unless_they_are_refused_again(kept):
     assert (left.id, left.attempts) == (second.id, 2)
 
 
+@pytest.mark.parametrize("of_ticket", [True, False])
+def test_a_letter_that_is_dropped_while_it_is_loaded_again_does_not_come_back(kept, of_ticket):
+    ids = {x.id for x in kept.store.find(PIPELINE)}
+    change = changes((5, (1, "a")), (5, (2, "b")))
+    kept.store.remove([letter_id((5, (1, "a")))])
+    ticket, more = (replace(LETTERED, retried=tuple(ids)), ()) if of_ticket else (LETTERED, ids)
+    rows = refused(change, 0, 1)
+    update_letters(kept.store, ticket, [change], rows, most=100, now=1.0, again=more)
+    (left,) = kept.store.find(PIPELINE)
+    assert (left.key_values, left.attempts) == ("[2]", 2)
+
+
 def letter_id(upsert):
     (row,) = refused(changes(upsert), 0)
     return letter_of(row, TICKET, 1.0).id

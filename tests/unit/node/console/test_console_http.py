@@ -391,6 +391,17 @@ def test_secrets_in_stored_files_are_shown_to_nobody(node, anna):
         assert b"(hidden)" in page
 
 
+ROW = json.dumps(
+    {
+        "form": "row",
+        "operation": "upsert",
+        "columns": [{"name": name} for name in ("id", "name", "long", "blob", "last")],
+        "values": [1, "<b>\udc80", "\U0001f600" * 70_000, {"bytes": "AP8="}, "the last column"],
+    }
+)
+"""With markup, text that has no UTF-8 form, and more than fits on a page."""
+
+
 @pytest.fixture
 def letters(node, monkeypatch, password):
     """The dead letters of a pipeline that keeps them: two open, one of an unknown row."""
@@ -406,7 +417,7 @@ def letters(node, monkeypatch, password):
     monkeypatch.setattr(MysqlTargetSystem, "dead_letters", opened)
     of = {"source": "s.t", "target": "s.t"}
     found = [
-        letter("shop/there", 1, payload='{"form": "row", "values": [1, "<b>"]}', **of),
+        letter("shop/there", 1, payload=ROW, **of),
         letter("shop/there", 2, payload="{}", **of),
         letter("shop/there", 3, payload="{}", key_hash="", key_values=None, **of),
     ]
@@ -422,6 +433,44 @@ def test_dead_letters_are_shown_with_their_rows_to_those_who_are_logged_in(anna,
     assert "<b>" not in page
     assert ids[0] not in browser.get("/console/letters/shop/there").body.decode()
     assert anna.get("/console/letters/shop/nowhere").code == 404
+    # Of a long value the beginning is shown, and how much there is; columns behind it are, too.
+    assert "70,000 characters in all" in page
+    assert "0x00ff" in page
+    assert "the last column" in page
+    assert len(page) < 20_000
+
+
+def test_superseded_dead_letters_do_not_hide_those_that_are_open(anna, letters):
+    store, ids = letters
+    of = {"source": "s.t", "target": "s.t", "payload": "{}", "state": State.SUPERSEDED}
+    later = [letter("shop/there", number, **of) for number in range(10, 70)]
+    store.keep(later)
+    page = anna.get("/console/letters/shop/there").body.decode()
+    assert all(ident in page for ident in ids)
+    assert not any(each.id in page for each in later)
+    assert "3 open, 60 superseded" in page
+    page = anna.get("/console/letters/shop/there?superseded=yes").body.decode()
+    assert sum(each.id in page for each in later) == 50
+    assert not any(ident in page for ident in ids)
+
+
+def test_a_letter_that_somebody_drops_meanwhile_is_not_told_as_loaded(
+    node, anna, letters, monkeypatch
+):
+    store, (first, second, _) = letters
+    node.operator.set_state(node.operator.channel("shop"), ChannelState.PAUSE)
+    mark = store.mark
+
+    def dropped(chosen, state):
+        mark(chosen, state)
+        monkeypatch.setattr(store, "mark", mark)
+        anna.do("drop", "shop/there", **{f"letter-{first}": "yes"}, sure="yes")
+
+    monkeypatch.setattr(store, "mark", dropped)
+    anna.do("retry", "shop/there", **{f"letter-{i}": "yes" for i in (first, second)})
+    said = [outcome for what, _, outcome in outcomes(node) if what == "retry"]
+    of_both = "1 loaded or dropped by somebody meanwhile, 0 refused again, 1 waiting for a leader"
+    assert said == [f"shop/there: {of_both}"]
 
 
 def test_dead_letters_are_marked_for_the_leader_or_refused(node, anna, letters):
@@ -431,7 +480,7 @@ def test_dead_letters_are_marked_for_the_leader_or_refused(node, anna, letters):
     reply = anna.do("retry", "shop/there", **{f"letter-{first}": "yes"})
     assert reply.headers["Location"] == "/console/letters/shop/there"
     assert [store.letters[i].state for i in (first, second)] == [State.RETRY, State.OPEN]
-    assert outcomes(node)[-1][2] == "shop/there: 0 loaded, 0 refused again, 1 waiting"
+    assert outcomes(node)[-1][2] == "shop/there: 0 loaded, 0 refused again, 1 waiting for a leader"
     anna.do("retry", "shop/there", **{f"letter-{unknown}": "yes"})
     assert "is about is not known" in outcomes(node)[-1][2]
     anna.do("retry", "shop/there", **{f"letter-{unknown}": "yes", "force": "yes"})
