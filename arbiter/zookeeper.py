@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from arbiter.access import Access
@@ -54,15 +55,21 @@ class ZooKeeperArbiter(TreeArbiter):
         )
         super().__init__(self._session_of_kazoo, root=root, history_limit=history_limit)
 
-    def start(self, timeout: float = 10.0, gives_up: Callable[[], bool] = lambda: False) -> None:
+    def start(
+        self,
+        timeout: float = 10.0,
+        gives_up: Callable[[], bool] = lambda: False,
+        refused_limit: float = math.inf,
+    ) -> None:
         """Connect, within `timeout` seconds. May be tried again after it has failed.
 
         Args:
             timeout: seconds.
             gives_up: whether the caller waits no longer.
+            refused_limit: see `arbiter.session.kazoo_session.KazooSession.start`.
 
         Raises:
             Unreachable: no server answered in time, or before the caller gave up.
             Denied: see `arbiter.session.kazoo_session.KazooSession.start`.
         """
-        self._session_of_kazoo.start(timeout, gives_up)
+        self._session_of_kazoo.start(timeout, gives_up, refused_limit)

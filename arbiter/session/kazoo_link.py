@@ -14,6 +14,7 @@ import socket
 import ssl
 import struct
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,6 +56,7 @@ class LinkHandler(SequentialThreadingHandler):
         self._link: _Link | None = None
         self._granted: float | None = None
         self._troubles: dict[str, Trouble] = {}
+        self._refused: dict[str, float] = {}  # since when each does nothing but refuse
         self._fault: Exception | None = None
         self._spawned: list[threading.Thread] = []
 
@@ -81,6 +83,20 @@ class LinkHandler(SequentialThreadingHandler):
         """A session has begun: what went wrong before is no reason for what comes."""
         with self._link_lock:
             self._troubles.clear()
+            self._refused.clear()
+
+    def refused_since(self, servers: int) -> float | None:
+        """Since when all of so many servers have refused connections and done nothing else.
+
+        A monotonic time; None if one has not, or has not been asked yet.
+        """
+        with self._link_lock:
+            refused = self._refused.values()
+            return max(refused) if len(refused) >= servers else None
+
+    def note(self, server: str, error: OSError) -> None:
+        """Note what a session could not begin for at a server, ``host:port``."""
+        self._note(server, error)
 
     def fault(self, limit: float) -> Exception | None:
         """What kazoo's own thread ended with; waits `limit` seconds for its end."""
@@ -163,6 +179,10 @@ class LinkHandler(SequentialThreadingHandler):
         with self._link_lock:
             self._troubles.pop(server, None)
             self._troubles[server] = trouble
+            if trouble.refused:
+                self._refused.setdefault(server, time.monotonic())
+            else:
+                self._refused.pop(server, None)
         self._stir()
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from kazoo.client import KazooClient
 from kazoo.protocol.states import KazooState, KeeperState
@@ -19,6 +21,7 @@ from arbiter.session.kazoo_client import new_client, refusal, unanswered
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.kazoo_requests import KazooRequests
 from arbiter.session.monitor import Monitor
+from arbiter.session.names import NameLookups
 from arbiter.session.trouble import told
 from arbiter.znodes import Missing
 
@@ -29,6 +32,10 @@ _ASK_SECONDS = 0.2  # after which `start` asks again whether anybody waits for i
 
 _FORGOTTEN = 2
 """Session timeouts without contact after which what was seen before counts no more."""
+
+
+class _AllRefuse(Unreachable):
+    """No server is there to wait for."""
 
 
 class KazooSession(KazooRequests):
@@ -70,12 +77,20 @@ class KazooSession(KazooRequests):
 
     # -- its life -------------------------------------------------------------------------
 
-    def start(self, timeout: float, gives_up: Callable[[], bool] = lambda: False) -> None:
+    def start(
+        self,
+        timeout: float,
+        gives_up: Callable[[], bool] = lambda: False,
+        refused_limit: float = math.inf,
+    ) -> None:
         """Connect, within `timeout` seconds. May be tried again after it has failed.
 
         Args:
             timeout: seconds.
             gives_up: whether the caller waits no longer; asked several times a second.
+            refused_limit: seconds after which it is an answer that every server refuses
+                connections. One that is started anew does so for a moment, and silence may mean
+                anything.
 
         Raises:
             Unreachable: no server answered in time, or before the caller gave up.
@@ -88,7 +103,8 @@ class KazooSession(KazooRequests):
         self._closing = False
         try:
             self._client.start_async()
-            self._await_answer(deadline, gives_up)
+            with NameLookups(self._servers(), self._handler.note):
+                self._await_answer(deadline, gives_up, refused_limit)
             self._check_root()
         except ArbiterError as error:
             refused, trouble = self._refusal(), self._unanswered()
@@ -99,6 +115,11 @@ class KazooSession(KazooRequests):
                 raise Denied(refused) from error
             if not isinstance(error, Unreachable):
                 raise
+            if isinstance(error, _AllRefuse):
+                raise Unreachable(
+                    f"no ZooKeeper server is there at {self._hosts}, for {refused_limit:g} s"
+                    f" now{trouble}"
+                ) from error
             raise Unreachable(
                 f"no ZooKeeper server answered within {timeout:g} s at {self._hosts}{trouble}"
             ) from error
@@ -220,9 +241,15 @@ class KazooSession(KazooRequests):
     def _stir(self) -> None:
         self._monitor.stir()
 
-    def _await_answer(self, deadline: float, gives_up: Callable[[], bool]) -> None:
+    def _await_answer(
+        self, deadline: float, gives_up: Callable[[], bool], refused_limit: float
+    ) -> None:
         """Wait for the first answer, unless it is certain that there will be none."""
+        servers = len(self._servers())
         while True:
+            refused = self._handler.refused_since(servers)
+            if refused is not None and time.monotonic() - refused >= refused_limit:
+                raise _AllRefuse("every server refuses connections")
             if self._refusal() or gives_up():
                 raise Unreachable("it is no use to wait")
             if self._life.connected:
@@ -237,6 +264,10 @@ class KazooSession(KazooRequests):
             else:
                 self._news.wait(min(_ASK_SECONDS, max(0.0, deadline - time.monotonic())))
             self._news.clear()
+
+    def _servers(self) -> set[tuple[str, int]]:
+        hosts: Sequence[tuple[str, int]] = cast("Any", self._client).hosts
+        return {(str(host), int(port)) for host, port in hosts}
 
     def _refusal(self) -> str:
         return refusal(self._hosts, self._client, self._handler, self._ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import time
 from collections.abc import Iterable
@@ -10,6 +11,9 @@ from datetime import UTC, datetime
 
 from arbiter.access import Tls
 from arbiter.certificates import certificates_in
+
+_UNKNOWN_NAME = (socket.EAI_NONAME, socket.EAI_NODATA)
+"""Others say that the name could not be asked for just now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +24,14 @@ class Trouble:
         server: ``host:port`` as it was named.
         reason: what happened, as the end of a sentence.
         final: a certificate was refused; it will be the next time, too.
+        refused: somebody answered at once that there is no server: its machine, or whoever
+            knows names.
     """
 
     server: str
     reason: str
     final: bool
+    refused: bool = False
 
     def __str__(self) -> str:
         return f"{self.server}: {self.reason}"
@@ -70,7 +77,10 @@ def trouble_of(server: str, error: OSError | None, tls: Tls | None) -> Trouble:
             f"it ended the connection before a session began; it has no quorum, or {_wish(tls)}"
         )
         return Trouble(server, reason, final=False)
-    return Trouble(server, error.strerror or str(error), final=False)
+    reason, refused = error.strerror or str(error), isinstance(error, ConnectionRefusedError)
+    if isinstance(error, socket.gaierror):
+        reason, refused = f"its name cannot be looked up: {reason}", error.errno in _UNKNOWN_NAME
+    return Trouble(server, reason, final=False, refused=refused)
 
 
 def _wish(tls: Tls | None) -> str:

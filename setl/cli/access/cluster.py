@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from arbiter.arbiter import Arbiter, Invalid, NotFound
+from arbiter.arbiter import Arbiter, Invalid, NotFound, Unreachable
 from arbiter.requests import Requester
 from arbiter.values import Channel, Facts, PipelineId
 from setl.cli.access.zookeeper import zookeeper_access
@@ -24,10 +24,18 @@ from setl.operate.action_log import ActionOutcome, recorded
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_DEFAULT_ZOOKEEPER = "127.0.0.1:2181"
+
+_REFUSED_SECONDS = 3.0
+"""For so long every server may refuse connections: a server that is restarted does, meanwhile."""
+
+_SAID_AFTER = 1.0
+"""Seconds after which a person at a terminal is told what is waited for."""
+
 _zookeeper = click.option(
     "--zookeeper",
     envvar="SETL_ZOOKEEPER",
-    default="127.0.0.1:2181",
+    default=_DEFAULT_ZOOKEEPER,
     show_default=True,
     help="ZooKeeper's addresses, host:port,host:port; logins and TLS: SETL_ZOOKEEPER_* in the "
     "environment. [env: SETL_ZOOKEEPER]",
@@ -84,9 +92,20 @@ def connect_zookeeper(zookeeper: str, root: str) -> Generator[Arbiter]:
 
     access = zookeeper_access(os.environ)
     arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0, access=access)
+
+    def waited_for() -> str:
+        trouble = arbiter.trouble()
+        return f"asking ZooKeeper at {zookeeper}" + (f" ({trouble})" if trouble else "")
+
     try:
-        with busy(f"asking ZooKeeper at {zookeeper}"):
-            arbiter.start()
+        with busy(waited_for, _SAID_AFTER):
+            try:
+                arbiter.start(refused_limit=_REFUSED_SECONDS)
+            except Unreachable as error:
+                if zookeeper != _DEFAULT_ZOOKEEPER:
+                    raise
+                where = "this is the default; --zookeeper or SETL_ZOOKEEPER names other servers"
+                raise Unreachable(f"{error} ({where})") from error
         yield arbiter
     finally:
         arbiter.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
 import click
@@ -13,17 +13,22 @@ _QUIET_SECONDS = 2.0
 
 
 @contextmanager
-def busy(words: str) -> Generator[None]:
+def busy(words: str | Callable[[], str], after: float | None = None) -> Generator[None]:
     """Inside the block: after some seconds `words` are said once, if there is a terminal.
 
     Args:
-        words: what goes on, such as "asking ZooKeeper at db1:2181".
+        words: what goes on, such as "asking ZooKeeper at db1:2181"; or says so, when it is said.
+        after: seconds; None for the usual ones.
     """
     if not sys.stderr.isatty():
         yield
         return
+
     # A timer's thread is daemonic here: whoever is interrupted does not wait for it.
-    timer = threading.Timer(_QUIET_SECONDS, click.echo, (f"{words} …",), {"err": True})
+    def say() -> None:
+        click.echo(f"{words if isinstance(words, str) else words()} …", err=True)
+
+    timer = threading.Timer(_QUIET_SECONDS if after is None else after, say)
     timer.daemon = True
     timer.start()
     try:

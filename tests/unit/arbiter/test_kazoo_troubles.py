@@ -1,5 +1,6 @@
 """Why connections fail, against servers of this test's own that misbehave."""
 
+import math
 import socket
 import ssl
 import struct
@@ -64,13 +65,13 @@ def authority(tmp_path_factory):
     return CertificateAuthority(tmp_path_factory.mktemp("certificates"))
 
 
-def refused(hosts, timeout, error, **options):
+def refused(hosts, timeout, error, refused_limit=math.inf, **options):
     """How starting fails, and how long it took."""
     arbiter = ZooKeeperArbiter(hosts, session_timeout=4.0, **options)
     began = time.monotonic()
     try:
         with pytest.raises(error) as caught:
-            arbiter.start(timeout)
+            arbiter.start(timeout, refused_limit=refused_limit)
         took = time.monotonic() - began
         assert arbiter.contact() is Contact.LOST
     finally:
@@ -109,6 +110,59 @@ def test_every_server_is_named_with_its_own_reason(serve):
     words = [f"; {ending}: it ended the connection", f"; {closed}: Connection refused"]
     said = refused_saying(f"{ending},{closed}", words)
     assert [part for part in words if part not in said] == []
+
+
+def test_that_no_server_is_there_is_an_answer_after_a_moment():
+    hosts = ",".join(f"{HOST}:{free_port()}" for _ in range(2))
+    said, took = refused(hosts, 60, Unreachable, refused_limit=0.5)
+    assert said.startswith(f"no ZooKeeper server is there at {hosts}, for 0.5 s now; ")
+    assert said.count("Connection refused") == 2
+    assert 0.5 <= took < 0.5 + _SLACK
+
+
+def test_a_server_that_is_silent_or_ends_connections_is_waited_for(serve):
+    held = threading.Event()
+    silent, ending = serve(lambda _: held.wait(60)), serve(lambda _: None)
+    try:
+        for server in (silent, ending):
+            hosts = f"{HOST}:{free_port()},{server}"
+            said, took = refused(hosts, 1.5, Unreachable, refused_limit=0.1)
+            assert said.startswith("no ZooKeeper server answered within 1.5 s")
+            assert took >= 1.5
+    finally:
+        held.set()
+
+
+def test_a_server_that_does_anything_but_refuse_is_there():
+    handler = LinkHandler(1.0)
+    refusal = ConnectionRefusedError(111, "Connection refused")
+    began = time.monotonic()
+    handler.note("zk1:2181", refusal)
+    assert handler.refused_since(2) is None
+    handler.note("zk2:2181", refusal)
+    since = handler.refused_since(2)
+    assert began <= since <= time.monotonic()
+    handler.note("zk2:2181", refusal)
+    assert handler.refused_since(2) == since
+    handler.note("zk2:2181", TimeoutError("timed out"))
+    assert handler.refused_since(2) is None
+    handler.note("zk2:2181", refusal)
+    assert handler.refused_since(2) > since
+    handler.forget_troubles()
+    assert handler.refused_since(2) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "there_is_none"), [(socket.EAI_NONAME, True), (socket.EAI_AGAIN, False)]
+)
+def test_a_name_that_nobody_knows_is_told(monkeypatch, number, there_is_none):
+    def unknown(*_, **__):
+        raise socket.gaierror(number, "so says the resolver")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    said, took = refused("zk.example:2181", 1.5, Unreachable, refused_limit=0.1)
+    assert said.endswith("; zk.example:2181: its name cannot be looked up: so says the resolver")
+    assert (took < 1.5) == there_is_none
 
 
 def test_a_plain_server_is_told_from_a_wrong_certificate(serve, authority):

@@ -19,9 +19,11 @@ def test_at_a_terminal_it_is_said_what_takes_long(soon, monkeypatch, capsys):
         said.append(capsys.readouterr().err)
         return any(said)
 
-    with patience.busy("asking ZooKeeper"):
-        eventually(heard, 10)
-    assert "".join(said) == "asking ZooKeeper …\n"
+    for words in ("asking ZooKeeper", lambda: "asking ZooKeeper"):
+        said.clear()
+        with patience.busy(words):
+            eventually(heard, 10)
+        assert "".join(said) == "asking ZooKeeper …\n"
 
 
 def test_what_is_quick_or_has_no_terminal_says_nothing(monkeypatch, capsys):
