@@ -217,7 +217,7 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
         yield (
             "note",
             f"no heartbeats can be written to the source: {error}",
-            "Lag is told by what users write there; see that the source is not read-only or locked",
+            "Until they are, lag is told by what users write there",
         )
     if waiting := view.waits_for:
         yield "warning", f"waits for {waiting}", ""
@@ -251,6 +251,8 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
 def _where_time_goes(figures: dict[str, Any] | Any) -> str:
     if figures.get("state") == RunState.SUSPENDED.value:
         return "It goes on once its leader hears of ZooKeeper again"
+    if figures.get("error") or figures.get("stalled"):
+        return ""  # what is in its way is told beside this; a stage that was slow before is not
     seconds: dict[str, float] = figures.get("seconds") or {}
     if not seconds:
         return ""

@@ -154,6 +154,7 @@ class MysqlHeartbeat:
             connection.close()
             raise _CommitHangsError(
                 "the commit of the last heartbeat does not end: mostly the server's disk is full",
+                hint="Its log says why; once commits end there, heartbeats go on by themselves",
                 server=self._endpoint,
             )
         return connection

@@ -184,6 +184,15 @@ def test_what_is_suspended_is_behind_because_of_zookeeper_and_not_of_a_stage():
     assert "ZooKeeper" in found.way_out
 
 
+@pytest.mark.parametrize("why", [{"state": "retrying", "error": "x"}, {"stalled": "no room"}])
+def test_what_cannot_go_on_is_not_behind_because_of_a_slow_stage(why):
+    figures = {"lag": 61.0, "seconds": {"load": 9.0}}
+    (slow,) = [p for p in problems_of(view(figures=figures)) if "behind" in p.text]
+    assert slow.way_out == "Most time goes into load"
+    (found,) = [p for p in problems_of(view(figures={**figures, **why})) if "behind" in p.text]
+    assert found.way_out == ""
+
+
 def test_a_node_that_lacks_something_is_no_standby_and_not_passed_over():
     why = "the environment variable X is not set"
     facts, answers = cluster(nodes=("n1", "n2", "n3"))

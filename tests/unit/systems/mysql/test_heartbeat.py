@@ -149,6 +149,7 @@ def test_a_commit_that_must_not_be_ended_is_waited_for(server, beating, monkeypa
     beating.start()
     eventually(lambda: beating.status().errors >= 3)
     assert "does not end" in beating.status().error
+    assert "Its log says why; once commits end there" in beating.status().error
     assert beating.status().hangs_at == "db1:3306"
     assert not server.statements
     monkeypatch.setattr(writers, "is_alive", lambda *_: False)
