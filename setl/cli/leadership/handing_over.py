@@ -36,6 +36,7 @@ from setl.operate.questions import before_failover, before_switchover
 
 _ANSWER_SECONDS = 5.0
 _POLL = 0.2
+_UNKNOWN = "it is not known how many rows were redelivered"
 _LEAVES_SECONDS = 2.0
 """Seconds within which a leader that failed of something that it lacks has left the lead."""
 
@@ -241,8 +242,8 @@ def _follow(
         return
     with busy(f"waiting for the new leader of {ident}"):
         outcome = carried_through(arbiter, ident, sent, limit, output)
-    again = "? rows" if outcome.redelivered is None else count(outcome.redelivered, "row")
-    rest = f"{again} redelivered"
+    known = outcome.redelivered is not None
+    rest = f"{count(outcome.redelivered or 0, 'row')} redelivered" if known else _UNKNOWN
     if outcome.state == "paused":
         rest = f"paused; `setl resume {ident.channel}` goes on"
     show(
@@ -346,17 +347,19 @@ def _without_success(
 
 
 def _redelivered(arbiter: Arbiter, view: PipelineView) -> int | None:
-    """Rows applied again, once the new leader knows; None if it does not tell for a while."""
+    """Rows applied again, once the new leader knows.
+
+    None if nobody knows: the target does not tell, or the leader has not passed all that may come
+    again for a while, and nothing has come yet.
+    """
     deadline = time.monotonic() + _ANSWER_SECONDS
     while True:
-        items = arbiter.history(view.ident)
-        counts = [item.redelivered for item in items if item.epoch == view.epoch]
-        if counts and counts[-1] is not None:
-            return counts[-1]
+        items = [item for item in arbiter.history(view.ident) if item.epoch == view.epoch]
+        if items and (items[-1].redelivered is not None or items[-1].outage is not None):
+            return items[-1].redelivered  # both are recorded at once, when the cost is known
         if time.monotonic() >= deadline:
             figures = look_at(arbiter, view.ident.channel).pipeline(view.ident).figures
-            count = figures.get("rows_redelivered")
-            return int(count) if count is not None else None
+            return int(figures.get("rows_redelivered") or 0) or None
         time.sleep(_POLL)
 
 

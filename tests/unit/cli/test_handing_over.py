@@ -45,7 +45,7 @@ def obey(shop, kind=SignalKind.SWITCHOVER, to="n2", redelivered=0):
             AB, HistoryItem(mainstem.epoch, to, "handed over", time.time(), 0.1, redelivered)
         )
         new.arbiter.answer_signal(AB, signal, SignalState.DONE, f"{to} leads")
-        new.says(AB, "running", rows_redelivered=redelivered)
+        new.says(AB, "running", rows_redelivered=redelivered or 0)
 
     thread = threading.Thread(target=work)
     thread.start()
@@ -77,6 +77,19 @@ def test_people_get_a_sentence(pair, capsys):
     assert "n1  leads, epoch" in shown
     assert 'Successfully switched shop/ab over from n1 to "n2"' in shown
     assert "0 rows redelivered" in shown
+
+
+def test_a_target_that_does_not_tell_what_came_again_is_not_waited_for(pair, capsys, monkeypatch):
+    """An index has no fence and no checkpoint: nobody ever knows."""
+    monkeypatch.setattr(handing_over, "_ANSWER_SECONDS", 60.0)
+    thread = obey(pair, redelivered=None)
+    began = time.monotonic()
+    assert pair.run("switchover", "ab") == 0
+    assert time.monotonic() - began < 30
+    thread.join()
+    shown = capsys.readouterr().out
+    assert "it is not known how many rows were redelivered" in " ".join(shown.split())
+    assert "0 rows" not in shown
 
 
 def test_a_refusal_says_why(pair, capsys):

@@ -176,8 +176,10 @@ def _moved(step: Mapping[str, Any]) -> str:
     line = f"{step['pipeline']}: {step['from']} → {step['to']}, {step['outcome']}"
     if step["seconds"] is None:
         return line
-    again = units.count(step["redelivered"], "row")
-    return f"{line} in {units.duration(step['seconds'])}, {again} applied again"
+    line = f"{line} in {units.duration(step['seconds'])}"
+    if step["redelivered"] is None:  # no target but MySQL tells
+        return line
+    return f"{line}, {units.count(step['redelivered'], 'row')} applied again"
 
 
 def _last_lines(text: str) -> str:

@@ -196,7 +196,15 @@ MOVED = {
             "outcome": "done",
             "seconds": 1.25,
             "redelivered": 0,
-        }
+        },
+        {
+            "pipeline": "shop/index",
+            "from": "n1",
+            "to": "n2",
+            "outcome": "done",
+            "seconds": 2.0,
+            "redelivered": None,
+        },
     ],
     "leads_after": {"n1": 0, "n2": 1},
 }
@@ -236,6 +244,7 @@ def test_the_load_is_spread_after_a_question_that_names_each_switchover(
     assert given == [["rebalance", "-o", "json", "--yes"]]
     page = anna.get("/").body.decode()
     assert "shop/there: n1 → n2, done in 1.2 s, 0 rows applied again" in page
+    assert "shop/index: n1 → n2, done in 2 s" in page
     assert "now: n1 leads 0, n2 leads 1" in page
     assert "rows applied again" not in browser.get("/").body.decode()
     assert anna.do("rebalance", "shop", sure="yes").code == 404
