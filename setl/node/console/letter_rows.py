@@ -73,5 +73,18 @@ def _cell(column: str, value: Any) -> Cell:
         rest = f"{units.size(len(raw))} in all" if len(raw) > _LONGEST else ""
         return Cell(column, f"0x{raw[:_LONGEST].hex()}", rest)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    shown = text[:_LONGEST].encode("utf-8", "backslashreplace").decode()
-    return Cell(column, shown, f"{len(text):,} characters in all" if len(text) > _LONGEST else "")
+    return Cell(
+        column,
+        _seen(text[:_LONGEST]),
+        f"{len(text):,} characters in all" if len(text) > _LONGEST else "",
+    )
+
+
+def _seen(text: str) -> str:
+    """Text in which nothing is invisible, turns its surroundings around, or has no UTF-8 form."""
+    return "".join(
+        letter
+        if letter.isprintable() or letter == "\n"
+        else letter.encode("unicode_escape").decode()
+        for letter in text
+    )

@@ -396,7 +396,13 @@ ROW = json.dumps(
         "form": "row",
         "operation": "upsert",
         "columns": [{"name": name} for name in ("id", "name", "long", "blob", "last")],
-        "values": [1, "<b>\udc80", "\U0001f600" * 70_000, {"bytes": "AP8="}, "the last column"],
+        "values": [
+            1,
+            "<b>\udc80\u202e\0",
+            "\U0001f600" * 70_000,
+            {"bytes": "AP8="},
+            "the last column",
+        ],
     }
 )
 """With markup, text that has no UTF-8 form, and more than fits on a page."""
@@ -436,6 +442,7 @@ def test_dead_letters_are_shown_with_their_rows_to_those_who_are_logged_in(anna,
     # Of a long value the beginning is shown, and how much there is; columns behind it are, too.
     assert "70,000 characters in all" in page
     assert "0x00ff" in page
+    assert r"\udc80\u202e\x00" in page
     assert "the last column" in page
     assert len(page) < 20_000
 
