@@ -64,8 +64,9 @@ class _Soak:
         self._world = run.world
         self._draw = run.random
         self._end = time.monotonic() + minutes * 60
-        # By node and by life of its process: a node that was started again begins anew.
-        self._samples: dict[tuple[str, int], list[Usage]] = {}
+        # By node, by life of its process, and by how many pipelines it led: a node that was started
+        # again begins anew, and one that leads holds more connections than one that stands by.
+        self._samples: dict[tuple[str, int, int], list[Usage]] = {}
 
     def run(self) -> DrillResult:
         run = self._run
@@ -87,8 +88,8 @@ class _Soak:
         run.result.evidence["soak"] = {
             "faults": counts,
             "samples": {
-                f"{nid}, pid {pid}": [asdict(sample) for sample in samples]
-                for (nid, pid), samples in self._samples.items()
+                f"{nid}, pid {pid}, leading {led}": [asdict(sample) for sample in samples]
+                for (nid, pid, led), samples in self._samples.items()
             },
         }
         self._check_flat()
@@ -163,14 +164,16 @@ class _Soak:
 
     def _sample(self) -> None:
         for nid, node in self._world.nodes.items():
-            key = (nid, node.pid)
+            key = (nid, node.pid, len(self._run.led_by(node)))
             self._samples.setdefault(key, []).append(usage(node.processes()))
 
     def _check_flat(self) -> None:
-        for (nid, pid), samples in self._samples.items():
+        for (nid, pid, led), samples in self._samples.items():
             for figure, (factor, allowance) in _FLAT.items():
                 values = [float(getattr(sample, figure)) for sample in samples]
                 flat, first, last = check_flat(values, factor=factor, allowance=allowance)
                 self._run.require(
-                    flat, f"{figure} of {nid}, pid {pid}, grew from {first:,.0f} to {last:,.0f}"
+                    flat,
+                    f"{figure} of {nid}, pid {pid}, grew from {first:,.0f} to {last:,.0f}"
+                    f" (it led {led})",
                 )

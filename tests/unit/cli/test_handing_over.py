@@ -26,7 +26,7 @@ def pair(shop):
     return shop
 
 
-def obey(shop, kind=SignalKind.SWITCHOVER, to="n2", redelivered=0):
+def obey(shop, kind=SignalKind.SWITCHOVER, to="n2", redelivered: int | None = 0):
     """What nodes do with a request, on a thread of its own: hand over, and answer."""
 
     def work():

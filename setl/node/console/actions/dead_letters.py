@@ -16,7 +16,7 @@ from setl.channel.routes.routing import Router
 from setl.counting import count
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.node.console.actions.context import ActionContext, Fields, pipeline_of
-from setl.node.console.letter_rows import Image, images_of
+from setl.node.console.pages.letter_rows import Image, images_of
 from setl.operate import units
 from setl.operate.dead_letters import WAITING, missing
 from setl.operate.retried_letters import Retry
