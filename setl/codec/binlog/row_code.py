@@ -30,7 +30,8 @@ from setl.codec.binlog.value_code import PACKED, value_code
 from setl.codec.binlog.value_number import Reader
 from setl.model.change import Value
 
-_SIZE_AND_END_AT: Final = 9  # in an event's header: its size, and where in the file it ends
+# Of an event's header: its kind, its size, and where in the file it ends.
+_FRONT: Final = Struct("<4xB4xII")
 
 
 class ColumnCode(NamedTuple):
@@ -83,7 +84,8 @@ class _Image:
         bitmap = "data[at]"
         if width > 1:
             bitmap = f'int.from_bytes(data[at:at + {width}], "little")'
-        self._write(f"nulls = {bitmap} & {every}")
+        # Bits behind the last column's mean nothing.
+        self._write(f"nulls = {bitmap}" + (f" & {every}" if len(columns) % 8 else ""))
         self._write("if not nulls:")
         self._walk(width, tested=False)
         self._write("else:")
@@ -209,11 +211,10 @@ def scan(data, at, trailer):
     reached, taken, position = at, 0, 0
     try:
         while at < total:
-            kind = data[at + 4]
-            size, position = size_and_end(data, at + {header})
+            kind, size, position = front(data, at)
             end = at + size
             stop = end - trailer
-            at += {front}
+            at += {body}
             if kind >= {second}:
                 at += data[at] | data[at + 1] << 8
             if kind == {update_1} or kind == {update_2}:
@@ -294,8 +295,7 @@ def scan_text(columns: Sequence[ColumnCode], key: Sequence[int]) -> tuple[str, d
     # Bits behind the last column's mean nothing: MariaDB clears them, MySQL 9.7 sets them.
     bitmaps = (((1 << len(columns)) - 1).to_bytes(width, "little"), b"\xff" * width)
     text = _SCAN.format(
-        header=_SIZE_AND_END_AT,
-        front=HEADER_BYTES + 8,
+        body=HEADER_BYTES + 8,
         second=int(EventType.WRITE_ROWS),
         update_1=int(EventType.UPDATE_ROWS_V1),
         update_2=int(EventType.UPDATE_ROWS),
@@ -316,7 +316,7 @@ def scan_text(columns: Sequence[ColumnCode], key: Sequence[int]) -> tuple[str, d
         **alone.names,
         "ones": tuple(count + bitmap for bitmap in bitmaps),
         "pairs": tuple(count + bitmap + bitmap for bitmap in bitmaps),
-        "size_and_end": Struct("<II").unpack_from,
+        "front": _FRONT.unpack_from,
     }
     return text, names
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from setl.codec.binlog.table_map import ColumnType, WireColumn, digit_bytes
@@ -84,8 +85,15 @@ def _parts(digits: int) -> tuple[str, ...]:
     return tuple(f"{n:0{digits}d}" for n in range(10**digits))
 
 
-def _raw(size: int) -> str:
-    return f'$raw = int.from_bytes(data[$at:$at + {size}], "big")'
+_WHOLE: Final = {1: Struct(">B"), 2: Struct(">H"), 4: Struct(">I"), 8: Struct(">Q")}
+
+
+def _raw(size: int) -> tuple[str, dict[str, Any]]:
+    """A statement that sets ``$raw`` from so many bytes, the highest first, and what it names."""
+    whole = _WHOLE.get(size)
+    if whole is not None:
+        return f"($raw,) = whole_{size}(data, $at)", {f"whole_{size}": whole.unpack_from}
+    return f'$raw = int.from_bytes(data[$at:$at + {size}], "big")', {}
 
 
 def _fraction(digits: int) -> tuple[str, dict[str, Any]]:
@@ -108,8 +116,9 @@ def _datetime2(column: WireColumn, size: int) -> ValueCode:
     fraction, names = _fraction(column.length)
     date, minute = f"DAYS[$raw >> {below + 17}]", f"MINUTES[$raw >> {below + 6} & 0x7FF]"
     line = f'$value = f"{{{date}}} {{{minute}}}{{SECONDS[$raw >> {below} & 63]}}.{fraction}"'
+    raw, more = _raw(size)
     known = {"DAYS": _DAYS, "MINUTES": _MINUTES, "SECONDS": _SECONDS}
-    return ValueCode((_raw(size), line), {**known, **names})
+    return ValueCode((raw, line), {**known, **names, **more})
 
 
 def _timestamp2(column: WireColumn, size: int) -> ValueCode:
@@ -125,7 +134,8 @@ def _timestamp2(column: WireColumn, size: int) -> ValueCode:
         "SECONDS": _SECONDS,
         "ZERO": ZERO_DATETIME,
     }
-    return ValueCode((_raw(size), line), {**known, **names})
+    raw, more = _raw(size)
+    return ValueCode((raw, line), {**known, **names, **more})
 
 
 def _date(_: WireColumn, __: int) -> ValueCode:
@@ -140,16 +150,15 @@ def _decimal(column: WireColumn, size: int) -> ValueCode | None:
         return None
     unit, below = 10**scale, digit_bytes(scale) * 8
     groups = [g for g in digit_groups(column.length - scale, scale) if g[0] >= below]
-    whole = " + ".join(f"($raw >> {at} & {mask}) * {one // unit}" for at, mask, one in groups)
+    parts = [(f"$raw >> {at} & {mask}", one // unit) for at, mask, one in groups]
+    whole = " + ".join(f"({part}) * {times}" if times > 1 else f"({part})" for part, times in parts)
     table = f"PART_{scale}"
     part = f".{{{table}[$raw & {(1 << below) - 1}]}}" if scale else ""
-    return ValueCode(
-        (
-            f"{_raw(size)} - {1 << size * 8 - 1}",
-            f'$value = f"{{{whole or 0}}}{part}" if $raw >= 0 else $read(data, $at)[0]',
-        ),
-        {table: _parts(scale)} if scale else {},
-    )
+    raw, names = _raw(size)
+    if scale:
+        names[table] = _parts(scale)
+    line = f'$value = f"{{{whole or 0}}}{part}" if $raw >= 0 else $read(data, $at)[0]'
+    return ValueCode((raw, f"$raw -= {1 << size * 8 - 1}", line), names)
 
 
 _MADE: Final[dict[int, Callable[[WireColumn, int], ValueCode | None]]] = {
