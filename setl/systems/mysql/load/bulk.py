@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import Any, Final
 
 import pymysql
@@ -66,12 +68,11 @@ def _executions(rows: Sequence[bytes], limits: Limits) -> Iterator[Sequence[byte
     """
     accepted = limits.packet - _BESIDE_ROWS
     most = min(limits.size, accepted)
+    ends = list(accumulate(map(len, rows)))
     start = size = 0
-    for i, row in enumerate(rows):
-        if i > start and (size + len(row) > most or i - start == limits.rows):
-            yield rows[start:i]
-            start, size = i, 0
-        if len(row) > accepted:
+    while start < len(rows):
+        if ends[start] - size > accepted:
             raise DataError("a row is too long")
-        size += len(row)
-    yield rows[start:]
+        stop = max(start + 1, min(start + limits.rows, bisect_right(ends, size + most)))
+        yield rows[start:stop]
+        start, size = stop, ends[stop - 1]

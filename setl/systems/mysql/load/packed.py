@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
+from itertools import repeat, starmap
 from typing import Final, NamedTuple
 
 from setl.errors import DataError
@@ -102,7 +103,7 @@ def _add(parts: list[Sequence[bytes]], numbers: _Numbers) -> None:
     """One call packs all numbers of a row that stand together."""
     if numbers.columns:
         pack = struct.Struct(f"<{numbers.layout}").pack
-        parts.append([pack(*row) for row in zip(*numbers.columns, strict=True)])
+        parts.append(list(starmap(pack, zip(*numbers.columns, strict=True))))
 
 
 def _numbers_and_nulls(layout: str, values: Values) -> list[bytes]:
@@ -112,7 +113,8 @@ def _numbers_and_nulls(layout: str, values: Values) -> list[bytes]:
 
 def _floats(column: Column, values: Values) -> Values:
     given = storable(values) if is_single(column) else values
-    if not all(isinstance(v, float) and math.isfinite(v) for v in given if v is not None):
+    present = [v for v in given if v is not None] if None in given else given
+    if not (all(map(isinstance, present, repeat(float))) and all(map(math.isfinite, present))):
         raise UnfitError("not a finite number")
     return given
 

@@ -45,7 +45,7 @@ def write_or_raise(
     connection: Connection[Any], statement: RowStatement, rows: Sequence[Row], limits: Limits
 ) -> None:
     """As `write_rows`, but the first faulty row ends it, whichever that is; not looked for."""
-    if statement.counts or any(row[p] == "" for row in rows for p in statement.blanks):
+    if statement.counts or any(row[p] == "" for p in statement.blanks for row in rows):
         write_rows(connection, statement, rows, limits, _raise)
         return
     with _explained(statement):
@@ -142,7 +142,9 @@ def _write_rows(
     limits: Limits,
     refuse: Refuse,
 ) -> None:
-    blank = {i for i, row in enumerate(rows) if any(row[p] == "" for p in statement.blanks)}
+    blanks = statement.blanks
+    # Few tables have such a column, and looking for one in each row costs as much as packing it.
+    blank = {i for i, r in enumerate(rows) if any(r[p] == "" for p in blanks)} if blanks else ()
     if not blank:
         _write(connection, statement, rows, limits, refuse)
         return
