@@ -7,11 +7,11 @@ from pathlib import Path
 import pyspark
 import pytest
 
-from setl.run.spark.worker_daemon import OF_SYSTEMS, TASK_MODULES, without_archives
+from setl.run.spark.worker_daemon import MODULES, TASK_MODULES, without_archives
 
 
 def test_a_new_worker_has_everything(spark):
-    wanted = (*TASK_MODULES, *OF_SYSTEMS, "pandas", "pyarrow", "pyspark.worker")
+    wanted = (*MODULES, "pyarrow")
 
     def lacking(part):
         return [name for name in wanted if name not in sys.modules]

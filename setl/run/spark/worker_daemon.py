@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import ssl
 import sys
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -27,6 +28,12 @@ TASK_MODULES: Final = (
 )
 """What a load task imports."""
 
+_OF_JOBS: Final = ("setl.run.spark.warming",)
+"""Whose functions other jobs are, which nodes run in each worker."""
+
+_OF_CONNECTIONS: Final = ("encodings.idna",)
+"""What Python imports with the first connection of a process."""
+
 _OF_QUERIES: Final = ("pandas", "pyspark.sql.pandas.serializers")
 
 _OF_SPARK: Final = ("pyspark.worker",)
@@ -39,6 +46,9 @@ OF_SYSTEMS: Final = (
 )
 """Ends of most pipelines, which a node has each worker import. The rest cost more here than there:
 a client of Elasticsearch takes as long as all of these together."""
+
+MODULES: Final = TASK_MODULES + _OF_JOBS + _OF_QUERIES + _OF_SPARK + OF_SYSTEMS + _OF_CONNECTIONS
+"""All that is imported before workers are forked."""
 
 _ARCHIVES: Final = ("pyspark", "py4j")
 """What Spark puts in front of the path, as zip files beside an installed PySpark."""
@@ -55,8 +65,10 @@ def main() -> None:
     # Arrow's allocator would start one when it is imported.
     os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
     with garbage_collection.paused():
-        for module in TASK_MODULES + _OF_QUERIES + _OF_SPARK + OF_SYSTEMS:
+        for module in MODULES:
             importlib.import_module(module)
+    # Making OpenSSL ready takes 5 ms, in each worker's first load otherwise. Nothing else is kept.
+    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Otherwise each worker's first load would do it, in a tenth of a second.
     garbage_collection.keep_what_is_loaded(collect_rarely=True)
     from pyspark import daemon  # noqa: PLC0415 - from the path as it is now
