@@ -10,7 +10,7 @@ from setl.codec.dts.front import MIDDLE, MORE, Alike, alike_front
 from setl.codec.dts.image import ImageColumn
 from setl.codec.dts.image_code import compiled, image_text
 from setl.codec.dts.middle import NEVER, source_end
-from setl.codec.dts.runs import MARK, RUN_FRONT
+from setl.codec.dts.runs import MARK, PLACES, RUN_FRONT, last_place
 from setl.codec.dts.scan import MISREADS, Misread, places_end, raw_at
 from setl.codec.dts.table_identity import OPERATION_BYTES, TableIdentity, read_identity
 from setl.codec.scanning import Scanned
@@ -78,11 +78,11 @@ class DtsRowScanner:
         """See `RowScanner.scan`."""
         keys: list[Any] = []
         rows: list[Row | int | None] = []
-        versions: list[int] = []
+        places: list[int] = []  # of an offset, what stands before a record
         total, front = len(payload), RUN_FRONT.size
         key_and_end, key_of, between = self._key_and_end, self._key, self._between
         of_row = _key_of(self.key)
-        begin, end, older = at, total, 0
+        begin, end, offset = at, total, 0
         # What is before the operation, as in the record before.
         mark, middle, _, text_end = _UNUSUAL
         common = b""
@@ -90,7 +90,7 @@ class DtsRowScanner:
             # Once for each record: calls would cost more than what they would do.
             while at < total:
                 if payload.startswith(MARK, at):
-                    _, size, older = RUN_FRONT.unpack_from(payload, at)
+                    _, size, offset = RUN_FRONT.unpack_from(payload, at)
                     begin = at + front
                     end = begin + size
                 if (
@@ -135,11 +135,15 @@ class DtsRowScanner:
                     break  # cut off, and read on in the next record
                 keys.append(key)
                 rows.append(row)
-                versions.append(version - older)
+                places.append(offset)
                 at = begin = end
                 end = total
         except MISREADS:
             pass
+        if not keys:
+            return Scanned((), (), (), at)
+        last = places[-1] if at == total else last_place(payload)
+        versions = [version - (last - offset & PLACES) for offset in places]
         return Scanned(keys, rows, versions, at)
 
     def row(self, payload: bytes, at: int) -> Row:

@@ -1,14 +1,15 @@
 """Runs: rows records that follow each other in one transaction and table, joined to one payload.
 
 A record of one row costs everybody behind the source as much as one of a hundred. So they are
-handed on together: of each a mark that no record begins with, its length, how many offsets it lies
-before the last one (both 32 bits, the low byte first), and its bytes. So what is left of a run
-behind some of its records is one too. A payload of one record is the record.
+handed on together: of each a mark that no record begins with, its length, its offset (both 32 bits,
+the low byte first; of an offset the lowest), and its bytes. So what is left of a run behind some of
+its records is one too, and runs behind each other are one. A payload of one record is the record.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, repeat
 from struct import Struct
 from typing import Final
 
@@ -19,7 +20,10 @@ MARK: Final = b"\xff" * 10
 """What a run begins with; a record begins with a number, and those of Avro are not as long."""
 
 RUN_FRONT: Final = Struct(f"<{len(MARK)}sII")
-"""What stands before a record of a run: `MARK`, its length, its distance to the last one."""
+"""What stands before a record of a run: `MARK`, its length, its offset's lowest bits."""
+
+PLACES: Final = 0xFFFF_FFFF
+"""The bits of an offset that stand there. Records of a run lie less than as many apart."""
 
 
 def joined(records: Sequence[tuple[int, bytes]]) -> bytes:
@@ -31,35 +35,46 @@ def run_of(offsets: Sequence[int], values: Sequence[bytes]) -> bytes:
     """As `joined`, of offsets and bytes that stand apart."""
     if len(values) == 1:
         return values[0]
-    last, pack, parts = offsets[-1], RUN_FRONT.pack, list[bytes]()
-    for offset, value in zip(offsets, values, strict=True):
-        parts += (pack(MARK, len(value), last - offset), value)
-    return b"".join(parts)
+    places = [offset & PLACES for offset in offsets]
+    fronts = map(RUN_FRONT.pack, repeat(MARK), map(len, values), places)
+    return b"".join(chain.from_iterable(zip(fronts, values, strict=True)))
 
 
 def rejoined(payloads: Sequence[tuple[int, bytes]]) -> bytes:
     """The payload of some payloads, each with the offset of its last record; at least one."""
     if len(payloads) == 1:
         return payloads[0][1]
-    last, pack, parts = payloads[-1][0], RUN_FRONT.pack, list[bytes]()
+    parts = list[bytes]()
     for offset, payload in payloads:
-        # Mostly it is one record, and nothing is to be taken apart.
-        records = records_of(payload) if payload.startswith(MARK) else ((0, payload),)
-        for older, record in records:
-            parts += (pack(MARK, len(record), last - offset + older), record)
+        if not payload.startswith(MARK):
+            parts.append(RUN_FRONT.pack(MARK, len(payload), offset & PLACES))
+        parts.append(payload)
     return b"".join(parts)
 
 
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     """The records of a payload, see `setl.codec.row_codec.RowCodec.records`."""
-    found: list[tuple[int, bytes]] = []
+    found = [(place, payload[begin:end]) for place, begin, end in _extents(payload)]
+    if not found:
+        return ((0, payload),)
+    last = found[-1][0]
+    return [(last - place & PLACES, record) for place, record in found]
+
+
+def last_place(payload: bytes) -> int:
+    """Of a payload's last record, what stands of its offset; 0 if that stands nowhere."""
+    places = [place for place, _, _ in _extents(payload)]
+    return places[-1] if places else 0
+
+
+def _extents(payload: bytes) -> Iterator[tuple[int, int, int]]:
+    """Of the records of a run, what stands of the offset, and where they begin and end."""
     at, front = 0, RUN_FRONT.size
     while payload.startswith(MARK, at) and at + front <= len(payload):
-        _, size, older = RUN_FRONT.unpack_from(payload, at)
+        _, size, place = RUN_FRONT.unpack_from(payload, at)
         begin = at + front
         at = begin + size
-        found.append((older, payload[begin:at]))
-    return found or ((0, payload),)
+        yield place, begin, at
 
 
 def record_begin(payload: bytes) -> int:

@@ -1,6 +1,7 @@
 """Records that are read by hand say what a reader made from the schema says of them."""
 
 import contextlib
+from itertools import pairwise
 from operator import itemgetter
 
 import pytest
@@ -12,7 +13,7 @@ from setl.codec.dts import rows as codec_of_rows
 from setl.codec.dts.header import read_header
 from setl.codec.dts.header_reader import DtsHeaderReader
 from setl.codec.dts.rows import DtsRowCodec
-from setl.codec.dts.runs import MARK, RUN_FRONT, joined, records_of
+from setl.codec.dts.runs import MARK, RUN_FRONT, joined, records_of, rejoined
 from setl.errors import DataError
 from setl.model.change import ABSENT, Op
 from tests.unit.codec.dts_records import (
@@ -311,14 +312,27 @@ def test_damaged_rows_are_judged_as_by_the_schema(place, bit, operation):
 # ---- runs
 
 
-@given(st.lists(st.tuples(st.integers(1, 9), st.binary(min_size=1, max_size=40)), min_size=1))
-def test_a_run_is_taken_apart_again(parts):
+PARTS = st.lists(st.tuples(st.integers(1, 9), st.binary(min_size=1, max_size=40)), min_size=1)
+# Of an offset 32 bits stand in a run, and they begin anew in one of these.
+BEFORE = st.sampled_from([0, 2**32 - 10, 5 * 2**32 - 3])
+
+
+@given(PARTS, BEFORE)
+def test_a_run_is_taken_apart_again(parts, before):
     parts = [(gap, b"\0" + value) for gap, value in parts]
-    offsets = [sum(gap for gap, _ in parts[: i + 1]) for i in range(len(parts))]
+    offsets = [before + sum(gap for gap, _ in parts[: i + 1]) for i in range(len(parts))]
     payload = joined([(o, value) for o, (_, value) in zip(offsets, parts, strict=True)])
     expected = [(offsets[-1] - o, value) for o, (_, value) in zip(offsets, parts, strict=True)]
     assert list(records_of(payload)) == expected
     assert list(DtsRowCodec().records(payload)) == expected
+
+
+@given(PARTS, BEFORE, st.data())
+def test_runs_behind_each_other_are_one(parts, before, data):
+    records = [(before + 9 * i + gap, b"\0" + value) for i, (gap, value) in enumerate(parts)]
+    cuts = sorted(data.draw(st.sets(st.integers(1, len(records)))) | {0, len(records)})
+    runs = [records[begin:end] for begin, end in pairwise(cuts)]
+    assert rejoined([(run[-1][0], joined(run)) for run in runs]) == joined(records)
 
 
 def test_what_is_no_run_is_one_record():
@@ -444,7 +458,7 @@ def test_a_scanner_finds_what_decoding_finds(only_by_hand, key):
     same = [usual(op, n, n) for n, op in enumerate(["INSERT", "UPDATE", "DELETE", "UPDATE"], 1)]
     if 2 in key:  # the name differs before and after, so the key changes
         same = [v for v in same if decoded(only_by_hand, v)[0][1] is None] + same[:1]
-    payload = joined([(10 * n, v) for n, v in enumerate(same)])
+    payload = joined([(2**32 - 15 + 10 * n, v) for n, v in enumerate(same)])
     found, left = scanned(only_by_hand, payload, key=key)
     assert found == decoded(only_by_hand, payload, key=key)
     assert left == b""
@@ -459,7 +473,7 @@ def test_a_scanner_stops_before_what_is_out_of_the_ordinary(only_by_hand):
     for odd in (moved, partial, other, renamed, usual("DELETE", 6)[:-30], b"x"):
         payload = joined([(1, fine), (2, odd), (3, fine)])
         found, left = scanned(only_by_hand, payload)
-        assert [f[0] for f in found] == [3]
+        assert [(f[0], f[2]) for f in found] == [(3, 98)]  # versions count from the last one
         assert [v for _, v in records_of(left)] == [odd, fine]
     with pytest.raises(AttributeError):  # a table of which nothing is known has no scanner
         scanned(only_by_hand, other)
