@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -16,9 +16,6 @@ from setl.model.load_request import LoadRequest
 from setl.node.cluster.answers import node_report, node_status
 from setl.node.cluster.load_sentence import load_sentence
 from setl.run.table_loads.requests import StoredLoadRequests
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
 
 POLL_SECONDS = 0.5
 _ITS_TURN = "waits for its turn"
@@ -133,23 +130,3 @@ def short_id(ident: str) -> str:
     """The number at the end of an id: ``load-0000000012`` is 12."""
     digits = ident.rpartition("-")[2]
     return str(int(digits)) if digits.isdigit() else ident
-
-
-def progress_line() -> Progress:
-    """One line that changes, for people who wait."""
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import (  # noqa: PLC0415
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-    )
-
-    # On standard error, so that the result alone is on standard output.
-    return Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )

@@ -26,19 +26,13 @@ from setl.cli.access.cluster import (
 )
 from setl.cli.access.spark_options import spark_options
 from setl.cli.access.stored_channels import pipeline_config, stored_file
-from setl.cli.rows.asking import (
-    carried_out,
-    leader_status,
-    progress_line,
-    sent_words,
-    short_id,
-    tell_leader,
-)
+from setl.cli.rows.asking import carried_out, leader_status, sent_words, short_id, tell_leader
 from setl.cli.rows.keys_file import read_keys
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.interruption import going_on
 from setl.cli.terminal.output import console, print_rows, print_value
+from setl.cli.terminal.progress import progress_line
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState, in_pieces
 from setl.node.cluster.load_sentence import load_sentence

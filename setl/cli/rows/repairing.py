@@ -15,9 +15,10 @@ from setl.bulk.comparison import What
 from setl.bulk.repair import Repair, repair_of
 from setl.bulk.verdict import TableVerdict
 from setl.cli.access.cluster import AnswerNo, acting, requester
-from setl.cli.rows.asking import carried_out, progress_line
+from setl.cli.rows.asking import carried_out
 from setl.cli.rows.comparing import Compared
 from setl.cli.terminal.confirmation import confirm
+from setl.cli.terminal.progress import progress_line
 from setl.model.load_request import RequestState
 from setl.operate.questions import before_overwriting
 from setl.operate.units import count

@@ -21,11 +21,11 @@ from setl.cli.access.cluster import (
     timeout_option,
 )
 from setl.cli.access.spark_options import spark_options
-from setl.cli.rows.asking import progress_line
 from setl.cli.rows.standing_verification import show_standing
 from setl.cli.terminal.completion import complete_channel
 from setl.cli.terminal.confirmation import yes_option
 from setl.cli.terminal.output import console, print_rows
+from setl.cli.terminal.progress import progress_line
 from setl.counting import count
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
                 def tell(verdict: TableVerdict, name: str = f"{channel}/{config.name}") -> None:
                     # At once, and beside the result: the whole may take hours, or be interrupted.
-                    shown.console.print(_sentence(name, verdict), markup=False)
+                    shown.console.print(_sentence(name, verdict), markup=False, soft_wrap=True)
 
                 found += compares.compare(channel, config, tables=table, finished=tell)
             if repair:

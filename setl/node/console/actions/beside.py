@@ -9,10 +9,11 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, NamedTuple
 
 from setl.errors import SetlError
+from setl.operate.progress_lines import VARIABLE
 
 _PROGRAM = """
 import os, signal, sys, threading
@@ -45,6 +46,30 @@ class Output(NamedTuple):
     err: str
 
 
+class _Listener:
+    """Takes in what a process prints, so that it never waits for a reader."""
+
+    def __init__(
+        self, stream: IO[str] | None, said: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._stream, self._said = stream, said
+        self._lines: list[str] = []
+        self._thread = threading.Thread(target=self._work, name="console-listener", daemon=True)
+        self._thread.start()
+
+    def text(self) -> str:
+        """All of it; waits until the process and those that it began have nothing more to say."""
+        self._thread.join()
+        return "".join(self._lines)
+
+    def _work(self) -> None:
+        if self._stream is not None:
+            with self._stream as lines:
+                for line in lines:
+                    self._lines.append(line)
+                    self._said(line.rstrip())
+
+
 class Beside:
     """Runs commands on the same cluster as this node; from any thread."""
 
@@ -65,12 +90,18 @@ class Beside:
         self._processes: set[subprocess.Popen[str]] = set()
         self._ending = False
 
-    def output(self, arguments: Sequence[str], limit: float | None = None) -> Output:
+    def output(
+        self,
+        arguments: Sequence[str],
+        limit: float | None = None,
+        said: Callable[[str], None] = lambda _: None,
+    ) -> Output:
         """Run a command and wait for its end.
 
         Args:
             arguments: those of the command line, without ``setl``.
             limit: seconds that it may take, None for as long as it takes.
+            said: takes each line of its standard error as it comes, from another thread.
 
         Raises:
             SetlError: it cannot be started, or took longer.
@@ -84,17 +115,18 @@ class Beside:
             raise SetlError(f"setl cannot be run beside the node: {error}") from error
         finally:
             os.close(ears)
+        out, err = _Listener(process.stdout), _Listener(process.stderr, said)
         try:
-            out, err = process.communicate(timeout=limit)
+            process.wait(timeout=limit)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
+            process.wait()
             raise SetlError(f"`setl {arguments[0]}` took longer than {limit:g} s") from None
         finally:
             os.close(mouth)
             with self._lock:
                 self._processes.discard(process)
-        return Output(process.returncode, out, err)
+        return Output(process.returncode, out.text(), err.text())
 
     def stop(self) -> None:
         """End what runs, and begin nothing any more; returns at once."""
@@ -128,4 +160,5 @@ def environment_of(environment: Mapping[str, str], zookeeper: str, root: str) ->
         **environment,
         "SETL_ZOOKEEPER": zookeeper,
         "SETL_ROOT": root,
+        VARIABLE: "1",
     }

@@ -15,11 +15,14 @@ from typing import Any, cast
 from setl.clock import Clock
 from setl.errors import SetlError
 from setl.node.console.actions.beside import Beside
+from setl.node.console.pages.differences import difference_lines
 from setl.operate import units
+from setl.operate.progress_lines import progress_in
 
 MOST_AT_ONCE = 1
 KEPT = 20
 _LONGEST_ERROR = 4000
+_LINES_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Job:
         began: seconds since 1970 UTC.
         words: how far it is, or what came of it.
         rows: what was compared, a mapping for each target.
-        lines: what else it said, a sentence each.
+        lines: what else it said, a sentence each; of what is under way the last ones.
         error: why it failed.
     """
 
@@ -72,9 +75,7 @@ class Jobs:
             mine = [job for job in self._jobs.values() if job.on == on]
         now = self._clock.now()
         return [
-            replace(job, words=f"for {units.duration(now - job.began)}")
-            if job.state == "under way"
-            else job
+            replace(job, words=_so_far(job, now)) if job.state == "under way" else job
             for job in reversed(mine)
         ][:3]
 
@@ -116,18 +117,34 @@ class Jobs:
         self._keep(job)
         ended(job)
 
+    def _heard(self, number: int, line: str) -> None:
+        """Keep what a command says while it is under way."""
+        with self._lock:
+            job = self._jobs.get(number)
+            if job is None or not line:
+                return
+            words = progress_in(line)
+            if words is None:
+                job = replace(job, lines=(*job.lines, line)[-_LINES_SHOWN:])
+            else:
+                job = replace(job, words=words)
+            self._jobs[number] = job
+
     def _done(self, job: Job, arguments: list[str]) -> Job:
         try:
-            code, out, err = self._beside.output(arguments)
+            code, out, err = self._beside.output(
+                arguments, said=lambda line: self._heard(job.number, line)
+            )
         except SetlError as error:
             return replace(job, state="failed", error=str(error))
         took = f"in {units.duration(self._clock.now() - job.began)}"
         printed = _printed(out)
         rows = _rows(printed)
         if rows:
-            differ = sum(int(row.get("differences") or 0) for row in rows)
-            found = units.count(differ, "row differs", "rows differ") if differ else "all equal"
-            return replace(job, state="done", words=f"{found}, {took}", rows=rows)
+            lines = difference_lines(rows)
+            return replace(
+                job, state="done", words=f"{_found(rows)}, {took}", rows=rows, lines=lines
+            )
         if code == 0:
             return replace(job, state="done", words=took, lines=_lines(printed))
         if code < 0:
@@ -138,6 +155,20 @@ class Jobs:
         with self._lock:
             if job.number in self._jobs:
                 self._jobs[job.number] = job
+
+
+def _found(rows: Sequence[Mapping[str, Any]]) -> str:
+    differ, undecided = (
+        sum(int(row.get(name) or 0) for row in rows) for name in ("differences", "undecided")
+    )
+    found = [units.count(differ, "row differs", "rows differ")] if differ else []
+    found += [f"{undecided:,} undecided"] if undecided else []
+    return ", ".join(found) or "all equal"
+
+
+def _so_far(job: Job, now: float) -> str:
+    took = f"for {units.duration(now - job.began)}"
+    return f"{took}: {job.words}" if job.words else took
 
 
 def _printed(text: str) -> object:
@@ -183,5 +214,5 @@ def _moved(step: Mapping[str, Any]) -> str:
 
 
 def _last_lines(text: str) -> str:
-    lines = [line for line in text.splitlines() if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip() and progress_in(line) is None]
     return "\n".join(lines[-12:])[-_LONGEST_ERROR:] or "it ended without a word"

@@ -75,12 +75,12 @@ def _cell(column: str, value: Any) -> Cell:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return Cell(
         column,
-        _seen(text[:_LONGEST]),
+        visible(text[:_LONGEST]),
         f"{len(text):,} characters in all" if len(text) > _LONGEST else "",
     )
 
 
-def _seen(text: str) -> str:
+def visible(text: str) -> str:
     """Text in which nothing is invisible, turns its surroundings around, or has no UTF-8 form."""
     return "".join(
         letter

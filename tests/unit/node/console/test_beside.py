@@ -116,6 +116,47 @@ def test_long_work_is_done_one_after_another_and_tells_how_it_ended():
     assert jobs.waiting == 0
 
 
+def test_work_under_way_says_how_far_it_is_and_then_which_rows_differ(tmp_path):
+    goes_on, ended = tmp_path / "goes on", []
+    row = {
+        "target": "s.t", "differences": 3, "undecided": 1, "undecided_keys": ["7"],
+        "sample_keys": [
+            {"key": "4\u202e", "what": "missing", "columns": []},
+            {"key": "5", "what": "different",
+             "columns": [{"name": "note", "source": "a'b", "target": None}]},
+        ],
+    }  # fmt: skip
+    program = f"""
+import os, sys, time
+for line in ("… starting Spark", "shop/ab: s.s: equal, 2 rows at the source", "… s.t, 500 rows"):
+    print(line, file=sys.stderr, flush=True)
+while not os.path.exists({str(goes_on)!r}):
+    time.sleep(0.01)
+print({json.dumps([row])!r})
+"""
+    jobs = Jobs(ManualClock(), beside(program))
+    jobs.begin("shop/ab", "Verify", [], ended.append)
+    eventually(lambda: jobs.of("shop/ab")[0].words == "for 0 s: s.t, 500 rows", 30)
+    assert jobs.of("shop/ab")[0].lines == ("shop/ab: s.s: equal, 2 rows at the source",)
+    goes_on.touch()
+    eventually(lambda: ended, 30)
+    assert ended[0].words == "3 rows differ, 1 undecided, in 0 s"
+    assert list(ended[0].lines) == [
+        "s.t: 4\\u202e: missing",
+        """s.t: 5: different in note (source "a'b", target NULL)""",
+        "s.t: 7: undecided, it changed at every look",
+        "s.t: and 1 more",
+    ]
+
+
+def test_an_error_is_not_told_with_how_far_it_was():
+    ended = []
+    program = "import sys; sys.stderr.write('… s.t, 5 rows\\n'); sys.exit('no such table')"
+    Jobs(ManualClock(), beside(program)).begin("shop/ab", "Verify", [], ended.append)
+    eventually(lambda: ended, 30)
+    assert ended[0].error == "no such table"
+
+
 def test_work_that_fails_says_why_and_what_is_kept_is_bounded():
     ended = []
     jobs = Jobs(ManualClock(), beside("import sys; sys.exit('no such channel')"))

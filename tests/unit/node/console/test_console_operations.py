@@ -215,7 +215,7 @@ def test_the_load_is_spread_after_a_question_that_names_each_switchover(
 ):
     given = []
 
-    def output(_, arguments, limit=None):
+    def output(_, arguments, limit=None, said=None):
         del limit
         given.append(list(arguments))
         return Output(0, json.dumps(MOVED), "")
@@ -379,7 +379,7 @@ def commands(monkeypatch):
     """Command lines that are carried out beside the node."""
     given = []
 
-    def output(_, arguments, limit=None):
+    def output(_, arguments, limit=None, said=None):
         del limit
         given.append(list(arguments))
         return Output(1, "", "step `check`: no standby; everything is put back")
