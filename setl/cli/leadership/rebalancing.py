@@ -101,7 +101,7 @@ def rebalance(  # noqa: PLR0917 - click passes options by name
             _show_plan(plan)
         if dry_run or not steps:
             if output != "table":
-                _print(plan, steps, output)
+                _print(plan, steps, plan.after, output)
             return
         confirm(before_rebalance(len(steps)), yes=yes)
         try:
@@ -109,7 +109,7 @@ def rebalance(  # noqa: PLR0917 - click passes options by name
                 _carry_out(arbiter, steps, timeout)
                 told.outcome = units.count(len(steps), "switchover", "switchovers") + " done"
         finally:
-            _show_steps(plan, steps, output)
+            _show_steps(plan, steps, _leads_now(arbiter), output)
 
 
 def _carry_out(arbiter: Arbiter, steps: Sequence[_Step], limit: float) -> None:
@@ -175,14 +175,38 @@ def _show_plan(plan: Rebalance) -> None:
     console().print(f"then: {_counts(plan.after)}", markup=False)
 
 
-def _show_steps(plan: Rebalance, steps: Sequence[_Step], output: str) -> None:
+def _leads_now(arbiter: Arbiter) -> Mapping[str, int] | None:
+    """How many pipelines each live node leads; None if ZooKeeper does not answer."""
+    try:
+        view = look_at(arbiter)
+    except ArbiterError:
+        return None
+    return {nid: view.leads(nid) for nid in sorted(view.facts.nodes)}
+
+
+def _show_steps(
+    plan: Rebalance, steps: Sequence[_Step], now: Mapping[str, int] | None, output: str
+) -> None:
     if output == "table":
         print_rows([step.row() for step in steps], _DONE_COLUMNS, output)
+        if now is not None:
+            console().print(f"now: {_counts(now)}", markup=False)
     else:
-        _print(plan, steps, output)
+        _print(plan, steps, now, output)
+    if now is not None and all(step.outcome == "done" for step in steps):
+        gone = sorted(plan.after.keys() - now.keys())
+        if gone or any(now[nid] != count for nid, count in plan.after.items()):
+            left = f": {', '.join(gone)} left meanwhile" if gone else ""
+            click.echo(
+                f"the nodes lead other numbers than planned{left}; `setl rebalance` once more"
+                " plans anew",
+                err=True,
+            )
 
 
-def _print(plan: Rebalance, steps: Sequence[_Step], output: str) -> None:
+def _print(
+    plan: Rebalance, steps: Sequence[_Step], after: Mapping[str, int] | None, output: str
+) -> None:
     value = {
         "moves": [step.row() for step in steps],
         "stays": [
@@ -191,7 +215,7 @@ def _print(plan: Rebalance, steps: Sequence[_Step], output: str) -> None:
         ],
         "closed": [{"node": nid, "reason": why} for nid, why in sorted(plan.closed.items())],
         "leads": dict(plan.before),
-        "leads_after": dict(plan.after),
+        "leads_after": None if after is None else dict(after),
     }
     print_value(value, output)
 

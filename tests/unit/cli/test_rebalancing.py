@@ -95,6 +95,7 @@ def test_switchovers_are_done_in_order_and_kept_in_the_log_of_actions(joined, ca
         result = told(joined, capsys, "--yes")
     assert [str(p) for p in nodes.done] == [m["pipeline"] for m in result["moves"]]
     assert [(m["outcome"], m["redelivered"]) for m in result["moves"]] == [("done", 0)] * 2
+    assert result["leads_after"] == {"n1": 2, "n2": 2}
     whole, *each = joined.arbiter.actions()
     assert (whole.what, whole.on, whole.outcome) == (
         "rebalance", "the cluster", "2 switchovers done",
@@ -102,6 +103,20 @@ def test_switchovers_are_done_in_order_and_kept_in_the_log_of_actions(joined, ca
     assert [(a.what, a.on) for a in each] == [("switchover", str(p)) for p in nodes.done]
     assert each[0].outcome == "done: n1 → n2, to rebalance"
     assert not told(joined, capsys, "--yes")["moves"]
+
+
+def test_a_giver_that_has_left_by_then_is_told(joined, capsys):
+    class Leaves(Nodes):
+        def _obey(self, pipeline, signal):
+            super()._obey(pipeline, signal)
+            if len(self.done) == 2:
+                self._shop.nodes["n1"].arbiter.close()  # its session ends
+
+    with Leaves(joined):
+        assert joined.run("rebalance", "--yes", "-o", "json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["leads_after"] == {"n2": 2}
+    assert "the nodes lead other numbers than planned: n1 left meanwhile" in err
 
 
 def test_the_first_that_fails_ends_it(joined, capsys):

@@ -190,8 +190,9 @@ def _lines(value: object) -> list[str]:
         return []
     told = cast("dict[str, Any]", value)
     if "leads_after" in told:
-        leads = ", ".join(f"{nid} leads {count}" for nid, count in told["leads_after"].items())
-        return [*(_moved(step) for step in told["moves"]), f"now: {leads}"]
+        after: Mapping[str, Any] = told["leads_after"] or {}
+        leads = ", ".join(f"{nid} leads {count}" for nid, count in after.items())
+        return [*(_moved(step) for step in told["moves"]), *([f"now: {leads}"] if leads else [])]
     if told.get("outcome") == "done":
         begun = "the application may write to the target now"
         return [begun, *map(str, told.get("left") or ())]
