@@ -75,7 +75,7 @@ def loadable(
     if superseded and not everything:
         raise Refused(
             f"refused: {', '.join(superseded)} is superseded, since its row has changed again; the"
-            " later change counts. `setl deadletter drop` removes it"
+            " later change counts. Dropping removes it"
         )
     if unknown and not everything:
         raise Refused(
