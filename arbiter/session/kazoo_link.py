@@ -94,9 +94,17 @@ class LinkHandler(SequentialThreadingHandler):
             refused = self._refused.values()
             return max(refused) if len(refused) >= servers else None
 
-    def note(self, server: str, error: OSError) -> None:
-        """Note what a session could not begin for at a server, ``host:port``."""
-        self._note(server, error)
+    def note(self, server: str, error: OSError | None) -> None:
+        """Note why no session began at a server, ``host:port``; None: it ended the connection."""
+        trouble = trouble_of(server, error, self._tls)
+        with self._link_lock:
+            self._troubles.pop(server, None)
+            self._troubles[server] = trouble
+            if trouble.refused:
+                self._refused.setdefault(server, time.monotonic())
+            else:
+                self._refused.pop(server, None)
+        self._stir()
 
     def fault(self, limit: float) -> Exception | None:
         """What kazoo's own thread ended with; waits `limit` seconds for its end."""
@@ -116,13 +124,13 @@ class LinkHandler(SequentialThreadingHandler):
         server = f"{hostname or address[0]}:{address[1]}"
 
         def ended(error: OSError | None) -> None:
-            self._note(server, error)
+            self.note(server, error)
 
         try:
             plain: socket.socket = super().create_connection(address, timeout=limit)
             link = _Link(self._encrypted(plain, hostname or address[0]), ended)
         except OSError as error:
-            self._note(server, error)
+            self.note(server, error)
             raise
         with self._link_lock:
             self._link = link
@@ -173,17 +181,6 @@ class LinkHandler(SequentialThreadingHandler):
         except OSError:
             plain.close()
             raise
-
-    def _note(self, server: str, error: OSError | None) -> None:
-        trouble = trouble_of(server, error, self._tls)
-        with self._link_lock:
-            self._troubles.pop(server, None)
-            self._troubles[server] = trouble
-            if trouble.refused:
-                self._refused.setdefault(server, time.monotonic())
-            else:
-                self._refused.pop(server, None)
-        self._stir()
 
 
 class _Link:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+CRITICAL_PART: Final = 4
+"""It is critical in the last of so many parts of that time."""
+
 _MOST: Final = 14 * 86_400.0
 _PART_OF_LIFE: Final = 6
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from setl.alarms.expiring import seconds_before
+from setl.alarms.expiring import CRITICAL_PART, seconds_before
 from setl.alarms.judgement import AlarmKey, Judgement, Severity
 from setl.operate.found_words import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration, size
@@ -299,7 +299,7 @@ def _of_expirations(made: _Judging, now: float) -> Iterator[Judgement]:
             holds=left < before,
             text=f"the {each.what} of {each.of} {when}",
             way_out="Renew it",
-            severity="critical" if left < before / 4 else "warning",
+            severity="critical" if left < before / CRITICAL_PART else "warning",
             subject=each.of,
         )
 

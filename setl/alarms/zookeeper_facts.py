@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from setl.alarms.expiring import seconds_before
+from setl.alarms.expiring import CRITICAL_PART, seconds_before
 from setl.operate.units import duration
 
 CertificateKind = Literal["client", "authority", "server"]
 """Whose a certificate is: a node's own, that of an authority, or a server's."""
 
-_CRITICAL_PART = 4
 
 _WAYS_OUT: dict[CertificateKind, str] = {
     "client": "Put a new certificate and its key into the node's files; it takes them when it"
@@ -108,7 +107,7 @@ class CertificateFacts:
 
     def critical(self, now: float) -> bool:
         """Whether there is hardly any time left."""
-        return self.expires - now < self._before / _CRITICAL_PART
+        return self.expires - now < self._before / CRITICAL_PART
 
     def sentence(self, now: float) -> str:
         """When it expires, and what that means; without a stop."""

@@ -242,8 +242,8 @@ def _follow(
         return
     with busy(f"waiting for the new leader of {ident}"):
         outcome = carried_through(arbiter, ident, sent, limit, output)
-    known = outcome.redelivered is not None
-    rest = f"{count(outcome.redelivered or 0, 'row')} redelivered" if known else _UNKNOWN
+    again = outcome.redelivered
+    rest = _UNKNOWN if again is None else f"{count(again, 'row')} redelivered"
     if outcome.state == "paused":
         rest = f"paused; `setl resume {ident.channel}` goes on"
     show(

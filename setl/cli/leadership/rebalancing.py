@@ -25,7 +25,7 @@ from setl.cli.access.cluster import (
 from setl.cli.leadership.handing_over import carried_through, refusal
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value
-from setl.node.cluster.rebalancing import Rebalance, why_closed, why_stays
+from setl.node.cluster.rebalancing import Rebalance, leads_of, why_closed, why_stays
 from setl.node.cluster.rebalancing import rebalance as planned
 from setl.node.cluster.view import ClusterView, look_at
 from setl.node.stored import preference_of
@@ -178,10 +178,9 @@ def _show_plan(plan: Rebalance) -> None:
 def _leads_now(arbiter: Arbiter) -> Mapping[str, int] | None:
     """How many pipelines each live node leads; None if ZooKeeper does not answer."""
     try:
-        view = look_at(arbiter)
+        return leads_of(arbiter.facts())
     except ArbiterError:
         return None
-    return {nid: view.leads(nid) for nid in sorted(view.facts.nodes)}
 
 
 def _show_steps(
@@ -193,15 +192,16 @@ def _show_steps(
             console().print(f"now: {_counts(now)}", markup=False)
     else:
         _print(plan, steps, now, output)
-    if now is not None and all(step.outcome == "done" for step in steps):
+    if now is None or any(step.outcome != "done" for step in steps):
+        return
+    if any(now.get(nid) != count for nid, count in plan.after.items()):
         gone = sorted(plan.after.keys() - now.keys())
-        if gone or any(now[nid] != count for nid, count in plan.after.items()):
-            left = f": {', '.join(gone)} left meanwhile" if gone else ""
-            click.echo(
-                f"the nodes lead other numbers than planned{left}; `setl rebalance` once more"
-                " plans anew",
-                err=True,
-            )
+        left = f": {', '.join(gone)} left meanwhile" if gone else ""
+        click.echo(
+            f"the nodes lead other numbers than planned{left}; `setl rebalance` once more"
+            " plans anew",
+            err=True,
+        )
 
 
 def _print(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from arbiter.arbiter import Arbiter, Invalid
 from arbiter.spreading import Move, moves
-from arbiter.values import ChannelState, PipelineId
+from arbiter.values import ChannelState, Facts, PipelineId
 from setl.errors import SetlError
 from setl.node.cluster.view import ClusterView, PipelineView
 from setl.node.stored import preference_of
@@ -67,12 +68,18 @@ def rebalance(arbiter: Arbiter, view: ClusterView, at_most: int | None = None) -
         closed=closed,
         at_most=at_most,
     )
-    before = {nid: view.leads(nid) for nid in sorted(facts.nodes)}
+    before = leads_of(facts)
     after = dict(before)
     for move in found:
         after[move.leader] -= 1
         after[move.to] += 1
     return Rebalance(found, stays, closed, before, after)
+
+
+def leads_of(facts: Facts) -> dict[str, int]:
+    """How many pipelines each live node leads."""
+    led = Counter(held.nid for held in facts.mainstems.values())
+    return {nid: led[nid] for nid in sorted(facts.nodes)}
 
 
 def why_closed(view: ClusterView, nid: str) -> str:

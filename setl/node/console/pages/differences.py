@@ -7,15 +7,13 @@ from typing import Any
 
 from setl.node.console.pages.letter_rows import visible
 
-_LONGEST = 200
-"""Characters of a value that are shown."""
-
 
 def difference_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """What differs, a line for each row; as many as the command names.
 
     Args:
-        rows: what ``setl verify -o json`` prints, a mapping for each target.
+        rows: what ``setl verify -o json`` prints, a mapping for each target. Long values are cut
+            in it.
     """
     return [line for row in rows for line in _of(row)]
 
@@ -47,5 +45,4 @@ def _column(column: Mapping[str, Any]) -> str:
 def _value(value: object) -> str:
     if value is None:
         return "NULL"
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return repr(value) if isinstance(value, str) else str(value)
