@@ -27,6 +27,7 @@ from setl.cli.terminal.confirmation import yes_option
 from setl.cli.terminal.output import console, print_rows
 from setl.cli.terminal.progress import progress_line
 from setl.counting import count
+from setl.operate.differing_rows import differing_rows
 
 if TYPE_CHECKING:
     # Spark comes with these.
@@ -137,7 +138,9 @@ def verify(  # noqa: PLR0917 - click passes options by name
     rows = [_row(str(one.ident), one.verdict) for one in found]
     print_rows(rows, _COLUMNS, output)
     if output == "table":
-        _name_differences(rows, [one.verdict for one in found])
+        _name_differences(rows)
+        if all(one.verdict.equal for one in found):
+            console().print("all equal.")
     if any(not one.verdict.equal for one in found):
         sys.exit(1)
 
@@ -209,26 +212,13 @@ def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:
     return {"pipeline": pipeline, "differences": verdict.differences, **values}
 
 
-def _name_differences(rows: list[dict[str, Any]], verdicts: list[TableVerdict]) -> None:
+def _name_differences(rows: list[dict[str, Any]]) -> None:
     out = console()
-    for row, verdict in zip(rows, verdicts, strict=True):
-        if verdict.equal:
-            continue
-        out.print(f"\n{row['pipeline']}: {verdict.target}", markup=False)
-        for difference in verdict.sample_keys:
-            out.print(f"  {difference.key}: {difference.what.value}", markup=False)
-            for column in difference.columns:
-                out.print(
-                    f"    {column.name}: source {column.source!r}, target {column.target!r}",
-                    markup=False,
-                )
-        for key in verdict.undecided_keys:
-            out.print(f"  {key}: undecided, it changed at every look", markup=False)
-        named = len(verdict.sample_keys) + len(verdict.undecided_keys)
-        unnamed = verdict.differences + verdict.undecided - named
-        if unnamed > 0:
-            out.print(f"  and {unnamed:,} more")
-        if verdict.note:
-            out.print(f"  note: {verdict.note}", markup=False)
-    if all(verdict.equal for verdict in verdicts):
-        out.print("all equal.")
+    for row in rows:
+        differing = list(differing_rows(row))
+        if differing:
+            out.print(f"\n{row['pipeline']}: {row['target']}", markup=False)
+        for one in differing:
+            out.print(f"  {one.words}", markup=False)
+            for column in one.columns:
+                out.print(f"    {column}", markup=False)

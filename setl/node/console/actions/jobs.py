@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from setl.clock import Clock
 from setl.errors import SetlError
 from setl.node.console.actions.beside import Beside
-from setl.node.console.pages.differences import difference_lines
 from setl.operate import units
+from setl.operate.differing_rows import differing_rows
 from setl.operate.progress_lines import progress_in
 
 MOST_AT_ONCE = 1
@@ -141,7 +141,7 @@ class Jobs:
         printed = _printed(out)
         rows = _rows(printed)
         if rows:
-            lines = difference_lines(rows)
+            lines = [line for row in rows for line in _differing(row)]
             return replace(
                 job, state="done", words=f"{_found(rows)}, {took}", rows=rows, lines=lines
             )
@@ -164,6 +164,12 @@ def _found(rows: Sequence[Mapping[str, Any]]) -> str:
     found = [units.count(differ, "row differs", "rows differ")] if differ else []
     found += [f"{undecided:,} undecided"] if undecided else []
     return ", ".join(found) or "all equal"
+
+
+def _differing(row: Mapping[str, Any]) -> Iterator[str]:
+    for one in differing_rows(row):
+        unlike = f" ({'; '.join(one.columns)})" if one.columns else ""
+        yield f"{row['target']}: {one.words}{unlike}"
 
 
 def _so_far(job: Job, now: float) -> str:

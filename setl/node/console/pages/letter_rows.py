@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from setl.operate import units
+from setl.printable import printable
 
 _LONGEST = 200
 """Characters of a value that are shown, and twice as many digits of binary values."""
@@ -75,16 +76,6 @@ def _cell(column: str, value: Any) -> Cell:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return Cell(
         column,
-        visible(text[:_LONGEST]),
+        printable(text[:_LONGEST]),
         f"{len(text):,} characters in all" if len(text) > _LONGEST else "",
-    )
-
-
-def visible(text: str) -> str:
-    """Text in which nothing is invisible, turns its surroundings around, or has no UTF-8 form."""
-    return "".join(
-        letter
-        if letter.isprintable() or letter == "\n"
-        else letter.encode("unicode_escape").decode()
-        for letter in text
     )

@@ -143,7 +143,7 @@ print({json.dumps([row])!r})
     assert ended[0].words == "3 rows differ, 1 undecided, in 0 s"
     assert list(ended[0].lines) == [
         "s.t: 4\\u202e: missing",
-        """s.t: 5: different in note (source "a'b", target NULL)""",
+        """s.t: 5: different (note: source "a'b", target NULL)""",
         "s.t: 7: undecided, it changed at every look",
         "s.t: and 1 more",
     ]
