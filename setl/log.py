@@ -36,10 +36,15 @@ class TextFormatter(logging.Formatter):
         values: dict[str, Any] = getattr(record, "setl", {})
         for name, value in values.items():
             shown = str(value)
-            text += f" {name}={json.dumps(shown) if ' ' in shown else shown}"
+            text += f" {name}={_quoted(shown)}"
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
         return text
+
+
+def _quoted(value: str) -> str:
+    # Rows' values come by in errors: one must not begin a line, nor give a terminal commands.
+    return json.dumps(value) if " " in value or not value.isprintable() else value
 
 
 class JsonFormatter(logging.Formatter):

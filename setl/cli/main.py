@@ -22,6 +22,7 @@ from setl.cli.access.cluster import AnswerNo, Connect
 from setl.cli.catalogue import SECTIONS, entries
 from setl.cli.plugins import ExtensibleGroup
 from setl.cli.terminal.interruption import EXIT_INTERRUPTED, end_at_interrupt
+from setl.cli.terminal.output import to_stderr
 from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.log import configure_command, fields, is_json
 
@@ -104,7 +105,7 @@ def run(arguments: Sequence[str] | None = None, connect: Connect | None = None) 
             # Who reads the log of a process as JSON reads its last line so, too.
             _log.critical("ended by an error", extra=fields(error=str(error), status=status))
         else:
-            click.echo(f"Error: {error}", err=True)
+            to_stderr(f"Error: {error}")
         return status
     return ended if isinstance(ended, int) else 0
 

@@ -1,10 +1,13 @@
 """Lines of a process are text or JSON, and nothing else is among them."""
 
 import json
+import logging
 import subprocess
 import sys
 
 import pytest
+
+from setl.log import TextFormatter, fields
 
 PROCESS = """
 import logging, sys, threading, warnings
@@ -58,3 +61,12 @@ def test_text_is_for_people():
     lines = said(BY_ERROR, as_json=False)
     assert lines[0].endswith("INFO    it works table=shop.t")
     assert lines[-1].startswith(("Error: the JVM has ended", "Start it again"))
+
+
+def test_a_value_neither_begins_a_line_nor_gives_a_terminal_commands():
+    record = logging.LogRecord("setl", logging.WARNING, "", 0, "it failed", (), None)
+    vars(record).update(fields(key="1\n2026-01-01T00:00:00Z", error="\x1b[2J", table="s.t"))
+    line = TextFormatter().format(record)
+    end = r'it failed key="1\n2026-01-01T00:00:00Z" error="\u001b[2J" table=s.t'
+    assert line.endswith(end)
+    assert line.isprintable()

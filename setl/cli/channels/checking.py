@@ -23,7 +23,7 @@ from setl.cli.channels.findings import (
     sql_scripts,
     summary,
 )
-from setl.cli.terminal.output import FORMATS, console, print_rows
+from setl.cli.terminal.output import FORMATS, console, print_rows, to_stderr
 from setl.cli.terminal.patience import busy_with_servers
 from setl.systems.finding import Finding
 
@@ -129,10 +129,10 @@ def _print_sql(findings: Sequence[Finding], name: str, server: str | None) -> No
             print(script)
     if server is not None and server not in scripts:
         there = ", ".join(scripts) or "none"
-        click.echo(f"nothing to run on {server}; servers with something to run: {there}", err=True)
+        to_stderr(f"nothing to run on {server}; servers with something to run: {there}")
     # An empty script would pass for a server that lacks nothing.
     for line in not_in_scripts(findings, server):
-        click.echo(line, err=True)
+        to_stderr(line)
 
 
 def _beside_the_cluster(
@@ -200,7 +200,7 @@ def _print_findings(
     beside = f" Beside: {counted}." if counted else ""
     errors = sum(finding.level == "error" for finding in findings)
     if errors:
-        out.print(f"{errors} to fix before channel {name} can start.{beside}", markup=False)
+        out.print(f"{errors} to fix before channel {name} can start.{beside}")
     else:
         scope = "the file is right" if offline else "the file and the servers are right"
-        out.print(f"channel {name}: {scope}.{beside}", markup=False)
+        out.print(f"channel {name}: {scope}.{beside}")

@@ -41,21 +41,20 @@ def finding_row(finding: Finding) -> dict[str, Any]:
 
 def print_findings(out: Console, findings: Sequence[Finding], *, verbose: bool) -> None:
     """Print errors and warnings with their ways out; `verbose`: all of it, statements too."""
-    from rich.markup import escape  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     for finding in findings:
         if finding.level in ("ok", "accepted") and not verbose:
             continue
-        # What was found may hold brackets, which would be taken for markup.
-        head = f"[{_STYLES[finding.level]}]{finding.level:<8}[/] "
+        head = Text(f"{finding.level:<8}", _STYLES[finding.level])
         text = f"{finding.where}: {finding.what}"
         if finding.id:
-            out.print(f"{head}{escape(finding.id)}")
-            out.print(f"{_INDENT}{text}", markup=False)
+            out.print(head, finding.id)
+            out.print(f"{_INDENT}{text}")
         else:
-            out.print(f"{head}{escape(text)}")
+            out.print(head, text)
         for line in _ways_out(finding, verbose=verbose):
-            out.print(f"{_INDENT}{line}", markup=False)
+            out.print(f"{_INDENT}{line}")
 
 
 def _ways_out(finding: Finding, *, verbose: bool) -> Iterator[str]:

@@ -67,7 +67,7 @@ def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
         *(f"{folder / file} was there, and stays as it is" for file in kept),
         *((service,) if systemd else ()),
     ):
-        out.print(line, markup=False)
+        out.print(line)
 
 
 def _of_systemd(name: str, folder: Path) -> str:

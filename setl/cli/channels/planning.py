@@ -81,27 +81,27 @@ def plan(  # noqa: PLR0917 - click passes options by name
 
 
 def _print(found: Plan, sql: str) -> None:
-    from rich.markup import escape  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
 
     from setl.operate.starting import ways_out  # noqa: PLC0415
 
     out = console()
     for change in found.changes:
-        sign = "[yellow]![/]" if change.warns else "[green]+[/]"
-        out.print(f"{sign} {escape(f'{change.where}: {change.what}')}")
+        sign = Text("!", "yellow") if change.warns else Text("+", "green")
+        out.print(sign, f"{change.where}: {change.what}")
         if change.effect:
-            out.print(f"    {change.effect}", markup=False)
+            out.print(f"    {change.effect}")
     for creation in found.creations:
-        out.print(f"[green]+[/] {escape(f'{creation.where}: {creation.what}')}")
+        out.print(Text("+", "green"), f"{creation.where}: {creation.what}")
         for line in (*creation.fix, *creation.mapping_lines):
-            out.print(f"    {line}", markup=False)
+            out.print(f"    {line}")
     for finding in found.findings:
         if finding.level == "error":
-            out.print(f"[red]✖[/] {escape(f'{finding.where}: {finding.what}')}")
+            out.print(Text("✖", "red"), f"{finding.where}: {finding.what}")
             for line in ways_out(finding, sql):
-                out.print(f"    {line}", markup=False)
+                out.print(f"    {line}")
     if found.restarted:
         names = ", ".join(found.restarted)
-        out.print(f"These pipelines end in order and begin anew: {names}", markup=False)
+        out.print(f"These pipelines end in order and begin anew: {names}")
     if found.empty:
-        out.print(f"channel {found.channel}: nothing would change.", markup=False)
+        out.print(f"channel {found.channel}: nothing would change.")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-import click
-
 from arbiter.arbiter import Arbiter
 from arbiter.values import Channel
 from setl.cli.access.cluster import AnswerNo
+from setl.cli.terminal.output import to_stderr
 from setl.cli.terminal.patience import busy_with_servers
 
 if TYPE_CHECKING:
@@ -63,6 +62,6 @@ def _refuse(name: str, found: Readiness, done: str, otherwise: str, sql: str) ->
     from setl.operate.starting import refusal  # noqa: PLC0415
 
     for sentence in found.unseen:
-        click.echo(sentence, err=True)
+        to_stderr(sentence)
     if found.faults:
         raise AnswerNo(f"{refusal(name, found.faults, done, sql)}\n{otherwise} all the same")

@@ -23,7 +23,7 @@ from setl.cli.access.cluster import (
 )
 from setl.cli.channels.starting import refuse_unready
 from setl.cli.terminal.completion import complete_channel
-from setl.cli.terminal.output import console, print_value
+from setl.cli.terminal.output import console, print_value, to_stderr
 from setl.cli.terminal.patience import busy
 from setl.node.cluster.view import NO_ANSWER, ClusterView, look_at
 from setl.node.stored import pipelines_of
@@ -160,7 +160,7 @@ def _report_missing(places: Sequence[_Place]) -> bool:
     """Whether there was something to say; whoever waits can fix it meanwhile."""
     missing = [place for place in places if place.missing and not place.there]
     for place in missing:
-        click.echo(f"waiting: {place.pipeline} {place.missing}", err=True)
+        to_stderr(f"waiting: {place.pipeline} {place.missing}")
     return bool(missing)
 
 

@@ -21,7 +21,7 @@ from setl.cli.access.cluster import (
 from setl.cli.channels.starting import refuse_faults
 from setl.cli.terminal.completion import complete_channel
 from setl.cli.terminal.confirmation import confirm, yes_option
-from setl.cli.terminal.output import console, print_value
+from setl.cli.terminal.output import console, print_value, to_stderr
 from setl.node.stored import pipelines_into, pipelines_of
 from setl.operate import removing
 from setl.operate.questions import before_remove
@@ -55,13 +55,13 @@ def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str)
 
     definition, channel = read_expanded(read_channel_definition(file), os.environ)
     for problem in definition_warnings(definition):
-        click.echo(f"warning: {problem}", err=True)
+        to_stderr(f"warning: {problem}")
     with joined(zookeeper, root) as arbiter:
         others = other_channels(arbiter, channel.channel)
         for finding in ring_findings(definition, others):
             if finding.level == "error" and not allow_ring:
                 raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
-            click.echo(f"warning: {finding.what}", err=True)
+            to_stderr(f"warning: {finding.what}")
         if checks and requests.goes_on(arbiter, channel.channel):
             otherwise = f"`setl apply {file} --no-check` stores it"
             refuse_faults(channel, arbiter, "stored", otherwise, f"`setl check {file} -o sql`")
@@ -132,4 +132,4 @@ def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> N
             " a table exists:"
         )
         for statement in statements:
-            console().print(f"  {statement}", markup=False, soft_wrap=True)
+            console().print(f"  {statement}", soft_wrap=True)

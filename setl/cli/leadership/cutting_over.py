@@ -30,7 +30,7 @@ from setl.cli.streams.waiting import ProgressLine
 from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.interruption import interrupt_when_left
-from setl.cli.terminal.output import console, print_value
+from setl.cli.terminal.output import console, print_value, to_stderr
 from setl.clock import SystemClock
 from setl.node.cluster.view import look_at, moment
 from setl.operate.cutover.cluster_access import ClusterAccess, Seen
@@ -135,11 +135,10 @@ def cutover(  # noqa: PLR0917 - click passes options by name
 
 def _warn(ident: PipelineId) -> None:
     with suppress(OSError):
-        click.echo(
+        to_stderr(
             f"the cut-over of {ident} is not put back, and its source may be read-only:"
             f" `setl cutover {ident} --abort` puts it back; without ZooKeeper, set the source's"
             " read_only OFF yourself",
-            err=True,
         )
 
 
@@ -161,7 +160,7 @@ def _abort(
         print_value({"pipeline": str(ident), "outcome": "put back"}, output)
         return
     text = "the source is as before" if before.restore else "setl had changed nothing"
-    console().print(f"{ident}: the cut-over is over, {text}", markup=False)
+    console().print(f"{ident}: the cut-over is over, {text}")
 
 
 @contextmanager
@@ -234,7 +233,7 @@ class _Said:
         """Say one thing, on standard error: the result alone is on standard output."""
         problems = list(told.problems)
         self._lines.append({"step": told.step.value, "text": told.text, "problems": problems})
-        click.echo(": ".join([told.step.value, told.text, *problems]), err=True)
+        to_stderr(": ".join([told.step.value, told.text, *problems]))
 
     def done(self, record: CutOver, *, by_hand: bool, back: bool) -> None:
         """Say that the application may move, and what is left to do."""
@@ -244,9 +243,9 @@ class _Said:
             print_value({**value, "outcome": "done"}, self._output)
             return
         out = console()
-        out.print(f"{self._ident}: the application may write to the target now.", markup=False)
+        out.print(f"{self._ident}: the application may write to the target now.")
         for each in left:
-            out.print(f"  - {each}", markup=False)
+            out.print(f"  - {each}")
 
 
 def _left_to_do(ident: PipelineId, *, by_hand: bool, back: bool) -> list[str]:
@@ -279,9 +278,9 @@ def _tell_status(ident: PipelineId, record: CutOver | None, output: str) -> None
     if output != "table":
         print_value({"pipeline": str(ident)} if record is None else _row(ident, record), output)
     elif record is None:
-        console().print(f"{ident}: there is no cut-over", markup=False)
+        console().print(f"{ident}: there is no cut-over")
     else:
-        console().print(f"{ident}: {record.sentence(moment(record.begun))}", markup=False)
+        console().print(f"{ident}: {record.sentence(moment(record.begun))}")
 
 
 def _tell_plan(ident: PipelineId, known: Known, rules: Rules, output: str) -> None:
@@ -294,8 +293,8 @@ def _tell_plan(ident: PipelineId, known: Known, rules: Rules, output: str) -> No
         return
     out = console()
     for number, step in enumerate(steps, 1):
-        out.print(f"{number}. {step['step']}: {step['what']}", markup=False)
+        out.print(f"{number}. {step['step']}: {step['what']}")
     lag = "unknown" if known.lag is None else f"{known.lag:.1f} s"
-    out.print(f"now: {known.state}, lag {lag}, way back: {back or 'none'}", markup=False)
+    out.print(f"now: {known.state}, lag {lag}, way back: {back or 'none'}")
     for each in against:
-        out.print(f"  against it: {each}", markup=False)
+        out.print(f"  against it: {each}")

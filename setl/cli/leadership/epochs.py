@@ -73,7 +73,7 @@ def show(channel: str | None, zookeeper: str, root: str, output: str) -> None:
         lines = _lines(arbiter, arbiter.facts(), coming, channel or "")
     rows = [_row(line) for line in lines]
     if output == "table":
-        console().print(f"base {base}, next epoch {coming} or higher", markup=False)
+        console().print(f"base {base}, next epoch {coming} or higher")
         print_rows(rows, _COLUMNS, output)
     else:
         print_value({"base": base, "next": coming, "pipelines": rows}, output)
@@ -148,7 +148,7 @@ def _tell(raised: _Raised, output: str) -> None:
         what = f"nothing to raise: the base is {raised.base}"
     say.print(f"{what}; next epoch {raised.next} or higher")
     for name in raised.deposed:
-        say.print(f"{name}: its leader was deposed; the next one gets a higher epoch", markup=False)
+        say.print(f"{name}: its leader was deposed; the next one gets a higher epoch")
 
 
 def _lines(arbiter: Arbiter, facts: Facts, coming: int, channel: str) -> list[_Line]:

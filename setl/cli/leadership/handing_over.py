@@ -385,7 +385,7 @@ def _not_working(
 def show(outcome: Outcome, output: str, sentence: str) -> None:
     """Print an outcome: a sentence for people, named values for programs."""
     if output == "table":
-        console().print(sentence, markup=False)
+        console().print(sentence)
     else:
         _print_outcome(outcome, output)
 

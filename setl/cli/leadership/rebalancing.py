@@ -24,7 +24,7 @@ from setl.cli.access.cluster import (
 )
 from setl.cli.leadership.handing_over import carried_through, refusal
 from setl.cli.terminal.confirmation import confirm, yes_option
-from setl.cli.terminal.output import console, print_rows, print_value
+from setl.cli.terminal.output import console, print_rows, print_value, to_stderr
 from setl.node.cluster.rebalancing import Rebalance, leads_of, why_closed, why_stays
 from setl.node.cluster.rebalancing import rebalance as planned
 from setl.node.cluster.view import ClusterView, look_at
@@ -164,15 +164,15 @@ def _outdated(arbiter: Arbiter, view: ClusterView, move: Move) -> str:
 
 def _show_plan(plan: Rebalance) -> None:
     for ident, why in sorted(plan.stays.items(), key=_by_name):
-        console().print(f"{ident} stays where it is: {why}", markup=False)
+        console().print(f"{ident} stays where it is: {why}")
     for nid, why in sorted(plan.closed.items()):
-        console().print(f"node {nid} gets nothing: it {why}", markup=False)
+        console().print(f"node {nid} gets nothing: it {why}")
     if not plan.moves:
-        console().print(f"Nothing to do: {_counts(plan.before)}", markup=False)
+        console().print(f"Nothing to do: {_counts(plan.before)}")
         return
     print_rows([_Step(move).row() for move in plan.moves], _COLUMNS, "table")
-    console().print(f"now: {_counts(plan.before)}", markup=False)
-    console().print(f"then: {_counts(plan.after)}", markup=False)
+    console().print(f"now: {_counts(plan.before)}")
+    console().print(f"then: {_counts(plan.after)}")
 
 
 def _leads_now(arbiter: Arbiter) -> Mapping[str, int] | None:
@@ -189,7 +189,7 @@ def _show_steps(
     if output == "table":
         print_rows([step.row() for step in steps], _DONE_COLUMNS, output)
         if now is not None:
-            console().print(f"now: {_counts(now)}", markup=False)
+            console().print(f"now: {_counts(now)}")
     else:
         _print(plan, steps, now, output)
     if now is None or any(step.outcome != "done" for step in steps):
@@ -197,10 +197,9 @@ def _show_steps(
     if any(now.get(nid) != count for nid, count in plan.after.items()):
         gone = sorted(plan.after.keys() - now.keys())
         left = f": {', '.join(gone)} left meanwhile" if gone else ""
-        click.echo(
+        to_stderr(
             f"the nodes lead other numbers than planned{left}; `setl rebalance` once more"
             " plans anew",
-            err=True,
         )
 
 

@@ -90,10 +90,10 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
         console().print("No node sends alarms: none is running, or none is warm yet.")
         return
     whom = ", ".join(sender.receivers) or "nobody: its configuration names no receiver"
-    console().print(f"{sender.nid} sends alarms to {whom}.", markup=False)
+    console().print(f"{sender.nid} sends alarms to {whom}.")
     if kept.notices:
         waiting = count(len(kept.notices), "message waits", "messages wait") + " for a receiver"
-        console().print(f"{waiting}; `setl alarm test` shows which", markup=False)
+        console().print(f"{waiting}; `setl alarm test` shows which")
 
 
 @alarm.command()
@@ -128,7 +128,7 @@ def test(timeout: float, zookeeper: str, root: str, output: str) -> None:
     }
     if output == "table":
         for name, outcome in rows["receivers"].items():
-            console().print(f"{name}: {outcome}", markup=False)
+            console().print(f"{name}: {outcome}")
     else:
         print_value(rows, output)
     if missing:
@@ -170,7 +170,7 @@ def silence_(  # noqa: PLR0917 - click passes options by name
                 ended = end_silence(arbiter, end, now)
             if ended is None:
                 raise click.UsageError(f"there is no silence {end!r}")
-            console().print(f"The silence of {ended.about} is over.", markup=False)
+            console().print(f"The silence of {ended.about} is over.")
             return
         channel, _, pipeline = (name or "").partition("/")
         if channel:
@@ -187,7 +187,6 @@ def silence_(  # noqa: PLR0917 - click passes options by name
             silence(arbiter, wanted, now)
     console().print(
         f"Nothing is told of {wanted.about} until {moment(at)} (silence {wanted.id}).",
-        markup=False,
     )
 
 

@@ -17,6 +17,7 @@ from arbiter.arbiter import Arbiter, ArbiterError
 from setl import __version__
 from setl.cli.access.cluster import cluster_options, joined
 from setl.cli.looking.views import pipeline_row
+from setl.cli.terminal.output import to_stderr
 from setl.errors import SetlError
 from setl.node.cluster.view import history_row, look_at
 from setl.node.stored import pipelines_of
@@ -65,7 +66,7 @@ def doctor(file: Path | None, zookeeper: str, root: str) -> None:
         click.echo(text, nl=False)
         return
     file.write_text(text, encoding="utf-8")
-    click.echo(f"written to {file}", err=True)
+    to_stderr(f"written to {file}")
 
 
 def _machine() -> dict[str, Any]:

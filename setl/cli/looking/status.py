@@ -54,21 +54,21 @@ def status(name: str | None, verbose: bool, zookeeper: str, root: str, output: s
         return
     out = console()
     if not view.facts.channels:
-        out.print("There is no channel yet: `setl apply FILE` stores one.", markup=False)
+        out.print("There is no channel yet: `setl apply FILE` stores one.")
     for pipeline in view.pipelines:
         if verbose:
             row = _row(view, pipeline, cutovers)
             print_rows(_all_lines(row), ("figure", "value"), output, title=str(row["pipeline"]))
             continue
-        out.print(f"{pipeline.ident}  {_standing(pipeline)}", markup=False)
+        out.print(f"{pipeline.ident}  {_standing(pipeline)}")
         if pipeline.ident in cutovers:
-            out.print(f"  {'cut-over':<10} {cutovers[pipeline.ident]}", markup=False)
+            out.print(f"  {'cut-over':<10} {cutovers[pipeline.ident]}")
         for label, text in (*_alarm_lines(view, pipeline), *_short_lines(pipeline)):
-            out.print(f"  {label:<10} {text}", markup=False)
+            out.print(f"  {label:<10} {text}")
     for receiver, why in failing_in(view).items():
-        out.print(f"no alarms reach {receiver}: {why}", markup=False)
+        out.print(f"no alarms reach {receiver}: {why}")
     for line in damaged_lines(view):
-        out.print(line, markup=False)
+        out.print(line)
 
 
 def _row(

@@ -107,7 +107,7 @@ def _show_list(view: ClusterView, cutovers: Mapping[PipelineId, str], output: st
     )
     open_cutovers = [f"{ident}: {words}" for ident, words in cutovers.items()]
     for line in (*open_cutovers, *_footers(view), *damaged_lines(view)):
-        console().print(line, markup=False)
+        console().print(line)
 
 
 def _node_row(view: ClusterView, nid: str) -> dict[str, Any]:
@@ -251,20 +251,19 @@ def topology(channel: str | None, zookeeper: str, root: str, output: str) -> Non
     if output != "table":
         print_value(_topology_rows(view), output)
         return
-    from rich.markup import escape  # noqa: PLC0415
     from rich.tree import Tree  # noqa: PLC0415
 
     for name in sorted(view.facts.channels):
         if channel and name != channel:
             continue
         stored = view.facts.channels[name]
-        tree = Tree(f"{escape(name)}  {stored.state.value}")
+        tree = Tree(f"{name}  {stored.state.value}")
         for pipeline in view.pipelines:
             if pipeline.ident.channel == name:
                 source, target = endpoints_of(stored, pipeline.ident.pipeline)
-                branch = tree.add(escape(f"{pipeline.ident.pipeline}: {source} → {target}"))
+                branch = tree.add(f"{pipeline.ident.pipeline}: {source} → {target}")
                 for line in _standing_lines(pipeline):
-                    branch.add(escape(line))
+                    branch.add(line)
         console().print(tree)
 
 

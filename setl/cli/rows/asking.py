@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import click
-
 from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
 from arbiter.requests import Refused, ask_leader
 from arbiter.values import ChannelState, Facts, PipelineId, SignalKind
 from setl.cli.access.cluster import AnswerNo, requester
+from setl.cli.terminal.output import to_stderr
 from setl.model.load_request import LoadRequest
 from setl.node.cluster.answers import node_report, node_status
 from setl.node.cluster.load_sentence import load_sentence
@@ -77,7 +76,7 @@ def _await(
         if not mine and words not in {_ITS_TURN, said}:
             # It may wait for ever, and who reads no terminal is shown nothing else.
             said = words
-            click.echo(f"{ident} {words}", err=True)
+            to_stderr(f"{ident} {words}")
         time.sleep(POLL_SECONDS)
 
 

@@ -83,7 +83,7 @@ def trim(  # noqa: PLR0917 - click passes options by name
         print_value(deleted, output)
         return
     for pipeline, number in deleted.items():
-        console().print(f"{pipeline}: {number} deleted", markup=False)
+        console().print(f"{pipeline}: {number} deleted")
 
 
 def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, ConflictList]]:

@@ -23,7 +23,7 @@ from setl.cli.access.cluster import (
 from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
-from setl.cli.terminal.output import console, print_rows, print_value
+from setl.cli.terminal.output import console, print_rows, print_value, to_stderr
 from setl.counting import count
 from setl.errors import ConfigurationError, SetlError
 from setl.load.deadletters.letter import DeadLetter, State
@@ -97,7 +97,7 @@ def list_(  # noqa: PLR0917 - click passes options by name
             nothing="No faulty row is put aside.",
         )
     for error in lacking[:-1]:
-        click.echo(f"Error: {error}", err=True)
+        to_stderr(f"Error: {error}")
     if lacking:
         raise lacking[-1]
 
@@ -161,7 +161,7 @@ def retry(  # noqa: PLR0917 - click passes options by name
         _one_choice(ids, everything=everything)
         asked = Retry(store, ident, ids, Router(config), force=force)
         if asked.left_out:
-            click.echo(f"{asked.left_out} (--force)", err=True)
+            to_stderr(f"{asked.left_out} (--force)")
         with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as told:
             asked.ask(arbiter)
             told.outcome = count(len(asked.wanted), *_AGAIN)
@@ -222,7 +222,7 @@ def drop(  # noqa: PLR0917 - click passes options by name
             dropped = store.remove(chosen)
             told.outcome = count(dropped, "dead letter") + " dropped"
     if output == "table":
-        console().print(f"{ident}: {dropped} dropped", markup=False)
+        console().print(f"{ident}: {dropped} dropped")
     else:
         print_value({"pipeline": str(ident), "dropped": dropped}, output)
 
@@ -307,7 +307,7 @@ def _tell_outcome(
         }
         print_value(value, output)
         return
-    console().print(f"{ident}: {outcome}", markup=False, soft_wrap=True)
+    console().print(f"{ident}: {outcome}", soft_wrap=True)
     if refused:
         print_rows(refused, _COLUMNS, output)
 

@@ -215,7 +215,7 @@ def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
     )
     if output == "table":
         for line in lines:
-            console().print(line, markup=False)
+            console().print(line)
 
 
 def _changing(name: str, state: RequestState, text: str) -> click.Command:
@@ -241,7 +241,7 @@ def _changing(name: str, state: RequestState, text: str) -> click.Command:
             print_value(rows, output)
             return
         for row in rows:
-            console().print(f"{ident} load {row['id']}: {row['state']}", markup=False)
+            console().print(f"{ident} load {row['id']}: {row['state']}")
 
     return command
 
@@ -365,7 +365,7 @@ def _show(ident: PipelineId, requests: Sequence[LoadRequest], output: str, end: 
     for request in requests:
         words = request.answer or f"asked for: {request.what}"
         if request.state is RequestState.DONE or not request.ended:
-            console().print(f"{ident} load {short_id(request.id)}: {words}{end}", markup=False)
+            console().print(f"{ident} load {short_id(request.id)}: {words}{end}")
 
 
 def _carry_out(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 
-import click
 from rich.progress import Progress, TaskID
 
 from arbiter.arbiter import Arbiter
@@ -18,6 +17,7 @@ from setl.cli.access.cluster import AnswerNo, acting, requester
 from setl.cli.rows.asking import carried_out
 from setl.cli.rows.comparing import Compared
 from setl.cli.terminal.confirmation import confirm
+from setl.cli.terminal.output import to_stderr
 from setl.cli.terminal.progress import progress_line
 from setl.model.load_request import RequestState
 from setl.operate.questions import before_overwriting
@@ -58,14 +58,14 @@ def repaired(
     wanted = [(one, repair) for one, repair in repairs if repair.keys]
     for one, repair in repairs:
         if repair.left and not repair.keys:
-            click.echo(f"{one.ident}: {repair.target} cannot be repaired: {_WHY}", err=True)
+            to_stderr(f"{one.ident}: {repair.target} cannot be repaired: {_WHY}")
     if not wanted:
         return list(found)
     for one, repair in wanted:
-        click.echo(f"{one.ident}: {_words(one.verdict, repair)}", err=True)
+        to_stderr(f"{one.ident}: {_words(one.verdict, repair)}")
     for ident in dict.fromkeys(one.ident for one, _ in wanted):
         if tables := (overwritten or {}).get(ident):
-            click.echo(f"{ident}: {before_overwriting(tables)}", err=True)
+            to_stderr(f"{ident}: {before_overwriting(tables)}")
     confirm("Are you sure you want to send these rows again?", yes=yes)
     results = {id(one): one for one in found}
     for one, repair in wanted:
@@ -87,10 +87,9 @@ def _to_repair(one: Compared, connect: Connect, only: Collection[What]) -> Colle
     if not beside:
         return only
     rows = count(one.verdict.extra, "row", "rows")
-    click.echo(
+    to_stderr(
         f"{one.ident}: {rows} that only {one.verdict.target} has {_are(one.verdict.extra)} left"
         f" there, since {', '.join(beside)} writes it, too",
-        err=True,
     )
     return [what for what in only if what is not What.EXTRA]
 

@@ -61,7 +61,7 @@ def show_standing(
     if output == "table":
         for ident, state in kept.items():
             for line in _lines(ident, state):
-                console().print(line, markup=False)
+                console().print(line)
     if any(differences(state) or state.last is None for state in kept.values()):
         sys.exit(1)
 

@@ -129,7 +129,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
                 def tell(verdict: TableVerdict, name: str = f"{channel}/{config.name}") -> None:
                     # At once, and beside the result: the whole may take hours, or be interrupted.
-                    shown.console.print(_sentence(name, verdict), markup=False, soft_wrap=True)
+                    shown.console.print(_sentence(name, verdict), soft_wrap=True)
 
                 found += compares.compare(channel, config, tables=table, finished=tell)
             if repair:
@@ -217,8 +217,8 @@ def _name_differences(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         differing = list(differing_rows(row))
         if differing:
-            out.print(f"\n{row['pipeline']}: {row['target']}", markup=False)
+            out.print(f"\n{row['pipeline']}: {row['target']}")
         for one in differing:
-            out.print(f"  {one.words}", markup=False)
+            out.print(f"  {one.words}")
             for column in one.columns:
-                out.print(f"    {column}", markup=False)
+                out.print(f"    {column}")

@@ -8,14 +8,13 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-import click
-
 from arbiter.arbiter import Arbiter, ArbiterError
 from arbiter.values import PipelineId
 from setl.bulk.arrivals import Arrival, Arrived
 from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.streams.positions import own_nid
 from setl.cli.streams.waiting import seen_running
+from setl.cli.terminal.output import to_stderr
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.stream_end import StreamEnd
@@ -99,7 +98,7 @@ class ClusterArrivals:
 
     @staticmethod
     def _unknown(why: str) -> None:
-        click.echo(f"{why}; keys that differ are read again a few times", err=True)
+        to_stderr(f"{why}; keys that differ are read again a few times")
 
     def _is_meant(self, ident: PipelineId) -> bool:
         """Whether it is the pipeline, or one of those that share its partitions."""

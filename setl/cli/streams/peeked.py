@@ -18,7 +18,7 @@ from setl.channel.file import Pipeline
 from setl.channel.names.patterns import PatternError, TablePattern, parse_tables
 from setl.channel.reading import read_channel_definition, resolve_and_parse
 from setl.cli.access.stored_channels import pipeline_config
-from setl.cli.terminal.output import console
+from setl.cli.terminal.output import console, to_stderr
 from setl.errors import ConfigurationError
 from setl.operate.peek.as_json import json_line
 from setl.operate.peek.as_text import text_lines
@@ -64,7 +64,7 @@ def print_records(asked: Asked, stored: tuple[Channel, PipelineId] | None) -> No
     place = None if asked.start is None else _place(asked.start, subject)
     backwards = system_of(subject.config).reads_backwards
     if place is None and not backwards and sys.stderr.isatty():
-        click.echo("waiting for what comes; --from shows what is there", err=True)
+        to_stderr("waiting for what comes; --from shows what is there")
     count = asked.count
     records = look(subject, place, wanted, last=count or _LAST, follow=asked.follow)
     if place is None and asked.follow and backwards:

@@ -25,7 +25,7 @@ from setl.cli.access.cluster import (
 from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
-from setl.cli.terminal.output import console, print_rows, print_value
+from setl.cli.terminal.output import console, print_rows, print_value, to_stderr
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.node.cluster.view import moment
@@ -68,7 +68,7 @@ def show(pipelines: tuple[str, ...], zookeeper: str, root: str, output: str) -> 
     print_rows(rows, _COLUMNS, output)
     problems = [(row["pipeline"], problem) for row in rows for problem in row["problems"]]
     for name, problem in problems:
-        click.echo(f"{name}: {problem}", err=True)
+        to_stderr(f"{name}: {problem}")
     if problems:
         sys.exit(_EXIT_UNREACHABLE)
 
@@ -147,9 +147,9 @@ def reset(  # noqa: PLR0917 - click passes options by name
             raise click.UsageError(str(error)) from None
         planned = plan_move(config, ident, place, arbiter=arbiter, nid=nid)
         if output == "table":
-            console().print(f"{ident}: {planned.words}", markup=False)
+            console().print(f"{ident}: {planned.words}")
         if planned.damage:
-            click.echo(f"warning: {planned.damage}; it will be written over", err=True)
+            to_stderr(f"warning: {planned.damage}; it will be written over")
         confirm(before_move(ident, planned.found), yes=yes)
         try:
             with acting(arbiter, "position reset", str(ident)) as told:
@@ -158,7 +158,7 @@ def reset(  # noqa: PLR0917 - click passes options by name
         except Refused as error:
             raise AnswerNo(f"reset of {ident} refused: {error}") from None
     if output == "table":
-        console().print(f"{ident}: moved to {checkpoint_words(moved.after)}", markup=False)
+        console().print(f"{ident}: moved to {checkpoint_words(moved.after)}")
         return
     print_value(
         {

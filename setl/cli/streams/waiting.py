@@ -20,7 +20,7 @@ from setl.cli.access.cluster import (
 from setl.cli.access.stored_channels import pipeline_config, stored_file
 from setl.cli.streams.positions import own_nid
 from setl.cli.terminal.completion import complete_name
-from setl.cli.terminal.output import console, print_value
+from setl.cli.terminal.output import console, print_value, to_stderr
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.position import Position
@@ -116,7 +116,7 @@ class ProgressLine:
         self._last_line_at = waited.seconds
         far = "" if waited.behind is None else f", {waited.behind:,} {waited.unit} to go"
         line = f"{self._ident}: waiting for {waited.place_text}, {waited.why}{far}"
-        click.echo(f"{line}, {waited.seconds:.0f} s", err=True)
+        to_stderr(f"{line}, {waited.seconds:.0f} s")
 
 
 def _tell(outcomes: dict[PipelineId, Waited], output: str) -> None:
@@ -129,7 +129,7 @@ def _tell(outcomes: dict[PipelineId, Waited], output: str) -> None:
         else:
             how = "not within the time limit" if waited.verdict is Verdict.TIMEOUT else "stopped"
             text = f"{how}: waited for {waited.place_text}, {waited.why}"
-        console().print(f"{ident}: {text}", markup=False)
+        console().print(f"{ident}: {text}")
 
 
 def _row(ident: PipelineId, waited: Waited) -> dict[str, Any]:

@@ -7,7 +7,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from setl.operate import units
+from setl.printable import printable
 
 if TYPE_CHECKING:
     # Imported late everywhere: help and refusals need no tables.
@@ -21,12 +24,17 @@ FORMATS = ("table", "json", "yaml")
 
 def console() -> Console:
     """Where results go: standard output, without colour or wrapping when it is no terminal."""
-    from rich.console import Console  # noqa: PLC0415
+    from setl.cli.terminal.literal_console import LiteralConsole  # noqa: PLC0415
 
     if sys.stdout.isatty():
-        return Console(highlight=False)
+        return LiteralConsole()
     # A table is only as wide as its content; without a terminal nothing is cut to fit one.
-    return Console(soft_wrap=True, highlight=False, width=_WIDE)
+    return LiteralConsole(soft_wrap=True, width=_WIDE)
+
+
+def to_stderr(text: str) -> None:
+    """A line beside the result, on standard error."""
+    click.echo(printable(text), err=True)
 
 
 def print_rows(
@@ -55,7 +63,7 @@ def print_rows(
         return
     terminal = console()
     if nothing and not rows:
-        terminal.print(nothing, markup=False)
+        terminal.print(nothing)
         return
     left_out: list[str] = []
     table = _table(rows, columns, title)
@@ -67,7 +75,7 @@ def print_rows(
     terminal.print(table)
     if left_out:
         names = ", ".join(_head(column) for column in left_out)
-        terminal.print(f"A wider terminal shows: {names}", markup=False)
+        terminal.print(f"A wider terminal shows: {names}")
 
 
 def _table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], title: str) -> Table:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 
-import click
+from setl.cli.terminal.output import to_stderr
 
 _QUIET_SECONDS = 2.0
 
@@ -26,7 +26,7 @@ def busy(words: str | Callable[[], str], after: float | None = None) -> Generato
 
     # A timer's thread is daemonic here: whoever is interrupted does not wait for it.
     def say() -> None:
-        click.echo(f"{words if isinstance(words, str) else words()} …", err=True)
+        to_stderr(f"{words if isinstance(words, str) else words()} …")
 
     timer = threading.Timer(_QUIET_SECONDS if after is None else after, say)
     timer.daemon = True

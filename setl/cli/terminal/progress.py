@@ -7,22 +7,32 @@ import time
 from typing import TYPE_CHECKING, Any, Final
 
 from setl.operate.progress_lines import VARIABLE, progress_as_line
+from setl.printable import printable
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.progress import Progress, Task, TaskID
+    from rich.text import Text
 
 _EVERY_SECONDS: Final = 1.0
 
 
 def progress_line() -> Progress:
     """One line that changes, on standard error, so that the result alone is on standard output."""
-    from rich.console import Console  # noqa: PLC0415
     from rich.progress import (  # noqa: PLC0415
         Progress,
+        ProgressColumn,
         SpinnerColumn,
-        TextColumn,
         TimeElapsedColumn,
     )
+    from rich.text import Text  # noqa: PLC0415
+
+    from setl.cli.terminal.literal_console import LiteralConsole  # noqa: PLC0415
+
+    class Words(ProgressColumn):
+        """What is done now."""
+
+        def render(self, task: Task) -> Text:
+            return Text(printable(task.description))
 
     class Lines(Progress):
         """Prints what is new, once a second at most."""
@@ -36,12 +46,12 @@ def progress_line() -> Progress:
             if words != self.said and now >= self.at + _EVERY_SECONDS:
                 self.said, self.at = words, now
                 line = progress_as_line(words)
-                self.console.print(line, markup=False, soft_wrap=True, highlight=False)
+                self.console.print(line, soft_wrap=True)
 
     return (Lines if os.environ.get(VARIABLE) else Progress)(
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        Words(),
         TimeElapsedColumn(),
-        console=Console(stderr=True),
+        console=LiteralConsole(stderr=True),
         transient=True,
     )

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 import setl
 from arbiter.arbiter import Denied, Unreachable
@@ -20,6 +19,7 @@ from setl.cli.channels.findings import (
     sql_scripts,
     summary,
 )
+from setl.cli.terminal.literal_console import LiteralConsole
 from setl.operate.acceptance import with_accepted
 from setl.systems.finding import Finding, Report
 from tests.unit.cli.cluster_in_memory import definition
@@ -95,7 +95,7 @@ def test_what_is_accepted_and_not_there_is_told_unless_a_server_is_silent():
 
 def printed(findings, *, verbose):
     out = io.StringIO()
-    print_findings(Console(file=out, width=200), findings, verbose=verbose)
+    print_findings(LiteralConsole(file=out, width=200), findings, verbose=verbose)
     return out.getvalue()
 
 

@@ -1,13 +1,15 @@
 """Tables for people: with units, and readable on a narrow terminal."""
 
 import io
+from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from setl.cli.looking.views import _PIPELINE_COLUMNS, _PIPELINE_MORE
 from setl.cli.terminal import output
-from setl.cli.terminal.output import print_rows
+from setl.cli.terminal.literal_console import LiteralConsole
+from setl.cli.terminal.output import print_rows, to_stderr
+from setl.cli.terminal.progress import progress_line
 
 ROW = {
     "pipeline": "shop/orders-to-search",
@@ -28,7 +30,7 @@ def terminal(monkeypatch):
 
     def on(width):
         written = io.StringIO()
-        console = Console(file=written, width=width, force_terminal=False, highlight=False)
+        console = LiteralConsole(file=written, width=width, force_terminal=False)
         monkeypatch.setattr(output, "console", lambda: console)
         return written
 
@@ -73,3 +75,35 @@ def test_a_table_without_rows_is_a_sentence(terminal, capsys):
     assert written.getvalue() == "Nothing is there.\n"
     print_rows([], ("error",), "json", nothing="Nothing is there.")
     assert capsys.readouterr().out == "[]\n"
+
+
+@pytest.mark.parametrize("text", ["[red]x[/red] [/y] [1]", ":warning: a:on:b", "\\[a]"])
+def test_what_others_wrote_is_printed_letter_by_letter(terminal, text):
+    written = terminal(200)
+    print_rows([{"key": text}], ["key"], "table", text)
+    output.console().print(text)
+    assert written.getvalue().count(text) == 3
+
+
+def test_what_others_wrote_gives_a_terminal_no_commands(terminal, capsys):
+    written, command = terminal(200), "\x1b[2J\x9b1A\u202e"
+    print_rows([{"key": command}], ["key"], "table", command)
+    output.console().print(command)
+    to_stderr(command)
+    shown = r"\x1b[2J\x9b1A\u202e"
+    assert written.getvalue().count(shown) == 3
+    assert capsys.readouterr().err == shown + "\n"
+
+
+def test_nor_do_words_about_work_under_way():
+    written, line = io.StringIO(), progress_line()
+    line.console.file = written
+    line.add_task("[/x] \x1b[2J :on:")
+    line.console.print(line.get_renderable())
+    assert r"[/x] \x1b[2J :on:" in written.getvalue()
+
+
+def test_nothing_is_printed_by_another_console():
+    commands = Path(output.__file__).parents[1]
+    found = [path.name for path in commands.rglob("*.py") if "import Console" in path.read_text()]
+    assert sorted(found) == ["findings.py", "literal_console.py", "output.py"]  # two for types only
