@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from setl.printable import printable
+
 
 class SetlError(Exception):
     """An error that says what happened, where, and what to do about it.
+
+    Messages and places may quote rows. They are made printable here, once for all that shows or
+    stores them: text without a UTF-8 form could not be written to the arbiter, or sent.
 
     Attributes:
         message: what happened, in one sentence without a trailing stop.
@@ -20,16 +25,17 @@ class SetlError(Exception):
     """
 
     def __init__(self, message: str, *, hint: str = "", **where: object) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        self.where: dict[str, str] = {k: str(v) for k, v in where.items() if v not in (None, "")}
+        self.message = printable(message)
+        super().__init__(self.message)
+        self.hint = printable(hint)
+        self.where: dict[str, str] = {}
+        self.at(**where)
 
     def at(self, **where: object) -> Self:
         """Add to the place; fields already known keep their value. Returns the error itself."""
         for name, value in where.items():
             if value not in (None, ""):
-                self.where.setdefault(name, str(value))
+                self.where.setdefault(name, printable(str(value)))
         return self
 
     def __str__(self) -> str:

@@ -21,6 +21,9 @@ from setl.model.faulty import FaultyRow
 from setl.model.position import version_text
 from setl.model.target_name import target_name
 
+_LONGEST = 16_000
+"""Characters of an error that any store takes."""
+
 
 class State(Enum):
     """What is to become of a dead letter."""
@@ -107,8 +110,8 @@ def letter_of(row: FaultyRow, ticket: LoadTicket, at: float) -> DeadLetter:
         operation=row.operation,
         key_hash=known_by,
         key_values=key,
-        error=_printable(row.error.message),
-        hint=_printable(row.error.hint),
+        error=row.error.message[:_LONGEST],
+        hint=row.error.hint[:_LONGEST],
         payload=content_to_text(row.content, row.mapped_by),
         attempts=1,
         at=at,
@@ -133,8 +136,3 @@ def key_hash(key: Row | None, document: DocumentForm | None = None) -> str:
         return ""
     form = "" if document is None else repr(document)
     return sha256(f"{text}{form}".encode()).hexdigest()[:32]
-
-
-def _printable(text: str) -> str:
-    """Text that any store takes, though it may quote a value that has no UTF-8 form."""
-    return text.encode("utf-8", "backslashreplace").decode()[:16_000]
