@@ -101,7 +101,7 @@ def write_json(file: Path, results: Sequence[DrillResult]) -> None:
             for name, runs in by_drill(results).items()
         ],
     }
-    file.write_text(json.dumps(content, indent=2, default=str) + "\n")
+    file.write_text(json.dumps(content, indent=2, default=str) + "\n", encoding="utf-8")
 
 
 def versions() -> dict[str, str]:

@@ -22,7 +22,7 @@ from setl.cli.access.cluster import AnswerNo, Connect
 from setl.cli.catalogue import SECTIONS, entries
 from setl.cli.plugins import ExtensibleGroup
 from setl.cli.terminal.interruption import EXIT_INTERRUPTED, end_at_interrupt
-from setl.cli.terminal.output import to_stderr
+from setl.cli.terminal.output import take_any_letter, to_stderr
 from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.log import configure_command, fields, is_json
 
@@ -85,6 +85,7 @@ def run(arguments: Sequence[str] | None = None, connect: Connect | None = None) 
         arguments: what follows ``setl``; None for those of this process.
         connect: how to reach the cluster, None for ZooKeeper.
     """
+    take_any_letter()
     try:
         ended = cli.main(
             args=None if arguments is None else list(arguments),

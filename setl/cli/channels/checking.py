@@ -25,6 +25,7 @@ from setl.cli.channels.findings import (
 )
 from setl.cli.terminal.output import FORMATS, console, print_rows, to_stderr
 from setl.cli.terminal.patience import busy_with_servers
+from setl.errors import ConfigurationError
 from setl.systems.finding import Finding
 
 if TYPE_CHECKING:
@@ -126,13 +127,26 @@ def _print_sql(findings: Sequence[Finding], name: str, server: str | None) -> No
     scripts = sql_scripts(findings, name)
     for place, script in scripts.items():
         if server in (None, place):
-            print(script)
+            print_exactly(script)
     if server is not None and server not in scripts:
         there = ", ".join(scripts) or "none"
         to_stderr(f"nothing to run on {server}; servers with something to run: {there}")
     # An empty script would pass for a server that lacks nothing.
     for line in not_in_scripts(findings, server):
         to_stderr(line)
+
+
+def print_exactly(script: str) -> None:
+    """Print SQL; a letter written in another way would be another name."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        script.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise ConfigurationError(
+            f"the script has letters that {encoding} does not have",
+            hint="Run the command with PYTHONIOENCODING=utf-8",
+        ) from error
+    print(script)
 
 
 def _beside_the_cluster(

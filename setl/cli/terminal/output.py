@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -30,6 +31,16 @@ def console() -> Console:
         return LiteralConsole()
     # A table is only as wide as its content; without a terminal nothing is cut to fit one.
     return LiteralConsole(soft_wrap=True, width=_WIDE)
+
+
+def take_any_letter() -> None:
+    """Have standard output write what the locale's encoding lacks by its number.
+
+    Otherwise an arrow, or a letter of a row, ends the command in a terminal that is not UTF-8.
+    """
+    out: object = sys.stdout
+    if isinstance(out, io.TextIOWrapper):  # a test may look at something else
+        out.reconfigure(errors="backslashreplace")
 
 
 def to_stderr(text: str) -> None:

@@ -1,15 +1,19 @@
 """Tables for people: with units, and readable on a narrow terminal."""
 
 import io
+import sys
 from pathlib import Path
 
 import pytest
 
+from setl.cli import main
+from setl.cli.channels import checking
 from setl.cli.looking.views import _PIPELINE_COLUMNS, _PIPELINE_MORE
 from setl.cli.terminal import output
 from setl.cli.terminal.literal_console import LiteralConsole
 from setl.cli.terminal.output import print_rows, to_stderr
 from setl.cli.terminal.progress import progress_line
+from setl.errors import ConfigurationError
 
 ROW = {
     "pipeline": "shop/orders-to-search",
@@ -107,3 +111,34 @@ def test_nothing_is_printed_by_another_console():
     commands = Path(output.__file__).parents[1]
     found = [path.name for path in commands.rglob("*.py") if "import Console" in path.read_text()]
     assert sorted(found) == ["findings.py", "literal_console.py", "output.py"]  # two for types only
+
+
+ENCODINGS = pytest.mark.parametrize("encoding", ["ascii", "latin-1", "gbk"])
+
+
+def in_encoding(monkeypatch, encoding):
+    """Take standard output in an encoding that lacks some letters; gives what came of it."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding, write_through=True)
+    monkeypatch.setattr(sys, "stdout", out)
+    return lambda: out.buffer.getvalue().decode(encoding)
+
+
+@ENCODINGS
+def test_a_letter_that_the_terminal_lacks_ends_no_command(monkeypatch, encoding):
+    printed = in_encoding(monkeypatch, encoding)
+    with pytest.raises(UnicodeEncodeError):
+        sys.stdout.write("\u2716")
+    main.run(["--help"])
+    print_rows([{"key": "é → ✖ 👍"}], ["key"], "table")
+    assert r"\u2716 \U0001f44d" in printed().splitlines()[-2]
+
+
+@ENCODINGS
+def test_but_sql_is_printed_as_it_is_or_not_at_all(monkeypatch, encoding):
+    printed = in_encoding(monkeypatch, encoding)
+    main.run(["--help"])
+    checking.print_exactly("ALTER TABLE t;")
+    with pytest.raises(ConfigurationError, match="the script has letters") as told:
+        checking.print_exactly("ALTER TABLE `✖`;")
+    assert "PYTHONIOENCODING" in told.value.hint
+    assert printed().splitlines()[-1] == "ALTER TABLE t;"
