@@ -1,6 +1,6 @@
 """Entries as single records: where a source cuts its runs is its own affair."""
 
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.row_codec import single_entries
 from setl.model.entry import EntryKind

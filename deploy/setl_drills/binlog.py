@@ -16,7 +16,7 @@ import pymysql
 from mysql_event_stream import BinlogClient
 
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.model.change import DecodedRows, Op, Row
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka import KafkaProducer
 
-from setl.codec.binlog.table_map import ColumnType, WireColumn
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
 from setl.codec.dts.record_writer import DtsRecordWriter, TransactionFacts
 from setl.codec.dts.table_form import TableForm
 from setl.model.change import DecodedRows, Op

@@ -106,7 +106,7 @@ class RowSchema:
         begun: indexes of columns of which `key` has the beginning only; only known when a server
             was asked.
         untold: names of columns that the table has, and of which the rows say nothing, not even
-            that they stay as they are; see `setl.codec.binlog.untold`.
+            that they stay as they are; see `setl.codec.binlog.rows.untold`.
     """
 
     schema: str

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from setl.clock import Clock
-from setl.codec.binlog.author import author_of
+from setl.codec.binlog.transactions.author import author_of
 from setl.codec.dts.record_writer import DtsRecordWriter, TransactionFacts, TransactionRecords
 from setl.codec.dts.table_form import DtsTableForms
 from setl.errors import FatalError

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 from setl.channel.routes.routing import Router
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.row_codec import RowCodec
 from setl.errors import DataError

@@ -10,7 +10,7 @@ import pymysql
 import pytest
 
 from setl.channel.file import BinlogStart, GtidStart
-from setl.codec.binlog.gtid import same_gtids
+from setl.codec.binlog.transactions.gtid import same_gtids
 from setl.errors import (
     ConfigurationError,
     FatalError,

@@ -8,7 +8,7 @@ from typing import Any
 
 from setl.channel.reading import parse_channel
 from setl.channel.routes.routing import Router
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch

@@ -4,7 +4,7 @@ import pymysql
 import pytest
 
 from setl.codec.binlog.event import is_mariadb
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import ConfigurationError, DataError, FatalError
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind

@@ -9,7 +9,7 @@ from mysql_event_stream import MesConnectionError
 
 from setl.channel.file import GtidStart
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import TransientError
 from setl.model.change import Op
 from setl.model.entry import EntryKind

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.dts.record_writer import DtsRecordWriter, TransactionFacts
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.dts.table_form import DtsTableForms

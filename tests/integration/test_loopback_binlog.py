@@ -10,7 +10,7 @@ from pymysql.constants import CLIENT
 
 from setl.channel.routes.routing import Route
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch

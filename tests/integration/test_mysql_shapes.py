@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from tests.integration.every_type import run, sandbox_database, stream
 from tests.unit.codec.binlog_server import decoded
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from setl.channel.routes.routing import Route
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.row_codec import single_entries
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.channel.routes.routing import Router
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import FatalError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity

@@ -12,7 +12,7 @@ from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
 from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
 from setl.operate.verify import verify_pipeline

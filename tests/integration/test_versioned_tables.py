@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import ConfigurationError, FatalError
 from setl.systems.mysql.catalog import is_versioned
 from tests.integration.every_type import sandbox_database, stream

@@ -16,27 +16,27 @@ from setl.codec.binlog.event import (
     EventType,
     is_mariadb,
 )
-from setl.codec.binlog.gtid import MariadbGtids, MysqlGtids
-from setl.codec.binlog.gtid_event import gtid_of, is_announcement
 from setl.codec.binlog.inflation import inflated_query
 from setl.codec.binlog.payload import payload_events
-from setl.codec.binlog.prepared import (
+from setl.codec.binlog.refused import (
+    damaged,
+    refused,
+    too_dense,
+)
+from setl.codec.binlog.rows.row_events import RowEvents
+from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, placed
+from setl.codec.binlog.statements.stream_statements import StreamStatements
+from setl.codec.binlog.transactions.gtid import MariadbGtids, MysqlGtids
+from setl.codec.binlog.transactions.gtid_event import gtid_of, is_announcement
+from setl.codec.binlog.transactions.prepared import (
     Earlier,
     Matters,
     PreparedTransactions,
     everything,
     unknown,
 )
-from setl.codec.binlog.refused import (
-    damaged,
-    refused,
-    too_dense,
-)
-from setl.codec.binlog.row_events import RowEvents
-from setl.codec.binlog.runs import MOST_BYTES, Run, may_join, offset_behind, placed
-from setl.codec.binlog.stream_place import StreamPlace
-from setl.codec.binlog.stream_statements import StreamStatements
-from setl.codec.binlog.transaction_bounds import TransactionBounds
+from setl.codec.binlog.transactions.stream_place import StreamPlace
+from setl.codec.binlog.transactions.transaction_bounds import TransactionBounds
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
@@ -69,7 +69,7 @@ class BinlogHeaderReader:
     for each batch.
 
     Entries of a transaction come out together with its end, see `TransactionBounds`. Row events
-    of a table in it may be one entry, see `setl.codec.binlog.runs`.
+    of a table in it may be one entry, see `setl.codec.binlog.rows.runs`.
 
     A transaction that is compressed as a whole is one event, and events inside it have no
     place in the file. Their entries count up from its first byte: they are in order, come before
@@ -102,7 +102,7 @@ class BinlogHeaderReader:
             start: a transaction boundary. If its origin says when the file was begun, a stream
                 that begins with another file is refused.
             hold_bytes: bytes of one transaction beyond which its rows come out before its end.
-            run_events: row events that may be joined to one entry, see `setl.codec.binlog.runs`;
+            run_events: row events that may be joined to one entry, see `rows.runs`;
                 each has an entry of its own if it is 1.
             run_bytes: bytes that such an entry may have.
             mixes: whether row events of a schema's tables may be joined over those of other tables,

@@ -15,7 +15,7 @@ import struct
 from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
-from setl.codec.binlog.table_map import ColumnType, WireColumn
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
 from setl.codec.charset import BINARY
 from setl.codec.dts.avro_bytes import NULL, double_bytes, long_bytes, text_bytes
 from setl.codec.dts.moment_writer import (

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from setl.codec.binlog.hidden import visible_schema
-from setl.codec.binlog.row_schema import described_table
-from setl.codec.binlog.table_map import WireColumn
+from setl.codec.binlog.tables.hidden import visible_schema
+from setl.codec.binlog.tables.row_schema import described_table
+from setl.codec.binlog.tables.table_map import WireColumn
 from setl.codec.dts.avro_bytes import END, NULL, block_bytes, long_bytes, text_bytes
 from setl.codec.dts.image_writer import ABSENT_VALUE, MISFITS, NULL_VALUE, column_writer
 from setl.errors import DataError

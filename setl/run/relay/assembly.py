@@ -6,7 +6,7 @@ from arbiter.arbiter import Arbiter
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.routes.routing import Router
 from setl.clock import Clock
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.dts.record_writer import DtsRecordWriter
 from setl.codec.dts.table_form import DtsTableForms
 from setl.model.checkpoint import Checkpoint

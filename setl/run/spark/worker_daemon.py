@@ -24,7 +24,7 @@ TASK_MODULES: Final = (
     "setl.run.runners.tasks",
     "setl.load.worker",
     "setl.transform.expression_tasks",
-    "setl.codec.binlog.rows",
+    "setl.codec.binlog.rows.decoding",
 )
 """What a load task imports."""
 

@@ -11,7 +11,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from setl.codec.binlog.collation import common_number
+from setl.codec.binlog.tables.collation import common_number
 from setl.codec.sql.tokens import TokenKind, text_of, tokenize
 from setl.errors import ConfigurationError
 from setl.model.logged_bytes import column_as_logged

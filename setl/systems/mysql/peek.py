@@ -7,8 +7,8 @@ from dataclasses import replace
 from zlib import crc32
 
 from setl.channel.file import MysqlSource
-from setl.codec.binlog.prepared import nothing
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.transactions.prepared import nothing
 from setl.codec.row_codec import single_entries
 from setl.errors import ConfigurationError, DataError
 from setl.model.entry import Entry, EntryKind

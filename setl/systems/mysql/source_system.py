@@ -15,7 +15,7 @@ from setl.channel.file import MysqlSource, Pipeline
 from setl.channel.names.patterns import is_system
 from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
-from setl.codec.binlog.runs import MOST_BYTES, MOST_EVENTS
+from setl.codec.binlog.rows.runs import MOST_BYTES, MOST_EVENTS
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition, Position
 from setl.relay.tables import RelayedTables

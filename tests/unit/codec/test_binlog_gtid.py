@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.gtid import MariadbGtids, MysqlGtids, mariadb_missing, same_gtids
+from setl.codec.binlog.transactions.gtid import (
+    MariadbGtids,
+    MysqlGtids,
+    mariadb_missing,
+    same_gtids,
+)
 from setl.errors import FatalError
 from tests.unit.codec.binlog_events import EventWriter
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.prepared import Xid
+from setl.codec.binlog.transactions.prepared import Xid
 from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogOrigin, BinlogPosition

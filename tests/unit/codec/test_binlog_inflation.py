@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.codec.binlog.inflation import images_bytes, inflated_rows
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import DataError, FatalError
 from setl.model.entry import EntryKind
 from tests.unit.codec.binlog_events import EventWriter, entries_of, names

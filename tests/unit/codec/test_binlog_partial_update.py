@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.json_diff import applied
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.values.json_diff import applied
 from setl.errors import DataError
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind

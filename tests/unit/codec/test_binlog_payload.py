@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.clock import SystemClock
-from setl.codec.binlog.author import Author, author_of
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.transactions.author import Author, author_of
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind

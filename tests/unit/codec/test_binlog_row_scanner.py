@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setl.codec.binlog.column_reading import DAMAGED
-from setl.codec.binlog.row_code import ColumnCode, images_text
-from setl.codec.binlog.row_scanner import TableRows
-from setl.codec.binlog.rows import BinlogRowCodec
-from setl.codec.binlog.table_map import value_bytes
+from setl.codec.binlog.rows.column_reading import DAMAGED
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.rows.row_code import ColumnCode, images_text
+from setl.codec.binlog.rows.row_scanner import TableRows
+from setl.codec.binlog.tables.table_map import value_bytes
 from setl.model.change import Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.rows import BinlogRowCodec
-from setl.codec.binlog.table_map import ColumnType, WireColumn, digit_bytes, value_bytes
-from setl.codec.binlog.value_number import decimal_reader, shortest_float
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn, digit_bytes, value_bytes
+from setl.codec.binlog.values.value_number import decimal_reader, shortest_float
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind

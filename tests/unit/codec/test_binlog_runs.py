@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows import BinlogRowCodec
-from setl.codec.binlog.runs import FIRST_BYTES, MOST_BYTES, offset_behind, records_of
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.rows.runs import FIRST_BYTES, MOST_BYTES, offset_behind, records_of
 from setl.codec.row_codec import single_entries
 from setl.errors import FatalError
 from setl.model.entry import EntryKind

@@ -4,8 +4,8 @@ import struct
 
 import pytest
 
-from setl.codec.binlog.author import NOBODY, Author, author_of
-from setl.codec.binlog.query import parse_session
+from setl.codec.binlog.statements.query import parse_session
+from setl.codec.binlog.transactions.author import NOBODY, Author, author_of
 from setl.codec.sql.statement import tables_of
 from setl.errors import FatalError
 from setl.model.entry import EntryKind

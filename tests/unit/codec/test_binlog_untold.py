@@ -8,7 +8,7 @@ import struct
 import pytest
 
 from setl.channel.routes.routing import Route
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import DataError
 from setl.model.change import ABSENT, Op, TargetChanges
 from setl.model.entry import EntryKind

@@ -1,7 +1,7 @@
 # ruff: noqa: RUF001 - letters of many scripts look alike, that is what is tested
 import pytest
 
-from setl.codec.binlog.collation import (
+from setl.codec.binlog.tables.collation import (
     charset_of,
     common_name,
     common_number,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.rows import BinlogRowCodec
-from setl.codec.binlog.table_map import ColumnType, WireColumn
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
 from setl.codec.dts.header import read_header
 from setl.codec.dts.record_writer import DtsRecordWriter, TransactionFacts
 from setl.codec.dts.rows import DtsRowCodec

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.mysql_json import json_text
+from setl.codec.binlog.values.mysql_json import json_text
 
 
 def length(number):

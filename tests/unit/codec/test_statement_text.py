@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.codec.binlog.statement_text import statement_text
+from setl.codec.binlog.statements.statement_text import statement_text
 from setl.codec.sql.tokens import Quoting
 
 

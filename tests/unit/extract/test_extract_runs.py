@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from setl.channel.routes.routing import Route
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.row_codec import single_entries
 from setl.errors import PositionLostError
 from setl.extract.extractor import Extractor

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.dts.relayed import LAST
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint

@@ -4,7 +4,7 @@ import struct
 from dataclasses import dataclass
 from itertools import pairwise
 
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.dts.envelope import read_envelope
 from setl.codec.dts.header import read_header
 from setl.codec.dts.record_writer import DtsRecordWriter

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setl.channel.file import Pipeline
 from setl.channel.routes.routing import Router
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import DataError
 from setl.model.faulty import RawRecord
 from setl.transform import share_compaction

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.dts.runs import RUN_FRONT, joined
 from setl.transform.work import WorkItem, single_items

@@ -20,7 +20,7 @@ from typing import Final
 from mysql_event_stream import MesConnectionError, MesError, PollResult
 
 from setl.codec.binlog.event import HEADER_BYTES, EventType, is_mariadb
-from setl.codec.binlog.query import parse_query
+from setl.codec.binlog.statements.query import parse_query
 from setl.errors import SetlError, TransientError
 from setl.log import fields
 from setl.model.position import BinlogPosition

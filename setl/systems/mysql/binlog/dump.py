@@ -20,7 +20,7 @@ from mysql_event_stream import MesConnectionError, MesError, MesErrorCode, PollR
 from pymysql.connections import Connection
 
 from setl.codec.binlog.event import CHECKSUM_BYTES, HEADER_BYTES, EventType, has_checksums
-from setl.codec.binlog.gtid import MysqlGtids
+from setl.codec.binlog.transactions.gtid import MysqlGtids
 from setl.errors import FatalError, TransientError
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader

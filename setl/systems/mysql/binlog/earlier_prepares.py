@@ -21,8 +21,8 @@ from setl.codec.binlog.event import (
     EventType,
 )
 from setl.codec.binlog.payload import payload_events
-from setl.codec.binlog.prepared import Matters, Xid, prepared_xid
-from setl.codec.binlog.runs import offset_behind
+from setl.codec.binlog.rows.runs import offset_behind
+from setl.codec.binlog.transactions.prepared import Matters, Xid, prepared_xid
 from setl.errors import TransientError
 from setl.log import fields
 from setl.model.position import BinlogPosition

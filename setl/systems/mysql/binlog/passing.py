@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from setl.channel.file import BinlogStart, GtidStart
-from setl.codec.binlog.gtid import MysqlGtids, mariadb_gtids
+from setl.codec.binlog.transactions.gtid import MysqlGtids, mariadb_gtids
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogOrigin, BinlogPosition, Position
 from setl.systems.mysql.binlog.places import parse_binlog_place

@@ -17,10 +17,10 @@ from mysql_event_stream import MesConnectionError, MesError
 
 from setl.clock import Clock
 from setl.codec.binlog.event import ARTIFICIAL_FLAG, EVENT_HEADER, HEADER_BYTES, EventType
-from setl.codec.binlog.gtid import MysqlGtids, same_gtids
-from setl.codec.binlog.gtid_event import gtid_of
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.runs import offset_behind
+from setl.codec.binlog.rows.runs import offset_behind
+from setl.codec.binlog.transactions.gtid import MysqlGtids, same_gtids
+from setl.codec.binlog.transactions.gtid_event import gtid_of
 from setl.errors import PositionLostError, TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.select.identity import passing_id

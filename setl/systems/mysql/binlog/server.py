@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from setl.codec.binlog.gtid import same_gtids
+from setl.codec.binlog.transactions.gtid import same_gtids
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogOrigin, BinlogPosition, binlog_file_number
 from setl.systems.mysql.binlog.session import ServerSession

@@ -7,7 +7,7 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
-from setl.codec.binlog.gtid import mariadb_missing
+from setl.codec.binlog.transactions.gtid import mariadb_missing
 from setl.errors import ConfigurationError, TransientError
 from setl.systems.mysql.connection import MysqlEndpoint, error_number
 

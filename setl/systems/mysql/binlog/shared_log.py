@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from setl.codec.binlog.event import ARTIFICIAL_FLAG, EVENT_HEADER, HEADER_BYTES, ROWS, EventType
-from setl.codec.binlog.runs import offset_behind
+from setl.codec.binlog.rows.runs import offset_behind
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader
 from setl.systems.mysql.binlog.dump import check_event

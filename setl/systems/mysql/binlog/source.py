@@ -11,7 +11,7 @@ from typing import Literal
 from setl.channel.fields.endpoints import LoadStart
 from setl.channel.file import BinlogStart, GtidStart
 from setl.clock import Clock, SystemClock
-from setl.codec.binlog.prepared import Matters, everything
+from setl.codec.binlog.transactions.prepared import Matters, everything
 from setl.errors import FatalError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry

@@ -19,8 +19,8 @@ from mysql_event_stream import MesConnectionError, MesError
 
 from setl.codec.binlog.event import EventType
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.prepared import Matters, everything
-from setl.codec.binlog.runs import MOST_BYTES
+from setl.codec.binlog.rows.runs import MOST_BYTES
+from setl.codec.binlog.transactions.prepared import Matters, everything
 from setl.errors import SetlError, TransientError
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
@@ -54,7 +54,7 @@ class StreamLimits:
             it is taken for dead; more than the 3 s between heartbeats.
         entries: entries that may wait to be read.
         bytes: bytes of payload that may wait to be read.
-        run_events: row events that may come as one entry, see `setl.codec.binlog.runs`.
+        run_events: row events that may come as one entry, see `setl.codec.binlog.rows.runs`.
         run_bytes: bytes that such an entry may have.
         event_bytes: the largest event that is accepted. Servers put rows together up to 8 KiB;
             a larger event is one row, with both its images.
@@ -172,8 +172,8 @@ class BinlogStream:
     ) -> None:
         """Describe a stream; nothing is connected. It may read with others if they are given.
 
-        What `matters`, and was prepared `earlier`: see `setl.codec.binlog.prepared`. What `mixes`:
-        see `BinlogHeaderReader`.
+        What `matters`, and was prepared `earlier`: see
+        `setl.codec.binlog.transactions.prepared`. What `mixes`: see `BinlogHeaderReader`.
         """
         self._endpoint = endpoint
         self._server_id = server_id

@@ -76,7 +76,7 @@ class Dialect:
             keyed: whether a unique key compares by it. Then no two texts may be equal that are
                 not to the other one (I21).
             foreign: whether the other server is of the other family, to which ``utf8mb4_0900_…``
-                are other collations, see `setl.codec.binlog.collation.common_number`.
+                are other collations, see `setl.codec.binlog.tables.collation.common_number`.
 
         Returns:
             Its name; it may be of another character set, if this server lacks that.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from setl.channel.routes.routed_table import RoutedTable
 from setl.channel.routes.routing import Route, Router, passing_columns
-from setl.codec.binlog.hidden import looks_hidden
-from setl.codec.binlog.versioned import WAY_OUT
+from setl.codec.binlog.rows.versioned import WAY_OUT
+from setl.codec.binlog.tables.hidden import looks_hidden
 from setl.counting import count
 from setl.errors import SetlError
 from setl.model.schema import Column, RowSchema

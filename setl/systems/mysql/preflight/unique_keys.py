@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from setl.channel.routes.routing import Route, passing_columns
-from setl.codec.binlog.collation import OF_MARIADB, common_name
+from setl.codec.binlog.tables.collation import OF_MARIADB, common_name
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import KeyPart, read_key_parts, read_table

@@ -14,7 +14,7 @@ from pymysql.connections import Connection
 from pymysql.converters import conversions
 from pymysql.cursors import Cursor
 
-from setl.codec.binlog.value_number import shortest_float
+from setl.codec.binlog.values.value_number import shortest_float
 from setl.errors import DataError
 from setl.model.change import Row, Value
 from setl.model.logged_bytes import logged_length

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
-from setl.codec.binlog.gtid import MysqlGtids
+from setl.codec.binlog.transactions.gtid import MysqlGtids
 from setl.errors import FatalError, TransientError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition

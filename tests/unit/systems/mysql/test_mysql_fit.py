@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.value_number import shortest_float
+from setl.codec.binlog.values.value_number import shortest_float
 from setl.model.schema import Capacity, Column, Kind
 from setl.systems.mysql.load.fit import blank_places, guards_for, is_watched
 from setl.systems.mysql.load.literals import render_columns

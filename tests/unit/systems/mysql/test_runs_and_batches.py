@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from setl.channel.reading import parse_channel
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows import BinlogRowCodec
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.codec.row_codec import single_entries
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind

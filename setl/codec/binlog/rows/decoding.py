@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.column_reading import DAMAGED, column_codes
 from setl.codec.binlog.event import (
     CHECKSUM_BYTES,
     COMPRESSED_ROWS,
@@ -21,29 +20,30 @@ from setl.codec.binlog.event import (
     major_version,
     packed_integer,
 )
-from setl.codec.binlog.hidden import visible_schema, without_hidden
 from setl.codec.binlog.inflation import inflated_rows
-from setl.codec.binlog.partial_update import partial_images
-from setl.codec.binlog.row_scanner import TableRows, TableScanner
-from setl.codec.binlog.row_schema import CHECK_BINLOG, damaged_description, described_table
-from setl.codec.binlog.runs import likely_inserts, records_of, tells_its_place
-from setl.codec.binlog.table_map import ColumnType
-from setl.codec.binlog.untold import (
+from setl.codec.binlog.rows.column_reading import DAMAGED, column_codes
+from setl.codec.binlog.rows.partial_update import partial_images
+from setl.codec.binlog.rows.row_scanner import TableRows, TableScanner
+from setl.codec.binlog.rows.runs import likely_inserts, records_of, tells_its_place
+from setl.codec.binlog.rows.untold import (
     told_alone,
     untold_places,
     without_doubles,
     without_untold,
 )
-from setl.codec.binlog.value_number import Reader
-from setl.codec.binlog.value_text import piece_reader
-from setl.codec.binlog.versioned import ends_of_rows, refusing
+from setl.codec.binlog.rows.versioned import ends_of_rows, refusing
+from setl.codec.binlog.tables.hidden import visible_schema, without_hidden
+from setl.codec.binlog.tables.row_schema import CHECK_BINLOG, damaged_description, described_table
+from setl.codec.binlog.tables.table_map import ColumnType
+from setl.codec.binlog.values.value_number import Reader
+from setl.codec.binlog.values.value_text import piece_reader
 from setl.codec.scanning import RowScanner
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value, filled
 from setl.model.schema import RowSchema
 
 _TABLES_KEPT: Final = 1024
-_LAST_WHOLE_INSERTS: Final = 10  # version of MariaDB, see `setl.codec.binlog.untold`
+_LAST_WHOLE_INSERTS: Final = 10  # version of MariaDB, see `setl.codec.binlog.rows.untold`
 
 
 class _Decoder(NamedTuple):

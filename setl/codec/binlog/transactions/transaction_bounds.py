@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from setl.codec.binlog.refused import taken_back
-from setl.codec.binlog.stream_place import StreamPlace
-from setl.codec.binlog.transaction import OpenTransaction
+from setl.codec.binlog.transactions.stream_place import StreamPlace
+from setl.codec.binlog.transactions.transaction import OpenTransaction
 from setl.errors import TransientError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition

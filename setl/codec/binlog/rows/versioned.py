@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from setl.codec.binlog.row_schema import TableDetail
-from setl.codec.binlog.table_map import ColumnType
-from setl.codec.binlog.value_number import Reader
+from setl.codec.binlog.tables.row_schema import TableDetail
+from setl.codec.binlog.tables.table_map import ColumnType
+from setl.codec.binlog.values.value_number import Reader
 from setl.errors import ConfigurationError
 from setl.model.change import Value
 

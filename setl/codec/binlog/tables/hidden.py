@@ -12,8 +12,8 @@ import re
 from typing import Final
 
 from setl.codec.binlog.event import is_mariadb
-from setl.codec.binlog.row_schema import TableDetail
-from setl.codec.binlog.table_map import ColumnType
+from setl.codec.binlog.tables.row_schema import TableDetail
+from setl.codec.binlog.tables.table_map import ColumnType
 from setl.model.change import DecodedRows
 from setl.model.schema import RowSchema
 

@@ -1,4 +1,4 @@
-"""Reads dates and times out of a row (see `setl.codec.binlog.value_number` for readers).
+"""Reads dates and times out of a row (see `setl.codec.binlog.values.value_number` for readers).
 
 Layouts: ``my_time.cc`` in the server. Types with a 2 in their name came with MySQL 5.6: bit
 fields, highest byte first, with the fraction behind them.
@@ -10,8 +10,8 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from setl.codec.binlog.table_map import ColumnType, WireColumn
-from setl.codec.binlog.value_number import Reader
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
+from setl.codec.binlog.values.value_number import Reader
 from setl.codec.temporal import clock_text, date_text, timestamp_text
 from setl.model.change import Value
 from setl.model.schema import Kind

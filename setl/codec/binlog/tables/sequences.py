@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from setl.codec.binlog.row_schema import column_names
-from setl.codec.binlog.table_map import TableMap
+from setl.codec.binlog.tables.row_schema import column_names
+from setl.codec.binlog.tables.table_map import TableMap
 
 _COLUMNS: Final = (
     "next_not_cached_value",

@@ -7,10 +7,10 @@ import zlib
 from collections.abc import Callable
 from typing import Final
 
-from setl.codec.binlog.row_code import ColumnCode
-from setl.codec.binlog.row_schema import ColumnDetail, TableDetail
-from setl.codec.binlog.table_map import ColumnType, WireColumn
-from setl.codec.binlog.value_number import (
+from setl.codec.binlog.rows.row_code import ColumnCode
+from setl.codec.binlog.tables.row_schema import ColumnDetail, TableDetail
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
+from setl.codec.binlog.values.value_number import (
     Reader,
     bit_reader,
     decimal_reader,
@@ -18,7 +18,7 @@ from setl.codec.binlog.value_number import (
     integer_reader,
     year,
 )
-from setl.codec.binlog.value_text import (
+from setl.codec.binlog.values.value_text import (
     PREFIXED,
     decompressed,
     enum_reader,
@@ -27,7 +27,7 @@ from setl.codec.binlog.value_text import (
     piece_reader,
     set_reader,
 )
-from setl.codec.binlog.value_time import MOMENTS, time_reader
+from setl.codec.binlog.values.value_time import MOMENTS, time_reader
 from setl.codec.charset import decoder
 from setl.errors import DataError
 from setl.model.change import Value

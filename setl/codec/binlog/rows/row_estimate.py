@@ -14,7 +14,7 @@ from setl.codec.binlog.event import (
     packed_integer,
 )
 from setl.codec.binlog.inflation import images_bytes, inflated_rows
-from setl.codec.binlog.table_map import TableMap, value_bytes
+from setl.codec.binlog.tables.table_map import TableMap, value_bytes
 
 _SAMPLE_ROWS: Final = 8  # rows measured at the front of an event
 _SAMPLE_EVERY: Final = 64  # events of one table between two measurements

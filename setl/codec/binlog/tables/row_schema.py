@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.collation import charset_of, common_number, compares_bytes
 from setl.codec.binlog.event import has_checksums, is_mariadb, packed_integer
-from setl.codec.binlog.table_map import (
+from setl.codec.binlog.tables.collation import charset_of, common_number, compares_bytes
+from setl.codec.binlog.tables.table_map import (
     ColumnType,
     TableMap,
     WireColumn,

@@ -7,10 +7,10 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any, Final, Self
 
-from setl.codec.binlog.column_reading import DAMAGED
 from setl.codec.binlog.event import CHECKSUM_BYTES
-from setl.codec.binlog.row_code import ColumnCode, images_text, scan_text
-from setl.codec.binlog.runs import PLACES, records_of
+from setl.codec.binlog.rows.column_reading import DAMAGED
+from setl.codec.binlog.rows.row_code import ColumnCode, images_text, scan_text
+from setl.codec.binlog.rows.runs import PLACES, records_of
 from setl.codec.scanning import Scanned
 from setl.model.change import Row
 from setl.model.schema import RowSchema

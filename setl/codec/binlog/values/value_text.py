@@ -6,9 +6,9 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from setl.codec.binlog.mysql_json import json_text
-from setl.codec.binlog.table_map import WireColumn, value_bytes
-from setl.codec.binlog.value_number import Reader
+from setl.codec.binlog.tables.table_map import WireColumn, value_bytes
+from setl.codec.binlog.values.mysql_json import json_text
+from setl.codec.binlog.values.value_number import Reader
 from setl.model.change import Value
 from setl.model.schema import Kind
 

@@ -106,7 +106,7 @@ class TableMap(NamedTuple):
         schema: the database.
         table: the table.
         columns: layout of each column.
-        optional: the optional metadata, which `setl.codec.binlog.row_schema` reads.
+        optional: the optional metadata, which `setl.codec.binlog.tables.row_schema` reads.
         nullable: a bit for each column that may be NULL, the first column's lowest.
     """
 

@@ -27,7 +27,7 @@ from setl.codec.binlog.event import (
     UPDATES,
     EventType,
 )
-from setl.codec.binlog.row_estimate import RowEstimate
+from setl.codec.binlog.rows.row_estimate import RowEstimate
 
 MOST_EVENTS: Final = 1000
 MOST_BYTES: Final = 256 * 1024

@@ -6,9 +6,9 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from setl.codec.binlog.collation import charset_of
 from setl.codec.binlog.event import CHECKSUM_BYTES, HEADER_BYTES
-from setl.codec.binlog.statement_text import statement_text
+from setl.codec.binlog.statements.statement_text import statement_text
+from setl.codec.binlog.tables.collation import charset_of
 from setl.codec.sql.tokens import Quoting
 from setl.model.session import StatementSession
 

@@ -14,8 +14,8 @@ from setl.codec.binlog.event import (
     EventType,
     without_checksums,
 )
-from setl.codec.binlog.row_estimate import RowEstimate
-from setl.codec.binlog.runs import (
+from setl.codec.binlog.rows.row_estimate import RowEstimate
+from setl.codec.binlog.rows.runs import (
     END,
     END_AT,
     JOINED,
@@ -24,8 +24,8 @@ from setl.codec.binlog.runs import (
     OpenRuns,
     offset_behind,
 )
-from setl.codec.binlog.sequences import is_sequence
-from setl.codec.binlog.table_map import parse_table_map, table_map_body
+from setl.codec.binlog.tables.sequences import is_sequence
+from setl.codec.binlog.tables.table_map import parse_table_map, table_map_body
 
 TABLES_KEPT: Final = 4096
 

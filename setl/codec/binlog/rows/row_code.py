@@ -25,9 +25,9 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from setl.codec.binlog.event import HEADER_BYTES, EventType
-from setl.codec.binlog.table_map import WireColumn, value_bytes
-from setl.codec.binlog.value_code import PACKED, value_code
-from setl.codec.binlog.value_number import Reader
+from setl.codec.binlog.tables.table_map import WireColumn, value_bytes
+from setl.codec.binlog.values.value_code import PACKED, value_code
+from setl.codec.binlog.values.value_number import Reader
 from setl.model.change import Value
 
 # Of an event's header: its kind, its size, and where in the file it ends.
@@ -266,7 +266,7 @@ def scan(data, at, trailer):
 
 
 def images_text(columns: Sequence[ColumnCode]) -> tuple[str, dict[str, Any]]:
-    """Functions ``images`` and ``image``, see `setl.codec.binlog.row_scanner.TableRows`.
+    """Functions ``images`` and ``image``, see `setl.codec.binlog.rows.row_scanner.TableRows`.
 
     Returns:
         Their text, and what it names.
@@ -282,7 +282,7 @@ def images_text(columns: Sequence[ColumnCode]) -> tuple[str, dict[str, Any]]:
 
 
 def scan_text(columns: Sequence[ColumnCode], key: Sequence[int]) -> tuple[str, dict[str, Any]]:
-    """The function ``scan``, see `setl.codec.binlog.row_scanner.TableRows`.
+    """The function ``scan``, see `setl.codec.binlog.rows.row_scanner.TableRows`.
 
     Returns:
         Its text, and what it names.

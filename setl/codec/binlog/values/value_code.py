@@ -13,8 +13,8 @@ from functools import cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from setl.codec.binlog.table_map import ColumnType, WireColumn, digit_bytes
-from setl.codec.binlog.value_number import digit_groups
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn, digit_bytes
+from setl.codec.binlog.values.value_number import digit_groups
 from setl.codec.temporal import ZERO_DATETIME, clock_text, date_text, day_text
 
 PACKED: Final[dict[int, tuple[str, str]]] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from setl.codec.binlog.gtid import ExecutedGtids, executed_gtids
+from setl.codec.binlog.transactions.gtid import ExecutedGtids, executed_gtids
 from setl.errors import TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 

@@ -18,8 +18,8 @@ import struct
 from decimal import Decimal
 from typing import Final
 
-from setl.codec.binlog.table_map import ColumnType, WireColumn
-from setl.codec.binlog.value_number import decimal_reader
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
+from setl.codec.binlog.values.value_number import decimal_reader
 from setl.codec.temporal import clock_text, date_text
 
 _SMALL_OBJECT: Final = 0

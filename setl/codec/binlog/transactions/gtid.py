@@ -12,7 +12,7 @@ import uuid
 from bisect import bisect_right
 from typing import Final, Protocol
 
-from setl.codec.binlog.gtid_event import variable_integer
+from setl.codec.binlog.transactions.gtid_event import variable_integer
 from setl.errors import FatalError
 
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Final, cast
 
 from setl.codec.binlog.event import packed_integer
-from setl.codec.binlog.json_diff import applied
-from setl.codec.binlog.value_number import Reader
-from setl.codec.binlog.value_text import json_value
+from setl.codec.binlog.values.json_diff import applied
+from setl.codec.binlog.values.value_number import Reader
+from setl.codec.binlog.values.value_text import json_value
 from setl.errors import DataError
 from setl.model.change import ABSENT, Row, Value
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from setl.codec.binlog.prepared import PreparedTransactions
-from setl.codec.binlog.query import parse_query, parse_session
 from setl.codec.binlog.refused import (
     of_temporary_table,
     statement_format,
     taken_back,
     unknown_statement,
 )
-from setl.codec.binlog.stream_place import StreamPlace
-from setl.codec.binlog.transaction_bounds import TransactionBounds
+from setl.codec.binlog.statements.query import parse_query, parse_session
+from setl.codec.binlog.transactions.prepared import PreparedTransactions
+from setl.codec.binlog.transactions.stream_place import StreamPlace
+from setl.codec.binlog.transactions.transaction_bounds import TransactionBounds
 from setl.codec.sql.folded_names import with_folded_names
 from setl.codec.sql.statement import (
     Statement,

@@ -12,7 +12,7 @@ import re
 from typing import Final, TypeAlias
 
 from setl.codec.binlog.event import packed_integer
-from setl.codec.binlog.mysql_json import json_text, quoted
+from setl.codec.binlog.values.mysql_json import json_text, quoted
 
 _REPLACE, _INSERT, _REMOVE = 0, 1, 2
 _TWICE: Final = (_INSERT, True)  # something is there already

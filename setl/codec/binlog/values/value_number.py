@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from setl.codec.binlog.table_map import ColumnType, WireColumn, digit_bytes
+from setl.codec.binlog.tables.table_map import ColumnType, WireColumn, digit_bytes
 from setl.model.change import Value
 
 Reader = Callable[[bytes, int], tuple[Value, int]]

@@ -1,0 +1,1 @@
+"""Statements in the stream, and what they mean."""

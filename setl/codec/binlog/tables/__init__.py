@@ -1,0 +1,1 @@
+"""What the stream says of tables: their columns, keys and character sets."""

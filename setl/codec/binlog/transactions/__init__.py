@@ -1,0 +1,1 @@
+"""Where transactions begin and end, who wrote them, and how they are named."""

@@ -1,0 +1,1 @@
+"""Values in a row: numbers, text, times and JSON."""
