@@ -53,40 +53,40 @@ BETWEEN = (Pair.MYSQL_TO_MARIADB, Pair.MARIADB_TO_MYSQL)
 _I = "tests/integration/"
 ONCE: Mapping[str, str] = {
     "tests/bench/": "the benchmark measures MariaDB; this is about its own arithmetic",
-    f"{_I}test_bounds.py": "how much memory a queue takes; the server only fills it",
-    f"{_I}test_cluster.py": "who leads, and what a standby does; nodes and ZooKeeper",
-    f"{_I}test_cluster_environment.py": "what Spark's workers find on a cluster",
-    f"{_I}test_console.py": "pages of a browser, over what nodes say",
-    f"{_I}test_cutover.py": "the steps; test_write_stop and test_wait are about servers",
-    f"{_I}test_fair_share.py": "Spark's scheduler",
-    f"{_I}test_index_creation.py": "Elasticsearch as the target; rows are the same by then",
-    f"{_I}test_index_ranges.py": "how indexes are searched; sources are read as ever",
-    f"{_I}test_index_replaced.py": "Elasticsearch as the target; rows are the same by then",
-    f"{_I}test_many.py": "who leads what; test_cluster has the rows",
-    f"{_I}test_monitoring.py": "what Prometheus makes of metrics",
-    f"{_I}test_node_loses_spark.py": "the end of a JVM",
-    f"{_I}test_operations.py": "commands and what they say, over ZooKeeper",
-    f"{_I}test_rolling_upgrade.py": "what one release has stored and the other reads",
-    f"{_I}test_pipeline_documents.py": "documents in Elasticsearch; rows are the same by then",
-    f"{_I}test_pipeline_search.py": "Elasticsearch as the target; rows are the same by then",
-    f"{_I}test_processors.py": "the user's own code, on rows that are the same by then",
-    f"{_I}test_scale_out.py": "Spark clusters",
-    f"{_I}test_signs.py": "what commands, metrics and probes say",
-    f"{_I}test_prepared_queries.py": "Spark's jobs",
-    f"{_I}test_third_target.py": "a target that is files",
+    f"{_I}spark/test_bounds.py": "how much memory a queue takes; the server only fills it",
+    f"{_I}nodes/test_cluster.py": "who leads, and what a standby does; nodes and ZooKeeper",
+    f"{_I}spark/test_cluster_environment.py": "what Spark's workers find on a cluster",
+    f"{_I}nodes/test_console.py": "pages of a browser, over what nodes say",
+    f"{_I}nodes/test_cutover.py": "the steps; test_write_stop and test_wait are about servers",
+    f"{_I}spark/test_fair_share.py": "Spark's scheduler",
+    f"{_I}search/test_index_creation.py": "Elasticsearch as the target; rows are the same by then",
+    f"{_I}search/test_index_ranges.py": "how indexes are searched; sources are read as ever",
+    f"{_I}search/test_index_replaced.py": "Elasticsearch as the target; rows are the same by then",
+    f"{_I}nodes/test_many.py": "who leads what; test_cluster has the rows",
+    f"{_I}nodes/test_monitoring.py": "what Prometheus makes of metrics",
+    f"{_I}nodes/test_node_loses_spark.py": "the end of a JVM",
+    f"{_I}nodes/test_operations.py": "commands and what they say, over ZooKeeper",
+    f"{_I}nodes/test_rolling_upgrade.py": "what one release has stored and the other reads",
+    f"{_I}search/test_pipeline_documents.py": "documents; rows are the same by then",
+    f"{_I}search/test_pipeline_search.py": "Elasticsearch as the target; rows are the same by then",
+    f"{_I}spark/test_processors.py": "the user's own code, on rows that are the same by then",
+    f"{_I}spark/test_scale_out.py": "Spark clusters",
+    f"{_I}nodes/test_signs.py": "what commands, metrics and probes say",
+    f"{_I}spark/test_prepared_queries.py": "Spark's jobs",
+    f"{_I}targets/test_third_target.py": "a target that is files",
 }
 """File or folder → why it does not run on both families."""
 
-BETWEEN_ALONE = frozenset({f"{_I}test_mixed_pair.py"})
+BETWEEN_ALONE = frozenset({f"{_I}types/test_mixed_pair.py"})
 """Files about what happens between the families; they run there and nowhere else."""
 
 MIXED = frozenset(
     {
-        f"{_I}test_checksums.py",
-        f"{_I}test_keyless_tables.py",
-        f"{_I}test_pipeline_mysql.py",
-        f"{_I}test_target_creation.py",
-        f"{_I}test_types_mysql.py",
+        f"{_I}types/test_checksums.py",
+        f"{_I}targets/test_keyless_tables.py",
+        f"{_I}targets/test_pipeline_mysql.py",
+        f"{_I}targets/test_target_creation.py",
+        f"{_I}types/test_types_mysql.py",
     }
 )
 """Files that also run between the families."""

@@ -233,7 +233,7 @@ def test_what_a_former_leader_still_writes_changes_nothing(target):
     """It may be refused, or be as if it had not been sent; see `setl.load.sink.Fence`.
 
     The embedded Elasticsearch forgets the versions of what was deleted: for deletes see
-    `tests/integration/test_elasticsearch_late_writes.py`.
+    `tests/integration/search/test_elasticsearch_late_writes.py`.
     """
     stream = Stream(target)
     stream.apply([item(1, "old"), item(2, "old")])

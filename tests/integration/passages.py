@@ -9,7 +9,7 @@ from setl.systems.mysql.connection import connect
 from setl.systems.mysql.reading.table_reader import TableReader
 from setl.transform.columns import ColumnPlan
 from tests.integration.pipelines import execute, fresh_name
-from tests.integration.test_types_mysql import LENIENT
+from tests.integration.types.test_types_mysql import LENIENT
 from tests.loading import create_system_tables, endpoint_of, fence_for, sink_on, ticket_for
 
 # Parts of the names of types that are never passed so.

@@ -17,63 +17,64 @@ _INTEGRATION = ("tests/contract", "tests/integration")
 
 
 def _integration(*names: str) -> tuple[str, ...]:
-    return tuple(f"tests/integration/test_{name}.py" for name in names)
+    rooms = (name.partition("/") for name in names)
+    return tuple(f"tests/integration/{room}/test_{name}.py" for room, _, name in rooms)
 
 
 # Spark clusters, and what fills memory.
 _CLUSTERS = _integration(
-    "bounds",
-    "cluster_environment",
-    "jvm_memory",
-    "scale_out",
-    "spark_process",
+    "spark/bounds",
+    "spark/cluster_environment",
+    "spark/jvm_memory",
+    "spark/scale_out",
+    "spark/spark_process",
 )
 # Whole nodes: what waits for sessions and starts.
 _NODES = _integration(
-    "alarm_servers",
-    "cluster",
-    "console",
-    "cutover",
-    "embedded_stack",
-    "many",
-    "monitoring",
-    "node_loses_spark",
-    "operations",
-    "rolling_upgrade",
-    "signs",
+    "nodes/alarm_servers",
+    "nodes/cluster",
+    "nodes/console",
+    "nodes/cutover",
+    "nodes/embedded_stack",
+    "nodes/many",
+    "nodes/monitoring",
+    "nodes/node_loses_spark",
+    "nodes/operations",
+    "nodes/rolling_upgrade",
+    "nodes/signs",
 )
 # ZooKeeper and Kafka themselves.
 _SERVICES = (
     *_integration(
-        "arbiter_ensemble",
-        "arbiter_security",
-        "arbiter_zookeeper",
-        "kafka_security",
-        "shell_completion",
-        "zookeeper_anew",
+        "zookeeper/arbiter_ensemble",
+        "zookeeper/arbiter_security",
+        "zookeeper/arbiter_zookeeper",
+        "kafka/kafka_security",
+        "commands/shell_completion",
+        "zookeeper/zookeeper_anew",
     ),
     "tests/contract/test_arbiter.py",
     "tests/contract/test_relay_log.py",
 )
 # Tables, types and keys, on each family; with all that needs a pair of two.
 _TABLES = _integration(
-    "checksums",
-    "keyless_tables",
-    "mixed_pair",
-    "nested_documents",
-    "pipeline_mysql",
-    "preflight",
-    "preflight_indexes",
-    "preflight_keys",
-    "same_rows",
-    "same_rows_commands",
-    "schema_changes",
-    "schema_changes_elsewhere",
-    "schema_changes_fenced",
-    "schema_changes_rows",
-    "table_load",
-    "types_mysql",
-    "types_search",
+    "types/checksums",
+    "targets/keyless_tables",
+    "types/mixed_pair",
+    "search/nested_documents",
+    "targets/pipeline_mysql",
+    "commands/preflight",
+    "commands/preflight_indexes",
+    "commands/preflight_keys",
+    "two_sites/same_rows",
+    "two_sites/same_rows_commands",
+    "schema_changes/schema_changes",
+    "schema_changes/schema_changes_elsewhere",
+    "schema_changes/schema_changes_fenced",
+    "schema_changes/schema_changes_rows",
+    "table_loads/table_load",
+    "types/types_mysql",
+    "types/types_search",
 )
 _ALONE = {
     path: lane
@@ -175,7 +176,7 @@ def lane_of(path: str, pair: Pair | None = None, sites: str = "mariadb") -> str:
 
 EXPECTED_SKIPS: tuple[tuple[str, str], ...] = (
     (
-        "tests/integration/test_rolling_upgrade.py",
+        "tests/integration/nodes/test_rolling_upgrade.py",
         # tests/unit/test_stored_by_releases.py reads what that code has stored.
         "a clone without the whole history lacks the code of the earlier release",
     ),

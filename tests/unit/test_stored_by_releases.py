@@ -1,7 +1,8 @@
 """What a release has stored is read by the next one, and the other way round, without loss.
 
 The stored texts are those of releases themselves, kept as they wrote them, so that this needs no
-more than a clone without history. tests/integration/test_rolling_upgrade.py runs the releases.
+more than a clone without history. tests/integration/nodes/test_rolling_upgrade.py runs the
+releases.
 """
 
 import json

@@ -19,9 +19,9 @@ def points(prefix):
 
 
 def test_every_point_has_a_crash():
-    # Drills change no tables; tests/integration/test_schema_changes.py crashes at these. Those of
-    # loads of tables are struck by load-dies and load-task-dies, those of tables that are created
-    # by tests/integration/test_target_creation.py.
+    # Drills change no tables; schema_changes/test_schema_changes.py in tests/integration crashes at
+    # these. Those of loads of tables are struck by load-dies and load-task-dies, those of tables
+    # that are created by targets/test_target_creation.py.
     drilled = {p for p in failpoints.POINTS if not p.startswith(("ddl.", "tables.", "create."))}
     assert set(loading.POINTS) == {p for p in failpoints.POINTS if p.startswith("tables.")}
     assert points("crash-at-") | points("relay-crash-at-") == drilled

@@ -45,7 +45,7 @@ def test_each_pair_is_of_two_known_families():
 
 
 def test_a_lane_uses_one_family_of_servers_as_long_as_a_test_is_not_about_two():
-    path = "tests/integration/test_pipeline_mysql.py"
+    path = "tests/integration/targets/test_pipeline_mysql.py"
     assert len({lane_of(path, pair) for pair in (Pair.MARIADB, Pair.MYSQL)}) == 2
 
 

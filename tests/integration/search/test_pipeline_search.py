@@ -1,0 +1,259 @@
+"""Pipelines into a search index, and from a DTS subscription."""
+
+import json
+import struct
+import urllib.request
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from kafka import KafkaProducer
+from kafka.admin import KafkaAdminClient, NewTopic
+
+from setl.channel.reading import parse_channel
+from setl.errors import DataError
+from tests.integration.pipelines import (
+    execute,
+    fresh_name,
+    install_system_tables,
+    mysql,
+    one_way,
+    rows,
+)
+
+DTS = Path(__file__).parents[2] / "unit" / "data" / "dts"
+
+
+@pytest.fixture
+def db(site_a):
+    install_system_tables(site_a)
+    name = fresh_name("shop")
+    execute(
+        site_a,
+        f"CREATE DATABASE {name} CHARACTER SET utf8mb4",
+        f"CREATE TABLE {name}.orders (id BIGINT PRIMARY KEY, user_name VARCHAR(40) NULL,"
+        " price DECIMAL(12,2) NULL, quantity INT NULL, status VARCHAR(10) NULL,"
+        " created DATETIME(3) NULL)",
+    )
+    yield name
+    execute(site_a, f"DROP DATABASE {name}")
+
+
+class Index:
+    """An index and the little of Elasticsearch's API that the tests need."""
+
+    def __init__(self, server, name):
+        self.url = f"{server.url}/{name}"
+
+    def call(self, method, path, body=None):
+        request = urllib.request.Request(
+            self.url + path,
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return json.load(answer)
+
+    def document(self, ident) -> Any:
+        try:
+            return self.call("GET", f"/_doc/{ident}")["_source"]
+        except HTTPError as error:
+            if error.code != 404:
+                raise
+            return None
+
+
+def elasticsearch_target(server):
+    return {"type": "elasticsearch", "hosts": [server.url]}
+
+
+def test_documents_follow_their_rows(site_a, elasticsearch, db, place):
+    index = Index(elasticsearch, f"{db}-orders")
+    mapping = {
+        "from": f"{db}.orders",
+        "to": f"{db}-orders",
+        "columns": {"buyer": "upper(user_name)", "total": "price * quantity"},
+        "where": "status <> 'draft'",
+    }
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
+    execute(
+        site_a,
+        f"INSERT INTO {db}.orders VALUES (1, 'ann 🦊', 2.50, 4, 'new', '2026-01-02 03:04:05.678'),"
+        " (2, 'bob', 1, 1, 'draft', NULL), (3, 'cy', NULL, 1, 'new', NULL), (4, 'di', 1, 1, 'new',"
+        " NULL)",
+        f"UPDATE {db}.orders SET user_name = NULL WHERE id = 3",
+        f"UPDATE {db}.orders SET id = 40 WHERE id = 4",
+    )
+    running = place.lead(file)
+    running.applied(6)
+    first = index.document(1)
+    assert first["buyer"] == "ANN 🦊"
+    assert float(first["total"]) == 10
+    assert first["user_name"] == "ann 🦊"
+    assert first["created"].startswith("2026-01-02T03:04:05.678")
+    assert index.document(2) is None
+    assert index.document(3)["user_name"] is None
+    assert index.document(3)["total"] is None
+    assert index.document(4) is None
+    assert index.document(40)["buyer"] == "DI"
+    execute(
+        site_a,
+        f"UPDATE {db}.orders SET status = 'draft' WHERE id = 1",
+        f"UPDATE {db}.orders SET status = 'paid' WHERE id = 2",
+        f"DELETE FROM {db}.orders WHERE id = 40",
+    )
+    running.applied(9)
+    assert index.document(1) is None
+    assert index.document(2)["buyer"] == "BOB"
+    assert index.document(40) is None
+
+
+def test_updates_that_change_nothing_in_a_document_are_not_sent(site_a, elasticsearch, db, place):
+    index = Index(elasticsearch, f"{db}-orders")
+    mapping = {
+        "from": f"{db}.orders", "to": f"{db}-orders", "include": ["id", "status"],
+        "unchanged": "skip",
+    }  # fmt: skip
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
+    execute(site_a, f"INSERT INTO {db}.orders (id, status) VALUES (1, 'new'), (2, 'new')")
+    running = place.lead(file)
+    running.applied(2)
+    written = running.figures.upserts
+    execute(site_a, f"UPDATE {db}.orders SET quantity = 7, user_name = 'ann'")
+    running.applied(4)
+    assert running.figures.upserts == written == 2
+    execute(site_a, f"UPDATE {db}.orders SET quantity = 8, status = 'paid' WHERE id = 1")
+    execute(site_a, f"UPDATE {db}.orders SET id = 20 WHERE id = 2")
+    running.applied(6)
+    assert index.document(1) == {"id": 1, "status": "paid"}
+    assert index.document(2) is None
+    assert index.document(20) == {"id": 20, "status": "new"}
+    assert running.figures.upserts == 4
+
+
+def test_a_stretch_applied_again_from_its_beginning_changes_nothing(
+    site_a, elasticsearch, db, place
+):
+    index = Index(elasticsearch, f"{db}-again")
+    mapping = {"from": f"{db}.orders", "to": f"{db}-again"}
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping], batch_rows=1)
+    execute(site_a, f"INSERT INTO {db}.orders (id, user_name) VALUES (1, 'old'), (2, 'gone')")
+    execute(site_a, f"UPDATE {db}.orders SET user_name = 'new' WHERE id = 1")
+    execute(site_a, f"DELETE FROM {db}.orders WHERE id = 2")
+    place.lead(file).applied(4)
+    # Another pipeline from the same place is what a leader does that lost its checkpoint.
+    again = file.model_copy(update={"channel": fresh_name("again")})
+    place.lead(again, nid="n2").applied(4)
+    assert index.document(1)["user_name"] == "new"
+    assert index.document(2) is None
+
+
+def test_a_document_that_is_refused_stops_the_pipeline_and_names_it(
+    site_a, elasticsearch, db, place
+):
+    index = Index(elasticsearch, f"{db}-strict")
+    fields = {"id": {"type": "long"}, "user_name": {"type": "integer"}}
+    index.call("PUT", "", {"mappings": {"properties": fields}})
+    mapping = {"from": f"{db}.orders", "to": f"{db}-strict", "include": ["id", "user_name"]}
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
+    execute(site_a, f"INSERT INTO {db}.orders (id, user_name) VALUES (7, 'no number')")
+    error = place.lead(file).ends()
+    assert isinstance(error, DataError)
+    assert "7" in str(error)
+    assert f"{db}-strict" in str(error)
+    execute(site_a, f"UPDATE {db}.orders SET user_name = '12' WHERE id = 7")
+    place.lead(file).applied(2)
+    assert index.document(7)["user_name"] == "12"
+
+
+def test_an_expression_that_fails_on_a_value_is_an_error_with_a_name(
+    site_a, elasticsearch, db, place
+):
+    mapping = {"from": f"{db}.orders", "to": f"{db}-bad", "columns": {"x": "quantity / price"}}
+    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
+    execute(site_a, f"INSERT INTO {db}.orders (id, price, quantity) VALUES (1, 0, 1)")
+    error = place.lead(file).ends()
+    assert isinstance(error, DataError)
+    assert "DIVIDE_BY_ZERO" in str(error)
+
+
+def test_records_of_a_dts_subscription_reach_mysql(kafka, site_b, place):
+    install_system_tables(site_b)
+    db, topic = fresh_name("dts"), fresh_name("topic")
+    execute(
+        site_b,
+        f"CREATE DATABASE {db} CHARACTER SET utf8mb4",
+        f"CREATE TABLE {db}.orders (id BIGINT PRIMARY KEY, user_id INT, sku VARCHAR(40),"
+        " amount DECIMAL(12,2), created DATETIME(6), paid TIMESTAMP(6) NULL, memo TEXT,"
+        " attrs JSON, kind VARCHAR(20), rate DOUBLE)",
+    )
+    admin = KafkaAdminClient(bootstrap_servers=kafka.brokers)
+    admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=1)])
+    admin.close()
+    producer = KafkaProducer(bootstrap_servers=kafka.brokers)
+    for value in records(DTS / "orders.bin"):
+        producer.send(topic, value, partition=0)
+    producer.flush()
+    producer.close()
+    source = {"type": "dts", "brokers": [kafka.brokers], "topic": topic, "start": "earliest"}
+    file = parse_channel(
+        {
+            "channel": fresh_name("subscription"),
+            "mark_id": 11,
+            "pipelines": [
+                {
+                    "name": "p",
+                    "source": source,
+                    "target": mysql(site_b),
+                    "tables": [{"from": "shop.orders", "to": f"{db}.orders"}],
+                }
+            ],
+        }
+    )
+    expected, changes = replayed(json.loads((DTS / "orders.json").read_text()), own_mark=11)
+    place.lead(file).applied(changes)
+    found = {row[0]: row for row in rows(site_b, f"{db}.orders")}
+    assert sorted(found) == sorted(expected)
+    for ident, row in expected.items():
+        assert found[ident][2] == row["sku"]
+        assert str(found[ident][3]) == row["amount"]
+        assert found[ident][6] == row["memo"]
+        assert found[ident][8] == row["kind"]
+        assert found[ident][9] == row["rate"]
+    execute(site_b, f"DROP DATABASE {db}")
+
+
+def records(path):
+    """The records of a fixture, each preceded by its length."""
+    data, at = path.read_bytes(), 0
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        yield data[at + 4 : at + 4 + length]
+        at += 4 + length
+
+
+def replayed(stream, own_mark):
+    """The rows of shop.orders after the stream, and how many changes made them."""
+    state, changes, transaction = {}, 0, []
+    for record in [*stream, {"operation": "COMMIT"}]:
+        if record["operation"] in ("BEGIN", "COMMIT"):
+            marks = [r for r in transaction if r["table"] == "retl_mark"]
+            own = any(
+                m["after"]["CHANNEL_ID"] == own_mark
+                or (m["after"]["CHANNEL_INFO"] or "").endswith("_SYNC")
+                for m in marks
+            )
+            for row in transaction:
+                if row["table"] != "orders" or own:
+                    continue
+                changes += 1
+                if row["before"]:
+                    state.pop(row["before"]["id"])
+                if row["after"]:
+                    state[row["after"]["id"]] = row["after"]
+            transaction = []
+        elif record.get("table"):
+            transaction.append(record)
+    return state, changes

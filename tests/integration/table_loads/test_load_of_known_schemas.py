@@ -1,0 +1,171 @@
+"""Schemas as people have them are loaded into empty tables while they change and leaders die."""
+
+import random
+import threading
+
+import pytest
+
+from setl import failpoints
+from setl.channel.reading import parse_channel
+from setl.errors import FatalError
+from tests.deadlocks import repeated
+from tests.integration.known_schemas import (
+    COMPANY,
+    COMPANY_EXTRAS,
+    COMPANY_ROWS,
+    SHOP,
+    SHOP_EXTRAS,
+    SHOP_ROWS,
+    changes_of_company,
+    changes_of_shop,
+)
+from tests.integration.pipelines import execute, fresh_name, mysql
+from tests.integration.table_loads.test_table_load import wait_until_loaded
+from tests.waiting import eventually
+
+LIMIT = 120
+
+
+class Schema:
+    """A database at both sites: filled here, empty there."""
+
+    def __init__(self, servers, tables, extras, rows, changes):
+        self.name = fresh_name("known")
+        self.tables, self.changes = tables, changes
+        self.here, self.there = servers
+        there = [f"CREATE TABLE {table} ({text})" for table, text in tables.items()]
+        database = f"CREATE DATABASE {self.name} CHARACTER SET utf8mb4"
+        execute(self.there, database, f"USE {self.name}", *there)
+        numbers = "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t WHERE n < {})"
+        fill = [
+            f"INSERT IGNORE INTO {table} ({', '.join(columns_of(text))})"
+            f" SELECT {values.format(n='n')[1:-1]} FROM ({numbers.format(count)} SELECT n FROM t) x"
+            for table, text in tables.items()
+            if table in rows
+            for count, values in (rows[table],)
+        ]
+        depth = "SET SESSION cte_max_recursion_depth = 100000"
+        if "maria" in type(self.here).__name__.lower():
+            depth = "SET SESSION max_recursive_iterations = 100000"
+        execute(
+            self.here, database, f"USE {self.name}", depth, "SET foreign_key_checks = 0",
+            *there, *extras, *fill,
+        )  # fmt: skip
+
+    def write(self, stopping, draw, told):
+        """Change rows until told to stop."""
+
+        def change(cursor):
+            for statement in self.changes(draw, told["transactions"]):
+                cursor.execute(statement)
+
+        try:
+            with self.here.connect(autocommit=False, database=self.name) as connection:
+                while not stopping.wait(0.02):
+                    repeated(connection, change)
+                    told["transactions"] += 1
+        except Exception as error:  # noqa: BLE001 - told by the thread that waits
+            told["error"] = error
+
+    def differences(self):
+        found = []
+        for table in self.tables:
+            question = f"SELECT * FROM {self.name}.{table} ORDER BY 1, 2"
+            one, other = (sorted(map(str, execute(s, question))) for s in (self.here, self.there))
+            if one != other:
+                found.append((table, len(one), len(other)))
+        return found
+
+    def drop(self):
+        for server in (self.here, self.there):
+            execute(server, f"DROP DATABASE IF EXISTS {self.name}")
+
+
+def columns_of(definition):
+    """Names of the columns that are written: all but keys and what the server computes."""
+    depth, parts = 0, [""]
+    for char in definition:
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    words = [(part.split()[0], part) for part in parts]
+    keys = ("PRIMARY", "FOREIGN", "UNIQUE", "KEY", "FULLTEXT")
+    return [name for name, part in words if name not in keys and " AS (" not in part]
+
+
+@pytest.fixture
+def schemas(servers):
+    made = [
+        Schema(servers, SHOP, SHOP_EXTRAS, SHOP_ROWS, changes_of_shop),
+        Schema(servers, COMPANY, COMPANY_EXTRAS, COMPANY_ROWS, changes_of_company),
+    ]
+    yield made
+    for schema in made:
+        schema.drop()
+
+
+class DeathError(FatalError):
+    """What a leader ends with at a point at which it is to die."""
+
+
+@pytest.fixture
+def deaths(monkeypatch):
+    """The points at which a leader still has to die: whoever passes one first ends there.
+
+    A killed process, and what is left of its tasks, is the drill `load-dies`; here it is about
+    what the next leader makes of the rows.
+    """
+    # A step passes them in this order: the first leader dies at one, the next one at the other.
+    points = ["tables.after_job", "tables.loaded"]
+    reached = failpoints.reached
+
+    def die(point):
+        if points and point == points[0]:
+            raise DeathError(points.pop(0))
+        reached(point)
+
+    monkeypatch.setattr(failpoints, "reached", die)
+    return points
+
+
+@pytest.mark.timeout(600)
+def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas, place, deaths):
+    a, b = servers
+    pipeline = {
+        "name": "p",
+        "source": {**mysql(a), "start": {"load": True}, "heartbeat": 0.2},
+        "target": mysql(b),
+        "tables": [{"from": f"{schema.name}.*"} for schema in schemas],
+    }
+    file = parse_channel({"channel": fresh_name("known"), "pipelines": [pipeline]})
+    stopping, told = threading.Event(), [{"transactions": 0} for _ in schemas]
+    writers = [
+        threading.Thread(target=schema.write, args=(stopping, random.Random(number), each))
+        for number, (schema, each) in enumerate(zip(schemas, told, strict=True))
+    ]
+    for thread in writers:
+        thread.start()
+    try:
+        for point in list(deaths):
+            assert str(place.lead(file).ends(LIMIT)) == str(DeathError(point))
+        running = place.lead(file)
+        wait_until_loaded(running, LIMIT)
+        # Whatever comes after the load, too.
+        enough = [max(50, each["transactions"] + 20) for each in told]
+        eventually(lambda: has_written(told, enough), LIMIT)
+    finally:
+        stopping.set()
+        for thread in writers:
+            thread.join(60)
+    assert [each for each in told if "error" in each or each["transactions"] < 50] == []
+    for schema in schemas:
+        eventually(
+            lambda schema=schema: not schema.differences(), LIMIT, interval=0.5, message=schema.name
+        )
+    assert running.thread.is_alive(), running.error
+
+
+def has_written(told, enough):
+    return all(each["transactions"] >= least for each, least in zip(told, enough, strict=True))
