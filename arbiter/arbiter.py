@@ -117,6 +117,16 @@ class Arbiter(Protocol):
         """Create a channel (in state STOP) or replace its definition, keeping its state."""
         ...
 
+    def store_channel(
+        self, name: str, definition: Mapping[str, Any], seen: Channel | None
+    ) -> Channel:
+        """The same if nobody changed it since `seen` was read (None: there was none).
+
+        Raises:
+            Conflict: somebody changed, created or removed it; nothing was stored.
+        """
+        ...
+
     def channels(self) -> Sequence[Channel]:
         """All channels, sorted by name."""
         ...

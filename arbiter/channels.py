@@ -22,19 +22,28 @@ class Channels:
 
     def put(self, name: str, definition: Mapping[str, Any]) -> Channel:
         """See `arbiter.arbiter.Arbiter.put_channel`."""
-        path = self._paths.channel(name)
         for _ in range(ATTEMPTS):
-            found = self._znodes.read(path)
+            found = self._znodes.read(self._paths.channel(name))
+            seen = None if found is None else read_channel(name, found.data, found.version)
             try:
-                if found is None:
-                    data = channel_payload(name, ChannelState.STOP, definition)
-                    return read_channel(name, data, self._tree.create(path, data).version)
-                state = read_channel(name, found.data, found.version).state
-                data = channel_payload(name, state, definition)
-                return read_channel(name, data, self._znodes.write(path, data, found.version))
-            except (Exists, Changed, Missing):
+                return self.store(name, definition, seen)
+            except Conflict:
                 continue
         raise Conflict(f"the channel {name!r} keeps being changed by somebody else")
+
+    def store(self, name: str, definition: Mapping[str, Any], seen: Channel | None) -> Channel:
+        """See `arbiter.arbiter.Arbiter.store_channel`."""
+        path = self._paths.channel(name)
+        state = ChannelState.STOP if seen is None else seen.state
+        data = channel_payload(name, state, definition)
+        try:
+            if seen is None:
+                revision = self._tree.create(path, data).version
+            else:
+                revision = self._znodes.write(path, data, seen.revision)
+        except (Exists, Changed, Missing):
+            raise Conflict(f"the channel {name!r} was changed meanwhile") from None
+        return read_channel(name, data, revision)
 
     def all(self) -> Sequence[Channel]:
         """See `arbiter.arbiter.Arbiter.channels`."""

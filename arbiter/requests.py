@@ -156,12 +156,6 @@ def change_state(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
     return _changed(arbiter, name, lambda channel: arbiter.set_state(channel, state))
 
 
-def goes_on(arbiter: Arbiter, name: str) -> bool:
-    """Whether there is a channel of this name that is not stopped."""
-    known = arbiter.channels()
-    return any(each.name == name and each.state is not ChannelState.STOP for each in known)
-
-
 def pause_or_resume(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
     """Change between START and PAUSE; a channel that is in `state` already is left as it is.
 

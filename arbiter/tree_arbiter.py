@@ -149,6 +149,12 @@ class TreeArbiter:
         """See `arbiter.arbiter.Arbiter.put_channel`."""
         return self._channels.put(name, definition)
 
+    def store_channel(
+        self, name: str, definition: Mapping[str, Any], seen: Channel | None
+    ) -> Channel:
+        """See `arbiter.arbiter.Arbiter.store_channel`."""
+        return self._channels.store(name, definition, seen)
+
     def channels(self) -> Sequence[Channel]:
         """See `arbiter.arbiter.Arbiter.channels`."""
         return self._channels.all()

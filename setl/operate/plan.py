@@ -52,6 +52,7 @@ class Plan:
         restarted: pipelines that end in order and begin anew by the new file.
         creations: tables and indexes that setl would create.
         findings: what the servers have to say; empty if they were not asked.
+        base: revision of the stored file that the new one was compared with.
     """
 
     channel: str
@@ -60,6 +61,7 @@ class Plan:
     restarted: Sequence[str]
     creations: Sequence[Finding] = ()
     findings: Sequence[Finding] = ()
+    base: str = ""
 
     @property
     def empty(self) -> bool:
@@ -74,6 +76,7 @@ def plan_of(
     *,
     rewritten: bool = True,
     unreadable: str = "",
+    base: str = "",
 ) -> Plan:
     """The plan.
 
@@ -83,6 +86,7 @@ def plan_of(
         findings: what a check of `after` has found.
         rewritten: whether the definition differs as it is written; nodes compare it so.
         unreadable: why what the cluster keeps cannot be read here, "" if it can or is not there.
+        base: revision of what the cluster keeps.
     """
     changes = tuple(differences(before, after))
     if unreadable:
@@ -95,6 +99,7 @@ def plan_of(
         restarted=_restarted(before, after) if rewritten else (),
         creations=creations(findings),
         findings=findings,
+        base=base,
     )
 
 

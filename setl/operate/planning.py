@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arbiter.arbiter import Arbiter, NotFound
+from arbiter.arbiter import Arbiter
+from arbiter.values import Channel
 from setl.channel.file import ChannelFile
 from setl.channel.reading import resolve_and_parse
 from setl.channel.text.problems import ChannelFileError
+from setl.operate.applying import revision_of, stored_channel
 from setl.operate.check import check_channel
 from setl.operate.plan import Plan, plan_of
 from setl.operate.positions.used_starts import without_used_starts
@@ -35,25 +37,41 @@ def make_plan(
         expressions: see `check_channel`.
         ask_servers: whether the servers that it names are asked.
     """
-    before, stored, unreadable = _stored(arbiter, channel.channel, environment)
+    seen = stored_channel(arbiter, channel.channel)
     findings: Sequence[Finding] = ()
     if ask_servers:
         findings = check_channel(without_used_starts(channel, arbiter), expressions=expressions)
-    rewritten = stored is None or dict(stored) != dict(definition)
-    return plan_of(before, channel, findings, rewritten=rewritten, unreadable=unreadable)
+    return compared(seen, definition, channel, environment, findings)
 
 
-def _stored(
-    arbiter: Arbiter, name: str, environment: Mapping[str, str]
-) -> tuple[ChannelFile | None, Mapping[str, Any] | None, str]:
-    """A channel as the cluster keeps it, as it is written there, and why it cannot be read."""
-    try:
-        found = arbiter.channel(name)
-    except NotFound:
-        return None, None, ""
-    if found.damage:
-        return None, None, f"it {found.damage}"
-    try:
-        return resolve_and_parse(found.definition, environment), found.definition, ""
-    except ChannelFileError as error:
-        return None, found.definition, str(error)
+def compared(
+    seen: Channel | None,
+    definition: Mapping[str, Any],
+    channel: ChannelFile,
+    environment: Mapping[str, str],
+    findings: Sequence[Finding] = (),
+) -> Plan:
+    """The plan of a channel file, compared with what was read of the cluster before. Pure.
+
+    Args:
+        seen: the channel as the cluster keeps it, None if it keeps none.
+        definition: see `make_plan`.
+        channel: see `make_plan`.
+        environment: see `make_plan`.
+        findings: what a check of `channel` has found.
+    """
+    before: ChannelFile | None = None
+    unreadable = f"it {seen.damage}" if seen is not None and seen.damage else ""
+    if seen is not None and not unreadable:
+        try:
+            before = resolve_and_parse(seen.definition, environment)
+        except ChannelFileError as error:
+            unreadable = str(error)
+    return plan_of(
+        before,
+        channel,
+        findings,
+        rewritten=seen is None or bool(seen.damage) or seen.definition != dict(definition),
+        unreadable=unreadable,
+        base=revision_of(seen),
+    )

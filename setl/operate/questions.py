@@ -58,6 +58,11 @@ def before_drop(pipeline: PipelineId, letters: int, waiting: int) -> str:
     return f"Are you sure you want to drop {count(letters, 'dead letter')} of {pipeline}, {open_}?"
 
 
+def before_apply(channel: str, revision: str) -> str:
+    """Before a channel's file is replaced, whose revision is given."""
+    return f"Store this file as channel {channel}, in place of revision {revision}?"
+
+
 def before_remove(channel: str, pipelines: Iterable[str]) -> str:
     """Before a channel is removed, with the names of its pipelines."""
     return f"Remove channel {channel} ({', '.join(pipelines)}) with its history and positions?"

@@ -280,6 +280,31 @@ def test_a_new_definition_keeps_the_state(a):
     assert a.channel("shop").definition == {"new": True}
 
 
+def test_a_definition_is_replaced_only_as_it_was_read(a, b):
+    seen = b.channel("shop")
+    first = a.store_channel("shop", {"of": "a"}, a.channel("shop"))
+    with pytest.raises(Conflict, match="changed meanwhile"):
+        b.store_channel("shop", {"of": "b"}, seen)
+    assert b.channel("shop") == first
+    started = a.set_state(first, ChannelState.START)
+    with pytest.raises(Conflict):
+        b.store_channel("shop", {"of": "b"}, first)
+    assert b.store_channel("shop", {"of": "b"}, started).state is ChannelState.START
+    assert a.channel("shop").definition == {"of": "b"}
+
+
+def test_a_channel_is_made_only_where_there_is_none_and_changed_only_where_there_is_one(a, b):
+    made = a.store_channel("bank", {"of": "a"}, None)
+    assert made.state is ChannelState.STOP
+    with pytest.raises(Conflict):
+        b.store_channel("bank", {"of": "b"}, None)
+    assert b.channel("bank") == made
+    a.remove_channel(made)
+    with pytest.raises(Conflict):
+        b.store_channel("bank", {"of": "b"}, made)
+    assert [channel.name for channel in b.channels()] == ["shop"]
+
+
 def test_a_state_is_changed_only_as_it_was_read(a, b):
     read = b.channel("shop")
     started = a.set_state(a.channel("shop"), ChannelState.START)

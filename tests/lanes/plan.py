@@ -46,6 +46,7 @@ _NODES = _integration(
 # ZooKeeper and Kafka themselves.
 _SERVICES = (
     *_integration(
+        "commands/applying",
         "zookeeper/arbiter_ensemble",
         "zookeeper/arbiter_security",
         "zookeeper/arbiter_zookeeper",

@@ -97,6 +97,23 @@ def literal_secrets(definition: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(written(path), advice, lines.get(path), level="warning")
 
 
+def refuse_hidden(definition: Mapping[str, Any]) -> None:
+    """Refuse a definition with `HIDDEN` in place of a secret, as one has that was only shown.
+
+    Raises:
+        ChannelFileError: there is one; lists all.
+    """
+    lines = lines_of(definition)
+    advice = f"{HIDDEN} stands for a secret that is not shown; write ${{NAME}} instead"
+    problems = [
+        Problem(written(path), advice, lines.get(path))
+        for path, text in _texts(definition, ())
+        if HIDDEN in text
+    ]
+    if problems:
+        raise ChannelFileError(problems, origin_of(definition))
+
+
 def without_secrets(definition: Mapping[str, Any]) -> dict[str, Any]:
     """The definition to be shown: literal secrets are `HIDDEN`, references are not.
 

@@ -37,15 +37,18 @@ def plan(  # noqa: PLR0917 - click passes options by name
     """Say what applying a channel FILE would change.
 
     Pipelines that restart, tables that are added or removed, loads that follow, tables and indexes
-    that are created, and what must be fixed first. Nothing is changed. Exit status 1: something
-    must be fixed.
+    that are created, and what must be fixed first. Nothing is changed. It ends with the revision
+    of the stored file, for `setl apply --base`. Exit status 1: something must be fixed.
     """
     from setl.channel.partitions import read_expanded  # noqa: PLC0415
     from setl.channel.text.document import read_channel_definition  # noqa: PLC0415
+    from setl.channel.text.references import refuse_hidden  # noqa: PLC0415
     from setl.operate.planning import make_plan  # noqa: PLC0415
 
     make_importable(py_files)
-    definition, channel = read_expanded(read_channel_definition(file), os.environ)
+    read = read_channel_definition(file)
+    refuse_hidden(read)
+    definition, channel = read_expanded(read, os.environ)
     with (
         joined(zookeeper, root) as arbiter,
         busy_with_servers(channel.channel),
@@ -64,6 +67,7 @@ def plan(  # noqa: PLR0917 - click passes options by name
             {
                 "channel": found.channel,
                 "new": found.new,
+                "base": found.base,
                 "changes": [asdict(change) for change in found.changes],
                 "restarted": list(found.restarted),
                 "created": [
@@ -75,12 +79,27 @@ def plan(  # noqa: PLR0917 - click passes options by name
             output,
         )
     else:
-        _print(found, f"`setl check {file} -o sql`")
+        print_plan(found, f"`setl check {file} -o sql`")
+        console().print(_base_sentence(found, file))
     if errors:
         sys.exit(1)
 
 
-def _print(found: Plan, sql: str) -> None:
+def _base_sentence(found: Plan, file: Path) -> str:
+    """What the plan holds for, and how it is applied only as long as it does."""
+    how = f"`setl apply {file} --base {found.base}` stores the file if"
+    if found.new:
+        return f"{how} there is no channel {found.channel} by then."
+    return f"The stored file is revision {found.base}; {how} it still is."
+
+
+def print_plan(found: Plan, sql: str) -> None:
+    """Print what applying would change.
+
+    Args:
+        found: the plan.
+        sql: what shows the statements that fix what must be fixed first.
+    """
     from rich.text import Text  # noqa: PLC0415
 
     from setl.operate.starting import ways_out  # noqa: PLC0415

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from arbiter import requests
 from arbiter.requests import Refused
-from arbiter.values import ChannelState
+from arbiter.values import Channel, ChannelState
 from setl.cli.access.cluster import (
     AnswerNo,
     acting,
@@ -20,15 +20,25 @@ from setl.cli.access.cluster import (
 )
 from setl.cli.channels.starting import refuse_faults
 from setl.cli.terminal.completion import complete_channel
-from setl.cli.terminal.confirmation import confirm, yes_option
+from setl.cli.terminal.confirmation import confirm, has_terminal, yes_option
 from setl.cli.terminal.output import console, print_value, to_stderr
 from setl.node.stored import pipelines_into, pipelines_of
 from setl.operate import removing
-from setl.operate.questions import before_remove
+from setl.operate.questions import before_apply, before_remove
+
+if TYPE_CHECKING:
+    from setl.channel.file import ChannelFile
+    from setl.channel.reading import ChannelDefinition
 
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--base",
+    metavar="REVISION",
+    help="Store it only if the stored file is still this one, as `setl plan` or `setl show` named"
+    " it; none: if there is none.",
+)
 @click.option(
     "--allow-ring", is_flag=True, help="Store it even if changes would go round between channels."
 )
@@ -38,43 +48,90 @@ from setl.operate.questions import before_remove
     default=True,
     help="Look at the servers first if the channel is not stopped. [default: check]",
 )
+@yes_option
 @cluster_options
-def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str) -> None:
+def apply(  # noqa: PLR0917 - click passes options by name
+    file: Path,
+    base: str | None,
+    allow_ring: bool,
+    checks: bool,
+    yes: bool,
+    zookeeper: str,
+    root: str,
+) -> None:
     """Store a channel FILE in the cluster.
 
     A new channel is stopped. A known one keeps its state: if it is not stopped, its pipelines go on
     by the new file at once, so the servers are looked at first, as by `setl start`. References such
     as ${PASSWORD} are stored as they are; each node resolves them from its own environment.
+
+    At a terminal, what differs from the stored file is shown first, unless --base says that it is
+    known. What somebody else stores meanwhile is never replaced.
     """
     from setl.channel.partitions import read_expanded  # noqa: PLC0415
     from setl.channel.reading import (  # noqa: PLC0415
         definition_warnings,
         read_channel_definition,
     )
+    from setl.channel.text.references import refuse_hidden  # noqa: PLC0415
+    from setl.operate import applying  # noqa: PLC0415
     from setl.operate.ring_check import other_channels, ring_findings  # noqa: PLC0415
 
-    definition, channel = read_expanded(read_channel_definition(file), os.environ)
+    read = read_channel_definition(file)
+    refuse_hidden(read)
+    definition, channel = read_expanded(read, os.environ)
+    name = channel.channel
+    way_out = (
+        f"`setl plan {file}` says what would change now, `setl show {name}` prints the stored file,"
+        f" and `setl history --actions {name}` says who has stored it"
+    )
     for problem in definition_warnings(definition):
         to_stderr(f"warning: {problem}")
     with joined(zookeeper, root) as arbiter:
-        others = other_channels(arbiter, channel.channel)
-        for finding in ring_findings(definition, others):
+        seen = applying.stored_channel(arbiter, name)
+        if base is not None:
+            applying.refuse_another(name, seen, base, way_out)
+        for finding in ring_findings(definition, other_channels(arbiter, name)):
             if finding.level == "error" and not allow_ring:
                 raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
             to_stderr(f"warning: {finding.what}")
-        if checks and requests.goes_on(arbiter, channel.channel):
+        goes_on = seen is not None and seen.state is not ChannelState.STOP
+        if checks and goes_on:
             otherwise = f"`setl apply {file} --no-check` stores it"
             refuse_faults(channel, arbiter, "stored", otherwise, f"`setl check {file} -o sql`")
-        with acting(arbiter, "apply", channel.channel):
-            stored = arbiter.put_channel(channel.channel, definition)
+        if seen is not None and base is None and not yes and has_terminal():
+            _confirm_changes(seen, definition, channel)
+        with acting(arbiter, "apply", name) as told:
+            stored = applying.store(
+                arbiter,
+                name,
+                definition,
+                seen=seen,
+                looked=goes_on or not checks,
+                way_out=way_out,
+            )
+            told.outcome = applying.stored_sentence(stored, seen)
     console().print(
-        f"channel {stored.name} stored, state {stored.state.value}"
+        told.outcome
         + ("" if stored.state is ChannelState.START else f"; `setl start {stored.name}` starts it")
     )
 
 
+def _confirm_changes(seen: Channel, definition: ChannelDefinition, channel: ChannelFile) -> None:
+    """Show what replacing the stored file would change, and ask; nothing to change, no question."""
+    from setl.cli.channels.planning import print_plan  # noqa: PLC0415
+    from setl.operate.planning import compared  # noqa: PLC0415
+
+    found = compared(seen, definition, channel, os.environ)
+    if found.empty:
+        return
+    print_plan(found, "")
+    confirm(before_apply(found.channel, found.base), yes=False)
+
+
 @click.command()
 @click.argument("channel", shell_complete=complete_channel)
+@click.option("--revision", is_flag=True, help="Print only the revision, for `setl apply --base`.")
 @cluster_options
 @click.option(
     "-o",
@@ -84,16 +141,23 @@ def apply(file: Path, allow_ring: bool, checks: bool, zookeeper: str, root: str)
     show_default=True,
     help="How to print it.",
 )
-def show(channel: str, zookeeper: str, root: str, output: str) -> None:
+def show(channel: str, revision: bool, zookeeper: str, root: str, output: str) -> None:
     """Print the file of CHANNEL, as the cluster keeps it.
 
     What is printed can be changed and given to `setl apply`. References such as ${PASSWORD} stay
-    references; a password that was written into the file itself is shown as (hidden).
+    references; a password that was written into the file itself is shown as (hidden). A comment in
+    the first line names the revision.
     """
     with joined(zookeeper, root) as arbiter:
         found = channel_named(arbiter, channel)
     from setl.channel.text.references import without_secrets  # noqa: PLC0415
+    from setl.operate.applying import revision_of  # noqa: PLC0415
 
+    if revision:
+        print(revision_of(found))
+        return
+    if output == "yaml":
+        print(f"# revision {revision_of(found)}")
     print_value(without_secrets(found.definition), output)
 
 

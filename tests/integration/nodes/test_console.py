@@ -201,7 +201,7 @@ def edits_a_channel_file(channel, address, visitor):
     assert visitor.violations() == []
     before = {p["epoch"] for p in channel.listed().values()}
     page.click("button:text-is('Apply')")
-    page.wait_for_selector(f"text=channel {channel.name} stored, state START")
+    page.wait_for_selector(f"text=channel {channel.name} stored as revision")
     eventually(lambda: before.isdisjoint({p["epoch"] for p in channel.listed().values()}), 60)
     eventually(lambda: running(channel), 60)
 

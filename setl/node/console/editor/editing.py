@@ -6,21 +6,20 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, cast
 
-from arbiter.arbiter import NotFound
-from arbiter.requests import Refused, goes_on
+from arbiter.requests import Refused
+from arbiter.values import ChannelState
 from setl.channel.file import ChannelFile
 from setl.channel.partitions import read_expanded
 from setl.channel.reading import ChannelDefinition, definition_warnings, read_channel_definition
 from setl.channel.text.problems import ChannelFileError
-from setl.channel.text.references import HIDDEN
+from setl.channel.text.references import refuse_hidden
 from setl.errors import ConfigurationError, SetlError
 from setl.node.console.actions.beside import Beside
 from setl.node.console.actions.context import ActionContext
-from setl.node.console.pages.mapping import as_text
+from setl.operate import applying
 from setl.operate.plan import Plan
 from setl.operate.planning import make_plan
 from setl.operate.ring_check import other_channels, ring_findings
@@ -75,11 +74,7 @@ def read(text: str, environment: Mapping[str, str]) -> Read:
             Fault("warning", problem.line or 0, problem.path, problem.message)
             for problem in definition_warnings(definition)
         ]
-        if HIDDEN in text:
-            place = text.splitlines()
-            line = next(n for n, each in enumerate(place, 1) if HIDDEN in each)
-            why = f"{HIDDEN} stands for a secret that is not shown; write ${{NAME}} instead"
-            return Read([Fault("error", line, "", why)])
+        refuse_hidden(definition)
         expanded, channel = read_expanded(definition, environment)
     except ChannelFileError as error:
         return Read([Fault(p.level, p.line or 0, p.path, p.message) for p in error.problems])
@@ -98,18 +93,13 @@ def plan(context: ActionContext, found: Read) -> Plan:
     return make_plan(context.arbiter, definition, channel, context.environment)
 
 
-def mark_of(definition: Mapping[str, Any] | None) -> str:
-    """What tells a stored file from others, as far as its text is shown; "" for none."""
-    return "" if definition is None else sha256(as_text(definition).encode()).hexdigest()
-
-
-def apply(context: ActionContext, found: Read, begun_with: str) -> str:
+def apply(context: ActionContext, found: Read, base: str) -> str:
     """Store the channel, as `setl apply` does.
 
     Args:
         context: of whoever asks.
         found: the text.
-        begun_with: `mark_of` of the file that its page showed at first.
+        base: revision of the file that its page showed at first.
 
     Raises:
         Refused: the text is wrong, somebody has stored another file meanwhile, changes would go
@@ -117,40 +107,27 @@ def apply(context: ActionContext, found: Read, begun_with: str) -> str:
             its servers first.
     """
     definition, channel = _right(found)
-    _refuse_to_undo(context, channel.channel, begun_with)
-    others = other_channels(context.arbiter, channel.channel)
+    name = channel.channel
+    way_out = (
+        f"Open the file of {name} in another tab, and put your changes into it. Actions shows who"
+        " has stored it"
+    )
+    seen = applying.stored_channel(context.arbiter, name)
+    applying.refuse_another(name, seen, base, way_out)
+    others = other_channels(context.arbiter, name)
     for finding in ring_findings(definition, others):
         if finding.level == "error":
             raise Refused(f"{finding.what}. {finding.fix[0]}, or `setl apply --allow-ring`")
-    unseen = _unseen_servers(context, channel)
-    _refuse_to_undo(context, channel.channel, begun_with)  # servers may have taken a while
-    stored = context.arbiter.put_channel(channel.channel, definition)
-    return "\n".join([f"channel {stored.name} stored, state {stored.state.value}", *unseen])
-
-
-def _refuse_to_undo(context: ActionContext, name: str, begun_with: str) -> None:
-    """Refuse where the stored file is not the one that somebody has changed."""
-    try:
-        stored = context.arbiter.channel(name)
-    except NotFound:
-        return
-    if mark_of(stored.definition) == begun_with:
-        return
-    what = (
-        f"the stored file of channel {name} is not the one that this page began with"
-        if begun_with
-        else f"there is a channel {name} already"
+    goes_on = seen is not None and seen.state is not ChannelState.STOP
+    unseen = _unseen_servers(context, channel) if goes_on else ()
+    stored = applying.store(
+        context.arbiter, name, definition, seen=seen, looked=goes_on, way_out=way_out
     )
-    raise Refused(
-        f"{what}; nothing was stored, so that nobody's changes are lost. Open the file of {name} in"
-        " another tab, and put your changes into it. Actions shows who has stored it"
-    )
+    return "\n".join([applying.stored_sentence(stored, seen), *unseen])
 
 
 def _unseen_servers(context: ActionContext, channel: ChannelFile) -> Sequence[str]:
     """What could not be looked at before a channel goes on by a new file; refuses what cannot."""
-    if not goes_on(context.arbiter, channel.channel):
-        return ()
     found = readiness_of_file(channel, context.arbiter)
     if found.faults:
         sql = "“Check at the servers”"

@@ -27,6 +27,7 @@ from setl.node.console.serving.authentication import Authenticator, Unwanted
 from setl.node.console.serving.daemon_calls import DaemonCalls
 from setl.node.console.serving.sessions import Session
 from setl.operate.action_log import recorded
+from setl.operate.applying import NO_REVISION, revision_of
 from setl.resources import read_text
 
 _SEE_OTHER = 303
@@ -97,7 +98,7 @@ class EditorPages:
         name = request.path_params.get("channel", "")
         if self._authenticator.session(request) is None:
             return self._answers.shown(request, "editor.html", _values(name), "editor")
-        begun_with = ""
+        begun_with = NO_REVISION
         if not name:
             text = _NEW.replace("{name}", await self._calls.run(self._free_name))
         else:
@@ -105,7 +106,7 @@ class EditorPages:
                 found = await self._calls.run(partial(self._arbiter.channel, name))
             except NotFound:
                 raise Unwanted(404, "Not found", f"There is no channel {name}.") from None
-            text, begun_with = as_text(found.definition), editing.mark_of(found.definition)
+            text, begun_with = as_text(found.definition), revision_of(found)
         values = _values(name, text, begun_with)
         return self._answers.shown(request, "editor.html", values, "editor")
 
@@ -138,7 +139,8 @@ class EditorPages:
             context = ActionContext(self._arbiter, self._requester(session), self._environment)
             try:
                 if what == "apply":
-                    return await self._apply(session, context, found, form)
+                    base = _base(values, found.channel.channel)
+                    return await self._apply(session, context, found, base)
                 if what == "check":
                     call = partial(editing.check, text, self._beside)
                     values["findings"] = await self._calls.run(call)
@@ -149,13 +151,13 @@ class EditorPages:
         return self._answers.shown(request, "editor.html", values, "editor")
 
     async def _apply(
-        self, session: Session, context: ActionContext, found: Read, form: Mapping[str, str]
+        self, session: Session, context: ActionContext, found: Read, base: str
     ) -> Response:
         name = found.channel.channel if found.channel else ""
 
         def apply() -> str:
             with recorded(self._arbiter, context.requester, "apply", name, self._clock.now) as told:
-                told.outcome = editing.apply(context, found, form.get("begun_with", ""))
+                told.outcome = editing.apply(context, found, base)
             return told.outcome
 
         session.note("done", await self._calls.run(apply))
@@ -166,6 +168,12 @@ class EditorPages:
 
     def _requester(self, session: Session) -> Requester:
         return Requester(f"{session.who}, console", self._clock.now())
+
+
+def _base(values: Mapping[str, Any], name: str) -> str:
+    """Revision of the file that a text was made from; of a channel under a new name, none."""
+    own = values["name"] in {"", name}
+    return (own and values["begun_with"]) or NO_REVISION
 
 
 def _values(name: str, text: str = "", begun_with: str = "") -> dict[str, Any]:

@@ -11,6 +11,7 @@ from setl.node.console.pages.mapping import as_text
 from setl.node.console.pages.overview import ChannelPart, channel_part
 from setl.node.console.pages.problems import Problem, of_contact, problems_with
 from setl.node.console.pages.states import CHANNEL_LOOKS, Look
+from setl.operate.applying import revision_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class ChannelPage:
     name: str
     state: str
     look: Look
-    revision: int
+    revision: str
     problems: tuple[Problem, ...]
     part: ChannelPart
     file: str
@@ -41,7 +42,7 @@ def channel_page(
         name,
         channel.state.value,
         CHANNEL_LOOKS[channel.state.value],
-        channel.revision,
+        revision_of(channel),
         (
             *of_contact(contact),
             *(p for pipeline in mine for p in problems_with(pipeline)),

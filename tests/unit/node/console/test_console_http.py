@@ -11,7 +11,10 @@ import yaml
 
 from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.load.deadletters.letter import State
+from setl.node.console.editor import editing
 from setl.node.http.attempts import FREE_ATTEMPTS
+from setl.operate.applying import revision_of
+from setl.operate.starting import Readiness
 from setl.systems.finding import Finding
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter
@@ -310,7 +313,8 @@ def test_a_file_is_applied_and_kept_in_the_log(node, anna, password):
     assert stored.definition["pipelines"][0]["source"]["password"] == "${CONSOLE_TEST_PW}"
     ((what, on, outcome),) = outcomes(node)
     assert (what, on) == ("apply", "shop")
-    assert outcome.startswith("channel shop stored, state START\nnot checked from here: there, ")
+    assert f"as revision {revision_of(stored)}, in place of " in outcome
+    assert ", state START\nnot checked from here: there, " in outcome
 
 
 FAULT = Finding("error", "the table does not exist", "there, source", ("Create it",), code="gone")
@@ -333,16 +337,47 @@ def test_a_running_channel_is_not_given_a_file_that_cannot_work(node, anna, pass
 def test_a_file_that_somebody_else_has_stored_meanwhile_is_not_undone(node, anna, password):
     form = form_of(anna, FILE.replace("  - name", "  - window: 8\n    name"))
     definition = {**yaml.safe_load(FILE), "alarms": {"repeat": "1h"}}
-    node.operator.put_channel("shop", definition)
+    stored = node.operator.put_channel("shop", definition)
     page = anna.post("/console/edit/shop", {**form, "do": "apply"})
     assert page.code == 200
     said = page.body.decode()
-    assert "the stored file of channel shop is not the one that this page began with" in said
+    assert f"the stored file of channel shop is revision {revision_of(stored)}, and" in said
+    assert f"the new one was made from revision {form['begun_with']}; nothing was stored" in said
+    assert "Open the file of shop in another tab" in said
     assert "window: 8" in said
     again = anna.post("/console/edit", {**form, "begun_with": "", "do": "apply"})
-    assert "there is a channel shop already; nothing was stored" in again.body.decode()
+    assert "there is a channel shop already" in again.body.decode()
     assert node.operator.channel("shop").definition == definition
     assert edit(anna, "apply").code == 303
+
+
+def test_a_file_that_is_stored_while_servers_are_looked_at_is_not_undone(
+    node, anna, password, monkeypatch
+):
+    node.operator.set_state(node.operator.channel("shop"), ChannelState.START)
+    definition = {**yaml.safe_load(FILE), "alarms": {"repeat": "1h"}}
+
+    def looked_at(*_):
+        node.operator.put_channel("shop", definition)
+        return Readiness()
+
+    monkeypatch.setattr(editing, "readiness_of_file", looked_at)
+    page = edit(anna, "apply", FILE.replace("  - name", "  - window: 8\n    name"))
+    assert "nothing was stored, so that nobody" in page.body.decode()
+    assert node.operator.channel("shop").definition == definition
+
+
+def test_a_file_under_another_name_is_a_new_channel_and_one_that_was_removed_is_not(
+    node, anna, password
+):
+    text = FILE.replace("channel: shop", "channel: bank")
+    assert edit(anna, "apply", text).code == 303
+    assert edit(anna, "apply", text).code == 200
+    page = anna.get("/console/edit/bank").body.decode()
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
+    node.operator.remove_channel(node.operator.channel("bank"))
+    gone = anna.post("/console/edit/bank", {**hidden, "text": text, "do": "apply"})
+    assert "there is no channel bank (any more)" in gone.body.decode()
 
 
 def test_a_text_outlives_the_session_that_it_was_typed_in(node, anna, password):
