@@ -30,8 +30,16 @@ def interrupt(number, frame):
     if len(heard) == 1:
         raise KeyboardInterrupt
 
+def tell_again(dropped):
+    # Python drops what is raised while it collects an object or ends an import.
+    sys.__unraisablehook__(dropped)
+    if issubclass(dropped.exc_type, KeyboardInterrupt):
+        heard.clear()
+        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM)).start()
+
 # As Ctrl-C: what a command has begun is put back.
 signal.signal(signal.SIGTERM, interrupt)
+sys.unraisablehook = tell_again
 threading.Thread(target=end_with_the_node, daemon=True).start()
 from setl.cli.main import run
 sys.exit(run(sys.argv[1:]))

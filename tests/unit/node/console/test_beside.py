@@ -86,9 +86,37 @@ def test_what_runs_ends_with_a_node_that_is_killed():
         # It reads its standard input by then, or will at once.
         node.send_signal(signal.SIGKILL)
         node.wait(20)
-        eventually(lambda: not child.is_running() or child.status() == "zombie", 30)
+        eventually(lambda: has_ended(child), 30)
     finally:
         node.kill()
+
+
+def has_ended(process):
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # whoever has adopted it may take it away at any moment
+        return True
+
+
+def test_what_python_drops_while_it_collects_an_object_is_told_again(tmp_path):
+    ready = tmp_path / "ready"
+    collects = f"""
+import time
+class Collected:
+    def __del__(self):
+        open({str(ready)!r}, "x").close()
+        time.sleep(600)
+Collected()
+time.sleep(600)
+"""
+    runs, done = beside(_PROGRAM.partition("from setl")[0] + collects), []
+    thread = threading.Thread(target=lambda: done.append(runs.output(["verify"], 60)))
+    thread.start()
+    eventually(ready.exists, 30)
+    runs.stop()
+    thread.join(20)
+    assert "Collected.__del__" in done[0].err
+    assert done[0].code == -signal.SIGINT
 
 
 def test_a_command_works_on_the_cluster_of_its_node():
