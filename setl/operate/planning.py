@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from arbiter.arbiter import Arbiter
@@ -12,8 +13,9 @@ from setl.channel.reading import resolve_and_parse
 from setl.channel.text.problems import ChannelFileError
 from setl.operate.applying import revision_of, stored_channel
 from setl.operate.check import check_channel
-from setl.operate.plan import Plan, plan_of
+from setl.operate.plan import Change, Plan, plan_of
 from setl.operate.positions.used_starts import without_used_starts
+from setl.operate.stranded_letters import stranded_letters
 from setl.systems.finding import Finding
 from setl.systems.pipeline_check import ExpressionCheck
 
@@ -39,9 +41,13 @@ def make_plan(
     """
     seen = stored_channel(arbiter, channel.channel)
     findings: Sequence[Finding] = ()
+    stranded: Sequence[Change] = ()
     if ask_servers:
         findings = check_channel(without_used_starts(channel, arbiter), expressions=expressions)
-    return compared(seen, definition, channel, environment, findings)
+        before, _ = _read(seen, environment)
+        stranded = tuple(stranded_letters(before, channel)) if before is not None else ()
+    found = compared(seen, definition, channel, environment, findings)
+    return replace(found, changes=(*found.changes, *stranded))
 
 
 def compared(
@@ -60,13 +66,7 @@ def compared(
         environment: see `make_plan`.
         findings: what a check of `channel` has found.
     """
-    before: ChannelFile | None = None
-    unreadable = f"it {seen.damage}" if seen is not None and seen.damage else ""
-    if seen is not None and not unreadable:
-        try:
-            before = resolve_and_parse(seen.definition, environment)
-        except ChannelFileError as error:
-            unreadable = str(error)
+    before, unreadable = _read(seen, environment)
     return plan_of(
         before,
         channel,
@@ -75,3 +75,15 @@ def compared(
         unreadable=unreadable,
         base=revision_of(seen),
     )
+
+
+def _read(seen: Channel | None, environment: Mapping[str, str]) -> tuple[ChannelFile | None, str]:
+    """A channel as the cluster keeps it, and why it cannot be read."""
+    if seen is None:
+        return None, ""
+    if seen.damage:
+        return None, f"it {seen.damage}"
+    try:
+        return resolve_and_parse(seen.definition, environment), ""
+    except ChannelFileError as error:
+        return None, str(error)

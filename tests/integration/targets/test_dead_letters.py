@@ -14,6 +14,7 @@ from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import Column, Kind
 from setl.operate.dead_letters import Loadable, forced_elsewhere, loadable, seek_retry
+from setl.operate.stranded_letters import stranded_letters
 from setl.systems.registry import system_of
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import (
@@ -268,6 +269,10 @@ def test_a_letter_from_before_another_mapping_is_loaded_only_by_force(
     (mapping,) = pipeline.tables
     other = mapping.model_copy(update=change)
     anew = file.model_copy(update={"pipelines": [pipeline.model_copy(update={"tables": [other]})]})
+    (stranded,) = stranded_letters(file, anew)
+    assert stranded.what == (
+        f"2 open dead letters of {items}.items, put aside under the mapping before"
+    )
     router = Router(anew.pipelines[0])
     asked, _ = letters(file)
     with pytest.raises(Refused, match=f"maps {items}.items in another way than when {asked.id}"):
