@@ -31,7 +31,7 @@ class LockWait:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A statement of one of our connections that runs.
+    """A statement that runs, of one of our connections where nothing else is said.
 
     Attributes:
         connection: its id.
@@ -55,6 +55,7 @@ class TargetView:
         statements: their statements that run.
         open: how many have a transaction open and run nothing.
         gone: connections that this leadership recorded and the target does not have.
+        hanging: a commit of anybody that does not end; others wait for what it holds.
         rejecting: how it says that it is too busy, "" if it does not.
         blind: what could not be seen, and why.
         movement: differs between two looks if something advanced there.
@@ -66,6 +67,7 @@ class TargetView:
     statements: tuple[Statement, ...] = ()
     open: int = 0
     gone: tuple[int, ...] = ()
+    hanging: Statement | None = None
     rejecting: str = ""
     blind: str = ""
     movement: Hashable = None

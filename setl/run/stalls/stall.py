@@ -225,11 +225,26 @@ def _target(seen: Situation, stage: Stage, retrying: Retrying | None, limit: flo
     target = seen.target
     if target is not None and target.error:
         return Reason.TARGET_SILENT, target.error
-    if target is not None and target.waits:
+    hanging = None if target is None else _hanging(target, limit)
+    if target is not None and target.waits and hanging is None:
         return Reason.LOCK, _waiting(target.waits)
+    if hanging is not None:
+        return Reason.TARGET_SLOW, hanging
     if retrying is not None and _LOCK_WAIT_TIMEOUT in retrying.error:
         return Reason.LOCK, _waited(seen, limit)
     return None if target is None else _busy(target, limit, again=retrying is not None)
+
+
+def _hanging(target: TargetView, limit: float) -> str | None:
+    """A commit that does not end, unless what is waited for is held by somebody else."""
+    commit = target.hanging
+    holders = {wait.holder for wait in target.waits}
+    if commit is None or commit.seconds < limit / 2 or not holders <= {commit.connection}:
+        return None
+    return (
+        f"a commit of connection {commit.connection} has not ended for {commit.seconds:.0f} s"
+        f" ({commit.state}) on {target.name}"
+    )
 
 
 def _busy(target: TargetView, limit: float, *, again: bool) -> _Found:

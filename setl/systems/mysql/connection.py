@@ -115,6 +115,10 @@ _TRANSIENT = {
 # Of errors that only name the system's number, those of a full disk, quota or file.
 _FULL = re.compile(r"(?:errno|errcode|error):? (?:28|122|135)\b", re.IGNORECASE)
 _FILE_ERRORS = {3, 20, 1005, 1006, 1016, 3185}
+_FULL_ERRORS = {1021, 1114}
+_NO_ROOM: Final = (
+    "Mostly the server's disk is full: once there is room, a pipeline goes on by itself"
+)
 _CERTIFICATE_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 _UNREADABLE = (FileNotFoundError, PermissionError, IsADirectoryError)  # of `ssl_ca`
 # A proxy between has these: 9001 of ProxySQL if no server takes the connection in time, 9501 of
@@ -380,7 +384,9 @@ def translate(error: BaseException) -> SetlError:
             else "Check the file `ssl_ca`, and that the server's certificate names its address",
         )
     if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
-        return TransientError(f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]")
+        hint = _NO_ROOM if number in _FULL_ERRORS or _FULL.search(text) else ""
+        told = f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]"
+        return TransientError(told, hint=hint)
     overlapless = number == _NOT_SUPPORTED and "OVERLAPS" in text
     if overlapless or number in _REFUSED or number in _CONFIGURATION:
         kind = LoginRefusedError if number in _REFUSED else ConfigurationError

@@ -235,6 +235,20 @@ def running(endpoint, key):
     return seen if seen.statements else None
 
 
+def test_a_commit_of_anybody_that_lasts(server, key, opened, monkeypatch):
+    """No commit hangs without a full disk, so that a sleep stands for one."""
+    endpoint = endpoint_of(server)
+    assert look(endpoint, key, EPOCH).hanging is None
+    monkeypatch.setattr(writers, "_COMMITS", frozenset({"user sleep"}))
+    monkeypatch.setattr("setl.systems.mysql.locks.waits._HANGS_SECONDS", 0)
+    sleeping = opened(endpoint)
+    in_background(sleeping, "SELECT SLEEP(60)", run_until_killed)
+    hanging = eventually(lambda: look(endpoint, key, EPOCH).hanging)
+    assert hanging.connection == sleeping.thread_id()
+    assert hanging.state.lower() == "user sleep; mostly its disk is full"
+    execute(server, f"KILL {sleeping.thread_id()}")
+
+
 def test_connections_of_other_leaderships_are_not_ours(server, key, opened):
     endpoint = endpoint_of(server)
     opened(endpoint, key, epoch=EPOCH - 1)

@@ -144,6 +144,25 @@ def test_a_target_that_has_forgotten_our_connection():
     assert "connection 23" in stall.detail
 
 
+def test_a_commit_that_does_not_end_explains_locks_that_nobody_is_seen_to_hold():
+    """As where a disk is full: what it holds is waited for by connections not recorded yet."""
+    commit = Statement(45, 316, "waiting for handler commit; mostly its disk is full")
+    hangs = replace(ANSWERS, hanging=commit)
+    given_up = replace(LOADING, retrying=failing(LOCK_ERROR, seconds=300))
+    stall = named(Situation(given_up, target=hangs))
+    assert stall.reason is Reason.TARGET_SLOW
+    assert stall.detail.startswith("a commit of connection 45 has not ended for 316 s (waiting")
+    assert "mostly its disk is full" in stall.detail
+    itself, another = LockWait(23, holder=45, held=300), LockWait(23, holder=46, held=300)
+    assert named(Situation(LOADING, target=replace(hangs, waits=(itself,)))).reason is stall.reason
+    for other in (
+        replace(hangs, waits=(another,)),
+        replace(hangs, waits=(itself, another)),
+        replace(hangs, waits=(itself,), hanging=replace(commit, seconds=12)),
+    ):
+        assert named(Situation(LOADING, target=other)).reason is Reason.LOCK
+
+
 def test_a_slow_statement_and_what_could_not_be_seen_of_it():
     slow = replace(ANSWERS, statements=(Statement(23, 64, "Update"),), blind="no PROCESS")
     stall = named(Situation(LOADING, job=RUNS, target=slow))

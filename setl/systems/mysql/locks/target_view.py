@@ -23,6 +23,7 @@ def look_at_target(endpoint: MysqlEndpoint, pipeline_key: str, epoch: int) -> Ta
         statements=seen.statements,
         open=len(seen.open),
         gone=seen.gone,
+        hanging=seen.hanging,
         blind=seen.blind,
         movement=seen.modified,
     )

@@ -37,6 +37,9 @@ _LACKS_PRIVILEGES = (
     " performance_schema"
 )
 
+_HANGS_SECONDS = 10.0
+"""Seconds after which a commit is told of at all; who is told decides whether that is long."""
+
 _PAUSES = (0.0, 0.12, 0.15, 0.3, 0.5)
 """Seconds before each attempt to see InnoDB's lists up to date. All but the first are longer than
 InnoDB wants to be left alone, and they grow, so that several who look at once get out of step."""
@@ -52,6 +55,7 @@ class Connections:
         statements: statements that run, those that wait for a lock left out.
         open: connections with a transaction open but no statement running.
         gone: recorded connections that the server does not have any more.
+        hanging: the commit of anybody that has lasted longest, if it has lasted long.
         modified: connection → transaction and rows that it has changed so far; two looks that
             differ here show that something advances.
         blind: what could not be seen, and why; "" if everything could.
@@ -62,6 +66,7 @@ class Connections:
     statements: tuple[Statement, ...] = ()
     open: tuple[int, ...] = ()
     gone: tuple[int, ...] = ()
+    hanging: Statement | None = None
     modified: tuple[tuple[int, str, int], ...] = ()
     blind: str = ""
 
@@ -152,6 +157,7 @@ def _look(connection: Connection[Any], pipeline_key: str, epoch: int) -> Connect
         statements=statements,
         open=tuple(m[0] for m in findings.modified if m[0] not in running | waiting),
         gone=tuple(sorted(set(recorded) - set(findings.processes))),
+        hanging=_hanging_commit(connection, lists),
         modified=tuple(sorted(findings.modified)),
         blind=findings.blind,
     )
@@ -173,6 +179,27 @@ def _processes(
         if ident in recorded or pipeline_key in (info or ""):
             found[int(ident)] = _process((ident, user, host, command, seconds, state))
     return found
+
+
+def _hanging_commit(connection: Connection[Any], lists: LockLists) -> Statement | None:
+    """See `Connections.hanging`.
+
+    It may be of a connection that was given up, or of one that is not recorded yet.
+    """
+    listed = rows_of(
+        connection,
+        f"SELECT id, time, state FROM {lists.processes}"
+        " WHERE command <> 'Sleep' AND time >= %s ORDER BY time DESC",
+        (_HANGS_SECONDS,),
+    )
+    return next(
+        (
+            Statement(int(ident), float(seconds), _explained(state))
+            for ident, seconds, state in listed
+            if is_commit(state or "")
+        ),
+        None,
+    )
 
 
 def _process(row: Sequence[Any]) -> _Process:

@@ -21,5 +21,8 @@ from setl.systems.mysql.connection import translate
         (1062, "Duplicate entry 'error 28' for key 'PRIMARY'", DataError),
     ],
 )  # fmt: skip
-def test_a_full_disk_may_pass(number, text, kind):
-    assert type(translate(pymysql.err.InternalError(number, text))) is kind
+def test_a_full_disk_may_pass_and_says_what_to_do(number, text, kind):
+    error = translate(pymysql.err.InternalError(number, text))
+    assert type(error) is kind
+    # Error 122 of InnoDB's names nothing that a person knows; it may be a quota.
+    assert ("disk is full" in error.hint) is (kind is TransientError)
