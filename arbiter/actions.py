@@ -1,16 +1,21 @@
-"""The log of what operators did, as `arbiter.arbiter.Arbiter` describes it."""
+"""The log of what operators did, as `arbiter.arbiter.Arbiter` describes it.
+
+An action that has not ended belongs to the session in which it was kept. A znode that ends with
+that session tells whether anybody is left who will say what came of it.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from arbiter.arbiter import Conflict, NotFound
 from arbiter.payloads import action_payload, read_action
 from arbiter.tree import Tree
 from arbiter.values import OperatorAction
-from arbiter.znodes import Changed, Missing
+from arbiter.znodes import Changed, Exists, Missing, Znode
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +33,9 @@ class Actions:
 
     def add(self, action: OperatorAction) -> OperatorAction:
         """See `arbiter.arbiter.Arbiter.add_action`."""
-        folder, kept = self._tree.paths.actions, _shortened(action)
+        session = self._tree.session()
+        self._say_alive(session)
+        folder, kept = self._tree.paths.actions, replace(_shortened(action), session=session)
         ident = self._tree.append_below_root(folder, "action-", action_payload(kept))
         names = self._tree.znodes.children(folder)
         self._tree.trim(folder, names[: max(0, len(names) - ACTIONS_KEPT)])
@@ -48,17 +55,43 @@ class Actions:
 
     def all(self) -> Sequence[OperatorAction]:
         """See `arbiter.arbiter.Arbiter.actions`."""
-        folder = self._tree.paths.actions
-        found: list[OperatorAction] = []
-        for name, znode in self._tree.read_folder(folder):
-            wrong: list[str] = []
-            action = read_action(name, znode.data, znode.version, wrong)
-            if action is None:
-                extra = {"setl": {"znode": f"{folder}/{name}", "error": "; ".join(wrong)}}
-                _log.warning("action cannot be read", extra=extra)
-                continue
-            found.append(action)
+        found = [
+            action
+            for name, znode in self._tree.read_folder(self._tree.paths.actions)
+            if (action := self._read(name, znode)) is not None
+        ]
+        if any(_is_open(action) for action in found):
+            alive = set(self._tree.znodes.children(self._tree.paths.acting))
+            found = [self._looked_at(action, alive) for action in found]
         return found
+
+    def _read(self, name: str, znode: Znode) -> OperatorAction | None:
+        wrong: list[str] = []
+        action = read_action(name, znode.data, znode.version, wrong)
+        if action is None:
+            path = f"{self._tree.paths.actions}/{name}"
+            extra = {"setl": {"znode": path, "error": "; ".join(wrong)}}
+            _log.warning("action cannot be read", extra=extra)
+        return action
+
+    def _looked_at(self, action: OperatorAction, alive: Collection[str]) -> OperatorAction:
+        """Whether somebody is still there who will say what came of it."""
+        if not _is_open(action) or f"{action.session:x}" in alive:
+            return action
+        # Its session may have ended in order since the action was read, and said it before.
+        znode = self._tree.znodes.read(f"{self._tree.paths.actions}/{action.id}")
+        now = (self._read(action.id, znode) if znode is not None else None) or action
+        return replace(now, abandoned=_is_open(now))
+
+    def _say_alive(self, session: int) -> None:
+        path = self._tree.paths.acting_in(session)
+        if self._tree.znodes.read(path) is None:
+            with suppress(Exists):
+                self._tree.create(path, b"", ephemeral=True, session=session)
+
+
+def _is_open(action: OperatorAction) -> bool:
+    return bool(action.session and not action.ended)
 
 
 def _shortened(action: OperatorAction) -> OperatorAction:

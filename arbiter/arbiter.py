@@ -342,7 +342,10 @@ class Arbiter(Protocol):
         ...
 
     def actions(self) -> Sequence[OperatorAction]:
-        """What operators did, oldest first; what cannot be read is left out."""
+        """What operators did, oldest first; what cannot be read is left out.
+
+        Of one whose session ended before anybody said what came of it, `abandoned` says so.
+        """
         ...
 
     def send_alarms(self, sender: AlarmSender) -> AlarmSender:

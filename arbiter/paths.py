@@ -12,6 +12,7 @@ Under a root::
     /channels/{channel}/{pipeline}/loads/
     /channels/{channel}/{pipeline}/history/
     /actions/
+    /acting/{session}
     /alarms/sender
     /alarms/state
     /alarms/silences
@@ -123,6 +124,15 @@ class Paths:
     def actions(self) -> str:
         """Holds what operators did, in order."""
         return f"{self.root}/actions"
+
+    @property
+    def acting(self) -> str:
+        """Holds a znode for each session that has kept an action, ephemeral."""
+        return f"{self.root}/acting"
+
+    def acting_in(self, session: int) -> str:
+        """The znode of one such session."""
+        return f"{self.acting}/{session:x}"
 
     @property
     def alarm_sender(self) -> str:

@@ -359,6 +359,7 @@ def action_payload(action: OperatorAction) -> bytes:
             "at": action.at,
             "outcome": action.outcome,
             "ended": action.ended,
+            "session": action.session,
         },
     )
 
@@ -380,6 +381,7 @@ def read_action(
             ended=read.seconds("ended") or 0.0,
             id=ident,
             revision=revision,
+            session=read.whole("session") or 0,
         )
     elif not read.wrong:
         read.wrong.append("has no time")

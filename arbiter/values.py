@@ -150,6 +150,8 @@ class OperatorAction:
         ended: when that was known, seconds since 1970 UTC, 0.0 before.
         id: the arbiter's name for it; grows with time; "" before it is kept.
         revision: for compare-and-set.
+        session: id of the session in which it was kept, 0 if it is not known.
+        abandoned: whether that session is over and nobody has said what came of it.
     """
 
     by: str
@@ -160,6 +162,8 @@ class OperatorAction:
     ended: float = 0.0
     id: str = ""
     revision: int = 0
+    session: int = 0
+    abandoned: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,15 @@ DONE = "done"
 _BROKEN_OFF = "ended before it was done"
 
 
+UNDER_WAY = "under way"
+_ABANDONED = "not known: whoever did it ended, or lost ZooKeeper, before it was over"
+
+
+def outcome_of(action: OperatorAction) -> str:
+    """What came of an action, as people read it."""
+    return action.outcome or (_ABANDONED if action.abandoned else UNDER_WAY)
+
+
 @dataclass(slots=True)
 class ActionOutcome:
     """What whoever acts has to tell.

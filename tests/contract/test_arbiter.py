@@ -560,6 +560,50 @@ def test_actions_are_kept_in_order_and_their_outcome_is_said_once(a, b):
     assert list(b.actions()) == [ended, second]
 
 
+def test_an_action_whose_session_ended_before_its_outcome_was_known_says_so(place, a):
+    leaving = place.join()
+    done, open_ = leaving.add_action(DONE), leaving.add_action(DONE)
+    mine = a.add_action(DONE)
+    leaving.end_action(done, "done", 2.5)
+    assert [action.abandoned for action in a.actions()] == [False] * 3
+    leaving.close()
+    found = eventually(lambda: (kept := a.actions())[1].abandoned and kept)
+    assert [(each.id, each.abandoned) for each in found] == [
+        (done.id, False), (open_.id, True), (mine.id, False)
+    ]  # fmt: skip
+    later = a.end_action(open_, "done after all", 3.5)
+    assert not a.actions()[1].abandoned
+    assert later.outcome == "done after all"
+
+
+def test_an_action_of_a_release_that_named_no_session_is_under_way(place, a):
+    kept = a.add_action(DONE)
+    text = b'{"version": 1, "by": "anna", "what": "start", "on": "shop", "at": 1.5}'
+    place.put(f"/actions/{kept.id}", text)
+    ((action),) = a.actions()
+    assert (action.session, action.abandoned) == (0, False)
+
+
+def test_what_is_ended_while_it_is_read_is_not_abandoned(place, a, monkeypatch):
+    """A session ends in order between the look at its action and the look at the sessions."""
+    leaving = place.join()
+    kept = leaving.add_action(DONE)
+    children = type(a._znodes).children
+
+    def ends_meanwhile(znodes, path):
+        if path.endswith("/acting"):
+            monkeypatch.undo()
+            leaving.end_action(kept, "done", 2.5)
+            leaving.close()
+            eventually(lambda: not children(znodes, path) or children(znodes, path) == mine)
+        return children(znodes, path)
+
+    mine = [f"{a.session_id():x}"]
+    monkeypatch.setattr(type(a._znodes), "children", ends_meanwhile)
+    ((action),) = a.actions()
+    assert (action.outcome, action.abandoned) == ("done", False)
+
+
 def test_actions_are_trimmed_and_very_long_texts_cut(a, monkeypatch):
     monkeypatch.setattr("arbiter.actions.ACTIONS_KEPT", 3)
     for n in range(6):

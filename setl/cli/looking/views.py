@@ -38,6 +38,7 @@ from setl.node.stored import nameless, pipelines_of
 from setl.node.zookeeper.ensemble import lost_in
 from setl.node.zookeeper.needed_certificates import expiring_in
 from setl.operate import units
+from setl.operate.action_log import outcome_of
 from setl.operate.cutover.looking import open_cutovers
 from setl.operate.found_words import ECHOES
 
@@ -382,7 +383,7 @@ def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> N
             "by": action.by,
             "what": action.what,
             "on": action.on,
-            "outcome": action.outcome or "under way",
+            "outcome": outcome_of(action),
             "ended": moment(action.ended or None),
         }
         for action in kept

@@ -11,6 +11,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 
 from setl.node.console.pages.problems import TRY_AGAIN
 from setl.operate import units
+from setl.operate.action_log import outcome_of
 
 
 def _texts(folder: Traversable, above: str = "") -> dict[str, str]:
@@ -34,6 +35,7 @@ _ENVIRONMENT = Environment(
 )
 _FILTERS: dict[str, Callable[..., str]] = {
     "moment": units.moment,
+    "outcome": outcome_of,
     "duration": units.duration,
     "between": units.between,
     "count": units.count,
