@@ -109,9 +109,10 @@ class BinlogServer:
             TransientError: the server cannot be reached.
         """
         with self._session() as session:
-            row = session.row(session.status_statement())
-            if not row:
+            rows = session.of_binlog(session.status_statement())
+            if not rows:
                 raise self._no_binlog()
+            (row,) = rows
             file, offset = str(row[0]), int(row[1])
             if session.mariadb:
                 gtid = session.gtid_at(file, offset) or ""
@@ -260,7 +261,7 @@ class BinlogServer:
         return session.identity()
 
     def _files(self, session: ServerSession) -> list[BinlogFile]:
-        rows = session.rows("SHOW BINARY LOGS")
+        rows = session.of_binlog("SHOW BINARY LOGS")
         if not rows:
             raise self._no_binlog()
         return [_file(*row) for row in rows]

@@ -12,6 +12,8 @@ from setl.errors import ConfigurationError, TransientError
 from setl.systems.mysql.connection import MysqlEndpoint, error_number
 
 _MALFORMED_GTIDS = 1772
+_OF_BINLOG = ("SHOW BINARY LOG", "SHOW MASTER ")
+_PATIENCE = 5.0  # seconds; an answer takes milliseconds
 _MOMENT = 2  # seconds; a commit that nothing holds up takes milliseconds
 _WAITING = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions'"
 
@@ -51,6 +53,28 @@ class ServerSession:
         """The first row of an answer, None if it has none."""
         rows = self.rows(statement, *values)
         return rows[0] if rows else None
+
+    def of_binlog(self, statement: str) -> list[tuple[Any, ...]]:
+        """The answer to a question for which the server has to lock its binlog.
+
+        While a commit waits for room on the disk, such a question gets no answer, and waits on at
+        the server when whoever asked has gone. So nothing is asked while another one waits: else
+        there would be no connection left to anybody after some hours.
+
+        Raises:
+            TransientError: another one waits.
+        """
+        for ident, _, _, _, _, seconds, _, info, *_ in self.rows("SHOW PROCESSLIST"):
+            asks = str(info or "").upper().startswith(_OF_BINLOG)
+            if asks and float(seconds or 0) >= _PATIENCE:
+                raise TransientError(
+                    "the source tells nothing about its binlog: who asks waits there"
+                    f" (connection {ident}, for {float(seconds):.0f} s); mostly its disk is full",
+                    hint="Its log says what it waits for; once that is over, this goes on by"
+                    " itself",
+                    server=self._endpoint,
+                )
+        return self.rows(statement)
 
     def status_statement(self) -> str:
         """What tells where the binlog ends."""

@@ -57,6 +57,7 @@ def answering(monkeypatch):
         connection = FakeConnection(
             {
                 "SELECT VERSION()": [(version,)],
+                "SHOW PROCESSLIST": [],
                 "SHOW BINARY LOGS": FILES,
                 "SELECT @@server_uuid": [("8a-1",)],
                 "SELECT @@GLOBAL.server_id": [(101,)],
@@ -91,6 +92,22 @@ def test_an_encrypted_file_ends_where_its_positions_end(answering, line, end):
     server.check(BinlogPosition("b.000001", end))
     with pytest.raises(SetlError, match=f"ends at {end}"):
         server.check(BinlogPosition("b.000001", end + 1))
+
+
+@pytest.mark.parametrize("question", ["SHOW BINARY LOGS", "SHOW BINARY LOG STATUS"])
+def test_nobody_asks_about_the_binlog_while_another_waits_for_the_answer(answering, question):
+    """As where the disk is full: what waits there keeps its connection, and they would run out."""
+    waits = (177, "setl", "n1:41032", None, "Query", 161, "starting", question)
+    busy = (178, "app", "n1:41033", None, "Query", 900, "executing", "SELECT SLEEP(1000)")
+    daemon = (5, "event_scheduler", "localhost", None, "Daemon", None, "", None)
+    server, connection = answering("9.7.0", **{"SHOW PROCESSLIST": [daemon, busy, waits]})
+    for ask in (server.files, server.latest, server.earliest):
+        with pytest.raises(TransientError, match=r"connection 177, for 161 s.*disk is full"):
+            ask()
+    assert not [each for each in connection.asked if each.startswith("SHOW BINARY")]
+    just_now = (*waits[:5], 1, *waits[6:])
+    connection.answers["SHOW PROCESSLIST"] = [daemon, busy, just_now]
+    assert [file.name for file in server.files()] == [name for name, *_ in FILES]
 
 
 @pytest.mark.parametrize("version", ["8.0.36", "5.7.44-log"])
@@ -262,6 +279,7 @@ def test_what_a_stream_needs_is_asked_for_on_one_connection(monkeypatch, setting
     def connect(*_, **__):
         answers = {
             "SELECT VERSION()": [("10.11.6-MariaDB-log",)],
+            "SHOW PROCESSLIST": [],
             "SHOW BINARY LOGS": FILES,
             "SELECT @@GLOBAL.server_id": [(101,)],
             "SELECT @@lower_case_table_names": [(setting,)],
