@@ -115,11 +115,12 @@ class Observer:
         target = self._target(pace, asking)
         self._follow("job", pace, job.movement if job and not job.silent else None)
         self._follow("target", pace, target.movement if target and not target.error else None)
-        waits, age = (), 0.0
-        if target is not None and target.waits:
+        waits, hanging, age = (), None, 0.0
+        if target is not None and (target.waits or target.hanging):
             self._waits = target, self._clock.monotonic()
         if self._waits is not None and pace.retrying is not None:
-            waits, age = self._waits[0].waits, self._clock.monotonic() - self._waits[1]
+            seen, at = self._waits
+            waits, hanging, age = seen.waits, seen.hanging, self._clock.monotonic() - at
         return diagnose(
             Situation(
                 pace=progress.pace(),
@@ -128,6 +129,7 @@ class Observer:
                 job=job,
                 target=target,
                 waits=waits,
+                hanging=hanging,
                 waits_age=age,
             ),
             self._limit,

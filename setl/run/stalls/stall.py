@@ -121,7 +121,8 @@ class Situation:
         target: the target, None if it was not asked or has not answered yet.
         waits: lock waits as they were last seen; attempts give up on a lock and come back to
             it, so that one look may find none.
-        waits_age: seconds since then.
+        hanging: a commit that did not end, as it was last seen.
+        waits_age: seconds since both were seen.
     """
 
     pace: Pace
@@ -130,6 +131,7 @@ class Situation:
     job: JobView | None = None
     target: TargetView | None = None
     waits: tuple[LockWait, ...] = ()
+    hanging: Statement | None = None
     waits_age: float = 0.0
 
 
@@ -225,25 +227,23 @@ def _target(seen: Situation, stage: Stage, retrying: Retrying | None, limit: flo
     target = seen.target
     if target is not None and target.error:
         return Reason.TARGET_SILENT, target.error
-    hanging = None if target is None else _hanging(target, limit)
-    if target is not None and target.waits and hanging is None:
+    if target is not None and (found := _hanging(target.waits, target.hanging, limit)):
+        return Reason.TARGET_SLOW, f"{found} on {target.name}"
+    if target is not None and target.waits:
         return Reason.LOCK, _waiting(target.waits)
-    if hanging is not None:
-        return Reason.TARGET_SLOW, hanging
     if retrying is not None and _LOCK_WAIT_TIMEOUT in retrying.error:
         return Reason.LOCK, _waited(seen, limit)
     return None if target is None else _busy(target, limit, again=retrying is not None)
 
 
-def _hanging(target: TargetView, limit: float) -> str | None:
+def _hanging(waits: tuple[LockWait, ...], commit: Statement | None, limit: float) -> str | None:
     """A commit that does not end, unless what is waited for is held by somebody else."""
-    commit = target.hanging
-    holders = {wait.holder for wait in target.waits}
+    holders = {wait.holder for wait in waits}
     if commit is None or commit.seconds < limit / 2 or not holders <= {commit.connection}:
         return None
     return (
         f"a commit of connection {commit.connection} has not ended for {commit.seconds:.0f} s"
-        f" ({commit.state}) on {target.name}"
+        f" ({commit.state})"
     )
 
 
@@ -282,8 +282,11 @@ def _waiting(waits: tuple[LockWait, ...]) -> str:
 
 
 def _waited(seen: Situation, limit: float) -> str:
-    if seen.waits and seen.waits_age < limit:
-        return f"{_waiting(seen.waits)} (seen {seen.waits_age:.0f} s ago)"
+    if seen.waits_age < limit and (seen.waits or seen.hanging):
+        ago = f" (seen {seen.waits_age:.0f} s ago)"
+        hanging = _hanging(seen.waits, seen.hanging, limit)
+        if hanging or seen.waits:
+            return (hanging or _waiting(seen.waits)) + ago
     blind = seen.target.blind if seen.target else ""
     return f"the server gave up waiting; {blind or 'who holds it was not seen'}"
 

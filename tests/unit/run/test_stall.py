@@ -153,6 +153,10 @@ def test_a_commit_that_does_not_end_explains_locks_that_nobody_is_seen_to_hold()
     assert stall.reason is Reason.TARGET_SLOW
     assert stall.detail.startswith("a commit of connection 45 has not ended for 316 s (waiting")
     assert "mostly its disk is full" in stall.detail
+    for between in (None, ANSWERS):  # two attempts, where nobody waits
+        seen = Situation(given_up, target=between, hanging=commit, waits_age=8)
+        assert "commit of connection 45 has not ended for 316 s" in named(seen).detail
+        assert "(seen 8 s ago)" in named(seen).detail
     itself, another = LockWait(23, holder=45, held=300), LockWait(23, holder=46, held=300)
     assert named(Situation(LOADING, target=replace(hangs, waits=(itself,)))).reason is stall.reason
     for other in (
