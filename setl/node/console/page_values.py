@@ -17,6 +17,7 @@ from setl.node.console.actions.spreading import CLUSTER
 from setl.node.console.looks.kept import KeptLooks
 from setl.node.console.looks.open_loads import LoadRow, load_rows
 from setl.node.console.looks.watching import ClusterWatch
+from setl.node.console.looks.work_elsewhere import work_elsewhere
 from setl.node.console.pages.channel import channel_page
 from setl.node.console.pages.overview import overview_of
 from setl.node.console.pages.pipeline import pipeline_page
@@ -147,10 +148,10 @@ class PageValues:
                 cutovers=self.cutovers(view),
                 environment=self._environment,
             )
-            jobs = self._jobs.of(CLUSTER) if session else ()
+            jobs = self._work(CLUSTER) if session else ()
         elif address.kind == "channel" and address.channel in view.facts.channels:
             page = channel_page(view, address.channel, self._environment, contact=self._contact())
-            jobs = self._jobs.of(address.channel) if session else ()
+            jobs = self._work(address.channel) if session else ()
         elif address.kind == "pipeline" and any(p.ident == address.ident for p in view.pipelines):
             ident = address.ident
             history, contact = self.history(ident), self._contact()
@@ -159,10 +160,10 @@ class PageValues:
             cutover = begun.words if begun else ""
             loads = self.loads(ident) if session else ()
             others = [standby.node for standby in view.pipeline(ident).standbys]
-            jobs = self._jobs.of(str(ident)) if session else ()
+            jobs = self._work(str(ident)) if session else ()
         elif address.kind == "actions":
             # Who did what, and the conditions of loads, are no business of strangers.
-            actions = self._actions.get("", self._arbiter.actions) if session else ()
+            actions = self._log() if session else ()
             page = ActionsPage(tuple(reversed(actions[-MOST_ACTIONS:])))
         if page is None:
             return None
@@ -180,6 +181,15 @@ class PageValues:
             "cluster": CLUSTER,
             "rules": RULES,
         }
+
+    def _log(self) -> Sequence[OperatorAction]:
+        return self._actions.get("", self._arbiter.actions)
+
+    def _work(self, on: str) -> Sequence[Job]:
+        """Long work on something, from wherever it was begun; this node's own last."""
+        own = self._jobs.of(on)
+        session, now = self._arbiter.session_id(), self._clock.now()
+        return [*work_elsewhere(self._log(), on, own, session, now), *own]
 
     def cutovers(self, view: ClusterView) -> _Cutovers:
         """The cut-overs of all pipelines that have one."""

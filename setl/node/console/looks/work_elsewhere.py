@@ -1,0 +1,49 @@
+"""Long work that another node, or a command, has begun: under way there, or broken off. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from arbiter.values import OperatorAction
+from setl.node.console.actions.jobs import Job
+from setl.node.console.actions.long_work import LONG_WORK
+from setl.operate import units
+
+_SHOWN_SECONDS = 86_400.0
+"""For how long it is told that something was broken off, if nobody does it again."""
+
+
+def work_elsewhere(
+    actions: Sequence[OperatorAction], on: str, own: Collection[Job], session: int, now: float
+) -> list[Job]:
+    """What of the log of actions is long work on something, newest first.
+
+    Args:
+        actions: oldest first.
+        on: the pipeline, or what else it is about.
+        own: the work that was begun from this node, which is shown anyway.
+        session: this node's; what was begun in it is its own, ended or not.
+        now: seconds since 1970 UTC.
+    """
+    last = {each.what: each for each in actions if each.on == on and each.what in LONG_WORK}
+    titles = {job.title for job in own if job.state not in ("done", "failed")}
+    found = [
+        _job(action)
+        for action in last.values()
+        if not action.ended and action.session != session and now - action.at < _SHOWN_SECONDS
+    ]
+    return sorted(
+        (job for job in found if job.title not in titles), key=lambda job: job.began, reverse=True
+    )
+
+
+def _job(action: OperatorAction) -> Job:
+    title = LONG_WORK[action.what].action.verb
+    words = f"begun at {units.moment(action.at)} by {action.by}"
+    if not action.abandoned:
+        return Job(0, action.on, title, "under way", action.at, words=words)
+    told = (
+        "Whoever did it ended, or lost ZooKeeper, before it was over. What it had asked leaders for"
+        " is done all the same; for the rest, begin it again"
+    )
+    return Job(0, action.on, title, "broken off", action.at, words=words, lines=(told,))

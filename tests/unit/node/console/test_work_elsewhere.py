@@ -1,0 +1,60 @@
+"""Long work of other nodes on a page: under way there, or broken off with its node."""
+
+from dataclasses import replace
+
+from arbiter.values import OperatorAction
+from setl.node.console.actions.jobs import Job
+from setl.node.console.looks.work_elsewhere import work_elsewhere
+from tests.arbiter_in_memory import MemoryArbiter
+from tests.unit.node.http_node import THERE
+
+ON = str(THERE)
+REPAIR = OperatorAction("bert, console of n2", "repair", ON, 1_000.0, session=5)
+NOW = 1_100.0
+
+
+def shown(*actions, own=(), session=9, now=NOW):
+    return [(job.title, job.state) for job in work_elsewhere(actions, ON, own, session, now)]
+
+
+def test_what_was_broken_off_is_told_until_it_is_done_again_or_a_day_is_over():
+    broken = replace(REPAIR, abandoned=True)
+    assert shown(REPAIR) == [("Verify and repair", "under way")]
+    assert shown(broken) == [("Verify and repair", "broken off")]
+    assert shown(replace(REPAIR, ended=1_050.0)) == []
+    again = replace(REPAIR, at=1_060.0)
+    assert shown(broken, again) == [("Verify and repair", "under way")]
+    assert shown(broken, replace(again, ended=1_090.0)) == []
+    assert shown(broken, now=NOW + 86_400) == []
+
+
+def test_only_long_work_on_this_pipeline_is_told_the_newest_first():
+    verify = replace(REPAIR, what="verify", at=1_010.0)
+    others = [replace(REPAIR, on="shop/back"), replace(REPAIR, what="load", at=1_020.0)]
+    assert [title for title, _ in shown(REPAIR, verify, *others)] == ["Verify", "Verify and repair"]
+
+
+def test_work_of_this_node_is_not_told_twice():
+    job = Job(1, ON, "Verify and repair", "under way", 1_000.0)
+    assert shown(REPAIR, own=[job]) == []
+    ended = replace(job, state="done")
+    assert shown(REPAIR, own=[ended]) != []
+    # The log tells of its end a moment later than the node knows it.
+    assert shown(REPAIR, own=[ended], session=REPAIR.session) == []
+
+
+def test_the_page_of_another_node_tells_of_it_to_who_is_logged_in(node, anna, browser):
+    leaving = MemoryArbiter(node.cluster)
+    leaving.add_action(replace(REPAIR, at=node.cluster.clock.now()))
+    page = f"/console/pipelines/{ON}"
+    text = anna.get(page).body.decode()
+    assert "<strong>Verify and repair</strong> under way" in text
+    assert "by bert, console of n2" in text
+    leaving.close()
+    node.cluster.clock.advance(10)
+    text = anna.get(page).body.decode()
+    assert "<strong>Verify and repair</strong> broken off" in text
+    assert "What it had asked leaders for is done all the same" in text
+    assert "console of n2" not in browser.get(page).body.decode()
+    log = anna.get("/console/actions").body.decode()
+    assert "not known: whoever did it ended, or lost ZooKeeper" in log
