@@ -238,3 +238,11 @@ def test_an_answer_that_did_not_come_is_no_refusal(shop, file, capsys, monkeypat
     monkeypatch.setattr(MemoryArbiter, "store_channel", silent)
     assert shop.run("apply", str(file)) == 3
     assert outcomes(shop) == ["not done: no answer in time"]
+
+
+def test_a_channel_that_cannot_be_read_is_stored_anew(shop, file, capsys, at_a_terminal):
+    shop.cluster.put("/setl/channels/shop", b"\xff")
+    assert shop.run("apply", str(file)) == 0
+    assert "what the cluster keeps cannot be compared" in capsys.readouterr().out
+    assert len(at_a_terminal) == 1
+    assert kept(shop) == OURS
