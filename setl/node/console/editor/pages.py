@@ -46,6 +46,10 @@ _ANOTHER_SESSION = (
     "The session that this page was opened in is over. Nothing was done, and your text is still"
     " here."
 )
+_ANOTHER_FILE = (
+    "The stored file of channel {channel} is another one since this page was opened (revision"
+    " {base}). The plan compares with that one, and Apply would store nothing."
+)
 
 
 class EditorPages:
@@ -145,7 +149,10 @@ class EditorPages:
                     call = partial(editing.check, text, self._beside)
                     values["findings"] = await self._calls.run(call)
                 elif what == "plan":
-                    values["plan"] = await self._calls.run(partial(editing.plan, context, found))
+                    plan = await self._calls.run(partial(editing.plan, context, found))
+                    values["plan"] = plan
+                    if plan.base != _base(values, found.channel.channel):
+                        values["error"] = _ANOTHER_FILE.format(channel=plan.channel, base=plan.base)
             except (SetlError, ArbiterError) as error:
                 values["error"] = str(error)
         return self._answers.shown(request, "editor.html", values, "editor")

@@ -338,6 +338,9 @@ def test_a_file_that_somebody_else_has_stored_meanwhile_is_not_undone(node, anna
     form = form_of(anna, FILE.replace("  - name", "  - window: 8\n    name"))
     definition = {**yaml.safe_load(FILE), "alarms": {"repeat": "1h"}}
     stored = node.operator.put_channel("shop", definition)
+    planned = anna.post("/console/edit/shop", {**form, "do": "plan"}).body.decode()
+    assert f"is another one since this page was opened (revision {revision_of(stored)})" in planned
+    assert re.search("alarms: .*repeat.* → none", planned)
     page = anna.post("/console/edit/shop", {**form, "do": "apply"})
     assert page.code == 200
     said = page.body.decode()
