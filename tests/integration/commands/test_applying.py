@@ -15,23 +15,27 @@ pytestmark = pytest.mark.servers
 
 
 @pytest.fixture
-def apply(zookeeper, tmp_path):
+def root():
+    return f"/applying-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def apply(zookeeper, root, tmp_path):
     """Applies a file that differs from others in its window; gives the exit status."""
-    where = ("--zookeeper", zookeeper.hosts, "--root", f"/applying-{uuid.uuid4().hex[:8]}")
+    where = ("--zookeeper", zookeeper.hosts, "--root", root)
 
     def apply(window, base):
         file = tmp_path / f"{window}.yaml"
         file.write_text(json.dumps(definition(window=window)))
         return run(["apply", str(file), "--base", base, *where])
 
-    apply.where = where
     return apply
 
 
 @pytest.fixture
-def kept(apply):
+def kept(zookeeper, root):
     """What is stored, read in a session of its own."""
-    arbiter = ZooKeeperArbiter(apply.where[1], root=apply.where[3])
+    arbiter = ZooKeeperArbiter(zookeeper.hosts, root=root)
     arbiter.start()
     yield lambda: arbiter.channel("shop")
     arbiter.close()
