@@ -40,6 +40,9 @@ _FULL_PACKET: Final = 0xFF_FFFF  # another one goes on with it
 _OK, _ERROR = 0x00, 0xFF
 _HEARTBEATS: Final = frozenset((27, 41))
 _PIECE: Final = 256 * 1024
+# Room for what a quiet source sends. Room for a piece is asked of the system each time, and given
+# back: a quarter of the cost of a heartbeat.
+_LITTLE: Final = 16 * 1024
 
 # Both names of each variable, since servers dropped the older ones at different times.
 _SETTINGS: Final = (
@@ -83,6 +86,7 @@ class DumpClient:
         self._socket: socket.socket | None = None
         self._checksum = False
         self._data = b""
+        self._room = _LITTLE  # bytes that are taken at a time
         self._lacking = 0  # bytes that the event at the front lacks, as far as known
         self._arriving = 0
         self._error: MesError | MesConnectionError | FatalError | None = None
@@ -191,13 +195,17 @@ class DumpClient:
         pieces, lacking = [self._data], max(1, self._lacking)
         while lacking > 0:
             try:
-                piece = self._socket.recv(_PIECE) if self._socket is not None else b""
+                piece = self._socket.recv(self._room) if self._socket is not None else b""
             except BlockingIOError as error:
                 raise TransientError("the connection to the source was lost: timed out") from error
             except OSError as error:
                 raise TransientError(f"the connection to the source was lost: {error}") from error
             if not piece:
                 raise TransientError("the connection to the source was lost")
+            if len(piece) == self._room:
+                self._room = _PIECE
+            elif len(piece) < _LITTLE:
+                self._room = _LITTLE
             pieces.append(piece)
             lacking -= len(piece)
             # An event of a gigabyte may be on its way for minutes.

@@ -158,6 +158,40 @@ def test_an_event_in_several_packets(dumping, monkeypatch):
     assert [r.data for r in got] == events
 
 
+class Rooms:
+    """A socket that tells how much was asked for at a time."""
+
+    def __init__(self, inner):
+        self._inner, self.asked = inner, []
+
+    def recv(self, size):
+        self.asked.append(size)
+        return self._inner.recv(size)
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+
+def test_a_quiet_server_is_asked_for_little_and_a_busy_one_for_much(dumping):
+    """Room for much is taken from the system for each question, which heartbeats need not pay."""
+
+    def look(server):
+        server._sock = Rooms(server.near)
+
+    client, server = dumping(prepare=look)
+    little, much = binlog_dump._LITTLE, binlog_dump._PIECE
+    event = b"\0" + EventWriter().query("x" * (little - 100))
+    server.send(b"\0" + EventWriter().xid())
+    assert len(client.poll_batch()) == 1
+    server.send(event, event, event)
+    assert sum(len(client.poll_batch()) for _ in range(2)) == 3
+    server.send(b"\0" + EventWriter().xid())
+    assert len(client.poll_batch()) == 1
+    server.send(b"\0" + EventWriter().xid())
+    assert len(client.poll_batch()) == 1
+    assert server._sock.asked == [little, little, much, much, little]
+
+
 def test_checksums_are_those_of_the_file(dumping):
     client, server = dumping(checksum="CRC32")
     with_checksum, without = EventWriter(), EventWriter(checksum=False)
