@@ -1,9 +1,11 @@
 """What a MySQL target promises that keeps the checkpoint."""
 
+import json
 import time
 from contextlib import closing
 from dataclasses import replace
 
+import pymysql
 import pytest
 
 from arbiter.values import PipelineId
@@ -16,6 +18,7 @@ from setl.errors import (
 )
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.note import CheckpointNote
+from setl.systems.mysql.stored import checkpoints
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.contract.checkpoint_backends import (
     ONE,
@@ -135,6 +138,63 @@ def test_mysql_a_new_leader_waits_for_a_store_under_way_and_then_it_is_over(mysq
         store.close()
     finally:
         blocker.close()
+
+
+def test_mysql_the_next_checkpoint_of_a_leadership_asks_nothing_first(mysql, monkeypatch):
+    store = mysql.store()
+    store.store(ONE, 1)
+
+    def asked(*_):
+        raise AssertionError("what is stored was read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_fenced", asked)
+        store.store(TWO, 1)
+        store.store(THREE, 1)
+    assert mysql.store().load() == THREE
+    with mysql.server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SELECT epoch FROM retl.setl_checkpoint WHERE pipeline = %s", (mysql.key,))
+        assert cursor.fetchall() == ((1,),)
+
+
+def test_mysql_the_next_checkpoint_waits_for_a_new_leader_and_is_refused(mysql):
+    """It locks the fence's row, too: none is stored while, or after, somebody raises the epoch."""
+    store = mysql_store(mysql.server, mysql.key, mysql.arbiter, timeout=1.0)
+    store.store(ONE, 1)
+    leader = mysql.server.connect(autocommit=False)
+    try:
+        with leader.cursor() as cursor:
+            cursor.execute("UPDATE retl.setl_fence SET epoch = 2 WHERE pipeline = %s", (mysql.key,))
+        with pytest.raises(TransientError, match="1205"):
+            store.store(TWO, 1)
+        leader.commit()
+        with pytest.raises(FencedError):
+            store.store(TWO, 1)
+        assert mysql.store().load() == ONE
+    finally:
+        leader.close()
+        store.close()
+
+
+def test_mysql_a_new_leader_waits_until_the_next_checkpoint_is_committed(mysql):
+    """What the one step locks of the fence, it locks until its commit."""
+    store = mysql.store()
+    store.store(ONE, 1)
+    statement, commit = checkpoints._NEXT.split(";")
+    assert commit.strip() == "COMMIT"
+    key, text = mysql.key, json.dumps(ONE.to_json())
+    writer, leader = mysql.server.connect(autocommit=False), mysql.server.connect()
+    try:
+        with writer.cursor() as cursor, leader.cursor() as raising:
+            assert cursor.execute(statement, ("{}", key, 1, text, key, 1)) == 1
+            raising.execute("SET innodb_lock_wait_timeout = 1")
+            with pytest.raises(pymysql.err.OperationalError, match="1205"):
+                raising.execute("UPDATE retl.setl_fence SET epoch = 2 WHERE pipeline = %s", (key,))
+            writer.rollback()
+            raising.execute("UPDATE retl.setl_fence SET epoch = 2 WHERE pipeline = %s", (key,))
+    finally:
+        writer.close()
+        leader.close()
 
 
 def test_mysql_what_is_no_checkpoint_is_said_to_be_none(mysql):

@@ -37,6 +37,13 @@ _UPSERT = (
     " ON DUPLICATE KEY UPDATE epoch = VALUES(epoch), checkpoint = VALUES(checkpoint),"
     " updated_at = CURRENT_TIMESTAMP(6)"
 )
+# The same in one step, where all is as the last one has left it: the fence's row is locked in share
+# mode until the commit, and what is stored is what was stored then.
+_NEXT = (
+    "UPDATE retl.setl_checkpoint SET checkpoint = %s, updated_at = CURRENT_TIMESTAMP(6)"
+    " WHERE pipeline = %s AND epoch = %s AND checkpoint = %s AND"
+    " (SELECT f.epoch FROM retl.setl_fence f WHERE f.pipeline = %s LOCK IN SHARE MODE) = %s; COMMIT"
+)
 
 
 class MysqlCheckpointStore:
@@ -68,6 +75,7 @@ class MysqlCheckpointStore:
         self._using = threading.Lock()
         # What this object has stored last, and under which epoch.
         self._kept: tuple[int, Checkpoint | None] = (0, None)
+        self._kept_text = ""
         self._registered = 0  # epoch under which the connection is recorded as a writer
 
     def load(self) -> Checkpoint | None:
@@ -122,6 +130,9 @@ class MysqlCheckpointStore:
                 # It will lock the fence, so a later leader must be able to end it (I2).
                 writers.register(connection, self._owner.under(epoch))
                 self._registered = epoch
+            text = json.dumps(checkpoint.to_json())
+            if self._stored_next(connection, checkpoint, text, epoch):
+                return
             # The first statement begins a transaction, and the last two are sent together: each
             # answer of a server that is far away takes long. One that fails is not committed.
             try:
@@ -130,16 +141,40 @@ class MysqlCheckpointStore:
                     self._check_kept(stored, epoch)
                     if stored is not None:
                         check_progress(stored, checkpoint)
-                    text = json.dumps(checkpoint.to_json())
                     cursor.execute(f"{_UPSERT}; COMMIT", (self._pipeline, epoch, text))
                     while cursor.nextset():
                         pass
             except (FencedError, FatalError, TargetWentBackError):
                 connection.rollback()
                 raise
-            self._kept = epoch, checkpoint
+            self._kept, self._kept_text = (epoch, checkpoint), text
 
         self._run(run)
+
+    def _stored_next(
+        self, connection: Connection[Any], checkpoint: Checkpoint, text: str, epoch: int
+    ) -> bool:
+        """Store it in place of the one that this object has stored last; whether that could be.
+
+        If not, the target is not as it was, or the checkpoint may not follow that one. Who reads
+        what is there can say which.
+        """
+        by, kept = self._kept
+        if kept is None or by != epoch:
+            return False
+        try:
+            check_progress(kept, checkpoint)
+        except FatalError:
+            return False
+        key, before = self._pipeline, self._kept_text
+        with connection.cursor() as cursor:
+            stored = cursor.execute(_NEXT, (text, key, epoch, before, key, epoch))
+            while cursor.nextset():
+                pass
+        if not stored:
+            return False
+        self._kept, self._kept_text = (epoch, checkpoint), text
+        return True
 
     def _note(self, epoch: int) -> CheckpointNote:
         return CheckpointNote.of(self._owner, epoch, "target", str(self._endpoint))
