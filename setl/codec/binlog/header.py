@@ -153,6 +153,11 @@ class BinlogHeaderReader:
         """The place after the last event read, None inside a transaction."""
         return None if self._bounds.begun else self.position
 
+    @property
+    def inside(self) -> bool:
+        """Whether the last event read lies inside a transaction."""
+        return self._bounds.begun
+
     def read(self, event: bytes, *, checksum: bool) -> Iterable[Entry]:
         """Take the next event in.
 

@@ -33,6 +33,26 @@ class EventReader(Protocol):
         ...
 
 
+class Watched(Protocol):
+    """A connection for which another thread may receive while its own one rests."""
+
+    @property
+    def number(self) -> int:
+        """Of the file that tells when something has come."""
+        ...
+
+    def deliver_now(self, to: EventReader) -> bool:
+        """Hand on what has come, if that takes no time; never waits.
+
+        Returns:
+            False if the rest is for `DeliveringClient.deliver` to go on with, errors included.
+
+        Raises:
+            What `to` raises, and what `deliver` raises of an event that is damaged.
+        """
+        ...
+
+
 class DeliveringClient(Protocol):
     """Reads the binlog of one server from one place. All but `stop` belong to one thread.
 
@@ -49,6 +69,11 @@ class DeliveringClient(Protocol):
 
     def deliver(self, to: EventReader) -> None:
         """Hand on the events that have come; waits for one."""
+        ...
+
+    @property
+    def watched(self) -> Watched | None:
+        """What another thread may receive for, between two `deliver`; None if none may."""
         ...
 
     @property

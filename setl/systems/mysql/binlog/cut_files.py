@@ -25,7 +25,12 @@ from setl.errors import SetlError, TransientError
 from setl.log import fields
 from setl.model.position import BinlogPosition
 from setl.select.identity import passing_id
-from setl.systems.mysql.binlog.client import DeliveringClient, EventClient, EventReader
+from setl.systems.mysql.binlog.client import (
+    DeliveringClient,
+    EventClient,
+    EventReader,
+    Watched,
+)
 from setl.systems.mysql.binlog.errors import ends_in_event, translate
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -194,6 +199,11 @@ class PastCutFiles:
             if following is None:
                 raise
             self._go_on(following)
+
+    @property
+    def watched(self) -> Watched | None:
+        """See `DeliveringClient.watched`."""
+        return self._client.watched
 
     @property
     def arriving(self) -> int:

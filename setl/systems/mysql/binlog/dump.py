@@ -23,7 +23,8 @@ from setl.codec.binlog.event import CHECKSUM_BYTES, HEADER_BYTES, EventType, has
 from setl.codec.binlog.transactions.gtid import MysqlGtids
 from setl.errors import FatalError, TransientError
 from setl.model.position import BinlogPosition
-from setl.systems.mysql.binlog.client import EventReader
+from setl.systems.mysql.binlog.client import EventReader, Watched
+from setl.systems.mysql.binlog.quick_events import HEARTBEATS, OK, takes_no_time
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _COM_BINLOG_DUMP: Final = 0x12
@@ -37,8 +38,7 @@ _MOST_OFFSET: Final = 0xFFFF_FFFF  # that the older of the two commands can name
 _NEEDED: Final = {"binlog_format": ("ROW",), "binlog_row_image": ("FULL", "FULL_NODUP")}
 
 _FULL_PACKET: Final = 0xFF_FFFF  # another one goes on with it
-_OK, _ERROR = 0x00, 0xFF
-_HEARTBEATS: Final = frozenset((27, 41))
+_ERROR: Final = 0xFF
 _PIECE: Final = 256 * 1024
 # Room for what a quiet source sends. Room for a piece is asked of the system each time, and given
 # back: a quarter of the cost of a heartbeat.
@@ -135,6 +135,33 @@ class DumpClient:
             self._receive()
 
     @property
+    def watched(self) -> Watched | None:
+        """See `DeliveringClient.watched`; while nothing has come that was not handed on."""
+        stream = self._socket
+        held = (
+            stream is None or self._data or (isinstance(stream, ssl.SSLSocket) and stream.pending())
+        )
+        return None if held else self
+
+    @property
+    def number(self) -> int:
+        """See `Watched.number`."""
+        return -1 if self._socket is None else self._socket.fileno()
+
+    def deliver_now(self, to: EventReader) -> bool:
+        """See `Watched.deliver_now`."""
+        while True:
+            piece = self._received_now()
+            if not piece:
+                return piece is None
+            self._data = piece
+            if not takes_no_time(piece, checksum=self._checksum):
+                return False
+            self._pass_on(to)
+            if not (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()):
+                return True
+
+    @property
     def arriving(self) -> int:
         """See `DeliveringClient.arriving`."""
         return self._arriving
@@ -212,6 +239,24 @@ class DumpClient:
             self._arriving += len(piece)
         self._data = b"".join(pieces)
 
+    def _received_now(self) -> bytes | None:
+        """What has come, b"" if that is for `_receive` to find out, None if nothing has."""
+        stream = self._socket
+        try:
+            if stream is None:
+                return b""
+            if not isinstance(stream, ssl.SSLSocket):
+                return stream.recv(self._room, socket.MSG_DONTWAIT)
+            stream.settimeout(0.0)
+            try:
+                return stream.recv(self._room)
+            finally:
+                stream.settimeout(self._silence)
+        except (BlockingIOError, ssl.SSLWantReadError):
+            return None
+        except OSError:
+            return b""
+
     def _pass_on(self, to: EventReader) -> bool:
         """Hand on what is whole; returns whether there was anything."""
         data, at = self._data, 0
@@ -255,7 +300,7 @@ class DumpClient:
         )
 
     def _event(self, packet: bytes, to: EventReader) -> None:
-        if packet[:1] != bytes([_OK]):
+        if packet[:1] != bytes([OK]):
             raise _ended(packet)
         event = packet[1:]
         if len(event) < HEADER_BYTES:
@@ -265,7 +310,7 @@ class DumpClient:
             self._checksum = has_checksums(event)
         elif self._checksum:
             check_event(event)
-        if kind in _HEARTBEATS:
+        if kind in HEARTBEATS:
             to.heartbeat()
         else:
             to.read(event, checksum=self._checksum)

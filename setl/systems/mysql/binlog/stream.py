@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mysql_event_stream import MesConnectionError, MesError
 
-from setl.codec.binlog.event import EventType
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows.runs import MOST_BYTES
 from setl.codec.binlog.transactions.prepared import Matters, everything
@@ -26,7 +25,7 @@ from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
 from setl.select.identity import passing_id
 from setl.select.source import PassesBy, nothing_passes_by
-from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
+from setl.systems.mysql.binlog.client import DeliveringClient, EventClient, Watched
 from setl.systems.mysql.binlog.cut_files import CutFiles, PastCutFiles
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.earlier_prepares import EarlierPrepares
@@ -37,12 +36,12 @@ from setl.systems.mysql.binlog.errors import (
     translate,
     unforeseen,
 )
+from setl.systems.mysql.binlog.intake import Intake
+from setl.systems.mysql.binlog.quiet_streams import QUIET_STREAMS, QuietStreams
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders, Subscription
 from setl.systems.mysql.binlog.sharing_client import SharingClient
 from setl.systems.mysql.connection import MysqlEndpoint
-
-_PIECE = 4 * 1024 * 1024  # bytes of rows of a compressed transaction in one piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,57 +100,6 @@ def earlier_prepares(
     )
 
 
-class _Intake:
-    """The `EventReader` of a stream.
-
-    Attributes:
-        reader: reads headers.
-        heard: whether the server has sent anything, be it a heartbeat.
-    """
-
-    def __init__(self, reader: BinlogHeaderReader, put: Callable[[list[Entry]], bool]) -> None:
-        """Give `put` what one event has too much of; it returns whether more is wanted."""
-        self.reader = reader
-        self.heard = False
-        self._put = put
-        self._entries: list[Entry] = []
-
-    def taken(self) -> list[Entry]:
-        """The entries since the last call."""
-        entries, self._entries = self._entries, []
-        return entries
-
-    def read_rows(self, data: bytes, at: int, *, checksum: bool) -> int:
-        """See `EventReader.read_rows`."""
-        at, found = self.reader.read_rows(data, at, checksum=checksum)
-        self._entries += found
-        return at
-
-    def read(self, event: bytes, *, checksum: bool) -> None:
-        """See `EventReader.read`."""
-        self.heard = True
-        found = self.reader.read(event, checksum=checksum)
-        if event[4] == EventType.TRANSACTION_PAYLOAD:
-            self._put_in_pieces(found)
-        else:
-            self._entries += found
-
-    def heartbeat(self) -> None:
-        """See `EventReader.heartbeat`."""
-        self.heard = True
-
-    def _put_in_pieces(self, found: Iterable[Entry]) -> None:
-        """Hand on what one event holds, which may be more than may wait."""
-        size = 0
-        for entry in found:
-            self._entries.append(entry)
-            size += len(entry.payload)
-            if size >= _PIECE:
-                size = 0
-                if not self._put(self.taken()):
-                    return
-
-
 class BinlogStream:
     """Entries from one place of a binlog on. Opened once, read by one thread, then closed."""
 
@@ -169,11 +117,13 @@ class BinlogStream:
         matters: Matters = everything,
         mixes: Callable[[str], bool] = lambda _: False,
         earlier: EarlierPrepares | None = None,
+        quiet: QuietStreams = QUIET_STREAMS,
     ) -> None:
         """Describe a stream; nothing is connected. It may read with others if they are given.
 
         What `matters`, and was prepared `earlier`: see
-        `setl.codec.binlog.transactions.prepared`. What `mixes`: see `BinlogHeaderReader`.
+        `setl.codec.binlog.transactions.prepared`. What `mixes`: see `BinlogHeaderReader`. Among the
+        `quiet` ones its thread rests while all passes by.
         """
         self._endpoint = endpoint
         self._server_id = server_id
@@ -192,7 +142,7 @@ class BinlogStream:
                 earlier.mattered(xid, place, lambda: not self._closed) if earlier else None
             ),
         )
-        self._intake = _Intake(self._reader, self._put)
+        self._intake = Intake(self._reader, self._put)
         self._client: DeliveringClient = (
             self._alone(start) if shared is None else self._sharing(shared, start)
         )
@@ -201,6 +151,8 @@ class BinlogStream:
         self._sizes: deque[int] = deque()
         self._error: SetlError | None = None
         self._passes_by = nothing_passes_by
+        self._quiet = quiet
+        self._passed = False  # whether the last entries have passed by
         self._closed = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -315,6 +267,8 @@ class BinlogStream:
         """Read ahead until something ends it; runs in the stream's thread."""
         try:
             while not self._closed:
+                if self._passed:
+                    self._rest()
                 try:
                     self._client.deliver(self._intake)
                 finally:
@@ -331,6 +285,25 @@ class BinlogStream:
             self._end(unforeseen(error))
         finally:
             self._client.close()
+
+    def _rest(self) -> None:
+        """Let another thread receive for as long as all that comes passes by."""
+        self._passed = False
+        watched = self._client.watched
+        if watched is not None:
+            self._quiet.rest(watched.number, lambda: self._receive(watched), self._limits.silence)
+
+    def _receive(self, watched: Watched) -> bool:
+        """Take in what has come, and never wait; whether all has passed by."""
+        if self._closed or self._chunks:
+            return False
+        try:
+            done = watched.deliver_now(self._intake)
+        finally:
+            entries = self._intake.taken()
+            self._passed = not entries
+            self._put(entries)
+        return done and self._passed and not self._reader.inside
 
     def _put(self, entries: list[Entry]) -> bool:
         """Let entries be read, once there is room for them; returns False if nobody reads."""
@@ -350,7 +323,8 @@ class BinlogStream:
             )
             if self._closed:
                 return False
-            if not self._chunks and self._passes_by(entries):
+            self._passed = not self._chunks and self._passes_by(entries)
+            if self._passed:
                 return True
             self._chunks.append(entries)
             self._sizes.append(size)
