@@ -22,9 +22,10 @@ from setl.model.position import document_version
 from setl.model.table_load import TableLoad
 from setl.run.dead_letters.handling import DeadLetterHandler
 from setl.run.loads.faulty_places import place_within
+from setl.run.loads.repeated import repeated_through
 from setl.run.loads.rereading import Rereading
 from setl.run.loads.size import LoadSize
-from setl.run.measured.accounting import account
+from setl.run.measured.accounting import account, account_passing
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
 from setl.run.parts import Applied
@@ -281,9 +282,16 @@ class EtlWork:
         self._course.begins([batch])
         extracted = self._parts.extractor.extract(batch)
         self._course.extracted()
-        self._done = [batch], [extracted], Loaded()
         self._reached = batch.checkpoint
-        self.acknowledged(0)
+        self._course.acknowledged()
+        account_passing(
+            self._progress,
+            batch,
+            extracted,
+            heartbeat_id=self._parts.heartbeat_id,
+            now=self._clock.now(),
+            version=lambda: _version_of(batch.checkpoint),
+        )
 
     def tables_due(self, reached: Checkpoint) -> bool:
         """See `Work.tables_due`."""
@@ -377,23 +385,3 @@ def _version_of(checkpoint: Checkpoint) -> int:
 
 def _ddl(extracted: Sequence[Extracted]) -> list[Entry]:
     return [entry for part in extracted for entry in part.ddl]
-
-
-def repeated_through(rows: Sequence[RoutedRows], seconds: float, generation: int) -> int:
-    """The version up to which rows repeat what was applied under a lower generation.
-
-    Their places say nothing, since they are of another server; their commit times do. A time has
-    whole seconds at some sources, so rows that are new in its last second count as repeated.
-
-    Args:
-        rows: in the order of the source.
-        seconds: commit time up to which the stream repeats, seconds since 1970.
-        generation: the rows'.
-
-    Returns:
-        The version of the last row that repeats, 0 if none does.
-    """
-    for row in reversed(rows):
-        if 0 < row.entry.timestamp <= seconds:
-            return document_version(generation, row.entry.position)
-    return 0

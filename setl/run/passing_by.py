@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from setl.clock import Clock
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
@@ -25,7 +24,6 @@ class HeartbeatsPassBy(PassingBy):
         self,
         work: Work,
         progress: Progress,
-        clock: Clock,
         reached: Callable[[Checkpoint], None],
     ) -> None:
         """Let pass what `work` has nothing to do for.
@@ -33,12 +31,10 @@ class HeartbeatsPassBy(PassingBy):
         Args:
             work: counts what has passed.
             progress: says how the run goes.
-            clock: for how long it takes.
             reached: takes up to where everything is applied now.
         """
         self._work = work
         self._progress = progress
-        self._clock = clock
         self._reached = reached
 
     def passes_by(self, entries: Sequence[Entry]) -> bool:
@@ -49,5 +45,3 @@ class HeartbeatsPassBy(PassingBy):
         """See `PassingBy.passed_by`."""
         self._work.passed_by(batch)
         self._reached(batch.checkpoint)
-        self._progress.took([batch], self._clock.monotonic() - batch.closed)
-        self._progress.moved()

@@ -68,7 +68,7 @@ class PipelineRun:
         )
         self._backlog = Backlog(parts.select, parts.work, clock, self._asked.is_interrupted)
         self._applying = 0  # the first batch of those that are being applied
-        self._passing = HeartbeatsPassBy(parts.work, progress, clock, self._has_reached)
+        self._passing = HeartbeatsPassBy(parts.work, progress, self._has_reached)
         self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
         self._reached: Checkpoint | None = None
         self._kept = CheckpointKeeping(parts.store, leadership.epoch, progress, clock)
@@ -321,7 +321,7 @@ class PipelineRun:
         before, targets = self._reached, self._parts.work.targets
         rows = (before.rows if before else 0) + applied.rows
         load = applied.load or (before.load if before else None)
-        own = replace(checkpoint, rows=rows, load=load, targets=targets)
+        own = checkpoint.counting(rows, load, targets)
         self._reached = applied.checkpoint or own
 
     def _gets_on(self) -> None:

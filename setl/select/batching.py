@@ -117,6 +117,8 @@ class BatchAssembler:
         """Set the rows at which batches are closed from now on."""
         settings = self._settings
         rows = min(settings.rows, max(settings.first_rows, _GROWTH * self._rows))
+        if rows == self._limit.rows:
+            return
         self._limit = _Extent(rows * _ENTRIES_PER_ROW, rows, self._settings.bytes)
         self._most = _Extent(*(int(part * _SLACK) for part in self._limit))
 
@@ -134,8 +136,8 @@ class BatchAssembler:
         """A batch of whole transactions that come between two batches, whatever its limits."""
         self._since = self._clock.monotonic()
         self._cut = False
-        rows = sum(entry.rows for entry in entries)
-        size = sum(len(entry.payload) for entry in entries)
+        rows = sum([entry.rows for entry in entries])
+        size = sum([len(entry.payload) for entry in entries])
         return self._batch(list(entries), _Extent(len(entries), rows, size))
 
     def add(self, entries: Sequence[Entry]) -> list[Batch]:

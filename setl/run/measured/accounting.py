@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from setl.extract.extractor import Extracted
 from setl.log import fields
@@ -12,6 +12,32 @@ from setl.model.loaded import Loaded
 from setl.run.measured.progress import Progress
 
 _log = logging.getLogger(__name__)
+
+
+def account_passing(
+    progress: Progress,
+    batch: Batch,
+    extracted: Extracted,
+    *,
+    heartbeat_id: int | None,
+    now: float,
+    version: Callable[[], int],
+) -> None:
+    """Count a batch of nothing but heartbeats, as `account` would, for a part of the cost.
+
+    Args:
+        progress: the figures.
+        batch: the batch.
+        extracted: what Extract made of it.
+        heartbeat_id: as for `account`.
+        now: likewise.
+        version: gives that of the batch's end, as `through` there.
+    """
+    committed_at = batch.checkpoint.timestamp
+    lags = [now - seen.written_at for seen in extracted.heartbeats if seen.id == heartbeat_id]
+    if heartbeat_id is None and committed_at:
+        lags = [now - committed_at]
+    progress.passed_by(batch, lags, version)
 
 
 def account(

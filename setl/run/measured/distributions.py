@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from setl.model.batch import Batch
 from setl.model.histogram import STATEMENT_SECONDS, Histogram
+from setl.run.measured.pace import Stage
 
 _STAGE_SECONDS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0,
@@ -101,6 +103,14 @@ class Measured:
             own = self._of(measure, label)
             own.counts = [a + b for a, b in zip(own.counts, histogram.counts, strict=True)]
             own.total += histogram.total
+
+    def took(self, batches: Sequence[Batch], seconds: float) -> None:
+        """Count batches that were loaded together, in so many seconds."""
+        self.observe(LOAD, seconds)
+        self.observe(BATCH_ROWS, *[batch.rows for batch in batches])
+        self.observe(BATCH_BYTES, *[batch.size for batch in batches])
+        selected = [batch.closed - batch.opened for batch in batches if batch.closed]
+        self.observe(STAGE, *selected, label=Stage.SELECT.value)
 
     def _of(self, measure: Measure, label: str) -> _Counts:
         found = self._counts.get((measure.name, label))

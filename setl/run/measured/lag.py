@@ -78,3 +78,10 @@ class LagTracker:
 
     def _note(self, lag: float) -> None:
         self._lag, self._since = lag, self._clock.monotonic()
+
+
+def percentile(ordered: Sequence[float], fraction: float) -> float | None:
+    """The value below which `fraction` of the ordered samples lie; None without samples."""
+    if not ordered:
+        return None
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,17 +22,15 @@ from setl.run.measured.figures import (
     table_load_figures,
 )
 from setl.run.measured.handover import HandoverTracker
-from setl.run.measured.lag import LagTracker
+from setl.run.measured.lag import LagTracker, percentile
 from setl.run.measured.pace import Order, Pace, PaceTracker, Stage
+from setl.run.measured.row_rate import RowRate
 from setl.run.stalls.stall import Stall
 from setl.run.targets.ignored_schema_changes import IgnoredSchemaChanges
 from setl.run.verification.figures import GIVING_WAY, VerificationFigures
 from setl.select.reader import SelectStatus
 
 _UNKNOWN = LoadOutlook()
-_RATE_WINDOW = 10.0  # seconds over which rows a second are averaged
-
-
 _IN_HAND = frozenset({RunState.TAKING, RunState.RUNNING, RunState.RETRYING, RunState.SUSPENDED})
 
 
@@ -53,7 +50,7 @@ class Progress:
         self._figures = Figures()
         self._lag = LagTracker(clock)
         self._ignored = IgnoredSchemaChanges()
-        self._rows: deque[tuple[float, int]] = deque()
+        self._rate = RowRate(clock)
         self._pace = PaceTracker(clock)
         self._stall: Stall | None = None
         self._measured = Measured()
@@ -179,13 +176,15 @@ class Progress:
     def acknowledged(self, passed: int) -> None:
         """Everything up to a version is applied, and counted by `add` and `applied`."""
         with self._lock:
-            figures = self._figures
-            self._handover.acknowledged(
-                passed,
-                self._clock.now(),
-                first_applied_at=figures.first_applied_at,
-                redelivered=figures.rows_redelivered,
-            )
+            self._acknowledged(passed)
+
+    def _acknowledged(self, passed: int) -> None:
+        self._handover.acknowledged(
+            passed,
+            self._clock.now(),
+            first_applied_at=self._figures.first_applied_at,
+            redelivered=self._figures.rows_redelivered,
+        )
 
     def handover_cost(self) -> HandoverCost | None:
         """What the change of leadership has cost, see `HandoverTracker.cost`."""
@@ -289,12 +288,26 @@ class Progress:
     def took(self, batches: Sequence[Batch], seconds: float) -> None:
         """Batches are acknowledged, so many seconds after what was done with them began."""
         with self._lock:
-            measured = self._measured
-            measured.observe(distributions.LOAD, seconds)
-            measured.observe(distributions.BATCH_ROWS, *(batch.rows for batch in batches))
-            measured.observe(distributions.BATCH_BYTES, *(batch.size for batch in batches))
-            selected = [batch.closed - batch.opened for batch in batches if batch.closed]
-            measured.observe(distributions.STAGE, *selected, label=Stage.SELECT.value)
+            self._measured.took(batches, seconds)
+
+    def passed_by(self, batch: Batch, lags: Sequence[float], version: Callable[[], int]) -> None:
+        """Heartbeats have passed by: all at once that is counted of an acknowledged batch.
+
+        Args:
+            batch: holds nothing else.
+            lags: how long ago each was written that tells the lag, in seconds.
+            version: gives that of the batch's end, see `acknowledged`.
+        """
+        with self._lock:
+            figures = self._figures
+            figures.batches += 1
+            figures.position, figures.pending = str(batch.checkpoint.resume), 0
+            for seconds in lags:
+                self._sample_lag(seconds)
+            if self._handover.cost is None:
+                self._acknowledged(version())
+            self._measured.took((batch,), self._clock.monotonic() - batch.closed)
+            self._pace.moved()
 
     def resumed(self, position: str, rows_total: int, committed_at: float = 0.0) -> None:
         """The pipeline goes on from a stored checkpoint.
@@ -320,8 +333,7 @@ class Progress:
                 rows_total=self._figures.rows_total + rows,
                 first_applied_at=now if first is None and rows else first,
             )
-            if rows:
-                self._rows.append((self._clock.monotonic(), rows))
+            self._rate.add(rows)
 
     def reads(self, select: SelectStatus) -> None:
         """What reading the source has come to."""
@@ -339,8 +351,11 @@ class Progress:
     def sample_lag(self, seconds: float) -> None:
         """A heartbeat written `seconds` ago at the source has passed through the pipeline."""
         with self._lock:
-            self._lag.sample(seconds)
-            self._measured.observe(distributions.COMMIT_TO_VISIBLE, max(0.0, seconds))
+            self._sample_lag(seconds)
+
+    def _sample_lag(self, seconds: float) -> None:
+        self._lag.sample(seconds)
+        self._measured.observe(distributions.COMMIT_TO_VISIBLE, max(0.0, seconds))
 
     def heartbeats_every(self, seconds: float) -> None:
         """Heartbeats are written to the source this often."""
@@ -366,9 +381,6 @@ class Progress:
     def figures(self) -> Figures:
         """The figures as of now."""
         with self._lock:
-            horizon = self._clock.monotonic() - _RATE_WINDOW
-            while self._rows and self._rows[0][0] < horizon:
-                self._rows.popleft()
             lags, lag = self._lag.ordered(), self._lag.lag()
             pace, stall = self._pace.pace(), self._stall
             return replace(
@@ -381,14 +393,7 @@ class Progress:
                 stalled_stage=stall.stage.value if stall else "",
                 stalled_reason=stall.reason.value if stall else "",
                 stalled_seconds=round(stall.seconds, 1) if stall else 0.0,
-                rows_per_second=sum(n for _, n in self._rows) / _RATE_WINDOW,
+                rows_per_second=self._rate.per_second(),
                 lag_p50=percentile(lags, 0.50),
                 lag_p99=percentile(lags, 0.99),
             )
-
-
-def percentile(ordered: Sequence[float], fraction: float) -> float | None:
-    """The value below which `fraction` of the ordered samples lie; None without samples."""
-    if not ordered:
-        return None
-    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]

@@ -24,7 +24,13 @@ from setl.codec.binlog.transactions.gtid import MysqlGtids
 from setl.errors import FatalError, TransientError
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader, Watched
-from setl.systems.mysql.binlog.quick_events import HEARTBEATS, OK, takes_no_time
+from setl.systems.mysql.binlog.quick_events import (
+    HEARTBEATS,
+    KIND_AT,
+    OK,
+    ROWS_OR_TABLES,
+    takes_no_time,
+)
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _COM_BINLOG_DUMP: Final = 0x12
@@ -154,10 +160,10 @@ class DumpClient:
             piece = self._received_now()
             if not piece:
                 return piece is None
-            self._data = piece
             if not takes_no_time(piece, checksum=self._checksum):
+                self._data = piece
                 return False
-            self._pass_on(to)
+            self._pass_all(piece, to)
             if not (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()):
                 return True
 
@@ -272,6 +278,19 @@ class DumpClient:
             self._data = data[at:]
             self._arriving = len(self._data)
 
+    def _pass_all(self, data: bytes, to: EventReader) -> None:
+        """Hand on what `takes_no_time`: whole packets, one event each."""
+        at, end, checksum = 0, len(data), self._checksum
+        while at < end:
+            if data[at + KIND_AT] in ROWS_OR_TABLES:
+                behind = to.read_rows(data, at, checksum=checksum)
+                if behind > at:
+                    at = behind
+                    continue
+            stop = at + 4 + int.from_bytes(data[at : at + 3], "little")
+            self._take(data[at + 5 : stop], to)
+            at = stop
+
     def _packet(self, at: int) -> tuple[bytes, int]:
         """What a packet holds, joined with those that go on with it, and where it ends."""
         data, parts, size = self._data, list[bytes](), 0
@@ -305,6 +324,9 @@ class DumpClient:
         event = packet[1:]
         if len(event) < HEADER_BYTES:
             raise MesError("an event is too short", MesErrorCode.PARSE)
+        self._take(event, to)
+
+    def _take(self, event: bytes, to: EventReader) -> None:
         kind = event[4]
         if kind == EventType.FORMAT_DESCRIPTION:
             self._checksum = has_checksums(event)

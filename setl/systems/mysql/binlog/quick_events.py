@@ -19,21 +19,23 @@ OK: Final = 0x00
 HEARTBEATS: Final = frozenset((27, 41))
 """Kinds of events with which a server says that it has nothing to send."""
 
+KIND_AT: Final = 9
+"""Where a packet says of which kind its event is: behind size, number, status and time."""
+
+ROWS_OR_TABLES: Final = frozenset({*INSERTS, *UPDATES, *DELETES, EventType.TABLE_MAP})
+"""Kinds of events that `EventReader.read_rows` may take."""
+
 _QUICK: Final = frozenset(
     {
         *HEARTBEATS,
-        *INSERTS,
-        *UPDATES,
-        *DELETES,
+        *ROWS_OR_TABLES,
         EventType.MARIADB_GTID,
         EventType.GTID,
         EventType.GTID_TAGGED,
         EventType.ANONYMOUS_GTID,
-        EventType.TABLE_MAP,
         EventType.XID,
     }
 )
-_KIND_AT: Final = 9  # behind the packet's size and number, its status, and the event's time
 _BEGIN: Final = b"\0BEGIN"
 
 
@@ -52,7 +54,7 @@ def takes_no_time(data: bytes, *, checksum: bool) -> bool:
         stop = at + 4 + int.from_bytes(data[at : at + 3], "little")
         if stop > end or stop - at < 5 + HEADER_BYTES or data[at + 4] != OK:
             return False
-        kind = data[at + _KIND_AT]
+        kind = data[at + KIND_AT]
         if kind == EventType.QUERY:
             if not data.endswith(_BEGIN, at, stop - tail):
                 return False

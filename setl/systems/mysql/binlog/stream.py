@@ -14,6 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mysql_event_stream import MesConnectionError, MesError
 
@@ -291,7 +292,7 @@ class BinlogStream:
         self._passed = False
         watched = self._client.watched
         if watched is not None:
-            self._quiet.rest(watched.number, lambda: self._receive(watched), self._limits.silence)
+            self._quiet.rest(watched.number, partial(self._receive, watched), self._limits.silence)
 
     def _receive(self, watched: Watched) -> bool:
         """Take in what has come, and never wait; whether all has passed by."""
@@ -309,7 +310,6 @@ class BinlogStream:
         """Let entries be read, once there is room for them; returns False if nobody reads."""
         if not entries:
             return not self._closed
-        size = sum(len(entry.payload) for entry in entries)
         limits = self._limits
         with self._changed:
             self._changed.wait_for(
@@ -326,6 +326,7 @@ class BinlogStream:
             self._passed = not self._chunks and self._passes_by(entries)
             if self._passed:
                 return True
+            size = sum(len(entry.payload) for entry in entries)
             self._chunks.append(entries)
             self._sizes.append(size)
             self._waiting_entries += len(entries)

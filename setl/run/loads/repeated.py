@@ -1,0 +1,28 @@
+"""Which rows of a load repeat what was applied before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from setl.extract.extractor import RoutedRows
+from setl.model.position import document_version
+
+
+def repeated_through(rows: Sequence[RoutedRows], seconds: float, generation: int) -> int:
+    """The version up to which rows repeat what was applied under a lower generation.
+
+    Their places say nothing, since they are of another server; their commit times do. A time has
+    whole seconds at some sources, so rows that are new in its last second count as repeated.
+
+    Args:
+        rows: in the order of the source.
+        seconds: commit time up to which the stream repeats, seconds since 1970.
+        generation: the rows'.
+
+    Returns:
+        The version of the last row that repeats, 0 if none does.
+    """
+    for row in reversed(rows):
+        if 0 < row.entry.timestamp <= seconds:
+            return document_version(generation, row.entry.position)
+    return 0
