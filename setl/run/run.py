@@ -232,7 +232,8 @@ class PipelineRun:
             self._progress.reads(select.status())
             if batch is None:
                 self._reached = self._parts.work.idle(self._asked.allowed) or self._reached
-                self._notice_that_nothing_waits()
+                if not self._beats:
+                    self._notice_that_nothing_waits()
                 if self._kept.keep_if_idle(self._reached):
                     self._gets_on()
             else:
@@ -256,6 +257,12 @@ class PipelineRun:
             return _POLL_SECONDS
         return QUIET_SECONDS if self._beats and self._passing.passes_by(()) else _QUIET_POLL_SECONDS
 
+    def _notice_that_nothing_waits(self) -> None:
+        """Tell the lag of a source that has few heartbeats, or in which none can be written."""
+        seen = self._parts.select.status()
+        if not (seen.unacked or seen.behind or seen.waiting_for):
+            self._progress.caught_up()
+
     def _tables_are_due(self, times: float) -> bool:
         """Whether to load rows of whole tables, so many times the last step after that one."""
         if self._reached is None or not self._parts.work.tables_due(self._reached):
@@ -278,12 +285,6 @@ class PipelineRun:
         failpoints.reached("tables.loaded")
         self._kept.keep_if_due(self._reached, 0.0)
         self._gets_on()
-
-    def _notice_that_nothing_waits(self) -> None:
-        """Tell the lag of a source that has few heartbeats, or in which none can be written."""
-        seen = self._parts.select.status()
-        if not (self._beats or seen.unacked or seen.behind or seen.waiting_for):
-            self._progress.caught_up()
 
     @property
     def _beats(self) -> bool:

@@ -20,7 +20,7 @@ from setl.select.unacked import UnackedBatches
 _STEP = 0.25  # seconds after which a waiting thread looks at its flags again
 # Seconds one read may wait on an idle source: longer than from one heartbeat to the next, as sixty
 # quiet pipelines need not wake up in between as well.
-_IDLE = 5.0
+_IDLE = 10.0
 _LEAST_WAIT = 0.005  # seconds of a read, even where `wait` is 0
 _TURN = 0.005  # seconds to wait for the other thread to have cut a batch
 

@@ -24,17 +24,30 @@ class RunThread:
         self._run: Running | None = None
         self._pending_calls: list[Callable[[Running], None]] = []
         self._thread: threading.Thread | None = None
+        self._busy = False
 
     @property
     def busy(self) -> bool:
         """Whether a run is being built, or works."""
-        return self._thread is not None and self._thread.is_alive()
+        return self._busy  # a thread takes longer to say that it is alive, and is asked often
 
     def start(self, work: Callable[[], None]) -> None:
         """Have `work` build a run, hand it to `built`, and run it. Only if none is busy."""
+
+        def working() -> None:
+            try:
+                work()
+            finally:
+                self._busy = False
+
         self._run, self._pending_calls = None, []
-        self._thread = threading.Thread(target=work, name=self._name, daemon=True)
-        self._thread.start()
+        self._thread = threading.Thread(target=working, name=self._name, daemon=True)
+        self._busy = True
+        try:
+            self._thread.start()
+        except BaseException:
+            self._busy = False
+            raise
 
     def built(self, run: Running) -> None:
         """The run is there; called by the thread itself."""
