@@ -20,7 +20,7 @@ from setl.errors import DataError, FatalError, SetlError
 from setl.extract.begun import BegunTransaction
 from setl.extract.ddl import is_own_ddl, is_without_its_mark
 from setl.extract.free_gate import GateRow, gate_rows
-from setl.extract.heartbeats import HeartbeatSeen, heartbeats_in
+from setl.extract.heartbeats import HEARTBEATS, HeartbeatSeen
 from setl.extract.loopback import (
     OUTSIDE,
     PASSED,
@@ -293,7 +293,7 @@ class Extractor:
         if bound is None or not bound.covers(entry):
             if table is _System.HEARTBEAT:
                 extracted.counts.heartbeats += 1
-                extracted.heartbeats.extend(heartbeats_in(self._decode(entry)))
+                extracted.heartbeats.extend(self._heartbeats(entry))
             elif table is _System.FREE_GATE and not state.loopback:
                 self._gate(entry, extracted)
             elif table is _System.RECENT and self._agrees and state.loopback:
@@ -348,5 +348,16 @@ class Extractor:
         try:
             return self._codec.decode(entry.payload, entry.context)
         except SetlError as error:
-            error.at(table=f"{entry.schema}.{entry.table}", position=entry.position)
+            error.at(**_place(entry))
             raise
+
+    def _heartbeats(self, entry: Entry) -> Sequence[HeartbeatSeen]:
+        try:
+            return HEARTBEATS.read(self._codec, entry)
+        except SetlError as error:
+            error.at(**_place(entry))
+            raise
+
+
+def _place(entry: Entry) -> dict[str, object]:
+    return {"table": f"{entry.schema}.{entry.table}", "position": entry.position}

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from setl.codec.row_codec import RowCodec
 from setl.model.change import DecodedRows, Value
+from setl.model.entry import Entry
+
+_KEPT = 64  # sources, about; what they sent last is kept
 
 
 class HeartbeatSeen(NamedTuple):
@@ -18,6 +23,38 @@ class HeartbeatSeen(NamedTuple):
 
     id: int
     written_at: float
+
+
+class Heartbeats:
+    """Reads them out of entries. Each is decoded once, however many pipelines read it.
+
+    Thread-safe: at worst one is decoded twice.
+    """
+
+    def __init__(self) -> None:
+        """Nothing was read yet."""
+        self._last: dict[tuple[RowCodec, tuple[bytes, ...]], _Read] = {}
+
+    def read(self, codec: RowCodec, entry: Entry) -> Sequence[HeartbeatSeen]:
+        """The heartbeats of an entry of ``retl.xdual``; raises what `RowCodec.decode` raises."""
+        like = codec, entry.context
+        known = self._last.get(like)
+        if known is not None and known.payload == entry.payload:
+            return known.seen
+        seen = heartbeats_in(codec.decode(entry.payload, entry.context))
+        if len(self._last) >= _KEPT:
+            self._last.clear()
+        self._last[like] = _Read(entry.payload, seen)
+        return seen
+
+
+class _Read(NamedTuple):
+    payload: bytes
+    seen: Sequence[HeartbeatSeen]
+
+
+HEARTBEATS: Final = Heartbeats()
+"""What this process has read last."""
 
 
 def heartbeats_in(decoded: DecodedRows) -> list[HeartbeatSeen]:

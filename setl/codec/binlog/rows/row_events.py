@@ -76,8 +76,8 @@ class RowEvents:
         """A file begins, or a stream: ids of tables before it mean nothing any more."""
         # The same server writes the same event into every file, but for a time of creation.
         if _timeless(format_description) != _timeless(self._format):
-            self._format = format_description
-            self._plain_format = without_checksums(format_description)
+            self._format = _shared_format(format_description)
+            self._plain_format = _shared_format(without_checksums(format_description))
             self._by_body.clear()
             self._by_plain_body.clear()
         self._tables.clear()
@@ -112,7 +112,8 @@ class RowEvents:
                 self._tables.pop(body[:6], None)
                 self._sequences.add(body[:6])
                 return
-            context = (self._format if checksum else self._plain_format, event)
+            described = self._format if checksum else self._plain_format
+            context = _shared_context(described, event, body, checksum=checksum)
             estimate, mixes = RowEstimate(parsed), self._mixes(parsed.schema)
             table = KnownTable(parsed.schema, parsed.table, context, estimate, checksum, mixes)
             if len(by_body) >= TABLES_KEPT:
@@ -230,6 +231,38 @@ class RowEvents:
             )
             runs.end = offset = offset_behind(offset, end)
         return Taken(at if ahead < 0 else ahead, offset, ended)
+
+
+_formats: dict[bytes, bytes] = {}
+_contexts: dict[tuple[bytes, bytes, bool], tuple[bytes, bytes]] = {}
+
+
+def _shared_format(format_description: bytes) -> bytes:
+    """The same object for all streams of this process to whom a server has said the same."""
+    if len(_formats) >= TABLES_KEPT:
+        _formats.clear()
+    return _formats.setdefault(_timeless(format_description), format_description)
+
+
+def _shared_context(
+    format_description: bytes, table_map: bytes, body: bytes, *, checksum: bool
+) -> tuple[bytes, bytes]:
+    """What decoding needs; likewise the same object for all.
+
+    So pipelines that read one source decode a table with the same code, and one of them for all
+    what each of them reads.
+
+    Args:
+        format_description: see `_shared_format`.
+        table_map: the event.
+        body: the part of it that says something of the table.
+        checksum: whether events have one.
+    """
+    if len(_contexts) >= TABLES_KEPT:
+        _contexts.clear()
+    return _contexts.setdefault(
+        (format_description, body, checksum), (format_description, table_map)
+    )
 
 
 def _timeless(format_description: bytes) -> bytes:
