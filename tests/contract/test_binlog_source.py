@@ -1,7 +1,9 @@
 """What a source promises that reads a binlog."""
 
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import pairwise
@@ -174,6 +176,31 @@ def test_binlog_what_came_before_something_refused_is_delivered(binlog):
     assert type(error) is FatalError
     assert "binlog_format" in error.hint
     assert str(binlog.server.port) in str(error)
+
+
+def test_binlog_what_passes_by_is_received_by_the_thread_for_all_quiet_streams(binlog):
+    """As servers send it: each transaction comes whole, encrypted or not."""
+    source = binlog.source()
+    source.open(binlog.origin)
+    offered, passing = [], True
+
+    def pass_by(entries):
+        offered.append((kinds(entries), threading.current_thread().name))
+        return passing
+
+    def goes_by():
+        binlog.write(rows=1)
+        return [thread for _, thread in offered[-3:]] == ["quiet-streams"] * 3
+
+    with ThreadPoolExecutor(1) as other:
+        reading = other.submit(source.read, 100, 60.0, pass_by)
+        eventually(goes_by, 40, interval=0.2)
+        assert {kind for kind, _ in offered[-3:]} == {"BRC"}
+        passing = False
+        binlog.write(rows=3)
+        assert kinds(reading.result(60)) == "BRRRC"
+    binlog.write(rows=2)
+    assert kinds(read_rows(source, 2)) == "BRRC", "its own thread goes on"
 
 
 def test_binlog_a_reader_that_is_slow_does_not_fill_the_memory(binlog):
