@@ -38,7 +38,7 @@ class QuietStreams:
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
         self._resting: dict[int, _Resting] = {}
-        self._poll = select.epoll()
+        self._poll: select.epoll | None = None
         self._thread: threading.Thread | None = None
 
     def rest(self, connection: int, receive: Callable[[], bool], silence: float) -> None:
@@ -55,24 +55,33 @@ class QuietStreams:
         """
         resting = _Resting(receive, self._clock.monotonic())
         with self._lock:
-            self._resting[connection] = resting
-            self._poll.register(connection, select.EPOLLIN | select.EPOLLRDHUP)
+            poll = self._poll = self._poll or select.epoll()
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="quiet-streams", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(
+                    target=self._run, args=(poll,), name="quiet-streams", daemon=True
+                )
+                try:
+                    thread.start()
+                except RuntimeError:
+                    return  # the system has no more threads; this one goes on by itself
+                self._thread = thread
+            self._resting[connection] = resting
+            poll.register(connection, select.EPOLLIN | select.EPOLLRDHUP)
         try:
-            self._wait(resting, silence)
+            self._wait(connection, resting, silence)
         finally:
             self._end(connection, resting)
         if resting.failure is not None:
             raise resting.failure
 
-    def _wait(self, resting: _Resting, silence: float) -> None:
+    def _wait(self, connection: int, resting: _Resting, silence: float) -> None:
         """Wait until it is over; by itself, since nobody else may be there to tell that it is."""
         left = silence
         while not resting.over.wait(left):
             left = resting.heard + silence - self._clock.monotonic()
             if left <= 0:
+                if _has_come(connection):
+                    return  # this process had no time to look, such as one that was frozen
                 raise TransientError("the connection to the source was lost: timed out")
 
     def _end(self, connection: int, resting: _Resting) -> None:
@@ -80,13 +89,14 @@ class QuietStreams:
         with self._lock:
             if self._resting.get(connection) is resting:
                 del self._resting[connection]
-                self._poll.unregister(connection)
+                if self._poll is not None:
+                    self._poll.unregister(connection)
         with resting.using:
             resting.over.set()
 
-    def _run(self) -> None:
+    def _run(self, poll: select.epoll) -> None:
         while True:
-            ready = self._poll.poll(_POLL_SECONDS)
+            ready = poll.poll(_POLL_SECONDS)
             with self._lock:
                 found = [(number, self._resting.get(number)) for number, _ in ready]
                 if not self._resting:
@@ -108,6 +118,12 @@ class QuietStreams:
             if quiet:
                 return
         self._end(connection, resting)
+
+
+def _has_come(connection: int) -> bool:
+    poll = select.poll()
+    poll.register(connection, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 QUIET_STREAMS: Final = QuietStreams()

@@ -94,12 +94,29 @@ def test_a_silent_connection_is_lost(resting):
 def test_a_stream_notices_by_itself_that_nobody_receives_for_it(resting, monkeypatch):
     """Whatever becomes of the thread for all, none of them waits for ever."""
     rest, far, heard, quiet = resting
-    monkeypatch.setattr(quiet, "_run", lambda: None)
+    monkeypatch.setattr(quiet, "_run", lambda _: None)
+    with pytest.raises(TransientError, match="lost: timed out"):
+        rest(True, silence=0.3).result(20)
     ended = rest(True, silence=0.3)
     far.sendall(b"x")
-    with pytest.raises(TransientError, match="lost: timed out"):
-        ended.result(20)
+    assert ended.result(20) is None, "the stream's own thread takes what has come"
     assert not heard
+    assert not quiet._resting
+
+
+def test_a_stream_whose_thread_cannot_be_begun_does_not_rest(resting, monkeypatch):
+    rest, far, _, quiet = resting
+
+    class Full(threading.Thread):
+        def start(self):
+            raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("setl.systems.mysql.binlog.quiet_streams.threading.Thread", Full)
+        quiet.rest(far.fileno(), lambda: True, 30.0)  # returns at once
+    ended = rest(False)
+    far.sendall(b"x")
+    assert ended.result(20) is None
 
 
 def test_the_thread_ends_once_no_stream_rests_and_comes_back(resting, monkeypatch):
