@@ -8,7 +8,7 @@ import pytest
 
 from setl.channel.reading import resolve_and_parse
 from setl.channel.routes.routing import Router
-from setl.errors import ConfigurationError, TransientError
+from setl.errors import ConfigurationError, LoginRefusedError, TransientError
 from setl.load.deadletters.letter import State
 from setl.operate.planning import make_plan
 from setl.systems.mysql.target_system import MysqlTargetSystem
@@ -112,6 +112,7 @@ def test_no_server_is_asked_where_nothing_changes_for_letters(store, monkeypatch
     ("error", "words"),
     [
         (TransientError("no connection"), ["whether dead letters wait is not known"]),
+        (LoginRefusedError("no such account"), ["whether dead letters wait is not known"]),
         (ConfigurationError("no such table"), []),
     ],
 )
