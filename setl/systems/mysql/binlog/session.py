@@ -10,6 +10,7 @@ from pymysql.connections import Connection
 from setl.codec.binlog.transactions.gtid import mariadb_missing
 from setl.errors import ConfigurationError, TransientError
 from setl.systems.mysql.connection import MysqlEndpoint, error_number
+from setl.systems.mysql.process_list import processes
 
 _MALFORMED_GTIDS = 1772
 _OF_BINLOG = ("SHOW BINARY LOG", "SHOW MASTER ")
@@ -64,12 +65,12 @@ class ServerSession:
         Raises:
             TransientError: another one waits.
         """
-        for ident, _, _, _, _, seconds, _, info, *_ in self.rows("SHOW PROCESSLIST"):
-            asks = str(info or "").upper().startswith(_OF_BINLOG)
-            if asks and float(seconds or 0) >= _PATIENCE:
+        for process in processes(self._connection):
+            asks = process.statement.upper().startswith(_OF_BINLOG)
+            if asks and process.seconds >= _PATIENCE:
                 raise TransientError(
-                    "the source tells nothing about its binlog: who asks waits there"
-                    f" (connection {ident}, for {float(seconds):.0f} s); mostly its disk is full",
+                    "the source tells nothing about its binlog: who asks waits there (connection"
+                    f" {process.ident}, for {process.seconds:.0f} s); mostly its disk is full",
                     hint="Its log says what it waits for; once that is over, this goes on by"
                     " itself",
                     server=self._endpoint,

@@ -17,6 +17,7 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl.model.leadership import Leadership
+from setl.systems.mysql.process_list import processes
 
 _NO_SUCH_THREAD = 1094
 _COMMITS = frozenset(
@@ -86,9 +87,7 @@ def is_commit(state: str) -> bool:
 
 def commits(connection: Connection[Any], writer_id: int) -> bool:
     """Whether a connection is writing a commit."""
-    with connection.cursor() as cursor:
-        cursor.execute("SHOW PROCESSLIST")
-        states = {int(row[0]): str(row[6] or "") for row in cursor.fetchall()}
+    states = {process.ident: process.state for process in processes(connection)}
     return is_commit(states.get(writer_id, ""))
 
 

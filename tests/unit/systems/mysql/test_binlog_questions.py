@@ -26,8 +26,9 @@ class FakeConnection:
         self.answers = answers
         self.asked = []
         self.found = []
+        self.use_unicode = True
 
-    def cursor(self):
+    def cursor(self, _=None):
         return self
 
     def __enter__(self):
