@@ -40,11 +40,17 @@ def processes(connection: Connection[Any]) -> list[Process]:
     with _undecoded(connection), connection.cursor(Cursor) as cursor:
         cursor.execute("SHOW PROCESSLIST")
         rows = cursor.fetchall()
-    found: list[Process] = []
-    for ident, user, _, _, command, seconds, state, statement, *_ in rows:
-        texts = [_text(value) for value in (user, command, state, statement)]
-        found.append(Process(int(ident), *texts[:2], float(seconds or 0), *texts[2:]))
-    return found
+    return [
+        Process(
+            int(ident),
+            _text(user),
+            _text(command),
+            float(seconds or 0),
+            _text(state),
+            _text(statement),
+        )
+        for ident, user, _, _, command, seconds, state, statement, *_ in rows
+    ]
 
 
 @contextmanager
