@@ -11,7 +11,6 @@ from setl.codec.sql.grants import read_grant
 from setl.errors import ConfigurationError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.preflight.server import Server
-from setl.systems.mysql.process_list import processes
 from setl.systems.write_stop import Writes
 
 _LOCK_WAIT: Final = 15
@@ -124,9 +123,7 @@ def _privileges(server: Server) -> frozenset[str]:
 def _others(server: Server, passing: frozenset[str]) -> tuple[str, ...]:
     """Connected accounts that a stop does not stop; only those that this account may see."""
     own = server.account.partition("@")[0].strip("'")
-    with translating(server.endpoint):
-        found = processes(server.connection)
-    connected = {process.user for process in found if process.command not in _NO_CLIENTS}
+    connected = {each.user for each in server.processes() if each.command not in _NO_CLIENTS}
     granted = server.rows("SELECT GRANTEE, PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES")
     powerful = {str(who).partition("@")[0].strip("'") for who, kind in granted if kind in passing}
     return tuple(sorted((connected & powerful) - {own, "event_scheduler", "system user"}))

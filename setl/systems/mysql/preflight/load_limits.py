@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from setl.channel.file import Pipeline
 from setl.systems.finding import Report
-from setl.systems.mysql.connection import MysqlEndpoint, translating
+from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.preflight.server import Server
-from setl.systems.mysql.process_list import processes
 from setl.systems.mysql.replicas import replicas_behind
 
 _RUNNING = "SHOW GLOBAL STATUS LIKE 'Threads_running'"
@@ -37,8 +36,7 @@ def check_threads_running(
     if limit is None:
         return
     running = next((int(value) for _, value in server.rows(_RUNNING)), 0)
-    with translating(server.endpoint):
-        commands = [process.command for process in processes(server.connection)]
+    commands = [process.command for process in server.processes()]
     readers = sum(command.startswith("Binlog Dump") for command in commands)
     scheduler = int(server.variables.get("event_scheduler") == "ON")
     # Other accounts' threads are not told to all accounts, so that there may be more.

@@ -17,6 +17,7 @@ from setl.codec.sql.grants import read_grant
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.identifiers import quote
+from setl.systems.mysql.process_list import Process, processes
 
 _ANSWER_TIMEOUT = 30.0  # seconds; a check should not wait longer for a server in trouble
 
@@ -90,6 +91,11 @@ class Server:
             cursor.execute(sql, args or None)
             names = [str(d[0]).lower() for d in cursor.description or ()]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+    def processes(self) -> list[Process]:
+        """All connections that the account may see. Raises SetlError."""
+        with translating(self.endpoint):
+            return processes(self.connection)
 
     def created_text(self, schema: str, table: str) -> str:
         """The text of SHOW CREATE TABLE. Raises SetlError."""

@@ -19,6 +19,7 @@ class FakeServer:
     """Connections whose statements succeed, or fail with what `trouble` holds."""
 
     def __init__(self):
+        self.use_unicode = True
         self.trouble = None
         self.refused = None
         self.connected = 0
@@ -32,7 +33,7 @@ class FakeServer:
         self.open = True
         return self
 
-    def cursor(self):
+    def cursor(self, _=None):
         return self
 
     def __enter__(self):

@@ -26,6 +26,7 @@ from setl.systems.mysql.preflight.schema_changes import check_invisible_keys
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.system_tables import create_statements
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText
+from setl.systems.mysql.process_list import Process
 from setl.transform.columns import ColumnPlan
 from tests.unit.channel.channels import DTS, SEARCH, changed
 
@@ -476,8 +477,8 @@ class Idle(Server):
     def rows(self, sql, args=()):
         return [("Threads_running", str(self.running))]
 
-    def records(self, sql, args=()):
-        return [{"command": command} for command in self.commands]
+    def processes(self):
+        return [Process(1, "u", command, 0.0, "", "") for command in self.commands]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ class FakeServer:
 
     def __init__(self, state):
         self.statements = []
+        self.use_unicode = True
         self._state = state
 
-    def cursor(self):
+    def cursor(self, _=None):
         return self
 
     def __enter__(self):
