@@ -12,7 +12,7 @@ from setl.counting import count
 from setl.printable import printable
 
 
-class DifferingRow(NamedTuple):
+class DifferenceLine(NamedTuple):
     """A line about a target's rows.
 
     Attributes:
@@ -24,7 +24,7 @@ class DifferingRow(NamedTuple):
     columns: tuple[str, ...] = ()
 
 
-def differing_rows(row: Mapping[str, Any]) -> Iterator[DifferingRow]:
+def differing_rows(row: Mapping[str, Any]) -> Iterator[DifferenceLine]:
     """What differs in one target, nothing if nothing does.
 
     Args:
@@ -38,14 +38,14 @@ def differing_rows(row: Mapping[str, Any]) -> Iterator[DifferingRow]:
     for sample in samples:
         columns: Sequence[Mapping[str, Any]] = sample.get("columns") or ()
         words = f"{printable(str(sample['key']))}: {sample['what']}"
-        yield DifferingRow(words, tuple(map(_column, columns)))
+        yield DifferenceLine(words, tuple(map(_column, columns)))
     for key in undecided:
-        yield DifferingRow(f"{printable(str(key))}: undecided, it changed at every look")
+        yield DifferenceLine(f"{printable(str(key))}: undecided, it changed at every look")
     unnamed = found - len(samples) - len(undecided)
-    if unnamed > 0 and unnamed < found:
-        yield DifferingRow(f"and {count(unnamed)} more")
+    if 0 < unnamed < found:
+        yield DifferenceLine(f"and {count(unnamed)} more")
     if row.get("note"):
-        yield DifferingRow(f"note: {row['note']}")
+        yield DifferenceLine(f"note: {row['note']}")
 
 
 def _column(column: Mapping[str, Any]) -> str:

@@ -106,13 +106,13 @@ def _deciding(arbiter: Arbiter, name: str) -> list[tuple[PipelineId, ConflictLis
 
 def _values(ident: PipelineId, conflict: Conflict) -> dict[str, Any]:
     values = {"pipeline": str(ident), **asdict(conflict), "found_at": moment(conflict.found_at)}
-    return {name: _printable(value) for name, value in values.items()}
+    return {name: _as_json(value) for name, value in values.items()}
 
 
-def _printable(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     """A value as JSON can say it: bytes in hexadecimal."""
     if isinstance(value, Mapping):
-        return {str(k): _printable(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return {str(k): _as_json(v) for k, v in value.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return value.hex() if isinstance(value, bytes) else value
 
 
