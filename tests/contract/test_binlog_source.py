@@ -182,14 +182,18 @@ def test_binlog_what_passes_by_is_received_by_the_thread_for_all_quiet_streams(b
     """As servers send it: each transaction comes whole, encrypted or not."""
     source = binlog.source()
     source.open(binlog.origin)
-    offered, passing = [], True
+    offered, passing, written = [], True, 0
 
     def pass_by(entries):
         offered.append((kinds(entries), threading.current_thread().name))
         return passing
 
     def goes_by():
+        nonlocal written
         binlog.write(rows=1)
+        written += 1
+        # The last one too: it would be read, not passed by, if it came later.
+        eventually(lambda: sum(found.count("C") for found, _ in offered) == written, 20)
         return [thread for _, thread in offered[-3:]] == ["quiet-streams"] * 3
 
     with ThreadPoolExecutor(1) as other:

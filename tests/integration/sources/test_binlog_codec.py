@@ -35,6 +35,11 @@ def sandbox(site_a):
         yield sandbox
 
 
+def of_clients(entries):
+    """Without what the server notes for itself, such as a checkpoint after an earlier rotation."""
+    return [e for e in entries if e.kind is not EntryKind.HEARTBEAT or e.transaction]
+
+
 @pytest.mark.parametrize("name", EVERY_TYPE)
 def test_every_type_decodes_to_what_select_says(site_a, sandbox, name):
     connection, schema = sandbox
@@ -265,7 +270,7 @@ def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(site_a, sandbox
     with pytest.raises(pymysql.IntegrityError, match="Duplicate entry"):
         run(connection, f"ALTER TABLE {table} ADD UNIQUE (n)")
     run(connection, "SET SESSION binlog_alter_two_phase = OFF", f"ALTER TABLE {table} DROP m")
-    entries = entries_between(site_a, start, end_of(connection))
+    entries = of_clients(entries_between(site_a, start, end_of(connection)))
     assert [(e.kind.name, e.statement[-5:]) for e in entries] == [
         ("HEARTBEAT", ""),
         ("DDL", "m INT"),
@@ -280,8 +285,8 @@ def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(site_a, sandbox
 def test_reading_again_from_each_commit_gives_what_follows(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.positions"
-    entries = stream(
-        site_a,
+    start = end_of(connection)
+    run(
         connection,
         f"CREATE TABLE {table} (id INT PRIMARY KEY)",
         f"INSERT INTO {table} VALUES (1),(2)",
@@ -294,7 +299,8 @@ def test_reading_again_from_each_commit_gives_what_follows(site_a, sandbox):
         f"ALTER TABLE {table} ADD n INT",
         f"INSERT INTO {table} VALUES (7, 7)",
     )
-    end = end_of(connection)
+    end = end_of(connection)  # asked once: MariaDB writes a checkpoint of its own some time later
+    entries = entries_between(site_a, start, end)
     ends = (EntryKind.COMMIT, EntryKind.DDL, EntryKind.HEARTBEAT)
     boundaries = [i for i, e in enumerate(entries) if e.kind in ends]
     assert len(boundaries) > 5
@@ -387,6 +393,7 @@ def test_shapes_of_transactions(site_a, sandbox):
         f"TRUNCATE {table}",
         f"ANALYZE TABLE {table}",
     )
+    entries = of_clients(entries)
     assert [e.kind.name for e in entries] == [
         "DDL",
         *("BEGIN", "DDL", "ROWS", "COMMIT"),
