@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from mysql_event_stream import PollResult
@@ -34,11 +34,25 @@ class EventReader(Protocol):
 
 
 class Watched(Protocol):
-    """A connection for which another thread may receive while its own one rests."""
+    """What another thread may receive for a stream, while the stream's own thread rests.
 
-    @property
-    def number(self) -> int:
-        """Of the file that tells when something has come."""
+    Order: what came before the rest, during it and after it is handed on in this order, each once.
+    Nothing is lost between two calls: what `deliver_now` leaves is there for
+    `DeliveringClient.deliver`.
+    """
+
+    def rest(self, receive: Callable[[], bool]) -> None:
+        """Let the calling thread rest until its stream needs it, or until `stop`.
+
+        It may return at once, such as where something has come just now.
+
+        Args:
+            receive: takes in what has come with `deliver_now`, in another thread, and never waits;
+                whether the stream goes on being quiet. What it raises is raised here.
+
+        Raises:
+            TransientError: the connection is lost.
+        """
         ...
 
     def deliver_now(self, to: EventReader) -> bool:

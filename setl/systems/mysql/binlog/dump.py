@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import ssl
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode, PollResult
@@ -30,6 +29,12 @@ from setl.systems.mysql.binlog.quick_events import (
     OK,
     ROWS_OR_TABLES,
     takes_no_time,
+)
+from setl.systems.mysql.binlog.quiet_streams import QUIET_STREAMS, QuietStreams
+from setl.systems.mysql.binlog.socket_reading import (
+    holds_decrypted,
+    limit_silence,
+    received_now,
 )
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
@@ -73,6 +78,7 @@ class DumpClient:
         *,
         silence: float,
         event_bytes: int,
+        quiet: QuietStreams = QUIET_STREAMS,
     ) -> None:
         """Nothing is connected yet.
 
@@ -82,12 +88,14 @@ class DumpClient:
             start: a place in the binlog, or the GTIDs that are not to be sent.
             silence: seconds without anything from the server after which it is lost.
             event_bytes: the largest event that is accepted.
+            quiet: among these the stream's thread rests.
         """
         self._endpoint = endpoint
         self._server_id = server_id
         self._start = start
         self._silence = silence
         self._event_bytes = event_bytes
+        self._quiet = quiet
         self._connection: Connection[Any] | None = None
         self._socket: socket.socket | None = None
         self._checksum = False
@@ -126,7 +134,7 @@ class DumpClient:
         with translating(self._endpoint):
             stream.settimeout(self._silence)
             stream.sendall(struct.pack("<I", len(command)) + command)
-            _limit_silence(stream, self._silence)
+            limit_silence(stream, self._silence)
 
     def deliver(self, to: EventReader) -> None:
         """Hand on all whole events that have come; waits for one.
@@ -144,28 +152,29 @@ class DumpClient:
     def watched(self) -> Watched | None:
         """See `DeliveringClient.watched`; while nothing has come that was not handed on."""
         stream = self._socket
-        held = (
-            stream is None or self._data or (isinstance(stream, ssl.SSLSocket) and stream.pending())
-        )
-        return None if held else self
+        return None if stream is None or self._data or holds_decrypted(stream) else self
 
-    @property
-    def number(self) -> int:
-        """See `Watched.number`."""
-        return -1 if self._socket is None else self._socket.fileno()
+    def rest(self, receive: Callable[[], bool]) -> None:
+        """See `Watched.rest`."""
+        if self._socket is not None:
+            self._quiet.rest(self._socket.fileno(), receive, self._silence)
 
     def deliver_now(self, to: EventReader) -> bool:
         """See `Watched.deliver_now`."""
-        while True:
-            piece = self._received_now()
+        stream = self._socket
+        while stream is not None:
+            piece = received_now(stream, self._room, self._silence)
+            if piece is None:
+                return True
             if not piece:
-                return piece is None
+                return False
             if not takes_no_time(piece, checksum=self._checksum):
                 self._data = piece
                 return False
             self._pass_all(piece, to)
-            if not (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()):
+            if not holds_decrypted(stream):
                 return True
+        return False
 
     @property
     def arriving(self) -> int:
@@ -245,24 +254,6 @@ class DumpClient:
             self._arriving += len(piece)
         self._data = b"".join(pieces)
 
-    def _received_now(self) -> bytes | None:
-        """What has come, b"" if that is for `_receive` to find out, None if nothing has."""
-        stream = self._socket
-        try:
-            if stream is None:
-                return b""
-            if not isinstance(stream, ssl.SSLSocket):
-                return stream.recv(self._room, socket.MSG_DONTWAIT)
-            stream.settimeout(0.0)
-            try:
-                return stream.recv(self._room)
-            finally:
-                stream.settimeout(self._silence)
-        except (BlockingIOError, ssl.SSLWantReadError):
-            return None
-        except OSError:
-            return b""
-
     def _pass_on(self, to: EventReader) -> bool:
         """Hand on what is whole; returns whether there was anything."""
         data, at = self._data, 0
@@ -336,21 +327,6 @@ class DumpClient:
             to.heartbeat()
         else:
             to.read(event, checksum=self._checksum)
-
-
-def _limit_silence(stream: socket.socket, seconds: float) -> None:
-    """Let `recv` wait so long at most.
-
-    With Python's own limit it would ask first whether there is anything, and take its turn among
-    all threads twice. A heartbeat wakes the threads of sixty quiet pipelines at once.
-    """
-    if isinstance(stream, ssl.SSLSocket):
-        stream.settimeout(seconds)  # what is decrypted already cannot be waited for in the system
-        return
-    whole = int(seconds)
-    limit = struct.pack("ll", whole, max(1, int((seconds - whole) * 1e6)))
-    stream.settimeout(None)
-    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
 
 
 class _Collected(EventReader):

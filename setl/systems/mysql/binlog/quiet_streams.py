@@ -15,19 +15,17 @@ from typing import Final
 
 from setl.clock import Clock, SystemClock
 from setl.errors import TransientError
+from setl.systems.mysql.binlog.resting import Resting
 
 _POLL_SECONDS = 60.0  # after which the thread looks whether it is still needed
 
 
-class _Resting:
-    """A stream whose thread rests. `using` is held while somebody receives for it."""
+class _Heard(Resting):
+    """A rest that is over if nothing comes for too long."""
 
     def __init__(self, receive: Callable[[], bool], now: float) -> None:
-        self.receive = receive
+        super().__init__(receive)
         self.heard = now
-        self.failure: BaseException | None = None
-        self.using = threading.Lock()
-        self.over = threading.Event()
 
 
 class QuietStreams:
@@ -37,7 +35,7 @@ class QuietStreams:
         """No stream rests yet."""
         self._clock = clock or SystemClock()
         self._lock = threading.Lock()
-        self._resting: dict[int, _Resting] = {}
+        self._resting: dict[int, _Heard] = {}
         self._poll: select.epoll | None = None
         self._thread: threading.Thread | None = None
 
@@ -46,14 +44,13 @@ class QuietStreams:
 
         Args:
             connection: number of the file that tells when something has come. It stays open.
-            receive: takes what has come, from another thread, and never waits; whether the stream
-                goes on being quiet. What it raises is raised here.
+            receive: see `Watched.rest`.
             silence: seconds without anything after which the connection is lost.
 
         Raises:
             TransientError: the connection is lost.
         """
-        resting = _Resting(receive, self._clock.monotonic())
+        resting = _Heard(receive, self._clock.monotonic())
         with self._lock:
             poll = self._poll = self._poll or select.epoll()
             if self._thread is None:
@@ -71,28 +68,26 @@ class QuietStreams:
             self._wait(connection, resting, silence)
         finally:
             self._end(connection, resting)
-        if resting.failure is not None:
-            raise resting.failure
+        resting.raise_failure()
 
-    def _wait(self, connection: int, resting: _Resting, silence: float) -> None:
+    def _wait(self, connection: int, resting: _Heard, silence: float) -> None:
         """Wait until it is over; by itself, since nobody else may be there to tell that it is."""
         left = silence
-        while not resting.over.wait(left):
+        while not resting.wait(left):
             left = resting.heard + silence - self._clock.monotonic()
             if left <= 0:
                 if _has_come(connection):
                     return  # this process had no time to look, such as one that was frozen
                 raise TransientError("the connection to the source was lost: timed out")
 
-    def _end(self, connection: int, resting: _Resting) -> None:
+    def _end(self, connection: int, resting: _Heard) -> None:
         """Nobody receives for it any more."""
         with self._lock:
             if self._resting.get(connection) is resting:
                 del self._resting[connection]
                 if self._poll is not None:
                     self._poll.unregister(connection)
-        with resting.using:
-            resting.over.set()
+        resting.end()
 
     def _run(self, poll: select.epoll) -> None:
         while True:
@@ -106,18 +101,11 @@ class QuietStreams:
                 if resting is not None:
                     self._receive(connection, resting)
 
-    def _receive(self, connection: int, resting: _Resting) -> None:
-        with resting.using:
-            if resting.over.is_set():
-                return
-            try:
-                quiet = resting.receive()
-            except BaseException as error:  # noqa: BLE001 - raised again in the stream's own thread
-                resting.failure, quiet = error, False
-            resting.heard = self._clock.monotonic()
-            if quiet:
-                return
-        self._end(connection, resting)
+    def _receive(self, connection: int, resting: _Heard) -> None:
+        quiet = resting.serve()
+        resting.heard = self._clock.monotonic()
+        if not quiet:
+            self._end(connection, resting)
 
 
 def _has_come(connection: int) -> bool:

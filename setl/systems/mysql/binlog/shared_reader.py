@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from typing import Final, Protocol
 
 from mysql_event_stream import MesConnectionError, MesError
@@ -17,10 +18,12 @@ from mysql_event_stream import MesConnectionError, MesError
 from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
 from setl.model.position import BinlogPosition
-from setl.systems.mysql.binlog.client import DeliveringClient, EventReader
+from setl.systems.mysql.binlog.client import DeliveringClient, EventReader, Watched
 from setl.systems.mysql.binlog.errors import unforeseen
+from setl.systems.mysql.binlog.resting import Resting
 from setl.systems.mysql.binlog.shared_log import (
     KEPT_BYTES,
+    Behind,
     FilePlace,
     Piece,
     SharedLog,
@@ -31,8 +34,8 @@ _UNUSED: Final = 30.0  # seconds without a subscription, until a connection ends
 _PAUSE: Final = 10.0  # seconds until the next connection, after one that nobody could use
 
 
-class Subscription(Protocol):
-    """One stream's place at a shared connection.
+class Subscription(Watched, Protocol):
+    """One stream's place at a shared connection, whose thread receives for streams that rest.
 
     Order: events come as the server sent them, each once, from the place on at which the
     subscription begins. A slow stream delays nobody: what is kept is bounded, and who is too far
@@ -91,6 +94,7 @@ class SharedReader:
         self._changed = threading.Condition()
         self._subscriptions = 0
         self._asking: set[Hashable] = set()
+        self._resting: dict[_Subscription, Resting] = {}
         self._over = self._left = False
         self._error: Exception | None = None
 
@@ -122,14 +126,29 @@ class SharedReader:
     def wait(self, subscription: _Subscription) -> Piece:
         """The next piece of a subscription; raises what `Subscription.deliver` raises."""
         with self._changed:
-            self._changed.wait_for(
-                lambda: subscription.left or self._over or subscription.number < self._log.end
-            )
+            self._changed.wait_for(lambda: self._has_news(subscription))
             if subscription.left:
                 raise TransientError("the source was closed")
             if subscription.number < self._log.end:
                 return self._log.piece(subscription.number)
             raise copy.copy(self._error) if self._error else TransientError("the source was closed")
+
+    def come(self, subscription: _Subscription) -> Piece | None:
+        """The next piece of a subscription, None if it has not come. Raises `Behind`."""
+        with self._changed:
+            if subscription.number < self._log.end:
+                return self._log.piece(subscription.number)
+            return None
+
+    def rest(self, subscription: _Subscription, receive: Callable[[], bool]) -> None:
+        """See `Watched.rest`; this reader's thread receives."""
+        resting = Resting(receive)
+        with self._changed:
+            if self._has_news(subscription):
+                return
+            self._resting[subscription] = resting
+        resting.wait()
+        resting.raise_failure()
 
     def give_up(self, who: Hashable) -> None:
         """Somebody waits for a subscription no longer; ends the connection if nobody else does."""
@@ -156,6 +175,7 @@ class SharedReader:
             self._left = last and not self._over
             self._over = self._over or last
             self._changed.notify_all()
+        self._wake(subscription)
         if last:
             self._ended(self)
             self._client.stop()
@@ -167,6 +187,7 @@ class SharedReader:
             taking = _Locked(self._log, self._changed)
             while not self._over:
                 self._client.deliver(taking)
+                self._receive_for_resting()
                 self._end_unused()
         except (MesError, MesConnectionError, SetlError) as error:
             self._fail(error)
@@ -174,7 +195,31 @@ class SharedReader:
             self._fail(unforeseen(error))
         finally:
             self._client.close()
+            self._wake_all()
             self._ended(self)
+
+    def _has_news(self, subscription: _Subscription) -> bool:
+        """Whether its own thread has something to do."""
+        return subscription.left or self._over or subscription.number < self._log.end
+
+    def _receive_for_resting(self) -> None:
+        with self._changed:
+            resting = list(self._resting.items())
+        for subscription, each in resting:
+            if not each.serve():
+                self._wake(subscription)
+
+    def _wake_all(self) -> None:
+        with self._changed:
+            subscriptions = list(self._resting)
+        for subscription in subscriptions:
+            self._wake(subscription)
+
+    def _wake(self, subscription: _Subscription) -> None:
+        with self._changed:
+            resting = self._resting.pop(subscription, None)
+        if resting is not None:
+            resting.end()
 
     def _end_unused(self) -> None:
         with self._changed:
@@ -217,12 +262,29 @@ class _Subscription(Subscription):
 
     def deliver(self, to: EventReader) -> None:
         piece = self._reader.wait(self)
-        at, self._at = self._at, 0
-        self.number += 1
+        at = self._passed()
         if piece.packed:
             deliver_packets(piece.data, at, piece.checksum, to)
         else:
             to.read(piece.data, checksum=piece.checksum)
+
+    def rest(self, receive: Callable[[], bool]) -> None:
+        self._reader.rest(self, receive)
+
+    def deliver_now(self, to: EventReader) -> bool:
+        with suppress(Behind):  # `deliver` finds it again
+            while (piece := self._reader.come(self)) is not None:
+                if not piece.takes_no_time(self._at):
+                    return False
+                deliver_packets(piece.data, self._passed(), piece.checksum, to)
+            return True
+        return False
+
+    def _passed(self) -> int:
+        """Go on to the next piece; returns where in this one it begins."""
+        at, self._at = self._at, 0
+        self.number += 1
+        return at
 
     @property
     def arriving(self) -> int:

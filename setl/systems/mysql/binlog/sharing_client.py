@@ -79,8 +79,8 @@ class SharingClient:
 
     @property
     def watched(self) -> Watched | None:
-        """See `DeliveringClient.watched`; who reads with others has no connection."""
-        return None
+        """See `DeliveringClient.watched`; who still reads alone has to join the others."""
+        return self._subscription
 
     @property
     def arriving(self) -> int:

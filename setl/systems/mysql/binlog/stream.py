@@ -73,10 +73,16 @@ def open_client(
     server_id: int,
     limits: StreamLimits,
     start: BinlogPosition | str,
+    quiet: QuietStreams = QUIET_STREAMS,
 ) -> EventClient:
     """A client for a place in the binlog, or for a set of GTIDs; not connected yet."""
     return DumpClient(
-        endpoint, server_id, start, silence=limits.silence, event_bytes=limits.event_bytes
+        endpoint,
+        server_id,
+        start,
+        silence=limits.silence,
+        event_bytes=limits.event_bytes,
+        quiet=quiet,
     )
 
 
@@ -144,6 +150,7 @@ class BinlogStream:
             ),
         )
         self._intake = Intake(self._reader, self._put)
+        self._quiet = quiet
         self._client: DeliveringClient = (
             self._alone(start) if shared is None else self._sharing(shared, start)
         )
@@ -152,7 +159,6 @@ class BinlogStream:
         self._sizes: deque[int] = deque()
         self._error: SetlError | None = None
         self._passes_by = nothing_passes_by
-        self._quiet = quiet
         self._passed = False  # whether the last entries have passed by
         self._closed = False
         self._changed = threading.Condition()
@@ -231,7 +237,7 @@ class BinlogStream:
 
     def _alone(self, start: BinlogPosition) -> DeliveringClient:
         def begin(place: BinlogPosition) -> DeliveringClient:
-            return open_client(self._endpoint, self._server_id, self._limits, place)
+            return open_client(self._endpoint, self._server_id, self._limits, place, self._quiet)
 
         return PastCutFiles(begin, start, lambda: self._reader.position, self._cut)
 
@@ -292,7 +298,7 @@ class BinlogStream:
         self._passed = False
         watched = self._client.watched
         if watched is not None:
-            self._quiet.rest(watched.number, partial(self._receive, watched), self._limits.silence)
+            watched.rest(partial(self._receive, watched))
 
     def _receive(self, watched: Watched) -> bool:
         """Take in what has come, and never wait; whether all has passed by."""
