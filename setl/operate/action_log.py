@@ -17,6 +17,7 @@ _log = logging.getLogger(__name__)
 
 DONE = "done"
 _BROKEN_OFF = "ended before it was done"
+NOT_DONE = "not done: "
 
 
 UNDER_WAY = "under way"
@@ -26,6 +27,11 @@ _ABANDONED = "not known: whoever did it ended, or lost ZooKeeper, before it was 
 def outcome_of(action: OperatorAction) -> str:
     """What came of an action, as people read it."""
     return action.outcome or (_ABANDONED if action.abandoned else UNDER_WAY)
+
+
+def was_done(action: OperatorAction) -> bool:
+    """Whether an action is known to have been done."""
+    return bool(action.ended) and not action.outcome.startswith((NOT_DONE, _BROKEN_OFF))
 
 
 @dataclass(slots=True)
@@ -76,7 +82,7 @@ def _failure(error: BaseException, told: ActionOutcome) -> str:
     if isinstance(error, KeyboardInterrupt | SystemExit):
         # What was asked for may come about without whoever asked.
         return f"{told.outcome}; nobody waited for the end" if told.outcome else _BROKEN_OFF
-    return f"not done: {error}" if str(error) else f"not done: {type(error).__name__}"
+    return f"{NOT_DONE}{error}" if str(error) else f"{NOT_DONE}{type(error).__name__}"
 
 
 def _end(arbiter: Arbiter, kept: OperatorAction, outcome: str, at: float) -> None:

@@ -16,6 +16,7 @@ from setl.node.console.actions.silencing import ALARMS, SilenceRow, silence_rows
 from setl.node.console.actions.spreading import CLUSTER
 from setl.node.console.looks.kept import KeptLooks
 from setl.node.console.looks.open_loads import LoadRow, load_rows
+from setl.node.console.looks.put_back import without_put_back
 from setl.node.console.looks.watching import ClusterWatch
 from setl.node.console.looks.work_elsewhere import work_elsewhere
 from setl.node.console.pages.channel import channel_page
@@ -187,9 +188,10 @@ class PageValues:
 
     def _work(self, on: str) -> Sequence[Job]:
         """Long work on something, from wherever it was begun; this node's own last."""
-        own = self._jobs.of(on)
+        log = self._log()
+        own = without_put_back(log, self._jobs.of(on))
         session, now = self._arbiter.session_id(), self._clock.now()
-        return [*work_elsewhere(self._log(), on, own, session, now), *own]
+        return [*work_elsewhere(log, on, own, session, now), *own]
 
     def cutovers(self, view: ClusterView) -> _Cutovers:
         """The cut-overs of all pipelines that have one."""

@@ -35,7 +35,7 @@ from setl.node.http.operator_requests import (
 )
 from setl.node.http.probes import BAD_REQUEST, NO, NOT_FOUND, OK, TOO_MANY, Reply, seconds
 from setl.node.http.token_guard import TokenGuard, client_of
-from setl.operate.action_log import recorded
+from setl.operate.action_log import NOT_DONE, recorded
 
 _log = logging.getLogger(__name__)
 
@@ -224,7 +224,7 @@ class Operations:
                         result.signal.to or "whoever is next"
                     )
                 elif isinstance(result, Reply) and "error" in result.body:
-                    told.outcome = f"not done: {result.body['error']}"
+                    told.outcome = f"{NOT_DONE}{result.body['error']}"
                 return result
 
         return act

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from arbiter.values import OperatorAction
 from setl.node.console.actions.jobs import Job
 from setl.node.console.actions.long_work import LONG_WORK
-from setl.operate import units
 
 _SHOWN_SECONDS = 86_400.0
 """For how long it is told that something was broken off, if nobody does it again."""
@@ -39,7 +38,7 @@ def work_elsewhere(
 
 def _job(action: OperatorAction) -> Job:
     title = LONG_WORK[action.what].action.verb
-    words = f"begun at {units.moment(action.at)} by {action.by}"
+    words = f"by {action.by}"
     if not action.abandoned:
         return Job(0, action.on, title, "under way", action.at, words=words)
     told = (
