@@ -106,7 +106,7 @@ class Console:
         self._beside = Beside(
             environment_of(settings.environment, settings.zookeeper, settings.root)
         )
-        self._jobs = Jobs(node.clock, self._beside)
+        self._jobs = Jobs(node.clock, self._beside, changed=self._look_anew)
         watch = ClusterWatch(node.nid, node.status, node.snapshot, node.clock)
         self._pages = PageValues(
             node.nid,
@@ -239,6 +239,9 @@ class Console:
 
     async def _home(self, _: Request) -> Response:
         return RedirectResponse("/", _SEE_OTHER, headers.PAGE)
+
+    def _look_anew(self) -> None:
+        self._pages.forget()
 
     # -- logging in -----------------------------------------------------------------------
 

@@ -188,10 +188,10 @@ class PageValues:
 
     def _work(self, on: str) -> Sequence[Job]:
         """Long work on something, from wherever it was begun; this node's own last."""
-        log = self._log()
-        own = without_put_back(log, self._jobs.of(on))
-        session, now = self._arbiter.session_id(), self._clock.now()
-        return [*work_elsewhere(log, on, own, session, now), *own]
+        # First: of work that has ended by then, a log that is read later knows the end, too.
+        own = self._jobs.of(on)
+        log, session, now = self._log(), self._arbiter.session_id(), self._clock.now()
+        return [*work_elsewhere(log, on, own, session, now), *without_put_back(log, own)]
 
     def cutovers(self, view: ClusterView) -> _Cutovers:
         """The cut-overs of all pipelines that have one."""

@@ -55,15 +55,20 @@ class Job:
 class Jobs:
     """The work that was begun from this node; one piece at a time, from any thread."""
 
-    def __init__(self, clock: Clock, beside: Beside) -> None:
+    def __init__(
+        self, clock: Clock, beside: Beside, changed: Callable[[], None] = lambda: None
+    ) -> None:
         """Nothing is begun.
 
         Args:
             clock: for the time it takes.
             beside: runs the commands.
+            changed: is told, from another thread, that a command has ended and may have changed
+                anything, before `of` says so.
         """
         self._clock = clock
         self._beside = beside
+        self._changed = changed
         self._lock = threading.Lock()
         self._turn = threading.Semaphore(MOST_AT_ONCE)
         self._jobs: dict[int, Job] = {}
@@ -114,6 +119,7 @@ class Jobs:
             job = replace(job, state="under way", began=self._clock.now())
             self._keep(job)
             job = self._done(job, arguments)
+        self._changed()
         self._keep(job)
         ended(job)
 

@@ -1,12 +1,15 @@
 """Long work of other nodes on a page: under way there, or broken off with its node."""
 
+import threading
 from dataclasses import replace
 
 from arbiter.values import OperatorAction
+from setl.node.console.actions.beside import Beside, Output
 from setl.node.console.actions.jobs import Job
 from setl.node.console.looks.work_elsewhere import work_elsewhere
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.unit.node.http_node import THERE
+from tests.waiting import eventually
 
 ON = str(THERE)
 REPAIR = OperatorAction("bert, console of n2", "repair", ON, 1_000.0, session=5)
@@ -58,3 +61,33 @@ def test_the_page_of_another_node_tells_of_it_to_who_is_logged_in(node, anna, br
     assert "console of n2" not in browser.get(page).body.decode()
     log = anna.get("/console/actions").body.decode()
     assert "not known: whoever did it ended, or lost ZooKeeper" in log
+
+
+def test_a_command_of_this_node_is_not_taken_for_work_of_another(node, anna, monkeypatch):
+    """It keeps an action of its own, whose end is known as soon as that of the work is."""
+    begun, may_end = threading.Event(), threading.Event()
+
+    def output(*_, **__):
+        own = MemoryArbiter(node.cluster)
+        action = own.add_action(replace(REPAIR, at=node.cluster.clock.now()))
+        begun.set()
+        assert may_end.wait(30)
+        own.end_action(action, "asked for: 3 keys", node.cluster.clock.now())
+        own.close()
+        return Output(0, "", "")
+
+    monkeypatch.setattr(Beside, "output", output)
+    page = f"/console/pipelines/{ON}"
+    anna.do("repair", ON, sure="yes")
+    assert begun.wait(30)
+    title = "<strong>Verify and repair</strong>"
+    assert anna.get(page).body.decode().count(f"{title} under way") == 1
+    may_end.set()
+    found = []
+
+    def is_done():
+        found.append(anna.get(page).body.decode())
+        return f"{title} done" in found[-1]
+
+    eventually(is_done, 30)
+    assert found[-1].count(title) == 1
