@@ -238,6 +238,7 @@ class SchemaChange:
         generation: of the checkpoint; higher than at an earlier attempt if the pipeline has
             gone back to an earlier place since, or the source was replaced.
         version: its place in the source, see `document_version`.
+        unread: whether all rows of a source table, (schema, table), are still to be read from it.
     """
 
     id: str
@@ -245,6 +246,7 @@ class SchemaChange:
     session: StatementSession
     generation: int
     version: int
+    unread: Callable[[tuple[str, str]], bool] = lambda _: False
 
 
 class SchemaChanges(Protocol):

@@ -328,6 +328,10 @@ class EtlWork:
         load = self._load_of_tables
         return ComingLoad(load, load_choice.missing_entries(load, self._parts.tables.wanted))
 
+    def _is_to_read(self, table: tuple[str, str]) -> bool:
+        router = self._parts.tables.router
+        return self._coming_load.is_to_read(table, router.route(*table), router)
+
     def _look_at_letters(self, allowed: Callable[[], bool]) -> None:
         reached = self._reached
         if self._parts.letters is not None and reached is not None:
@@ -361,7 +365,7 @@ class EtlWork:
             self._parts.letters.before_schema_changes(entries)
         if self._parts.ddl.passes:
             self._creating.complete(ticket)  # what is changed may be one of the keys to come
-        done = self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation)
+        done = self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation, self._is_to_read)
         if not self._parts.ddl.passes:
             self._creating.begin(ticket, self._coming_load)
         return done

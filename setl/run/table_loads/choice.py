@@ -53,6 +53,21 @@ class ComingLoad:
             return bool(entries & set(load.entries))
         return not load.tables or ".".join(name) in load.tables
 
+    def is_to_read(self, name: tuple[str, str], routes: Sequence[Route], router: Router) -> bool:
+        """Whether no row of a source table has been read yet, and all are about to be.
+
+        Takes what `takes` does.
+        """
+        if not self.takes(name, routes, router):
+            return False
+        load, text = self.load, ".".join(name)
+        if load is None or {router.entries[route.index].name for route in routes} & set(
+            self.missing
+        ):
+            return True
+        mine = not load.only or text in load.only
+        return text in load.again or (mine and load.table < text)
+
 
 def entries_to_load(pipeline: Pipeline) -> tuple[str, ...]:
     """Entries of the channel file whose rows are to be loaded, see `Router.entries_to_load`."""

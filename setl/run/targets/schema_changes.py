@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal
 
@@ -48,13 +48,20 @@ class SchemaChangePolicy:
         """Whether they are passed on."""
         return self._choice == "pass"
 
-    def act_on(self, entries: Sequence[Entry], ticket: LoadTicket, generation: int) -> bool:
+    def act_on(
+        self,
+        entries: Sequence[Entry],
+        ticket: LoadTicket,
+        generation: int,
+        unread: Callable[[tuple[str, str]], bool] = lambda _: False,
+    ) -> bool:
         """Act on what Extract has left; returns whether anything was done to the target.
 
         Args:
             entries: DDL, in source order.
             ticket: whose `through` is the end of the last of them.
             generation: of the checkpoint.
+            unread: see `SchemaChange`.
 
         Raises:
             SetlError: as `SchemaChanges.apply`; FatalError for ``stop``.
@@ -70,10 +77,16 @@ class SchemaChangePolicy:
                     pipeline=self._leadership.key,
                     position=entry.position,
                 )
-            done = self._act_on(entry, ticket, generation) or done
+            done = self._act_on(entry, ticket, generation, unread) or done
         return done
 
-    def _act_on(self, entry: Entry, ticket: LoadTicket, generation: int) -> bool:
+    def _act_on(
+        self,
+        entry: Entry,
+        ticket: LoadTicket,
+        generation: int,
+        unread: Callable[[tuple[str, str]], bool],
+    ) -> bool:
         ran: Sequence[str] = ()
         if self._target is not None:
             change = SchemaChange(
@@ -82,6 +95,7 @@ class SchemaChangePolicy:
                 entry.session or StatementSession(entry.schema),
                 generation,
                 ticket.through,
+                unread,
             )
             ran = self._target.apply(ticket, change)
         for statement in ran:

@@ -55,6 +55,19 @@ def creating(source, target, tables, **options):
     return loading(source, mysql(target), tables, **{"create": True, **options})
 
 
+def passing_from(a, b, schema, start):
+    """A channel that creates a database's tables, and reads from a place before they were so."""
+    pipeline = {
+        "name": "p",
+        "source": {**mysql(a), "start": start, "heartbeat": 0},
+        "target": mysql(b),
+        "tables": [{"from": f"{schema}.*"}],
+        "ddl": "pass",
+        "create": True,
+    }
+    return parse_channel({"channel": fresh_name("passed"), "pipelines": [pipeline]})
+
+
 def errors_of(file):
     return [(f.where, f.what) for f in check_channel(file) if f.level == "error"]
 
@@ -462,16 +475,7 @@ def test_schema_changes_that_the_table_has_already(servers, source_db, place):
         f"CREATE INDEX by_more ON {source_db}.one (more)",
         f"INSERT INTO {source_db}.one VALUES (2, 2, 'y', 8)",
     )
-    pipeline = {
-        "name": "p",
-        "source": {**mysql(a), "start": start, "heartbeat": 0},
-        "target": mysql(b),
-        "tables": [{"from": f"{source_db}.*"}],
-        "ddl": "pass",
-        "create": True,
-    }
-    file = parse_channel({"channel": fresh_name("passed"), "pipelines": [pipeline]})
-    running = place.lead(file)
+    running = place.lead(passing_from(a, b, source_db, start))
     running.applied(2)
     assert rows(b, f"{source_db}.one") == ((1, 1, "x", 7), (2, 2, "y", 8))
     execute(
@@ -488,6 +492,89 @@ def test_schema_changes_that_the_table_has_already(servers, source_db, place):
     for table in ("one", "two"):
         assert text_of(b, f"{source_db}.{table}") == text_of(a, f"{source_db}.{table}")
         assert rows(b, f"{source_db}.{table}") == rows(a, f"{source_db}.{table}")
+
+
+LATER = {
+    "a default that became another one": (
+        ["ALTER TABLE {t} ADD c INT DEFAULT 5", "ALTER TABLE {t} ALTER c SET DEFAULT 7"],
+        "another value in c",
+    ),
+    "a column made anew": (
+        ["ALTER TABLE {t} DROP b", "ALTER TABLE {t} ADD b INT"],
+        "b is another column by now",
+    ),
+    "rows of a partition": (["ALTER TABLE {t} TRUNCATE PARTITION low"], "it removed rows"),
+    "times of another zone": (
+        ["SET time_zone = '+05:30'", "ALTER TABLE {t} MODIFY at TIMESTAMP NULL"],
+        "converted values of at",
+    ),
+}
+
+
+@pytest.mark.parametrize("which", LATER)
+def test_rows_from_before_a_change_that_the_created_table_has(servers, source_db, place, which):
+    a, b = servers
+    t, start = f"{source_db}.one", binlog_end(a)
+    changes, why = LATER[which]
+    execute(
+        a,
+        f"CREATE TABLE {t} (id INT PRIMARY KEY, b INT, at DATETIME) PARTITION BY RANGE (id)"
+        " (PARTITION low VALUES LESS THAN (9), PARTITION high VALUES LESS THAN MAXVALUE)",
+        f"INSERT INTO {t} VALUES (1, 1, '2026-01-02 03:04:05'), (10, 10, NULL)",
+        *(change.format(t=t) for change in changes),
+    )
+    file = passing_from(a, b, source_db, start)
+    error = place.lead(file).ends()
+    assert why in error.message
+    assert "setl load --replace" in error.hint
+    # Where no row came before the change, or all rows are loaded after it, nothing is to be said.
+    execute(b, f"DELETE FROM {t}")
+    running = place.lead(file)
+    execute(a, f"INSERT INTO {t} (id) VALUES (11)")
+    eventually(lambda: len(rows(b, t)) == 1, 60)
+    assert running.error is None
+
+
+def test_tables_that_were_created_under_the_names_that_they_got_later(servers, source_db, place):
+    a, b = servers
+    start = binlog_end(a)
+    one, two = f"{source_db}.one", f"{source_db}.two"
+    swap = f"RENAME TABLE {one} TO {source_db}.x, {two} TO {one}, {source_db}.x TO {two}"
+    execute(
+        a,
+        f"CREATE TABLE {one} (id INT PRIMARY KEY, a INT)",
+        f"CREATE TABLE {two} (id INT PRIMARY KEY, b INT)",
+        swap,
+        f"INSERT INTO {one} (id, b) VALUES (1, 2)",
+    )
+    running = place.lead(passing_from(a, b, source_db, start))
+    running.applied(1)
+    assert [text_of(b, t) for t in (one, two)] == [text_of(a, t) for t in (one, two)]
+    running.stop()
+    execute(a, f"ALTER TABLE {one} ADD a INT", f"ALTER TABLE {two} ADD b INT")
+    start = binlog_end(a)
+    execute(a, f"INSERT INTO {two} (id) VALUES (3)", swap)
+    execute(b, f"DROP TABLE {one}, {two}")
+    error = place.lead(passing_from(a, b, source_db, start)).ends()
+    assert "had another name before" in error.message
+
+
+@pytest.mark.family("mariadb", why="MySQL has no OR REPLACE")
+def test_a_created_table_that_the_stream_replaces(servers, source_db, place):
+    a, b = servers
+    t, start = f"{source_db}.one", binlog_end(a)
+    execute(
+        a,
+        f"CREATE TABLE {t} (id INT PRIMARY KEY, b INT)",
+        f"INSERT INTO {t} VALUES (1, 1)",
+        f"CREATE OR REPLACE TABLE {t} (id INT PRIMARY KEY, b INT)",
+        f"ALTER TABLE {t} ADD c INT DEFAULT 3",
+        f"INSERT INTO {t} VALUES (2, 2, 2)",
+    )
+    running = place.lead(passing_from(a, b, source_db, start))
+    eventually(lambda: filled(b, source_db, "one") == ((2, 2, 2),), 60)
+    assert running.error is None
+    assert text_of(a, t) == text_of(b, t)
 
 
 @pytest.mark.not_mixed(why="privileges are those of the target alone")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from typing import Any, Final
 
@@ -34,8 +34,15 @@ from setl.systems.mysql.ddl.equivalence import (
     state_of,
     system_zone,
 )
+from setl.systems.mysql.ddl.made_later import (
+    doubt_of_names_before,
+    doubt_of_rows_before,
+    has_rows,
+    held_columns,
+)
 from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.plan import Name, Step
+from setl.systems.mysql.ddl.removal import removes_rows
 from setl.systems.mysql.ddl.reread_names import doubt_of_reads
 from setl.systems.mysql.ddl.settings import is_system_zone
 from setl.systems.mysql.preflight.foreign_keys import (
@@ -66,6 +73,10 @@ _ADVICE_ON_CHARSETS: Final = (
 _ADVICE_ON_READS: Final = (
     "Make the change on the target{by_hand}. Then load the table again, with `setl load --replace`,"
     " since rows that were read at the source (`read: source`) may be wrong"
+)
+_ADVICE_ON_ROWS_BEFORE: Final = (
+    "The target's table has the change. When the pipeline runs again, load the table with"
+    " `setl load --replace`"
 )
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
@@ -137,6 +148,45 @@ class EquivalenceCheck:
             doubt = doubt_of_charsets(step.statement, session)
             self._refuse(doubt, step, _ADVICE_ON_CHARSETS)
         return more + collations
+
+    def refuse_rows_before(
+        self,
+        target: Connection[Any],
+        step: Step,
+        session: StatementSession,
+        later: Collection[Name],
+        unread: Callable[[Name], bool],
+    ) -> None:
+        """Refuse to pass over a statement that the table has had since it was created.
+
+        Args:
+            target: a connection to the target.
+            step: with the statement.
+            session: the statement's.
+            later: those of its tables that were created after it, as the source had them.
+            unread: see `SchemaChange`.
+
+        Raises:
+            FatalError: it did something to rows that came before it, and the target has some.
+            SetlError: a server does not answer.
+        """
+        ddl = parse_table_ddl(step.statement, "", quoting_of(session))
+        if ddl is None:
+            return
+        doubt = ""
+        if ddl.action is Action.RENAME:
+            doubt = doubt_of_names_before(target, ddl, later)
+        elif ddl.action is Action.ALTER and has_rows(target, step.tables[0]):
+            all_come = step.source is not None and unread(step.source)
+            # Rows that are read at the source are as they are there.
+            if not step.reread and (removes_rows(ddl) or not all_come):
+                doubt = doubt_of_rows_before(ddl, held_columns(target, step.tables[0]))
+        if doubt:
+            raise FatalError(
+                "rows of the target may not be as a schema change left them at the source, since"
+                f" setl created the table as it was later: {doubt}: {step.statement[:300]}",
+                hint=_ADVICE_ON_ROWS_BEFORE,
+            )
 
     def statement(self, target: Connection[Any], step: Step, session: StatementSession) -> str:
         """The step's statement with the collations that it leaves to its server written out.

@@ -175,12 +175,14 @@ class _Attempt:
         self._runner = target.runner()
         self._equivalence_check = target.equivalence_check()
         self._action: Action | None = None
+        self._removes = False  # whether the table is another one afterwards, or none
 
     def carry_out(self, ddl: TableDdl) -> Sequence[str]:
         """Do what is not done yet; returns what was done, for people."""
         ledger = Ledger(self._writer.open(), self._ticket, self._change)
         known = ledger.steps()
         self._action = ddl.action
+        self._removes = ddl.action is Action.DROP or ddl.replaces
         try:
             if not known:
                 ddl = self._target.of_tables(ddl, self._writer.open())
@@ -252,11 +254,11 @@ class _Attempt:
         statement = self._target.marked(text)
         if self._is_done(known):
             return f"done before: {statement}"
-        made = [MadeTables(connection, self._ticket).place(table) for table in step.tables]
-        of_now = [place for place in made if place and place.generation == self._change.generation]
-        if self._action in (Action.CREATE, Action.ALTER, Action.INDEX) and any(
-            place.version >= self._change.version for place in of_now
-        ):
+        made = {table: MadeTables(connection, self._ticket).place(table) for table in step.tables}
+        of_now = {t: p for t, p in made.items() if p and p.generation == self._change.generation}
+        later = [table for table, p in of_now.items() if p.version >= self._change.version]
+        if later and self._action is not Action.TRUNCATE and not self._removes:
+            self._refuse_rows_before(number, run, statement, later)
             return f"in the table since setl has created it: {statement}"
         looks = self._looks(step.tables)
         if known is not None and known.state == BEGUN and known.looks != looks:
@@ -271,7 +273,7 @@ class _Attempt:
         self._write(number, BEGUN, statement, looks=looks, may_leave=step.tables)
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
-        again = again or len(of_now) < sum(place is not None for place in made)
+        again = again or len(of_now) < sum(place is not None for place in made.values())
         try:
             self._runner.run(statement, session, more)
         except FatalError as error:
@@ -282,11 +284,20 @@ class _Attempt:
             if not already and not (step.may_lack and number_of in MISSING_TABLE):
                 self._refused(number, statement, error)
         failpoints.reached("ddl.ran")
-        if self._action is Action.DROP:
+        if self._removes:
             self._forget_made(step.tables)
         self._done(number, step, statement)
         failpoints.reached("ddl.done")
         return statement
+
+    def _refuse_rows_before(
+        self, number: int, run: _Run, statement: str, later: Sequence[Name]
+    ) -> None:
+        check, unread = self._equivalence_check, self._change.unread
+        try:
+            check.refuse_rows_before(self._writer.open(), *run, later, unread)
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
 
     def _replaced(self, connection: Connection[Any]) -> ReplacedTables | None:
         return self._target.replaced_tables(connection, self._ticket)

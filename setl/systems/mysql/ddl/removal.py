@@ -16,7 +16,7 @@ def refuse_removal(ddl: TableDdl, route: Route) -> None:
     Raises:
         FatalError: it removes rows.
     """
-    if route.conflict is None or not _removes_rows(ddl):
+    if route.conflict is None or not removes_rows(ddl):
         return
     raise FatalError(
         "this schema change cannot be passed on: it removes rows of a table with a conflict"
@@ -27,7 +27,8 @@ def refuse_removal(ddl: TableDdl, route: Route) -> None:
     )
 
 
-def _removes_rows(ddl: TableDdl) -> bool:
+def removes_rows(ddl: TableDdl) -> bool:
+    """Whether a statement removes rows of the table that it is about, and leaves the table."""
     if ddl.action is Action.TRUNCATE or ddl.replaces:
         return True
     if ddl.action is not Action.ALTER:

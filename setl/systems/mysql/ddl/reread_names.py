@@ -48,9 +48,14 @@ def names_given_again(statements: Iterable[TableDdl]) -> set[str]:
     again: set[str] = set()
     for ddl in statements:
         renamed = dict(_renamed(ddl))
-        left |= {*renamed, *_named(ddl, "DROP")}
+        left |= given_up(ddl)
         again |= left & {*renamed.values(), *_named(ddl, "ADD")}
     return again
+
+
+def given_up(ddl: TableDdl) -> set[str]:
+    """Columns that have not got their names any more after an ALTER TABLE, in lower case."""
+    return {*dict(_renamed(ddl)), *_named(ddl, "DROP")}
 
 
 def _renamed(ddl: TableDdl) -> Iterator[tuple[str, str]]:

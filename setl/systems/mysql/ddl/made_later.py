@@ -1,0 +1,209 @@
+"""Tells whether rows missed something that a schema change did to them before their table was made.
+
+With `create: true` and `ddl: pass`, a table is created as the source has it, which may be ahead of
+the stream. Rows that the stream brings from before a schema change then go into a table that has it
+already. What the source's server did to such rows at the change, nobody does at the target: it
+filled a new column, converted values, or removed the rows of a partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from pymysql.connections import Connection
+
+from setl.codec.sql.names import name_of
+from setl.codec.sql.table_ddl import TableDdl
+from setl.codec.sql.tokens import Token, TokenKind
+from setl.systems.mysql.ddl.effects import Effects, effects_of
+from setl.systems.mysql.ddl.removal import removes_rows
+from setl.systems.mysql.ddl.reread_names import given_up
+from setl.systems.mysql.identifiers import qualified
+
+# Between these, a value that becomes another one is refused when its row is written.
+_AS_WRITTEN: Final = frozenset({
+    "tinyint", "smallint", "mediumint", "int", "bigint", "decimal",
+    "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set",
+})  # fmt: skip
+_CONSTANTS: Final = {"NULL": None, "TRUE": "1", "FALSE": "0"}
+_NO_CONSTANT: Final = object()
+
+
+class HeldColumn(NamedTuple):
+    """A column of the target.
+
+    Attributes:
+        type: in lower case.
+        default: its constant default as text, None for none or NULL.
+        constant: whether the default is a constant, or there is none.
+    """
+
+    type: str
+    default: str | None = None
+    constant: bool = True
+
+
+def is_there(connection: Connection[Any], name: tuple[str, str]) -> bool:
+    """Whether the target has a table; pymysql's errors pass through."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            name,
+        )
+        return cursor.fetchone() is not None
+
+
+def has_rows(connection: Connection[Any], name: tuple[str, str]) -> bool:
+    """Whether the target has a table with rows; pymysql's errors pass through."""
+    if not is_there(connection, name):
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT 1 FROM {qualified(*name)} LIMIT 1")
+        return cursor.fetchone() is not None
+
+
+def doubt_of_names_before(
+    connection: Connection[Any], ddl: TableDdl, later: Collection[tuple[str, str]]
+) -> str:
+    """Why tables that had other names before a RENAME may not be told apart by now, or "".
+
+    Args:
+        connection: to the target.
+        ddl: the RENAME, of the target's tables.
+        later: those that were created after it, under the names that it gave.
+    """
+    left = [(n.schema, n.table) for n in ddl.subjects if is_there(connection, (n.schema, n.table))]
+    # Without them, rows under the new names have been under no other ones.
+    if not left or (
+        set(left) <= set(later) and not any(has_rows(connection, t) for t in ddl.tables)
+    ):
+        return ""
+    return f"{', '.join(sorted('.'.join(t) for t in left))} had another name before"
+
+
+def held_columns(connection: Connection[Any], name: tuple[str, str]) -> dict[str, HeldColumn]:
+    """The columns of a table, by name in lower case; pymysql's errors pass through."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT VERSION()")
+        (version,) = cursor.fetchone() or ("",)
+        cursor.execute(
+            "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_DEFAULT, EXTRA FROM information_schema.COLUMNS"
+            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+            name,
+        )
+        shown = _as_mariadb_shows if "mariadb" in str(version).lower() else _as_mysql_shows
+        return {
+            str(column).lower(): shown(str(kind).lower(), default, str(extra))
+            for column, kind, default, extra in cursor.fetchall()
+        }
+
+
+def _as_mysql_shows(kind: str, default: Any, extra: str) -> HeldColumn:
+    if "DEFAULT_GENERATED" in extra:
+        return HeldColumn(kind, constant=False)
+    return HeldColumn(kind, None if default is None else str(default))
+
+
+def _as_mariadb_shows(kind: str, default: Any, _: str) -> HeldColumn:
+    text = "NULL" if default is None else str(default)
+    if text == "NULL":
+        return HeldColumn(kind)
+    if text[0] == text[-1] == "'" and len(text) > 1:
+        return HeldColumn(kind, text[1:-1].replace("''", "'"))
+    return HeldColumn(kind, text, constant=_number(text) is not None)
+
+
+def doubt_of_rows_before(ddl: TableDdl, now: Mapping[str, HeldColumn]) -> str:
+    """Why rows from before an ALTER TABLE may not be as it left them at the source, or "".
+
+    Args:
+        ddl: the ALTER TABLE.
+        now: the target's columns, of the table that was made after it.
+    """
+    if removes_rows(ddl):
+        return "it removed rows, and does not say which"
+    if anew := sorted(given_up(ddl) & now.keys()):
+        return f"{', '.join(anew)} is another column by now"
+    effects = effects_of(ddl)
+    if effects.numbers or effects.numbered:
+        return "it numbered rows"
+    if effects.loses:
+        return "it removed rows that have the same key"
+    return _doubt_of_types(effects, now) or next(filter(None, _doubts_of_new(ddl, now)), "")
+
+
+def _doubt_of_types(effects: Effects, now: Mapping[str, HeldColumn]) -> str:
+    for name in effects.retyped:
+        column = now.get(name)
+        if effects.times or column is None or column.type not in _AS_WRITTEN:
+            return f"it may have converted values of {name}"
+    return ""
+
+
+def _doubts_of_new(ddl: TableDdl, now: Mapping[str, HeldColumn]) -> Iterator[str]:
+    for clause in ddl.clauses():
+        for column in clause.columns if clause.words[0] == "ADD" else ():
+            yield _doubt_of_new(column, now.get(name_of(column[0]).lower()))
+
+
+def _doubt_of_new(column: Sequence[Token], now: HeldColumn | None) -> str:
+    words = [token.word for token in column]
+    if "AS" in words and "DEFAULT" not in words:
+        return ""  # computed from the row, at the target as well
+    name = name_of(column[0])
+    default = _default(column, words)
+    if ("ON", "UPDATE") in pairwise(words):
+        return f"it gave them no time in {name}, and later updates did"
+    if now is None:
+        return "" if default is None else f"it gave them a value in {name}"
+    if default is _NO_CONSTANT or not now.constant or not _same(default, now.default):
+        return f"it gave them another value in {name} than the column's default of now"
+    return ""
+
+
+def _default(column: Sequence[Token], words: Sequence[str]) -> object:
+    """The constant of a column's DEFAULT, None for none or NULL; `_NO_CONSTANT` for all else."""
+    at = words.index("DEFAULT") + 1 if "DEFAULT" in words else len(words)
+    if at >= len(words):
+        return None
+    if column[at].kind is TokenKind.TEXT:
+        text = column[at].text
+        plain = text[0] in "'\"" and "\\" not in text and not _is_text(column, at + 1)
+        return text[1:-1].replace(text[0] * 2, text[0]) if plain else _NO_CONSTANT
+    literal = _in_one(column[at:])
+    if literal.upper() in _CONSTANTS:
+        return _CONSTANTS[literal.upper()]
+    return _NO_CONSTANT if _number(literal) is None else literal
+
+
+def _is_text(tokens: Sequence[Token], at: int) -> bool:
+    return at < len(tokens) and tokens[at].kind is TokenKind.TEXT
+
+
+def _in_one(tokens: Sequence[Token]) -> str:
+    """The text of the first tokens between which nothing stands, such as those of -1.5."""
+    text, end = "", tokens[0].start
+    for token in tokens:
+        if token.start != end:
+            break
+        text, end = text + token.text, token.end
+    return text
+
+
+def _same(left: object, right: str | None) -> bool:
+    if left is None or right is None:
+        return left is right
+    numbers = _number(str(left)), _number(right)
+    if None not in numbers:
+        return numbers[0] == numbers[1]
+    return str(left) == right
+
+
+def _number(text: str) -> Decimal | None:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
