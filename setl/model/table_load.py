@@ -53,8 +53,8 @@ class TableLoad:
         only: the tables of this pass, as ``schema.table``; empty for all that are wanted. A pass
             over some follows where a schema change of the stream has put their rows elsewhere.
         again: the tables of the next pass, empty for none.
-        origins: names of tables that are renamed since the load began, each with the name that
-            the table had then.
+        origins: names that tables were given since the load began, each with the name that the
+            table which has it now had then; its own for one that has it back, or that is gone.
         read_to: where the source's stream ended when rows had been read last, if there are more to
             read; None before the first ones, and where nobody can ask.
     """

@@ -88,23 +88,30 @@ def read_again(load: TableLoad, entry: Entry, wants: Callable[[str], bool]) -> T
     if load.ended or not any(wants(name) for name in change.again):
         return load
     origins = dict(load.origins)
+    # Names that another table has had at some time; where none has it now, it is its own again.
+    taken = dict.fromkeys(origins)
     for before, now in change.moves:
-        origins[now] = origins.pop(before, before)
-    kept = tuple((now, before) for now, before in origins.items() if now != before)
-    return load.with_again(change.again, kept)
+        origins[now] = origin = origins.pop(before, before)
+        if origin != now:
+            taken[now] = None
+    return load.with_again(change.again, tuple((name, origins.get(name, name)) for name in taken))
 
 
 def mixed(load: TableLoad, there: Callable[[str], bool]) -> tuple[str, ...]:
     """Tables that may have kept rows of another one in the target.
 
     A table that took the name of another one may have been read before the stream came there, so
-    that its rows went to the one that had the name till then. Nothing removes those again.
+    that its rows went to the one that had the name till then. Nothing removes those again, also
+    where that one gets its name back, or the first one is dropped.
 
     Args:
         load: a load of which all rows are read.
         there: whether it is about a table, and the source has it, by ``schema.table``.
     """
-    return tuple(now for now, before in load.origins if there(now) and there(before))
+    taken = dict(load.origins)
+    return tuple(
+        now for now, before in load.origins if there(now) and (there(before) or before in taken)
+    )
 
 
 def doubt(load: TableLoad, there: Callable[[str], bool]) -> str:

@@ -48,6 +48,9 @@ def after(*statements):
     return load
 
 
+SWAP = "RENAME TABLE t TO x, u TO t, x TO u"
+
+
 @pytest.mark.parametrize(
     ("statements", "there", "names"),
     [
@@ -57,6 +60,10 @@ def after(*statements):
         (["RENAME TABLE t TO _t_del, _t_gho TO t"], {"s.t"}, ()),
         (["RENAME TABLE t TO x, u TO t, x TO u"], {"s.t", "s.u"}, ("s.t", "s.u")),
         (["RENAME TABLE t TO u", "RENAME TABLE u TO t"], {"s.t"}, ()),
+        ([SWAP, SWAP], {"s.t", "s.u"}, ("s.t", "s.u")),
+        ([SWAP, "DROP TABLE u"], {"s.t"}, ("s.t",)),
+        ([SWAP, "RENAME TABLE t TO v", "RENAME TABLE u TO t"], {"s.t", "s.v"}, ("s.t", "s.v")),
+        (["RENAME TABLE t TO _t_del, _t_gho TO t"] * 2, {"s.t"}, ()),
         (["ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"], {"s.t", "s.u"}, ("s.t", "s.u")),
     ],
 )
