@@ -56,6 +56,7 @@ from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.progress import LoadProgress
 from setl.run.table_loads.queue import LoadQueue
 from setl.run.table_loads.rearranged_tables import doubt, read_again
+from setl.run.table_loads.refusals import Refusals
 from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
 
 _log = logging.getLogger(__name__)
@@ -87,7 +88,8 @@ class TableLoading:
         self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=2 * _LEAST_ROWS)
         self._tables = ListedTables(parts.tables, parts.router, leadership.key, clock)
         self._alone: Sequence[NamedRoute] = ()  # tables with targets of their own, while they load
-        self._waiting: tuple[StreamEnd, SetlError] | None = None
+        self._waiting: StreamEnd | None = None
+        self._refusals = Refusals()
         self._checked = ""  # the request that was seen to make sense
         self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
         self._way = GivingWay(parts.limits, lambda: progress.figures().lag, clock)
@@ -101,6 +103,7 @@ class TableLoading:
             SetlError: the source or the target does not answer.
         """
         self._waiting, self._checked, self._alone = None, "", ()
+        self._refusals.forget()
         self._tables.forget()
         self._progress.loads_tables(load)
         self._queue.look_again()
@@ -214,7 +217,7 @@ class TableLoading:
         if request is not None and request.state is RequestState.PAUSED:
             self._told.tell(load, paused=True)
             return True
-        return self._waiting is not None and not self._waiting[0].is_past(reached)
+        return self._waiting is not None and not self._waiting.is_past(reached)
 
     # -- requests ---------------------------------------------------------------------------
 
@@ -294,6 +297,7 @@ class TableLoading:
             return self._refused(load, request, error)
         failpoints.reached("tables.after_job")
         self._waiting = None
+        self._refusals.forget()
         seconds = self._clock.monotonic() - started
         at_once = min(len(step.items), self._parts.job.parallelism)
         spent = spent_on_rows(report, at_once, seconds)
@@ -371,9 +375,10 @@ class TableLoading:
         self, load: TableLoad, request: LoadRequest | None, error: SetlError
     ) -> TableLoad | None:
         """A table may have changed, and the target is to follow when the stream comes there."""
-        if self._waiting is None and isinstance(error, (ConfigurationError, DataError)):
+        if self._refusals.may_pass(error):
+            self._tables.list_anew()
             with self._tables.opened() as there:
-                self._waiting = self._stream_end(there), error
+                self._waiting = self._stream_end(there)
             _log.info(
                 "loading tables waits for the stream",
                 extra=self._fields(load=load.id, error=error.message),

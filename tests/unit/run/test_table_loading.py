@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from setl.channel.fields.load_limits import LoadLimits
-from setl.errors import ConfigurationError, DataError
+from setl.errors import ConfigurationError, DataError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
 from setl.run.table_loads import loading as table_loading
+from setl.run.table_loads.refusals import Refusals
 from tests.unit.run.loaded_tables import ROWS_IN_A_STEP, Bench, Job, Router, Tables, everything
 
 pytestmark = pytest.mark.usefixtures("small_ranges")
@@ -226,6 +227,28 @@ def test_what_is_wrong_all_the_same_is_an_error():
     bench.stream_at(900)
     with pytest.raises(DataError):
         bench.step()
+
+
+def test_a_table_that_is_changed_again_is_waited_for_again():
+    lacks = "lacks the columns {}"
+    bench = Bench(Tables(a=3))
+    bench.job.failures = [ConfigurationError(lacks.format(n), table="a") for n in "cdc"]
+    bench.begin(TableLoad("x"))
+    assert bench.step() is None
+    bench.stream_at(900)
+    assert bench.step() is None  # another column by now
+    with pytest.raises(ConfigurationError, match="columns c"):
+        bench.step()
+
+
+def test_errors_that_are_never_the_same_end_a_load_all_the_same():
+    refusals = Refusals()
+    told = [refusals.may_pass(DataError(f"row {n}")) for n in range(100)]
+    assert told[0]
+    assert not told[-1]
+    refusals.forget()
+    assert refusals.may_pass(DataError("row 99"))
+    assert not refusals.may_pass(TransientError("gone"))
 
 
 def test_what_both_sites_write_is_read_as_far_as_it_is_decided():

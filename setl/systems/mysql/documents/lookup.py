@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from pymysql.connections import Connection
 
-from setl.errors import ConfigurationError, SetlError
+from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.model.change import Row, Value
 from setl.model.nesting import Documents, NestedTable
 from setl.model.schema import Column, RowSchema
@@ -31,7 +31,12 @@ from setl.systems.mysql.documents.nested_tables import DescribedDocuments, descr
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.kept_connection import KeptConnection
 from setl.systems.mysql.reading.conditions import KEYS_PER_CONDITION, keyed_conditions
-from setl.systems.mysql.reading.row_values import decoded, decoders, select_list
+from setl.systems.mysql.reading.row_values import (
+    AlteredTableError,
+    decoded,
+    decoders,
+    select_list,
+)
 
 _LOCK_WAIT: Final = 10
 # How long a column that was dropped, or whose type has changed, may go unnoticed.
@@ -152,6 +157,9 @@ class MysqlDocuments:
 
         try:
             return _kept(self.endpoint).ask(ask)
+        except AlteredTableError as error:
+            _descriptions.clear()
+            raise TransientError("the table is just being changed", table=table.name) from error
         except SetlError as error:
             error.at(table=table.name)
             raise

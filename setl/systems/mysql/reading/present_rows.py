@@ -28,7 +28,12 @@ from setl.systems.mysql.connection import (
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.kept_connection import KeptConnection
 from setl.systems.mysql.reading.conditions import keyed_conditions
-from setl.systems.mysql.reading.row_values import decoded, decoders, select_list
+from setl.systems.mysql.reading.row_values import (
+    AlteredTableError,
+    decoded,
+    decoders,
+    select_list,
+)
 from setl.systems.mysql.reading.shown_rows import begin_showing
 
 _LOCK_WAIT: Final = 10
@@ -118,6 +123,8 @@ class MysqlRows:
             except MySQLError as error:
                 if error_number(error) not in _ALTERED:
                     raise
+                same = False
+            except AlteredTableError:
                 same = False
             connection.rollback()
         return rows if same else None

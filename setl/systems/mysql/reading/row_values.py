@@ -15,7 +15,7 @@ from pymysql.converters import conversions
 from pymysql.cursors import Cursor
 
 from setl.codec.binlog.values.value_number import shortest_float
-from setl.errors import DataError
+from setl.errors import ConfigurationError, DataError
 from setl.model.change import Row, Value
 from setl.model.logged_bytes import logged_length
 from setl.model.schema import Column, Kind
@@ -28,6 +28,11 @@ RAW_VALUES: dict[Any, Any] = {
 """For `conv` of pymysql: parameters are escaped as usual, results are left as they came."""
 
 Decode = Callable[[Any], Value]
+
+
+class AlteredTableError(ConfigurationError):
+    """A value is not of the type that its column had when the table was described."""
+
 
 _TEXTUAL: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
 
@@ -69,11 +74,21 @@ def decoders(columns: Sequence[Column]) -> tuple[Decode | None, ...]:
 
 
 def decoded(decode: Sequence[Decode | None], raw: Sequence[Any]) -> Row:
-    """A row of a server's answer, given the `decoders` of its columns."""
-    return tuple(
-        value if value is None or convert is None else convert(value)
-        for convert, value in zip(decode, raw, strict=True)
-    )
+    """A row of a server's answer, given the `decoders` of its columns.
+
+    Raises:
+        AlteredTableError: a column has another type than it had.
+    """
+    try:
+        return tuple(
+            value if value is None or convert is None else convert(value)
+            for convert, value in zip(decode, raw, strict=True)
+        )
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise AlteredTableError(
+            "a column has another type than it had when the table was looked at last",
+            hint="Try it again: somebody has altered the table meanwhile",
+        ) from error
 
 
 def _selected(column: Column) -> str:

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from setl.errors import DataError
 from setl.model.schema import Capacity, Column, Kind
+from setl.systems.mysql.reading import row_values as values
 from setl.systems.mysql.reading.conditions import literal
 from setl.systems.mysql.reading.row_values import decoders, select_list
 
@@ -73,3 +74,13 @@ def test_a_key_that_is_no_text_is_looked_for_by_nobody():
     assert literal(column, decode("?\ufffe")) == "?\ufffe"
     with pytest.raises(DataError, match="k holds text that is not valid"):
         literal(column, decode("\ufffe" + "0" * 64))
+
+
+@pytest.mark.parametrize(
+    ("kind", "raw"),
+    [(Kind.INTEGER, "ä"), (Kind.INTEGER, b"\xdb\xff"), (Kind.BIT, "7"), (Kind.FLOAT, "x")],
+)
+def test_a_column_that_has_got_another_type_since_is_no_defect(kind, raw):
+    columns = [Column("id", Kind.INTEGER), Column("c", kind)]
+    with pytest.raises(values.AlteredTableError, match="another type"):
+        values.decoded(decoders(columns), ("1", raw))
