@@ -52,7 +52,9 @@ class LoadRequest:
         where: SQL condition over the source's columns, as its server understands it; "" for all
             rows.
         key: names of the columns of `keys`; empty for those of the table's own key.
-        keys: values of these columns, in their normal form or as text; empty for all rows.
+        keys: values of these columns, in their normal form or as text; empty for all rows, and once
+            it has ended.
+        keys_before: how many keys these were, once it has ended: they are not kept any more.
         into_empty: whether it is refused if the target has rows already.
         reason: what it is for, a word for people: ``start`` of what the channel file asks for,
             ``load``, ``resend``, ``repair``, ``free gate``.
@@ -71,6 +73,7 @@ class LoadRequest:
     where: str = ""
     key: tuple[str, ...] = ()
     keys: tuple[Row, ...] = ()
+    keys_before: int = 0
     into_empty: bool = False
     reason: str = "load"
     by: str = ""
@@ -84,18 +87,22 @@ class LoadRequest:
     @property
     def narrowed(self) -> bool:
         """Whether it says which rows of a table it wants."""
-        return bool(self.where or self.keys)
+        return bool(self.where or self.keys or self.keys_before)
 
     @property
     def what(self) -> str:
         """What is to be read, for people."""
         tables = ", ".join(self.tables or self.entries) or "all tables"
-        if self.keys:
-            return f"{count(len(self.keys), 'key')} of {tables}"
+        if keys := self.keys_before or len(self.keys):
+            return f"{count(keys, 'key')} of {tables}"
         return f"{tables} where {self.where}" if self.where else tables
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values; `from_json` is its inverse."""
+        """Plain JSON values; `from_json` is its inverse.
+
+        Of a request that has ended, keys are only counted: nobody needs them, and all requests are
+        read each time that somebody looks what became of one.
+        """
         value: dict[str, Any] = {
             "tables": list(self.tables),
             "entries": list(self.entries),
@@ -110,8 +117,11 @@ class LoadRequest:
         }
         if self.into_empty:
             value["into_empty"] = True
-        if self.keys:
+        if self.keys or self.keys_before:
             value["key"] = list(self.key)
+        if self.ended and (keys := self.keys_before or len(self.keys)):
+            value["keys_before"] = keys
+        elif self.keys:
             value["keys"] = [key_to_json(key) for key in self.keys]
         return value
 
@@ -119,13 +129,17 @@ class LoadRequest:
     def from_json(cls, ident: str, value: dict[str, Any], revision: int) -> LoadRequest:
         """Inverse of `to_json`; raises TypeError, ValueError or KeyError for anything else."""
         keys = cast("Sequence[Any]", value.get("keys", ()))
+        ended = float(value.get("ended", 0))
+        # Earlier versions kept the keys.
+        before = (stored_number(value.get("keys_before", 0)) or len(keys)) if ended else 0
         return cls(
             id=ident,
             tables=tuple(map(str, value.get("tables", ()))),
             entries=tuple(map(str, value.get("entries", ()))),
             where=str(value.get("where", "")),
             key=tuple(map(str, value.get("key", ()))),
-            keys=tuple(key_from_json(key) for key in keys),
+            keys=() if ended else tuple(key_from_json(key) for key in keys),
+            keys_before=before,
             into_empty=bool(value.get("into_empty", False)),
             reason=str(value.get("reason", "load")),
             by=str(value.get("by", "")),
@@ -133,7 +147,7 @@ class LoadRequest:
             state=RequestState(value["state"]),
             answer=str(value.get("answer", "")),
             rows=stored_number(value.get("rows", 0)),
-            ended=float(value.get("ended", 0)),
+            ended=ended,
             revision=revision,
         )
 

@@ -9,7 +9,7 @@ from setl.cli.access.cluster import AnswerNo
 from setl.cli.rows import asking, loading
 from setl.cli.rows.keys_file import read_keys
 from setl.errors import ConfigurationError
-from setl.model.load_request import RequestState, in_pieces
+from setl.model.load_request import LoadRequest, RequestState, in_pieces
 from setl.run.table_loads.requests import ENDED_KEPT, StoredLoadRequests
 from tests.unit.cli.cluster_in_memory import AB
 from tests.waiting import eventually
@@ -166,6 +166,24 @@ def test_what_has_ended_stays_as_it_is_and_the_oldest_are_removed(shop):
     kept = stored.all()
     assert len(kept) == ENDED_KEPT + 1
     assert stored.change_state(kept[0].id, RequestState.CANCELLED) == kept[0]
+
+
+def test_keys_of_what_has_ended_are_only_counted(shop):
+    """All requests are read each time that somebody looks how far one is: twice a second."""
+    stored = requests(shop)
+    shop.node("n1").leads(AB)
+    made = stored.add(LoadRequest(tables=("s.t",), key=("id",), keys=((1,), (2,)), sent=1.0))
+    assert stored.unanswered()[0].keys == ((1,), (2,))
+    for _ in range(2):
+        stored.answer(made, RequestState.DONE, "2 rows are in the target", rows=2, at=2.0)
+    (kept,) = stored.all()
+    assert (kept.what, kept.keys, kept.narrowed) == ("2 keys of s.t", (), True)
+    (value,) = (load.value for load in shop.arbiter.loads(AB))
+    assert "keys" not in value
+    assert LoadRequest.from_json(kept.id, value, kept.revision) == kept
+    # As an earlier version kept it.
+    earlier = LoadRequest.from_json("", {**value, "keys_before": 0, "keys": [[1], [2], [3]]}, 0)
+    assert (earlier.what, earlier.keys) == ("3 keys of s.t", ())
 
 
 def test_rows_are_sent_again_by_their_keys(shop, tmp_path):
