@@ -51,19 +51,30 @@ class TwoSides:
         self._target = target
         self._counter = counter
 
-    def compare_all(self, rows_per_part: int, keep: int) -> Comparison:
-        """Compare every row of both sides; `keep` as `setl.bulk.comparison.compare` has it.
+    def compare_all(self, rows_per_part: int, keep: int, further: int = 0) -> Comparison:
+        """Compare every row of both sides; `keep` and `further` as in `compare_parts`.
 
         Raises:
             SetlError: a side cannot be read, or Spark failed.
         """
         source_parts = [source.reader.parts(rows_per_part) for source in self._sources]
-        return self.compare_parts(source_parts, self._target.parts(rows_per_part), keep)
+        target_parts = self._target.parts(rows_per_part)
+        return self.compare_parts(source_parts, target_parts, keep, further)
 
     def compare_parts(
-        self, source_parts: Sequence[Sequence[Any]], target_parts: Sequence[Any], keep: int
+        self,
+        source_parts: Sequence[Sequence[Any]],
+        target_parts: Sequence[Any],
+        keep: int,
+        further: int = 0,
     ) -> Comparison:
         """Compare parts of the source tables, those of each by itself, with parts of the target.
+
+        Args:
+            source_parts: what to read of each source table.
+            target_parts: what to read of the target.
+            keep: how many differences each task keeps, see `setl.bulk.comparison.compare`.
+            further: how many all tasks together are to keep besides, if there are so many.
 
         Raises:
             SetlError: a side cannot be read, or Spark failed.
@@ -75,11 +86,13 @@ class TwoSides:
         ]
         count = sum(map(len, source_parts)) + len(target_parts)
         most = count // _PARTS_PER_COMPARING_TASK
+        tasks = max(min(count, self._spark.context.defaultParallelism), most)
         return compare(
             frames,
             self._target_frame(target_parts, reading),
-            partitions=max(min(count, self._spark.context.defaultParallelism), most),
-            keep=keep,
+            partitions=tasks,
+            # Keys are dealt out by hash, so each task has about as many.
+            keep=max(keep, -(-(keep + further) // tasks)),
         )
 
     def source_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from setl.bulk.comparison import What
+from setl.bulk.comparison import Difference, What
 from setl.model.change import Row, Value
 
 _SHOWN = 200  # characters of a value
@@ -86,6 +86,8 @@ class TableVerdict:
         note: why a key may count as different although its row is only on its way, "" if none can.
         differing: what `setl verify --repair` sends again; empty where several tables come
             together, since nobody knows from which one a row should come.
+        further: keys that were not read again, which `TargetComparison.compare_keys` takes; those
+            that count but are not remembered are in neither of the two.
     """
 
     table: str
@@ -101,6 +103,7 @@ class TableVerdict:
     undecided_keys: tuple[str, ...] = ()
     note: str = ""
     differing: DifferingKeys = field(default=DifferingKeys(), repr=False)
+    further: tuple[Difference, ...] = field(default=(), repr=False)
 
     @property
     def differences(self) -> int:

@@ -58,6 +58,7 @@ class VerifySettings:
         rechecks: how many times keys that differ are looked at again before they count.
         pause: seconds before each time, where nobody can tell what the target has.
         recheck_keys: how many keys are looked at again at most; those beyond count as they are.
+        further_keys: how many of those beyond are remembered, so that a repair can go on with them.
         checksums: whether servers may compute them.
     """
 
@@ -66,6 +67,7 @@ class VerifySettings:
     rechecks: int = 5
     pause: float = 1.0
     recheck_keys: int = 10_000
+    further_keys: int = 0
     checksums: bool = True
 
 
@@ -146,8 +148,28 @@ class TargetComparison:
                 chunks = there.chunks(plan.source_cut, settings.rows_per_part)
                 found = self._by_checksums(sides, plan, chunks, counter)
             else:
-                found = sides.compare_all(settings.rows_per_part, settings.recheck_keys)
+                found = sides.compare_all(
+                    settings.rows_per_part, settings.recheck_keys, settings.further_keys
+                )
             return self._verdict(sides, found)
+
+    def compare_keys(self, differences: Sequence[Difference]) -> TableVerdict:
+        """Look at keys again that differed in a comparison before, and at nothing else.
+
+        Args:
+            differences: `TableVerdict.further`, or some of them; so many as are looked at again.
+
+        Returns:
+            What differs of them now. It tells of no number of rows.
+
+        Raises:
+            SetlError: a side cannot be read, or Spark failed.
+        """
+        found = Comparison(differences=list(differences))
+        for difference in differences:
+            found.counts[difference.what] += 1
+        with closing(self._target), RowCounter(self._spark, self._progress) as counter:
+            return self._verdict(TwoSides(self._spark, self._sources, self._target, counter), found)
 
     def compare(self, after: Row | None, rows: int) -> RangeOutcome:
         """See `RangeComparer.compare`."""
@@ -228,6 +250,7 @@ class TargetComparison:
                 [[there.part(plan.source_cut, chunk) for chunk in differing]],
                 [here.part(plan.target_cut, chunk) for chunk in differing],
                 self._settings.recheck_keys,
+                self._settings.further_keys,
             )
         found.source_rows, found.target_rows = summed.source_rows, summed.target_rows
         return found
@@ -243,7 +266,8 @@ class TargetComparison:
 
     def _verdict(self, sides: TwoSides, first: Comparison) -> TableVerdict:
         settings = self._settings
-        kept = sorted(first.differences, key=_order)[: settings.recheck_keys]
+        known = sorted(first.differences, key=_order)
+        kept, beyond = known[: settings.recheck_keys], known[settings.recheck_keys :]
         rechecked, note = self._recheck(sides, kept)
         different = sorted(rechecked.different, key=_order)
         undecided = sorted(rechecked.undecided, key=_order)
@@ -266,6 +290,7 @@ class TargetComparison:
             undecided_keys=tuple(d.key for d in undecided[: settings.sample]),
             note=note if any(counts.values()) else "",
             differing=sides.differing(different, undecided),
+            further=tuple(beyond[: settings.further_keys]),
         )
 
     def _recheck(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Rechecked, str]:

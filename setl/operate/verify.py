@@ -9,11 +9,13 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from setl.bulk.arrivals import Arrivals
+from setl.bulk.comparison import Difference
 from setl.bulk.row_counter import Progress
 from setl.bulk.source_side import MappedTable
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
+from setl.errors import ConfigurationError
 from setl.run.verification.compared_targets import mapped_targets, target_reader
 from setl.transform.spark_on_demand import SparkOnDemand
 
@@ -66,6 +68,45 @@ def verify_pipeline(
         if finished is not None:
             finished(verdict)
     return verdicts
+
+
+def verify_keys(
+    spark: SparkSession | SparkOnDemand,
+    pipeline: Pipeline,
+    before: TableVerdict,
+    differences: Sequence[Difference],
+    settings: VerifySettings,
+    *,
+    arrivals: Arrivals | None = None,
+    wait: Callable[[float], None] = time.sleep,
+) -> TableVerdict:
+    """Look again at keys of a target that differed; see `TargetComparison.compare_keys`.
+
+    Args:
+        spark: see `verify_pipeline`.
+        pipeline: likewise.
+        before: the comparison in which they differed, of a target that one table goes into.
+        differences: the keys.
+        settings: how thoroughly to look.
+        arrivals: see `verify_pipeline`.
+        wait: likewise.
+
+    Raises:
+        ConfigurationError: the target is not the same any more.
+        SetlError: as `verify_pipeline`.
+    """
+    for target, sources in mapped_targets(pipeline, [before.table]).items():
+        mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
+        reader = target_reader(pipeline, target, mapped)
+        if reader.name == before.target:
+            return TargetComparison(
+                spark, mapped, reader, settings, arrivals=arrivals, wait=wait
+            ).compare_keys(differences)
+    raise ConfigurationError(
+        f"{before.table} does not go into {before.target} any more",
+        hint="Compare again",
+        pipeline=pipeline.name,
+    )
 
 
 def _for_target(progress: Callable[[str, int], None], name: str) -> Progress:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark import SparkContext
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
+from setl.bulk.comparison import Difference
 from setl.bulk.verdict import TableVerdict
+from setl.bulk.verify_target import VerifySettings
 from setl.channel.file import Pipeline
 from setl.cli.streams.following import ClusterArrivals, Connect, lasting_session
 from setl.counting import count
-from setl.operate.verify import verify_pipeline
+from setl.operate.verify import verify_keys, verify_pipeline
 from setl.run.spark.session import SparkSettings, start_context
 from setl.transform.spark_on_demand import SparkOnDemand
+
+FURTHER_KEYS = 200_000
+"""How many keys that differ a repair remembers, beside those that are read again at once."""
+
+KEYS_AT_ONCE = VerifySettings().recheck_keys
+"""How many keys are read again at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class Comparer:
         show: Callable[[str], None],
         session: Callable[[], Arbiter],
         timeout: float,
+        *,
+        further: int = 0,
     ) -> None:
         """Nothing is compared yet.
 
@@ -58,12 +68,14 @@ class Comparer:
             show: is told how far it is, from another thread.
             session: gives a session with the cluster, which is asked how far pipelines are.
             timeout: seconds to wait for a pipeline to bring what is on its way.
+            further: see `VerifySettings.further_keys`.
         """
         self._spark = spark
         self._sample = sample
         self._show = show
         self._session = session
         self._timeout = timeout
+        self._settings = VerifySettings(further_keys=further)
 
     def compare(
         self,
@@ -83,16 +95,15 @@ class Comparer:
         def report(target: str, rows: int) -> None:
             self._show(f"{channel}/{config.name}: {target}, {count(rows, 'row')}")
 
-        ident = PipelineId(channel, config.name)
-        arrivals = ClusterArrivals(ident, config, self._session, self._timeout, self._show)
         verdicts = verify_pipeline(
             self._spark,
             config,
             list(tables) or None,
             self._sample,
+            settings=self._settings,
             progress=report,
             finished=finished,
-            arrivals=arrivals,
+            arrivals=self._arrivals(channel, config),
         )
         return [Compared(channel, config, verdict) for verdict in verdicts]
 
@@ -100,6 +111,18 @@ class Comparer:
         """Compare a target that one table goes into once more; raises as `compare`."""
         found = self.compare(one.channel, one.config, [one.verdict.table])
         return next(other for other in found if other.verdict.target == one.verdict.target)
+
+    def keys(self, one: Compared, differences: Sequence[Difference]) -> TableVerdict:
+        """Look again at keys that differed, at most `KEYS_AT_ONCE`; raises as `compare`."""
+        arrivals = self._arrivals(one.channel, one.config)
+        settings = replace(self._settings, sample=0)
+        return verify_keys(
+            self._spark, one.config, one.verdict, differences, settings, arrivals=arrivals
+        )
+
+    def _arrivals(self, channel: str, config: Pipeline) -> ClusterArrivals:
+        ident = PipelineId(channel, config.name)
+        return ClusterArrivals(ident, config, self._session, self._timeout, self._show)
 
 
 @contextmanager
@@ -109,6 +132,8 @@ def comparer(
     show: Callable[[str], None],
     connect: Connect,
     timeout: float,
+    *,
+    further: int = 0,
 ) -> Generator[Comparer]:
     """Make a comparer; Spark starts when it is first needed, and ends with the block.
 
@@ -118,6 +143,7 @@ def comparer(
         show: likewise.
         connect: opens a session with the cluster, if it is needed.
         timeout: see `Comparer`.
+        further: likewise.
     """
 
     def start() -> SparkContext:
@@ -127,6 +153,6 @@ def comparer(
     spark = SparkOnDemand(start)
     try:
         with lasting_session(connect) as cluster:
-            yield Comparer(spark, sample, show, cluster, timeout)
+            yield Comparer(spark, sample, show, cluster, timeout, further=further)
     finally:
         spark.stop()

@@ -293,7 +293,7 @@ def _delete_others(
     """Delete rows of the target that the source does not have, after a question."""
     # Imported late: Spark comes with it.
     from setl.bulk.comparison import What  # noqa: PLC0415
-    from setl.cli.rows.comparing import comparer  # noqa: PLC0415
+    from setl.cli.rows.comparing import FURTHER_KEYS, comparer  # noqa: PLC0415
     from setl.cli.rows.repairing import others_into, repaired  # noqa: PLC0415
 
     with progress_line() as shown:
@@ -302,10 +302,12 @@ def _delete_others(
         def show(words: str) -> None:
             shown.update(task, description=words)
 
-        with comparer(spark("setl load"), 20, show, connect, _ARRIVE_SECONDS) as compares:
+        session = spark("setl load")
+        limit, further = _ARRIVE_SECONDS, FURTHER_KEYS
+        with comparer(session, 20, show, connect, limit, further=further) as compares:
             found = compares.compare(ident.channel, config, tables)
             shown.stop()
-            found = repaired(found, compares.again, connect, yes=yes, only=(What.EXTRA,))
+            found = repaired(found, compares, connect, yes=yes, only=(What.EXTRA,))
     left = [one for one in found if one.verdict.extra and not others_into(one, connect)]
     if left:
         raise AnswerNo(f"{left[0].verdict.target} has rows that the source does not have")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
+from typing import Protocol
 
 from rich.progress import Progress, TaskID
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.bulk.comparison import What
+from setl.bulk.comparison import Difference, What
 from setl.bulk.repair import Repair, repair_of
 from setl.bulk.verdict import TableVerdict
 from setl.cli.access.cluster import AnswerNo, acting, requester
 from setl.cli.rows.asking import carried_out
-from setl.cli.rows.comparing import Compared
+from setl.cli.rows.comparing import KEYS_AT_ONCE, Compared
 from setl.cli.terminal.confirmation import confirm
 from setl.cli.terminal.output import to_stderr
 from setl.cli.terminal.progress import progress_line
@@ -24,15 +25,24 @@ from setl.operate.questions import before_overwriting
 from setl.operate.units import count
 from setl.run.targets.shared import writers_beside
 
-_MOST_ROUNDS = 100  # each repairs as many keys as a comparison reads again
-
-
 Connect = Callable[[], AbstractContextManager[Arbiter]]
+
+
+class Compares(Protocol):
+    """What looks at targets again; `setl.cli.rows.comparing.Comparer` is one."""
+
+    def again(self, one: Compared) -> Compared:
+        """Compare a whole target once more; raises SetlError."""
+        ...
+
+    def keys(self, one: Compared, differences: Sequence[Difference]) -> TableVerdict:
+        """Look again at keys that differed, at most `KEYS_AT_ONCE`; raises SetlError."""
+        ...
 
 
 def repaired(
     found: Sequence[Compared],
-    again: Callable[[Compared], Compared],
+    compares: Compares,
     connect: Connect,
     *,
     yes: bool,
@@ -43,7 +53,7 @@ def repaired(
 
     Args:
         found: what was found.
-        again: compares one of them once more.
+        compares: compares one of them once more.
         connect: opens a session with the cluster.
         yes: not to ask.
         only: which differences to repair.
@@ -69,7 +79,7 @@ def repaired(
     confirm("Are you sure you want to send these rows again?", yes=yes)
     results = {id(one): one for one in found}
     for one, repair in wanted:
-        results[id(one)] = _repaired(one, repair, again, connect, of[id(one)])
+        results[id(one)] = _repaired(one, repair, compares, connect, of[id(one)])
     return [results[id(one)] for one in found]
 
 
@@ -118,29 +128,55 @@ def _are(number: int) -> str:
 def _repaired(
     one: Compared,
     repair: Repair,
-    again: Callable[[Compared], Compared],
+    compares: Compares,
     connect: Connect,
     only: Collection[What],
 ) -> Compared:
-    """Repair one target, as often as that helps."""
-    for _ in range(_MOST_ROUNDS):
-        with connect() as arbiter, progress_line() as shown:
-            task = shown.add_task(f"{one.ident}: repairs {repair.target}", total=None)
+    """Repair one target, as often as that helps.
 
-            show = partial(_show, shown, task, one.ident)
-            with acting(arbiter, "repair", str(one.ident)) as told:
-                keys = count(repair.keys, "key", "keys")
-                told.outcome = f"asked for: {keys} of {one.verdict.table}"
-                ended = carried_out(arbiter, one.ident, repair.requests, show)
-        failed = [r.answer for r in ended if r.state is not RequestState.DONE]
-        if failed:
-            raise AnswerNo(f"{one.ident}: {repair.target} is not repaired: {failed[0]}")
-        before, one = one, again(one)
-        asked = requester()
-        repair = repair_of(one.verdict, asked.by, asked.now, only)
+    What a comparison found is dealt with by its keys, some after some, before everything is
+    compared again: so a table is read about as often as it is compared, whatever differs.
+    """
+    while True:
+        _send(one, one.verdict, repair, connect)
+        further = [each for each in one.verdict.further if each.what in only]
+        for begin in range(0, len(further), KEYS_AT_ONCE):
+            some = further[begin : begin + KEYS_AT_ONCE]
+            with progress_line() as shown:
+                left = count(len(further) - begin, "key", "keys")
+                words = f"{one.ident}: looks again, {left} of {one.verdict.target} left"
+                shown.add_task(words, total=None)
+                verdict = compares.keys(one, some)
+            _send(one, verdict, _repair_of(verdict, only), connect)
+        before, one = one, compares.again(one)
+        repair = _repair_of(one.verdict, only)
         if not repair.keys or one.verdict.differences >= before.verdict.differences:
-            break
-    return one
+            return one
+
+
+def _repair_of(verdict: TableVerdict, only: Collection[What]) -> Repair:
+    asked = requester()
+    return repair_of(verdict, asked.by, asked.now, only)
+
+
+def _send(one: Compared, verdict: TableVerdict, repair: Repair, connect: Connect) -> None:
+    """Have the leader send keys again, and wait for it.
+
+    Raises:
+        AnswerNo: they are not sent.
+    """
+    if not repair.keys:
+        return
+    with connect() as arbiter, progress_line() as shown:
+        task = shown.add_task(f"{one.ident}: repairs {repair.target}", total=None)
+
+        show = partial(_show, shown, task, one.ident)
+        with acting(arbiter, "repair", str(one.ident)) as told:
+            told.outcome = f"asked for: {count(repair.keys, 'key', 'keys')} of {verdict.table}"
+            ended = carried_out(arbiter, one.ident, repair.requests, show)
+    failed = [r.answer for r in ended if r.state is not RequestState.DONE]
+    if failed:
+        raise AnswerNo(f"{one.ident}: {repair.target} is not repaired: {failed[0]}")
 
 
 def _show(shown: Progress, task: TaskID, ident: PipelineId, words: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,7 +113,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
         raise click.BadParameter(f"no such pipeline; there are {known}", param_hint="--pipeline")
     overwritten = _overwritten_by_repairs(files, chosen, table) if repair else {}
     # Imported late: Spark comes with it, and a wrong name is known before.
-    from setl.cli.rows.comparing import comparer  # noqa: PLC0415
+    from setl.cli.rows.comparing import FURTHER_KEYS, comparer  # noqa: PLC0415
     from setl.cli.rows.repairing import repaired  # noqa: PLC0415
 
     with progress_line() as shown:
@@ -123,7 +123,9 @@ def verify(  # noqa: PLR0917 - click passes options by name
             shown.update(task, description=words)
 
         connect = partial(joined, zookeeper, root)
-        with comparer(spark("setl verify"), sample, show, connect, timeout) as compares:
+        further = FURTHER_KEYS if repair else 0
+        session = spark("setl verify")
+        with comparer(session, sample, show, connect, timeout, further=further) as compares:
             found: list[Compared] = []
             for channel, config in chosen:
 
@@ -134,7 +136,7 @@ def verify(  # noqa: PLR0917 - click passes options by name
                 found += compares.compare(channel, config, tables=table, finished=tell)
             if repair:
                 shown.stop()
-                found = repaired(found, compares.again, connect, yes=yes, overwritten=overwritten)
+                found = repaired(found, compares, connect, yes=yes, overwritten=overwritten)
     rows = [_row(str(one.ident), one.verdict) for one in found]
     print_rows(rows, _COLUMNS, output)
     if output == "table":
@@ -204,8 +206,11 @@ def _sentence(pipeline: str, verdict: TableVerdict) -> str:
 
 
 def _row(pipeline: str, verdict: TableVerdict) -> dict[str, Any]:
-    values = asdict(verdict)
-    del values["differing"]  # for the repair
+    # What is for the repair may be long, and `asdict` copies it.
+    values = asdict(
+        replace(verdict, differing=replace(verdict.differing, keys=(), undecided=()), further=())
+    )
+    del values["differing"], values["further"]
     values["sample_keys"] = [
         {**sample, "what": sample["what"].value} for sample in values["sample_keys"]
     ]

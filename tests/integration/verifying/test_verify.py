@@ -1,5 +1,6 @@
 import time
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +16,7 @@ from setl.channel.file import Pipeline
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
-from setl.operate.verify import verify_pipeline
+from setl.operate.verify import verify_keys, verify_pipeline
 from setl.run.verification.compared_targets import mapped_targets
 from setl.systems.elasticsearch.load.documents import render_documents
 from setl.systems.elasticsearch.load.ids import document_id
@@ -473,6 +474,32 @@ def test_more_differences_than_are_named_or_read_again(pair):
     verdict = pair.verdict(settings=settings, sample=3)
     assert verdict.missing == 100
     assert [d.key for d in verdict.sample_keys] == ["0", "1", "2"]
+    assert verdict.further == ()
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_keys_beyond_those_read_again_are_remembered_and_looked_at_later(pair, checksums):
+    pair.both("CREATE TABLE n (id INT PRIMARY KEY, v INT)")
+    fill(pair.source, "n", [(i, i) for i in range(90)])
+    fill(pair.target, "n", [(i, -i) for i in range(80, 100)])
+    settings = replace(AT_ONCE, recheck_keys=10, further_keys=85, checksums=checksums)
+    verdict = pair.verdict(settings=settings)
+    assert [key for (key,), _ in verdict.differing.keys] == list(range(10))
+    # Which ones are forgotten depends on how tasks share them.
+    further = {each.key: each for each in verdict.further}
+    assert 75 <= len(further) <= 85
+    assert further["85"].what is What.DIFFERENT
+    pair.run(pair.target, "UPDATE n SET v = id WHERE id = 80")
+    pair.run(pair.target, "INSERT INTO n VALUES (20, 20)")
+    pair.run(pair.source, "DELETE FROM n WHERE id = 85")
+    chosen = [further[key] for key in ("20", "21", "80", "81", "85")]
+    again = verify_keys(
+        pair.spark, pair.pipeline(), verdict, chosen, replace(settings, rechecks=1, pause=0)
+    )
+    assert again.differing.keys == (
+        ((21,), What.MISSING), ((81,), What.DIFFERENT), ((85,), What.EXTRA)
+    )  # fmt: skip
+    assert (again.missing, again.extra, again.different, again.caught_up) == (1, 1, 1, 2)
 
 
 def test_progress(pair):

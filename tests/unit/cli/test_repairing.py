@@ -2,12 +2,16 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from arbiter.values import PipelineId
-from setl.bulk.comparison import What
+from setl.bulk.comparison import Difference, What
 from setl.bulk.verdict import DifferingKeys, TableVerdict
+from setl.channel.reading import parse_channel
+from setl.cli.rows import repairing
 from setl.cli.rows.comparing import Compared
 from setl.model.load_request import RequestState
 from setl.run.table_loads.requests import StoredLoadRequests
@@ -44,7 +48,7 @@ def repair(shop, tmp_path, monkeypatch):
             return Compared(one.channel, one.config, EQUAL)
 
     @contextmanager
-    def comparer(*_):
+    def comparer(*_, **__):
         yield Comparer()
 
     monkeypatch.setattr("setl.cli.rows.comparing.comparer", comparer)
@@ -103,3 +107,96 @@ def test_rows_that_may_be_those_of_another_pipeline_are_left(shop, repair, capsy
     said = capsys.readouterr().err
     assert "1 row that only s.t has is left there, since south/ab writes it, too" in said
     assert not StoredLoadRequests(shop.arbiter, AB).all()
+
+
+class Sides:
+    """A table of many rows, of which a comparison reads two keys again and remembers five."""
+
+    def __init__(self, differing):
+        self.differing = set(differing)
+        self.whole = 0
+        self.looked = []
+
+    def verdict(self, keys, further=(), rows=20):
+        known = DifferingKeys(("id",), tuple(((key,), What.MISSING) for key in keys))
+        return TableVerdict(
+            "s.t", "s.t", rows, rows, len(keys) + len(further), 0, 0, differing=known,
+            further=tuple(difference(key) for key in further),
+        )  # fmt: skip
+
+    def compared(self):
+        keys = sorted(self.differing)
+        found = self.verdict(keys[:2], keys[2:7])
+        return replace(found, missing=len(keys))
+
+    def again(self, one):
+        self.whole += 1
+        return replace(one, verdict=self.compared())
+
+    def keys(self, one, differences):
+        keys = [int(each.key) for each in differences]
+        self.looked.append(keys)
+        return self.verdict([key for key in keys if key in self.differing], rows=0)
+
+
+def difference(key):
+    return Difference(str(key), What.MISSING, None, frozenset({b"x"}), frozenset())
+
+
+@pytest.fixture
+def repairs(shop, monkeypatch):
+    """Repairs what sides say; a leader that sends a key again mends it, unless it is broken."""
+    monkeypatch.setattr(repairing, "KEYS_AT_ONCE", 2)
+    config = parse_channel(definition(pipelines=("ab",))).pipelines[0]
+    sent = []
+    connect = partial(shop.connect, "", "")
+
+    def run(sides, broken=(), **options):
+        def carried_out(_, __, requests, ___):
+            keys = [key for request in requests for (key,) in request.keys]
+            sent.append(keys)
+            sides.differing -= set(keys) - set(broken)
+            return [replace(request, state=RequestState.DONE) for request in requests]
+
+        monkeypatch.setattr(repairing, "carried_out", carried_out)
+        one = Compared("shop", config, sides.compared())
+        (found,) = repairing.repaired([one], sides, connect, yes=True, **options)
+        return found.verdict, sent
+
+    return run
+
+
+def test_a_repair_goes_on_behind_the_keys_that_it_dealt_with(repairs):
+    """Everything is compared again after all that was remembered, and not for each few keys."""
+    sides = Sides(range(12))
+    verdict, sent = repairs(sides)
+    assert verdict.equal
+    assert sent == [[0, 1], [2, 3], [4, 5], [6], [7, 8], [9, 10], [11]]
+    assert sides.looked == [[2, 3], [4, 5], [6], [9, 10], [11]]
+    assert sides.whole == 2
+
+
+def test_keys_that_agree_meanwhile_are_not_sent(repairs):
+    sides = Sides(range(5))
+    keys = sides.keys
+
+    def look(one, differences):
+        sides.differing -= {2, 3}
+        return keys(one, differences)
+
+    sides.keys = look
+    assert repairs(sides)[1] == [[0, 1], [4]]
+
+
+def test_a_repair_that_mends_nothing_ends(repairs):
+    sides = Sides(range(5))
+    verdict, sent = repairs(sides, broken=range(5))
+    assert verdict.differences == 5
+    assert sides.whole == 1
+    assert sent == [[0, 1], [2, 3], [4]]
+
+
+def test_other_kinds_of_differences_are_left(repairs):
+    sides = Sides(range(5))
+    assert not repairs(sides, only=(What.EXTRA,))[1]
+    assert not sides.looked

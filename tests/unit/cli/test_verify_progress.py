@@ -25,7 +25,7 @@ def verified(shop, tmp_path, monkeypatch):
 
     def run(*, fails=False):
         @contextmanager
-        def comparer(*_):
+        def comparer(*_, **__):
             yield Comparer()
 
         class Comparer:
