@@ -18,7 +18,8 @@ from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogFile, BinlogServer
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
-from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.binlog.unanswered import refuse_unanswered
+from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.endpoint import mysql_endpoint
 
 _FILE_OFFSET = re.compile(r"(?P<file>[^\s:]+\.\d+):(?P<offset>\d+)")
@@ -99,6 +100,7 @@ def _event_at(endpoint: MysqlEndpoint, start: BinlogStart) -> str | None:
         return None  # the beginning of a file, and the end of what is written, are always right
     connection = connect(endpoint)
     try:
+        refuse_unanswered(connection, endpoint)
         with connection.cursor() as cursor:
             cursor.execute("SHOW BINLOG EVENTS IN %s FROM %s LIMIT 1", (start.file, start.offset))
             # Log_name, Pos, Event_type, Server_id, End_log_pos, Info
@@ -122,8 +124,9 @@ def _next_transaction(endpoint: MysqlEndpoint, start: BinlogStart) -> str:
     offset = start.offset
     connection = connect(endpoint)
     try:
-        with connection.cursor() as cursor:
+        with translating(endpoint), connection.cursor() as cursor:
             while True:
+                refuse_unanswered(connection, endpoint)
                 cursor.execute(
                     "SHOW BINLOG EVENTS IN %s FROM %s LIMIT %s", (start.file, offset, _PAGE)
                 )

@@ -9,12 +9,10 @@ from pymysql.connections import Connection
 
 from setl.codec.binlog.transactions.gtid import mariadb_missing
 from setl.errors import ConfigurationError, TransientError
+from setl.systems.mysql.binlog.unanswered import refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint, error_number
-from setl.systems.mysql.process_list import processes
 
 _MALFORMED_GTIDS = 1772
-_OF_BINLOG = ("SHOW BINARY LOG", "SHOW MASTER ")
-_PATIENCE = 5.0  # seconds; an answer takes milliseconds
 _MOMENT = 2  # seconds; a commit that nothing holds up takes milliseconds
 _WAITING = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions'"
 
@@ -58,23 +56,10 @@ class ServerSession:
     def of_binlog(self, statement: str) -> list[tuple[Any, ...]]:
         """The answer to a question for which the server has to lock its binlog.
 
-        While a commit waits for room on the disk, such a question gets no answer, and waits on at
-        the server when whoever asked has gone. So nothing is asked while another one waits: else
-        there would be no connection left to anybody after some hours.
-
         Raises:
-            TransientError: another one waits.
+            TransientError: see `refuse_unanswered`.
         """
-        for process in processes(self._connection):
-            asks = process.statement.upper().startswith(_OF_BINLOG)
-            if asks and process.seconds >= _PATIENCE:
-                raise TransientError(
-                    "the source tells nothing about its binlog: who asks waits there (connection"
-                    f" {process.ident}, for {process.seconds:.0f} s); mostly its disk is full",
-                    hint="Its log says what it waits for; once that is over, this goes on by"
-                    " itself",
-                    server=self._endpoint,
-                )
+        refuse_unanswered(self._connection, self._endpoint)
         return self.rows(statement)
 
     def status_statement(self) -> str:

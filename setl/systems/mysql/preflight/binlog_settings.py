@@ -161,6 +161,7 @@ def _check_position(
 ) -> None:
     new_name = not server.mariadb and server.version >= (8, 2)
     question = "SHOW BINARY LOG STATUS" if new_name else "SHOW MASTER STATUS"
+    server.refuse_unanswered()
     if server.attempt(question) is Outcome.DENIED:
         privilege = "REPLICATION CLIENT"
         report.error(

@@ -14,6 +14,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.codec.sql.grants import read_grant
+from setl.systems.mysql.binlog.unanswered import refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.identifiers import quote
@@ -96,6 +97,11 @@ class Server:
         """All connections that the account may see. Raises SetlError."""
         with translating(self.endpoint):
             return processes(self.connection)
+
+    def refuse_unanswered(self) -> None:
+        """See that a question about the binlog would be answered. Raises SetlError."""
+        with translating(self.endpoint):
+            refuse_unanswered(self.connection, self.endpoint)
 
     def created_text(self, schema: str, table: str) -> str:
         """The text of SHOW CREATE TABLE. Raises SetlError."""

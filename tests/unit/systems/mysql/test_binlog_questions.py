@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
@@ -12,9 +13,11 @@ from setl.errors import (
 )
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog import server as binlog_server
+from setl.systems.mysql.binlog import session as binlog_session
 from setl.systems.mysql.binlog import source as binlog_source
 from setl.systems.mysql.binlog.errors import is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
+from setl.systems.mysql.binlog.unanswered import refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint
 from tests.unit.select.fakes import ManualClock
 
@@ -109,6 +112,50 @@ def test_nobody_asks_about_the_binlog_while_another_waits_for_the_answer(answeri
     just_now = (*waits[:5], 1, *waits[6:])
     connection.answers["SHOW PROCESSLIST"] = [daemon, busy, just_now]
     assert [file.name for file in server.files()] == [name for name, *_ in FILES]
+
+
+def commit(statement, state="waiting for handler commit", seconds=40):
+    return (11, "app", "n1:41034", None, "Query", seconds, state, statement)
+
+
+def watching(monkeypatch, wait):
+    """What waits between two looks at the server's connections."""
+    patched = partial(refuse_unanswered, wait=wait)
+    monkeypatch.setattr(binlog_session, "refuse_unanswered", patched)
+
+
+@pytest.mark.parametrize(
+    ("statement", "state", "watched"),
+    [
+        ("INSERT INTO t SELECT 1", "waiting for handler commit", 5.0),
+        ("INSERT INTO t SELECT 1", "Waiting for someone to free space", 5.0),
+        ("commit", "Commit", 0.0),
+    ],
+)
+def test_nobody_asks_about_the_binlog_while_a_commit_hangs(
+    answering, monkeypatch, statement, state, watched
+):
+    """Else the first who asks leaves a connection behind that waits for ever."""
+    waits = []
+    watching(monkeypatch, waits.append)
+    server, connection = answering("9.7.0", **{"SHOW PROCESSLIST": [commit(statement, state)]})
+    with pytest.raises(TransientError, match=r"a commit waits there \(connection 11, for 40 s\)"):
+        server.files()
+    assert sum(waits) == pytest.approx(watched)
+    assert not [each for each in connection.asked if each.startswith("SHOW BINARY")]
+
+
+def test_a_commit_after_a_long_statement_holds_no_question_up(answering, monkeypatch):
+    server, connection = answering("9.7.0", **{"SHOW PROCESSLIST": [commit("INSERT INTO t")]})
+    waits = []
+
+    def wait(seconds):
+        waits.append(seconds)
+        connection.answers["SHOW PROCESSLIST"] = [commit("INSERT INTO u")]
+
+    watching(monkeypatch, wait)
+    assert server.files()
+    assert len(waits) == 1
 
 
 @pytest.mark.parametrize("version", ["8.0.36", "5.7.44-log"])

@@ -45,10 +45,15 @@ class PretendedServer(Server):
         self.denied = denied
         self.grants = grants
         self.asked = []
+        self.hangs = False
         self.variables = {
             "log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL",
             "binlog_row_metadata": "FULL", "server_id": "1", **variables,
         }  # fmt: skip
+
+    def refuse_unanswered(self):
+        if self.hangs:
+            raise TransientError("the source tells nothing about its binlog")
 
     def rows(self, sql, args=()):
         self.asked.append(sql)
@@ -81,6 +86,15 @@ def test_mysql_is_asked_in_its_own_words():
     old = PretendedServer(version=(8, 0, 40), gtid_mode="ON")
     assert binlog_faults(old) == []
     assert "SHOW MASTER STATUS" in old.asked
+
+
+def test_a_server_that_would_not_answer_is_not_asked_about_its_binlog():
+    """A question would hang for half a minute, and leave its connection behind for ever."""
+    server = PretendedServer(gtid_mode="ON")
+    server.hangs = True
+    with pytest.raises(TransientError, match="tells nothing"):
+        binlog_faults(server)
+    assert not [sql for sql in server.asked if "BINARY LOG" in sql]
 
 
 def test_privileges_on_mysql():

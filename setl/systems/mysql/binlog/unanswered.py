@@ -1,0 +1,78 @@
+"""Questions about a binlog that a server does not answer, since a commit waits for its disk.
+
+A server locks its binlog for such a question. While a commit waits for room on the disk, it is not
+answered, and waits on at the server when whoever asked has gone: its connection stays, and cannot
+be ended. So nothing is asked then. Else there would be no connection left to anybody after some
+hours.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from pymysql.connections import Connection
+
+from setl.errors import TransientError
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.process_list import Process, processes
+from setl.systems.mysql.stored.writers import is_commit
+
+# MySQL 9.7 and MariaDB 10.11; MySQL answers the last one.
+_OF_BINLOG = ("SHOW BINARY LOG", "SHOW MASTER ", "FLUSH BINARY ", "SHOW BINLOG ")
+_PATIENCE = 5.0  # seconds; an answer takes milliseconds
+# A statement that took long before it commits looks as if its commit did: so it is looked at again.
+_LOOKS = (0.1, 0.4, 1.0, 1.5, 2.0)  # seconds between them; `_PATIENCE` in all
+
+
+def refuse_unanswered(
+    connection: Connection[Any],
+    endpoint: MysqlEndpoint,
+    wait: Callable[[float], None] = time.sleep,
+) -> None:
+    """See that a question about the binlog would be answered; takes 5 s at most.
+
+    pymysql's errors pass through.
+
+    Args:
+        connection: to the server that is to be asked.
+        endpoint: where that is, for errors.
+        wait: waits for so many seconds.
+
+    Raises:
+        TransientError: it would not; says who waits.
+    """
+    held = _held(connection, endpoint)
+    for seconds in _LOOKS:
+        if not held:
+            return
+        if any(process.statement.upper().startswith("COMMIT") for process in held.values()):
+            break  # it has done nothing else before
+        wait(seconds)
+        now = _held(connection, endpoint)
+        held = {i: now[i] for i in held if i in now and now[i].statement == held[i].statement}
+    for process in held.values():
+        raise _refusal("a commit waits", process, endpoint)
+
+
+def _held(connection: Connection[Any], endpoint: MysqlEndpoint) -> dict[int, Process]:
+    """Connections that have been busy for a while and commit, by their ids.
+
+    Raises:
+        TransientError: one waits for such an answer.
+    """
+    busy = [each for each in processes(connection) if each.seconds >= _PATIENCE]
+    for process in busy:
+        if process.statement.upper().startswith(_OF_BINLOG):
+            raise _refusal("who asks waits", process, endpoint)
+    return {each.ident: each for each in busy if is_commit(each.state)}
+
+
+def _refusal(what: str, process: Process, endpoint: MysqlEndpoint) -> TransientError:
+    return TransientError(
+        f"the source tells nothing about its binlog: {what} there (connection"
+        f" {process.ident}, for {process.seconds:.0f} s); mostly its disk is full",
+        hint="Its log says what it waits for; once that is over, this goes on by itself",
+        server=endpoint,
+    )
