@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pymysql
@@ -9,7 +10,7 @@ from pymysql.connections import Connection
 
 from setl.codec.binlog.transactions.gtid import mariadb_missing
 from setl.errors import ConfigurationError, TransientError
-from setl.systems.mysql.binlog.unanswered import refuse_unanswered
+from setl.systems.mysql.binlog.unanswered import answered, refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint, error_number
 
 _MALFORMED_GTIDS = 1772
@@ -60,7 +61,10 @@ class ServerSession:
             TransientError: see `refuse_unanswered`.
         """
         refuse_unanswered(self._connection, self._endpoint)
-        return self.rows(statement)
+        begun = time.monotonic()
+        rows = self.rows(statement)
+        answered(self._endpoint, begun)
+        return rows
 
     def status_statement(self) -> str:
         """What tells where the binlog ends."""

@@ -25,6 +25,8 @@ _PATIENCE = 5.0  # seconds; an answer takes milliseconds
 # A statement that took long before it commits looks as if its commit did: so it is looked at again.
 _LOOKS = (0.1, 0.4, 1.0, 1.5, 2.0)  # seconds between them; `_PATIENCE` in all
 
+_answered: dict[tuple[str, int], float] = {}  # by address of a server, see `answered`
+
 
 def refuse_unanswered(
     connection: Connection[Any],
@@ -33,7 +35,8 @@ def refuse_unanswered(
 ) -> None:
     """See that a question about the binlog would be answered; takes 5 s at most.
 
-    pymysql's errors pass through.
+    The server is not asked if it has answered one in the last 5 s: a commit that hangs has not done
+    so for longer, and would not be told from others yet. pymysql's errors pass through.
 
     Args:
         connection: to the server that is to be asked.
@@ -43,6 +46,8 @@ def refuse_unanswered(
     Raises:
         TransientError: it would not; says who waits.
     """
+    if time.monotonic() - _answered.get(_address(endpoint), -_PATIENCE) < _PATIENCE:
+        return
     held = _held(connection, endpoint)
     for seconds in _LOOKS:
         if not held:
@@ -54,6 +59,20 @@ def refuse_unanswered(
         held = {i: now[i] for i in held if i in now and now[i].statement == held[i].statement}
     for process in held.values():
         raise _refusal("a commit waits", process, endpoint)
+
+
+def answered(endpoint: MysqlEndpoint, begun: float) -> None:
+    """A server has answered a question about its binlog.
+
+    Args:
+        endpoint: the server.
+        begun: when it was asked, by `time.monotonic`; no commit was in the way at some time since.
+    """
+    _answered[_address(endpoint)] = begun
+
+
+def _address(endpoint: MysqlEndpoint) -> tuple[str, int]:
+    return endpoint.host, endpoint.port
 
 
 def _held(connection: Connection[Any], endpoint: MysqlEndpoint) -> dict[int, Process]:

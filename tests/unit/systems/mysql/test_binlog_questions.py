@@ -15,6 +15,7 @@ from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog import server as binlog_server
 from setl.systems.mysql.binlog import session as binlog_session
 from setl.systems.mysql.binlog import source as binlog_source
+from setl.systems.mysql.binlog import unanswered
 from setl.systems.mysql.binlog.errors import is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
 from setl.systems.mysql.binlog.unanswered import refuse_unanswered
@@ -57,6 +58,8 @@ FILES = [("mysql-bin.000006", 5000, "No"), ("mysql-bin.000007", 1234, "No")]
 
 @pytest.fixture
 def answering(monkeypatch):
+    monkeypatch.setattr(unanswered, "_answered", {})
+
     def install(version, **answers):
         connection = FakeConnection(
             {
@@ -143,6 +146,30 @@ def test_nobody_asks_about_the_binlog_while_a_commit_hangs(
         server.files()
     assert sum(waits) == pytest.approx(watched)
     assert not [each for each in connection.asked if each.startswith("SHOW BINARY")]
+
+
+def test_connections_are_not_listed_where_the_server_has_answered_just_now(answering, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(unanswered.time, "monotonic", lambda: now[0])
+    server, connection = answering("9.7.0", **{"SHOW BINARY LOG STATUS": [STATUS]})
+
+    def listed():
+        connection.asked.clear()
+        server.files()
+        server.latest()
+        return connection.asked.count("SHOW PROCESSLIST")
+
+    assert listed() == 1
+    now[0] += 4.9
+    assert listed() == 0
+    now[0] += 5
+    assert listed() == 1
+    # A server that did not answer is looked at first, however soon somebody asks.
+    connection.answers["SHOW PROCESSLIST"] = [commit("COMMIT")]
+    now[0] += 5
+    for _ in range(2):
+        with pytest.raises(TransientError, match="a commit waits"):
+            server.files()
 
 
 def test_a_commit_after_a_long_statement_holds_no_question_up(answering, monkeypatch):
