@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from arbiter.values import Channel, PipelineId
+from setl.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from setl.channel.file import ChannelFile, Pipeline
@@ -28,4 +29,8 @@ def stored_file(channel: Channel) -> ChannelFile:
     """
     from setl.channel.reading import resolve_and_parse  # noqa: PLC0415
 
-    return resolve_and_parse(channel.definition, os.environ)
+    try:
+        return resolve_and_parse(channel.definition, os.environ)
+    except ConfigurationError as error:
+        error.at(channel=channel.name)  # who names none has asked about many
+        raise

@@ -77,8 +77,8 @@ def list_(  # noqa: PLR0917 - click passes options by name
     """List dead letters in the order of the stream."""
     states = () if everything else WAITING
     rows: list[dict[str, Any]] = []
-    lacking: list[ConfigurationError] = []
-    for ident, config in _pipelines(name, zookeeper, root):
+    configs, lacking = _pipelines(name, zookeeper, root)
+    for ident, config in configs:
         try:
             with system_of(config.target).dead_letters() as store:
                 found = store.find(
@@ -108,11 +108,20 @@ def list_(  # noqa: PLR0917 - click passes options by name
 @output_option
 def show(letter: str, zookeeper: str, root: str, output: str) -> None:
     """Show everything about one dead letter, its row included."""
-    for ident, config in _pipelines(None, zookeeper, root):
-        with system_of(config.target).dead_letters() as store:
-            for found in store.find(str(ident), ids=[letter]):
-                _show(found, output)
-                return
+    configs, unread = _pipelines(None, zookeeper, root)
+    failed: list[SetlError] = [*unread]
+    for ident, config in configs:
+        try:
+            with system_of(config.target).dead_letters() as store:
+                found = store.find(str(ident), ids=[letter])
+        except SetlError as error:
+            failed.append(error.at(pipeline=ident))
+            continue  # the letter may be another's
+        if found:
+            _show(found[0], output)
+            return
+    if failed:
+        raise failed[-1]
     raise AnswerNo(f"there is no dead letter {letter}")
 
 
@@ -227,17 +236,28 @@ def drop(  # noqa: PLR0917 - click passes options by name
         print_value({"pipeline": str(ident), "dropped": dropped}, output)
 
 
-def _pipelines(name: str | None, zookeeper: str, root: str) -> list[tuple[PipelineId, Pipeline]]:
-    """The pipelines that a name means; without one those that keep dead letters."""
+def _pipelines(
+    name: str | None, zookeeper: str, root: str
+) -> tuple[list[tuple[PipelineId, Pipeline]], list[ConfigurationError]]:
+    """The pipelines that a name means, without one those that keep dead letters.
+
+    With them comes why others cannot be read here, as where a channel's password is not known.
+    """
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
     if name is not None and name not in facts.channels:
         ident = pipeline_named(facts, name)
-        return [(ident, _config(facts, ident))]
+        return [(ident, _config(facts, ident))], []
     channels = [name] if name else sorted(facts.channels)
     idents = [ident for channel in channels for ident in pipelines_of(facts.channels[channel])]
-    configs = [(ident, _config(facts, ident)) for ident in idents]
-    return [(ident, config) for ident, config in configs if config.keeps_dead_letters]
+    configs: list[tuple[PipelineId, Pipeline]] = []
+    unread: list[ConfigurationError] = []
+    for ident in idents:
+        try:
+            configs.append((ident, _config(facts, ident)))
+        except ConfigurationError as error:
+            unread.append(error)
+    return [(ident, config) for ident, config in configs if config.keeps_dead_letters], unread
 
 
 def _meant(
@@ -251,8 +271,9 @@ def _meant(
             return name, ids
     wanted = (name, *ids)
     holders: dict[str, set[str]] = {}
-    failed: SetlError | None = None
-    for ident, config in _pipelines(None, zookeeper, root):
+    configs, unread = _pipelines(None, zookeeper, root)
+    failed: SetlError | None = unread[-1] if unread else None
+    for ident, config in configs:
         try:
             with system_of(config.target).dead_letters() as store:
                 found = set(store.states(str(ident), wanted))

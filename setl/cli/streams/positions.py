@@ -58,17 +58,26 @@ def show(pipelines: tuple[str, ...], zookeeper: str, root: str, output: str) -> 
     """Show stored checkpoints beside their sources.
 
     The channels' secrets must be in this environment, as on a node. Exit status 3: a server did
-    not answer; the answers of the others are shown.
+    not answer; 2: a channel cannot be read here. The answers of the others are shown.
     """
     rows: list[dict[str, Any]] = []
+    lacking: list[ConfigurationError] = []
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         for ident in _wanted(facts, pipelines):
-            rows.append(_position_row(arbiter, facts, ident))  # noqa: PERF401 - one after another
-    print_rows(rows, _COLUMNS, output)
+            try:
+                rows.append(_position_row(arbiter, facts, ident))
+            except ConfigurationError as error:
+                lacking.append(error.at(pipeline=ident))
+    if rows or not lacking:
+        print_rows(rows, _COLUMNS, output)
     problems = [(row["pipeline"], problem) for row in rows for problem in row["problems"]]
     for name, problem in problems:
         to_stderr(f"{name}: {problem}")
+    for error in lacking[:-1]:
+        to_stderr(f"Error: {error}")
+    if lacking:
+        raise lacking[-1]
     if problems:
         sys.exit(_EXIT_UNREACHABLE)
 

@@ -77,6 +77,22 @@ def test_one_letter_in_full(shop, store, capsys):
     assert shop.run("deadletter", "show", "ffff") == 1
 
 
+def test_a_channel_that_cannot_be_read_here_is_named_and_hides_no_letters(shop, store, capsys):
+    """As where its password is not in this environment."""
+    end = {"type": "mysql", "host": "db1", "user": "u", "password": "${NOT_HERE}"}
+    shop.put("another", pipelines=["p"], source=end)
+    assert shop.run("deadletter", "list") == 2
+    told = capsys.readouterr()
+    assert ids(1)[0] in told.out
+    assert "NOT_HERE is not set (channel another)" in told.err
+    assert shop.run("deadletter", "show", *ids(1)) == 0
+    assert shop.run("deadletter", "retry", *ids(1), "--timeout", "0") in {0, 1}
+    assert store.letters[ids(1)[0]].state is State.RETRY
+    # Nobody knows whether it has the letter.
+    assert shop.run("deadletter", "show", "feedfeedfeedfeed") == 2
+    assert "(channel another)" in capsys.readouterr().err
+
+
 def test_a_retry_waits_for_the_leader_and_tells_the_outcome(shop, store, capsys, monkeypatch):
     shop.node("n1").leads(AB)
     mark = store.mark
