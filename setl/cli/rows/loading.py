@@ -28,6 +28,7 @@ from setl.cli.access.spark_options import spark_options
 from setl.cli.access.stored_channels import pipeline_config, stored_file
 from setl.cli.rows.asking import carried_out, leader_status, sent_words, short_id, tell_leader
 from setl.cli.rows.keys_file import read_keys
+from setl.cli.rows.mapped_tables import refuse_unmapped
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.interruption import going_on
@@ -133,6 +134,7 @@ def begin(  # noqa: PLR0917 - click passes options by name
         ident = _pipeline(arbiter, pipeline)
         channel = channel_named(arbiter, ident.channel)
         config = pipeline_config(channel, ident) if replacing else None
+        refuse_unmapped(partial(stored_file, channel), ident, tables)
         _ask_if_overwritten(channel, ident, tables, yes=yes)
         with acting(arbiter, "load", str(ident)) as told:
             told.outcome = f"asked for: {request.what}"
@@ -183,7 +185,9 @@ def resend(  # noqa: PLR0917 - click passes options by name
             raise click.UsageError(f"{keys_file} has no key")
     with joined(zookeeper, root) as arbiter:
         ident = _pipeline(arbiter, pipeline)
-        _ask_if_overwritten(channel_named(arbiter, ident.channel), ident, (table,), yes=yes)
+        channel = channel_named(arbiter, ident.channel)
+        refuse_unmapped(partial(stored_file, channel), ident, (table,))
+        _ask_if_overwritten(channel, ident, (table,), yes=yes)
         with acting(arbiter, "resend", str(ident)) as told:
             told.outcome = f"asked for: {requests[0].what}"
             _carry_out(arbiter, ident, requests, _Waiting(wait, timeout, output))

@@ -168,6 +168,20 @@ def test_what_has_ended_stays_as_it_is_and_the_oldest_are_removed(shop):
     assert stored.change_state(kept[0].id, RequestState.CANCELLED) == kept[0]
 
 
+@pytest.mark.parametrize("table", ["s.u", "t", "T.s", ""])
+def test_a_table_that_is_not_mapped_is_refused_at_once(shop, capsys, table):
+    """A leader refuses it as well; but there may be none for hours."""
+    assert shop.run("load", "ab", "--table", "s.t", "--table", table, "--no-wait") == 2
+    assert f"shop/ab does not map {table}; name source tables" in capsys.readouterr().err
+    assert shop.run("resend", "ab", "--table", table, "--where", "id > 1", "--no-wait") == 2
+    assert not requests(shop).all()
+
+
+def test_names_with_dots_and_patterns_are_mapped(shop):
+    shop.put("dotted", pipelines=["d"], tables=[{"from": "a.b.*"}])
+    assert shop.run("load", "dotted/d", "--table", "a.b.c", "--no-wait") == 0
+
+
 def test_keys_of_what_has_ended_are_only_counted(shop):
     """All requests are read each time that somebody looks how far one is: twice a second."""
     stored = requests(shop)
