@@ -201,6 +201,9 @@ def _sentence(pipeline: str, verdict: TableVerdict) -> str:
     what = "equal" if verdict.equal else count(verdict.differences, "differs", "differ")
     if verdict.undecided:
         what += f", {verdict.undecided:,} undecided"
+    if verdict.caught_up:
+        # Rows of both sides were counted before they came.
+        what += f", {count(verdict.caught_up, 'key')} caught up meanwhile"
     rows = count(verdict.source_rows, "row")
     return f"{pipeline}: {verdict.target}: {what}, {rows} at the source"
 

@@ -2,11 +2,13 @@
 
 import json
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from setl.bulk.verdict import TableVerdict
 from setl.cli.rows.comparing import Compared
+from setl.cli.rows.verifying import _sentence
 from tests.unit.cli.cluster_in_memory import definition
 
 EQUAL = TableVerdict("s.t", "s.t", 1_500, 1_500, 0, 0, 0)
@@ -40,6 +42,15 @@ def verified(shop, tmp_path, monkeypatch):
         return shop.run("verify", str(file), "-o", "json")
 
     return run
+
+
+LATE = replace(EQUAL, target_rows=0, caught_up=1500)
+
+
+def test_rows_that_came_while_they_were_compared_are_told():
+    """Else a target that had no row when it was counted is called equal, and nobody sees why."""
+    said = _sentence("shop/ab", LATE)
+    assert said == "shop/ab: s.t: equal, 1,500 keys caught up meanwhile, 1,500 rows at the source"
 
 
 SAID = [
