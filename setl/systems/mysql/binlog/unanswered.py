@@ -4,23 +4,27 @@ A server locks its binlog for such a question. While a commit waits for room on 
 answered, and waits on at the server when whoever asked has gone: its connection stays, and cannot
 be ended. So nothing is asked then. Else there would be no connection left to anybody after some
 hours.
+
+A commit of a semi-synchronous source waits for a replica in the same way. MySQL answers meanwhile
+(seen with 9.7). MariaDB 10.11 does not once a second commit waits behind the first.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from pymysql.connections import Connection
 
 from setl.errors import TransientError
-from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.connection import MysqlEndpoint, is_mariadb
 from setl.systems.mysql.process_list import Process, processes
 from setl.systems.mysql.stored.writers import is_commit
 
 # MySQL 9.7 and MariaDB 10.11; MySQL answers the last one.
 _OF_BINLOG = ("SHOW BINARY LOG", "SHOW MASTER ", "FLUSH BINARY ", "SHOW BINLOG ")
+_FOR_REPLICA = "semi-sync ack"  # in the state of a commit that a replica has not confirmed
 _PATIENCE = 5.0  # seconds; an answer takes milliseconds
 # A statement that took long before it commits looks as if its commit did: so it is looked at again.
 _LOOKS = (0.1, 0.4, 1.0, 1.5, 2.0)  # seconds between them; `_PATIENCE` in all
@@ -58,7 +62,7 @@ def refuse_unanswered(
         now = _held(connection, endpoint)
         held = {i: now[i] for i in held if i in now and now[i].statement == held[i].statement}
     for process in held.values():
-        raise _refusal("a commit waits", process, endpoint)
+        raise _refusal("a commit waits", process, endpoint, _reason(processes(connection)))
 
 
 def answered(endpoint: MysqlEndpoint, begun: float) -> None:
@@ -81,17 +85,30 @@ def _held(connection: Connection[Any], endpoint: MysqlEndpoint) -> dict[int, Pro
     Raises:
         TransientError: one waits for such an answer.
     """
-    busy = [each for each in processes(connection) if each.seconds >= _PATIENCE]
+    every = processes(connection)
+    busy = [each for each in every if each.seconds >= _PATIENCE]
     for process in busy:
         if process.statement.upper().startswith(_OF_BINLOG):
-            raise _refusal("who asks waits", process, endpoint)
+            raise _refusal("who asks waits", process, endpoint, _reason(every))
+    if any(map(_is_for_replica, every)) and not is_mariadb(connection):
+        return {}  # that is what the others wait behind
     return {each.ident: each for each in busy if is_commit(each.state)}
 
 
-def _refusal(what: str, process: Process, endpoint: MysqlEndpoint) -> TransientError:
+def _is_for_replica(process: Process) -> bool:
+    return _FOR_REPLICA in process.state.lower()
+
+
+def _reason(every: Iterable[Process]) -> str:
+    if any(map(_is_for_replica, every)):
+        return "a commit waits for a semi-synchronous replica that does not answer"
+    return "mostly its disk is full"
+
+
+def _refusal(what: str, process: Process, endpoint: MysqlEndpoint, reason: str) -> TransientError:
     return TransientError(
         f"the source tells nothing about its binlog: {what} there (connection"
-        f" {process.ident}, for {process.seconds:.0f} s); mostly its disk is full",
+        f" {process.ident}, for {process.seconds:.0f} s); {reason}",
         hint="Its log says what it waits for; once that is over, this goes on by itself",
         server=endpoint,
     )

@@ -31,6 +31,7 @@ class FakeConnection:
         self.asked = []
         self.found = []
         self.use_unicode = True
+        self.version = "9.7.1"
 
     def cursor(self, _=None):
         return self
@@ -47,6 +48,9 @@ class FakeConnection:
 
     def fetchall(self):
         return self.found
+
+    def get_server_info(self):
+        return self.version
 
     def close(self):
         pass
@@ -146,6 +150,19 @@ def test_nobody_asks_about_the_binlog_while_a_commit_hangs(
         server.files()
     assert sum(waits) == pytest.approx(watched)
     assert not [each for each in connection.asked if each.startswith("SHOW BINARY")]
+
+
+SEMI_SYNC = commit("UPDATE t", "Waiting for semi-sync ACK from replica")
+
+
+def test_commits_that_wait_behind_one_of_a_semi_synchronous_replica_hold_no_mysql_up(answering):
+    server, connection = answering("9.7.0", **{"SHOW PROCESSLIST": [SEMI_SYNC, commit("INSERT")]})
+    assert server.files()
+    connection.version = "10.11.14-MariaDB"
+    unanswered._answered.clear()
+    connection.answers["SHOW PROCESSLIST"] = [SEMI_SYNC, commit("COMMIT", "Commit")]
+    with pytest.raises(TransientError, match="waits for a semi-synchronous replica that does not"):
+        server.files()
 
 
 def test_connections_are_not_listed_where_the_server_has_answered_just_now(answering, monkeypatch):
