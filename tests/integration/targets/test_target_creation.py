@@ -549,7 +549,8 @@ def test_tables_that_were_created_under_the_names_that_they_got_later(servers, s
     )
     running = place.lead(passing_from(a, b, source_db, start))
     running.applied(1)
-    assert [text_of(b, t) for t in (one, two)] == [text_of(a, t) for t in (one, two)]
+    columns = [[text.split()[0] for text in text_of(b, t)[0]] for t in (one, two)]
+    assert columns == [["`id`", "`b`"], ["`id`", "`a`"]]
     running.stop()
     execute(a, f"ALTER TABLE {one} ADD a INT", f"ALTER TABLE {two} ADD b INT")
     start = binlog_end(a)
