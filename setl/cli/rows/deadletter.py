@@ -23,7 +23,7 @@ from setl.cli.access.cluster import (
 from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
-from setl.cli.terminal.output import console, print_rows, print_value, to_stderr
+from setl.cli.terminal.output import console, print_rows, print_value, raise_all, to_stderr
 from setl.counting import count
 from setl.errors import ConfigurationError, SetlError
 from setl.load.deadletters.letter import DeadLetter, State
@@ -96,10 +96,7 @@ def list_(  # noqa: PLR0917 - click passes options by name
             dispensable=("attempts", "position", "at"),
             nothing="No faulty row is put aside.",
         )
-    for error in lacking[:-1]:
-        to_stderr(f"Error: {error}")
-    if lacking:
-        raise lacking[-1]
+    raise_all(lacking)
 
 
 @deadletter.command()

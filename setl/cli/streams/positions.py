@@ -25,7 +25,7 @@ from setl.cli.access.cluster import (
 from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.terminal.completion import complete_name, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
-from setl.cli.terminal.output import console, print_rows, print_value, to_stderr
+from setl.cli.terminal.output import console, print_rows, print_value, raise_all, to_stderr
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.node.cluster.view import moment
@@ -74,10 +74,7 @@ def show(pipelines: tuple[str, ...], zookeeper: str, root: str, output: str) -> 
     problems = [(row["pipeline"], problem) for row in rows for problem in row["problems"]]
     for name, problem in problems:
         to_stderr(f"{name}: {problem}")
-    for error in lacking[:-1]:
-        to_stderr(f"Error: {error}")
-    if lacking:
-        raise lacking[-1]
+    raise_all(lacking)
     if problems:
         sys.exit(_EXIT_UNREACHABLE)
 

@@ -48,6 +48,14 @@ def to_stderr(text: str) -> None:
     click.echo(printable(text), err=True)
 
 
+def raise_all(errors: Sequence[Exception]) -> None:
+    """Say why an answer is not whole: the last error is raised, the others are told."""
+    for error in errors[:-1]:
+        to_stderr(f"Error: {error}")
+    if errors:
+        raise errors[-1]
+
+
 def print_rows(
     rows: Sequence[Mapping[str, Any]],
     columns: Sequence[str],

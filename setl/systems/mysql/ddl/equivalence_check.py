@@ -34,10 +34,10 @@ from setl.systems.mysql.ddl.equivalence import (
     state_of,
     system_zone,
 )
+from setl.systems.mysql.ddl.held_rows import has_rows
 from setl.systems.mysql.ddl.made_later import (
     doubt_of_names_before,
     doubt_of_rows_before,
-    has_rows,
     held_columns,
 )
 from setl.systems.mysql.ddl.other_objects import kind_of

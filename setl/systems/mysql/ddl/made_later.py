@@ -19,9 +19,10 @@ from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
 from setl.systems.mysql.ddl.effects import Effects, effects_of
+from setl.systems.mysql.ddl.held_rows import has_rows
+from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.removal import removes_rows
 from setl.systems.mysql.ddl.reread_names import given_up
-from setl.systems.mysql.identifiers import qualified
 
 # Between these, a value that becomes another one is refused when its row is written.
 _AS_WRITTEN: Final = frozenset({
@@ -46,25 +47,6 @@ class HeldColumn(NamedTuple):
     constant: bool = True
 
 
-def is_there(connection: Connection[Any], name: tuple[str, str]) -> bool:
-    """Whether the target has a table; pymysql's errors pass through."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
-            name,
-        )
-        return cursor.fetchone() is not None
-
-
-def has_rows(connection: Connection[Any], name: tuple[str, str]) -> bool:
-    """Whether the target has a table with rows; pymysql's errors pass through."""
-    if not is_there(connection, name):
-        return False
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT 1 FROM {qualified(*name)} LIMIT 1")
-        return cursor.fetchone() is not None
-
-
 def doubt_of_names_before(
     connection: Connection[Any], ddl: TableDdl, later: Collection[tuple[str, str]]
 ) -> str:
@@ -75,7 +57,7 @@ def doubt_of_names_before(
         ddl: the RENAME, of the target's tables.
         later: those that were created after it, under the names that it gave.
     """
-    left = [(n.schema, n.table) for n in ddl.subjects if is_there(connection, (n.schema, n.table))]
+    left = [(n.schema, n.table) for n in ddl.subjects if kind_of(connection, (n.schema, n.table))]
     # Without them, rows under the new names have been under no other ones.
     if not left or (
         set(left) <= set(later) and not any(has_rows(connection, t) for t in ddl.tables)

@@ -29,11 +29,12 @@ from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
+from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.other_objects import without_other_objects
 from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
-from setl.systems.mysql.ddl.replaced import MISSING_TABLE, ReplacedTables
+from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.shadow_swaps import refuse_drop_before_swap, refuse_other_shadows
 from setl.systems.mysql.ddl.statements import parsed, refuse_schema

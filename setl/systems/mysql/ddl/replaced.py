@@ -13,21 +13,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-import pymysql
 from pymysql.connections import Connection
 
 from setl.codec.sql.table_ddl import Action, parse_table_ddl
 from setl.errors import FatalError
 from setl.load.sink import LoadTicket
 from setl.systems.finding import accepting, finding_id
-from setl.systems.mysql.connection import error_number
+from setl.systems.mysql.ddl.held_rows import has_rows
 from setl.systems.mysql.ddl.plan import Name, Step
-from setl.systems.mysql.identifiers import qualified
 
 REPLACED_TABLE: Final = "replaced-table"
 """What `accept` of a pipeline calls it, see `setl.systems.finding.FOUND_LATER`."""
 
-MISSING_TABLE: Final = frozenset({1051, 1146})
 """What a server says of a table that is not there."""
 
 HELD_ROWS: Final = "held rows"
@@ -71,7 +68,8 @@ class ReplacedTables:
             return
         taken = [name for name in names.taken if not self._accepts(name)]
         if not names.freed:
-            taken = [name for name in taken if self._has_rows(name) is None]  # or nothing is made
+            # Where one is there, nothing is made.
+            taken = [name for name in taken if has_rows(self._connection, name) is None]
         left = self._left(names) if taken else set[Name]()
         for name in taken:
             if name in names.freed or name in left:
@@ -92,7 +90,8 @@ class ReplacedTables:
         names = _names(step.statement)
         if names is None or not names.freed:
             return ""
-        return HELD_ROWS if any(map(self._has_rows, names.freed.values())) else ""
+        held = any(has_rows(self._connection, name) for name in names.freed.values())
+        return HELD_ROWS if held else ""
 
     def _accepts(self, name: Name) -> bool:
         return bool(accepting(self._accept, finding_id(REPLACED_TABLE, ".".join(name))))
@@ -109,17 +108,6 @@ class ReplacedTables:
                     left |= done.freed if looks == HELD_ROWS else {}
         back = {(to, old) for old, to in names.freed.items()}
         return {old for old, to in left.items() if (old, to) not in back}
-
-    def _has_rows(self, name: Name) -> bool | None:
-        """Whether a table has rows; None if there is no such table."""
-        with self._connection.cursor() as cursor:
-            try:
-                cursor.execute(f"SELECT 1 FROM {qualified(*name)} LIMIT 1")
-            except pymysql.MySQLError as error:
-                if error_number(error) in MISSING_TABLE:
-                    return None
-                raise
-            return cursor.fetchone() is not None
 
 
 def _names(statement: str) -> _Names | None:
