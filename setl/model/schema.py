@@ -74,6 +74,9 @@ class Column:
         fields: of ROWS, the columns of these rows; else empty.
         width: bytes of each value of a FLOAT, DOUBLE or BINARY; -1 of binary strings of any length;
             0 of other types, and if it is not known.
+        materialized: of a generated column, where the server keeps its value: ``stored`` in the
+            row, ``indexed`` in an index only, "" nowhere, so that each reader computes it. Only
+            known when a server was asked.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Column:
     fields: tuple[Column, ...] = ()
     collation: int = field(default=0, compare=False)
     width: int = field(default=0, compare=False)
+    materialized: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)

@@ -74,12 +74,15 @@ SELECT * FROM information_schema.STATISTICS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND NON_UNIQUE = 0
 ORDER BY INDEX_NAME, SEQ_IN_INDEX"""
 
+_INDEXED = """
+SELECT DISTINCT COLUMN_NAME FROM information_schema.STATISTICS
+WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND COLUMN_NAME IS NOT NULL"""
+
 _TABLES = """
 SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
 WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"""
 
 
-# MySQL escapes an expression as if it were itself inside a text.
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -123,6 +126,14 @@ def read_table(
         columns = tuple(column_of(row) for row in described)
     except ConfigurationError as error:
         raise error.at(table=f"{schema}.{table}") from None
+    if any(column.generated and not column.materialized for column in columns):
+        indexed = {str(row[0]).lower() for row in _select(connection, _INDEXED, name)}
+        columns = tuple(
+            replace(column, materialized="indexed")
+            if column.generated and not column.materialized and column.name.lower() in indexed
+            else column
+            for column in columns
+        )
     places = {column.name: i for i, column in enumerate(columns)}
     parts = read_key_parts(connection, schema, table)
     keys = {
@@ -193,9 +204,14 @@ def read_key_parts(connection: Connection[Any], schema: str, table: str) -> list
     return parts
 
 
+def unescaped(expression: str) -> str:
+    """An expression of information_schema; MySQL escapes it as if it were itself inside a text."""
+    return _ESCAPED.sub(r"\1", expression)
+
+
 def _columns_in(expression: str) -> list[str]:
     """The columns that an expression of a key names, always in backticks."""
-    tokens = tokenize(_ESCAPED.sub(r"\1", expression))
+    tokens = tokenize(unescaped(expression))
     return [token.name for token in tokens if token.kind is TokenKind.NAME]
 
 
@@ -306,6 +322,7 @@ def column_of(row: ColumnRow) -> Column:
         generated=any(f"{how} GENERATED" in row.extra for how in ("VIRTUAL", "STORED")),
         capacity=_capacity(row),
         width=int(row.length or 0) if data_type == "binary" else _width(data_type, kind),
+        materialized="stored" if "STORED GENERATED" in row.extra else "",
     )
 
 

@@ -543,6 +543,44 @@ def test_a_view_and_a_generated_column_as_targets(scene):
     ]
 
 
+def test_generated_columns_that_depend_on_the_session(scene):
+    for end in ("source", "target"):
+        scene.run(
+            end,
+            "CREATE TABLE SCHEMA.days (id INT PRIMARY KEY, at TIMESTAMP NULL, d DATETIME NULL,"
+            " day DATE AS (DATE(at)) STORED, year INT AS (YEAR(d)) VIRTUAL, KEY (day), KEY (year))",
+        )
+        scene.run(
+            end,
+            "CREATE TABLE SCHEMA.hours (id INT PRIMARY KEY, at TIMESTAMP NULL,"
+            " hour INT AS (HOUR(at)) VIRTUAL, seen INT AS (hour + 1) VIRTUAL, KEY (id, seen))",
+        )
+        scene.run(
+            end,
+            "CREATE TABLE SCHEMA.words (id INT PRIMARY KEY, a VARCHAR(9),"
+            " found INT AS (a REGEXP 'x.y') STORED)",
+        )
+    assert not scene.faults([{"from": f"{scene.schema}.days"}])
+    fault = only(scene.faults([{"from": f"{scene.schema}.hours"}]))
+    assert (fault.level, fault.code, fault.risk) == ("error", "index-by-session", True)
+    assert "index over the virtual column seen depends on the time zone" in fault.what
+    fault = only(scene.faults([{"from": f"{scene.schema}.words"}]))
+    assert (fault.level, fault.code) == ("warning", "generated-by-session")
+
+
+@pytest.mark.family("mysql", why="MariaDB has no indexes over expressions")
+def test_an_index_over_an_expression_that_depends_on_the_session(scene):
+    for end in ("source", "target"):
+        scene.run(
+            end,
+            "CREATE TABLE SCHEMA.f (id INT PRIMARY KEY, at TIMESTAMP NULL, n INT,"
+            " KEY by_day ((DATE(at))), KEY twice ((n * 2)))",
+        )
+    fault = only(scene.faults([{"from": f"{scene.schema}.f"}]))
+    assert (fault.level, fault.code, fault.risk) == ("error", "index-by-session", True)
+    assert "by_day" in fault.what
+
+
 def test_tables_that_from_does_not_find(scene):
     scene.run("source", "CREATE VIEW SCHEMA.v AS SELECT 1 AS x")
     tables = [

@@ -44,6 +44,7 @@ from setl.systems.mysql.load.attempts import Attempts, OutdatedError
 from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.fit import ChangedValueError
+from setl.systems.mysql.load.generated import GeneratedLoad, KnownSessions, Part, RefuseOf
 from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.new_rows import send_new_rows, takes_new_rows
@@ -148,6 +149,7 @@ class MysqlSink:
         )
         self._targets = Targets(self._clock)
         self._local = LocalTables()
+        self._sessions = KnownSessions()
         self._attempts = Attempts(
             settings.endpoint, self._writer, self._targets, settings.deadlock_attempts, sleep
         )
@@ -241,25 +243,22 @@ class MysqlSink:
 
         for plan, change in plans:
             write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
+
+        def write_apart(parts: Sequence[Part], refuse_of: RefuseOf) -> None:
+            for plan, change in parts:
+                self._write_upserts(connection, plan, change, limits, refuse_of(change))
+
+        def write_together(parts: Sequence[Part], refuse_of: RefuseOf) -> None:
+            ExactLoad(connection, parts, limits, refuse_of, ticket.catching_up).run()
+
         for plan, change in plans:
-            if plan.alone:
-                continue
-            refuse = refuse_of(change)
-            if plan.strategy is Strategy.RENEW:
-                anew = AnewRows(plan, change.key, change.upserts, refuse, change.partial)
-                write_anew(connection, [anew], limits)
-                continue
-            data = None
-            if bulk_of(connection) is None and takes_new_rows(plan, change, limits):
-                data = self._local_data(connection, plan, change)
-            if data is not None:
-                send_new_rows(data, plan.inserts, change.upserts, limits)
-            else:
-                write_rows(connection, plan.inserts, change.upserts, limits, refuse)
+            if not plan.alone:
+                load = GeneratedLoad(connection, write_apart, refuse_of, limits, self._sessions)
+                load.run([(plan, change)])
         alone = [(plan, change) for plan, change in plans if plan.alone]
         for target in dict.fromkeys(change.target for _, change in alone):
             parts = [part for part in alone if part[1].target == target]
-            ExactLoad(connection, parts, limits, refuse_of, ticket.catching_up).run()
+            GeneratedLoad(connection, write_together, refuse_of, limits, self._sessions).run(parts)
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
         letters = update_letters(
@@ -269,6 +268,26 @@ class MysqlSink:
         connection.commit()
         failpoints.reached("task.after_commit")
         return letters
+
+    def _write_upserts(
+        self,
+        connection: Connection[Any],
+        plan: TableWrites,
+        change: TargetChanges,
+        limits: Limits,
+        refuse: Refuse,
+    ) -> None:
+        if plan.strategy is Strategy.RENEW:
+            anew = AnewRows(plan, change.key, change.upserts, refuse, change.partial)
+            write_anew(connection, [anew], limits)
+            return
+        data = None
+        if bulk_of(connection) is None and takes_new_rows(plan, change, limits):
+            data = self._local_data(connection, plan, change)
+        if data is not None:
+            send_new_rows(data, plan.inserts, change.upserts, limits)
+        else:
+            write_rows(connection, plan.inserts, change.upserts, limits, refuse)
 
     def _rendered(
         self, ticket: LoadTicket, change: TargetChanges, read: ReadRendered

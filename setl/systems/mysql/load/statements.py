@@ -33,7 +33,7 @@ spelling and written under another that a case-insensitive collation takes for t
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -45,6 +45,7 @@ from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
 
 _LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
 _MOMENTS: Final = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
+_DATED: Final = _MOMENTS | {Kind.DATE}
 
 
 class Strategy(Enum):
@@ -69,6 +70,8 @@ class TableWrites:
             that is made anew.
         gives_all: whether they have all columns in which the table takes no NULL. Where they have
             not, INSERT is refused if there is no default, and LOAD DATA makes a value up.
+        generated: which columns of the table the server computes, and whether a session decides
+            about them; see `GeneratedColumns`.
     """
 
     strategy: Strategy
@@ -77,6 +80,44 @@ class TableWrites:
     alone: bool = False
     fills: bool = True
     gives_all: bool = True
+    generated: GeneratedColumns = field(default_factory=lambda: GeneratedColumns())  # noqa: PLW0108 - it is defined below
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedColumns:
+    """What the server computes of the rows of one shape, see `setl.systems.mysql.load.generated`.
+
+    Attributes:
+        stored: the table's columns for the values of a row, in their order.
+        compared: indexes in a row of generated columns whose values the server keeps, in the
+            table or in an index. The rows say what they have to be.
+        moments: indexes in a row of columns that are a TIMESTAMP at the target.
+        any: whether the table has generated columns at all.
+        in_unique_keys: whether a unique key has one, or an expression.
+    """
+
+    stored: tuple[Column, ...] = ()
+    compared: tuple[int, ...] = ()
+    moments: tuple[int, ...] = ()
+    any: bool = False
+    in_unique_keys: bool = False
+
+    @classmethod
+    def of(cls, stored: Sequence[Column], target: RowSchema) -> GeneratedColumns:
+        """Find out; `stored` are the table's columns for those of the rows."""
+        generated = {i for i, column in enumerate(target.columns) if column.generated}
+        keyed = {i for key in (target.key, *target.unique) for i in key}
+        return cls(
+            tuple(stored),
+            tuple(i for i, column in enumerate(stored) if column.materialized),
+            tuple(i for i, column in enumerate(stored) if column.kind is Kind.TIMESTAMP),
+            bool(generated),
+            bool(generated & keyed) or target.odd_keys,
+        )
+
+    def shiftable(self, columns: Sequence[Column]) -> bool:
+        """Whether the rows' values for TIMESTAMP columns can be written in another time zone."""
+        return all(columns[i].kind in _DATED for i in self.moments)
 
 
 def lacking(target: RowSchema, columns: Iterable[str]) -> list[str]:
@@ -176,6 +217,7 @@ def plan_writes(
         alone=collisions.alone,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
         gives_all={c.name.lower() for c in target.columns if _takes_no_null(c)} <= set(names),
+        generated=GeneratedColumns.of(stored, target),
     )
 
 

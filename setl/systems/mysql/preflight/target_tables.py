@@ -17,7 +17,7 @@ from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.engines import WITHOUT_TRANSACTIONS, refusal
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.column_fit import misfit
-from setl.systems.mysql.preflight.generated_columns import check_filled
+from setl.systems.mysql.preflight.generated_columns import check_filled, check_sessions
 from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.new_tables import (
     Flow,
@@ -112,6 +112,8 @@ class TargetTables:
             filled |= {t.lower() for t in flow.route.expressions}
             if flow.route.processor:
                 filled |= set(facts)  # which columns it adds is only known from its rows
+        decided = any(flow.route.conflict is not None for flow in flows)
+        check_sessions(self.target, described, decided=decided, place=place)
         if flows:
             self._check_unfilled(schema, table, facts, filled, place)
         elif not described.key:

@@ -1,0 +1,105 @@
+"""Rows whose generated columns the target computes in another way than the source did."""
+
+import pytest
+
+from setl.errors import DataError
+from setl.model.schema import Column, Kind
+from tests.integration.pipelines import execute
+from tests.integration.targets.test_mysql_sink import ID, NAME, Place
+from tests.loading import rows_of
+
+CREATED = Column("created", Kind.TIMESTAMP)
+DAY = Column("day", Kind.DATE)
+DAYS = (ID, CREATED, DAY)
+NOON = "2026-01-01 12:00:00.000000"
+NIGHT = "2026-01-01 02:00:00.000000"
+EVENING = "2026-01-01 18:00:00.000000"
+
+
+@pytest.fixture
+def place(site_a):
+    place = Place(site_a)
+    yield place
+    place.sink.close()
+
+
+def days(place):
+    return place.rows("id, CAST(created AS CHAR), CAST(day AS CHAR)")
+
+
+def test_a_value_that_no_session_gives_is_refused_and_nothing_is_written(place):
+    place.table("id INT PRIMARY KEY, name VARCHAR(9), tripled INT AS (id * 3) STORED")
+    columns = (ID, NAME, Column("tripled", Kind.INTEGER))
+    with pytest.raises(DataError, match="another value for tripled") as caught:
+        place.write(columns, [(1, "a", 3), (2, "b", 7)])
+    assert caught.value.where["key"] == "2"
+    assert "without GENERATED" in caught.value.hint
+    assert place.rows() == []
+
+
+def test_faulty_rows_are_put_aside_and_leave_what_was_there(site_a):
+    place = Place(site_a, dead_letter_limit=5)
+    place.table("id INT PRIMARY KEY, name VARCHAR(9), tripled INT AS (id * 3) STORED")
+    columns = (ID, NAME, Column("tripled", Kind.INTEGER))
+    place.write(columns, [(2, "old", 6)])
+    loaded = place.write(columns, [(1, "a", 3), (2, "b", 7), (3, "c", 9), (4, "d", 1)])
+    assert loaded.dead_letters == 2
+    assert place.rows() == [(1, "a", 3), (2, "old", 6), (3, "c", 9)]
+    place.sink.close()
+
+
+def test_rows_of_several_time_zones_in_one_load(place):
+    place.table("id INT PRIMARY KEY, created TIMESTAMP NULL, day DATE AS (DATE(created)) STORED")
+    rows = [(1, NOON, "2026-01-01"), (2, EVENING, "2026-01-02"), (3, NIGHT, "2025-12-31")]
+    place.write(DAYS, rows)
+    assert days(place) == [(i, moment[:19], day) for i, moment, day in rows]
+    place.write(DAYS, rows)
+    assert days(place) == [(i, moment[:19], day) for i, moment, day in rows]
+
+
+def test_columns_that_only_the_target_has_are_kept(place):
+    place.table(
+        "id INT PRIMARY KEY, created TIMESTAMP NULL, day DATE AS (DATE(created)) STORED,"
+        " here VARCHAR(9) DEFAULT 'new'"
+    )
+    place.write(DAYS, [(1, EVENING, "2026-01-02"), (2, NOON, "2026-01-01")])
+    execute(place.server, f"UPDATE {place.schema}.t SET here = 'mine'")
+    place.write(DAYS, [(1, "2026-05-05 18:00:00.000000", "2026-05-06"), (3, NOON, "2026-01-01")])
+    assert place.rows("id, CAST(day AS CHAR), here") == [
+        (1, "2026-05-06", "mine"),
+        (2, "2026-01-01", "mine"),
+        (3, "2026-01-01", "new"),
+    ]
+
+
+def test_an_index_over_a_virtual_column_that_would_differ_is_refused(place):
+    place.table(
+        "id INT PRIMARY KEY, created TIMESTAMP NULL, day DATE AS (DATE(created)) VIRTUAL, KEY (day)"
+    )
+    place.write(DAYS, [(1, NOON, "2026-01-01")])
+    with pytest.raises(DataError, match="another value for day") as caught:
+        place.write(DAYS, [(2, EVENING, "2026-01-02")])
+    assert "Drop the index" in caught.value.hint
+    (check,) = rows_of(place.server, f"CHECK TABLE {place.schema}.t EXTENDED")
+    assert check[-1] == "OK"
+
+
+def test_a_virtual_column_without_an_index_is_the_readers_business(place):
+    place.table("id INT PRIMARY KEY, created TIMESTAMP NULL, day DATE AS (DATE(created)) VIRTUAL")
+    place.write(DAYS, [(2, EVENING, "2026-01-02")])
+    assert days(place) == [(2, EVENING[:19], "2026-01-01")]
+
+
+def test_the_session_is_as_it_was_afterwards(place):
+    place.table("id INT PRIMARY KEY, created TIMESTAMP NULL, day DATE AS (DATE(created)) STORED")
+    place.table("id INT PRIMARY KEY, created TIMESTAMP NULL", name="plain")
+    place.table("id INT PRIMARY KEY, name VARCHAR(3)", name="short")
+    for _ in range(2):
+        place.write(DAYS, [(1, EVENING, "2026-01-02")])
+        place.write((ID, CREATED), [(1, EVENING)], name="plain")
+        (row,) = rows_of(
+            place.server, f"SELECT id, CAST(created AS CHAR) FROM {place.schema}.plain"
+        )
+        assert row == (1, EVENING[:19])
+        with pytest.raises(DataError, match="too long"):
+            place.write((ID, NAME), [(1, "far too long for it")], name="short")
