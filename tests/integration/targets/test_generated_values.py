@@ -37,6 +37,15 @@ def test_a_value_that_no_session_gives_is_refused_and_nothing_is_written(place):
     assert place.rows() == []
 
 
+def test_a_value_that_the_expression_cannot_compute_names_a_way_out(place):
+    place.table("id INT PRIMARY KEY, n BIGINT, doubled BIGINT AS (n * 2) STORED")
+    columns = (ID, Column("n", Kind.INTEGER), Column("doubled", Kind.INTEGER))
+    with pytest.raises(DataError, match="out of range") as caught:
+        place.write(columns, [(1, 2, 4), (2, 2**62, -1)])
+    assert caught.value.where["key"] == "2"
+    assert "without GENERATED" in caught.value.hint
+
+
 def test_faulty_rows_are_put_aside_and_leave_what_was_there(site_a):
     place = Place(site_a, dead_letter_limit=5)
     place.table("id INT PRIMARY KEY, name VARCHAR(9), tripled INT AS (id * 3) STORED")

@@ -59,10 +59,12 @@ _CHECK_FAILED: Final = 3819  # MySQL; a MariaDB does not check, see `setl.system
 _NOT_STRICT: Final = frozenset({1264, 1265, 1292, 1365, 1366, 1406, 1411, 1690})
 """What a server that is strict says of a value that a generated column cannot hold."""
 _PLAIN: Final = (
-    "Make it a plain column at the target (ALTER TABLE … MODIFY … without GENERATED), which takes"
+    "make it a plain column at the target (ALTER TABLE … MODIFY … without GENERATED), which takes"
     " the source's values as they are; then start the pipeline again"
 )
-_NO_INDEX: Final = f"Drop the index over it at the target. Or: {_PLAIN}"
+_MAKE_PLAIN: Final = f"{_PLAIN[0].upper()}{_PLAIN[1:]}"
+_MAYBE_GENERATED: Final = f"If a generated column cannot hold the value: {_PLAIN}"
+_NO_INDEX: Final = f"Drop the index over it at the target. Or {_PLAIN}"
 
 
 class KnownSessions:
@@ -144,6 +146,8 @@ class GeneratedLoad:
             self._attempt(held, compared=compared)
             wrong = [(rows, n, error) for rows in held for n, error in rows.wrong.items()]
             for rows, number, error in wrong:
+                if rows.plan.generated.any and not error.hint:
+                    error.hint = _MAYBE_GENERATED
                 self.refuse(rows.change)(number, error)
                 rows.left_out.add(number)
             if not (compared and wrong):
@@ -312,7 +316,7 @@ def _other_value(plan: TableWrites, row: Row, columns: Sequence[Column]) -> Gene
     error = GeneratedValueError(
         f"the target computes another value for {names} than the source has; it depends on the"
         " session that writes the row, such as on its time zone or sql_mode",
-        hint=_NO_INDEX if indexed else _PLAIN,
+        hint=_NO_INDEX if indexed else _MAKE_PLAIN,
         table=plan.inserts.table,
         key=plan.inserts.key_text(row),
     )
