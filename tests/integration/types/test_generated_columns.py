@@ -1,6 +1,11 @@
 """Generated columns have the source's values, whatever session wrote the row (I25)."""
 
+import pytest
+
+from setl.channel.reading import parse_channel
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
+from tests.integration.types.test_types_mysql import has_loaded
+from tests.waiting import eventually
 
 LENIENT = "SET sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION'"
 
@@ -70,6 +75,10 @@ def content(server, table):
         return cursor.fetchall()
 
 
+def contents(server, db):
+    return [content(server, f"{db}.{name}") for name in TABLES]
+
+
 def make(servers, db, tables):
     for server in servers:
         execute(server, f"CREATE DATABASE {db}")
@@ -77,20 +86,51 @@ def make(servers, db, tables):
             execute(server, LENIENT, f"CREATE TABLE {db}.{name} (id INT PRIMARY KEY, {definition})")
 
 
-def test_the_values_are_the_sources_whatever_session_wrote_the_row(servers, place):
-    a, b = servers
-    db = fresh_name("computed")
-    make(servers, db, {name: definition for name, (definition, _) in TABLES.items()})
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}]))
+def write(server, db):
+    """Let each session write; returns how many rows were changed."""
     count = 0
     for name, (_, writes) in TABLES.items():
         for line in writes.replace("\\\n", "").strip().splitlines():
             settings, _, statement = line.strip().partition(": ")
-            with a.connect() as connection, connection.cursor() as cursor:
+            with server.connect() as connection, connection.cursor() as cursor:
                 cursor.execute(f"SET {settings}")
                 count += cursor.execute(statement.format(t=f"{db}.{name}"))
-    running.applied(count)
+    return count
+
+
+@pytest.fixture
+def fresh_db(servers):
+    name = fresh_name("computed")
+    make(servers, name, {table: definition for table, (definition, _) in TABLES.items()})
+    yield name
+    for server in servers:
+        execute(server, f"DROP DATABASE {name}")
+
+
+def same(servers, db):
+    a, b = servers
     for name in TABLES:
         assert content(b, f"{db}.{name}") == content(a, f"{db}.{name}"), name
-    for server in servers:
-        execute(server, f"DROP DATABASE {db}")
+
+
+def test_the_values_are_the_sources_whatever_session_wrote_the_row(servers, place, fresh_db):
+    a, b = servers
+    running = place.lead(one_way(a, mysql(b), [{"from": f"{fresh_db}.*"}]))
+    running.applied(write(a, fresh_db))
+    same(servers, fresh_db)
+
+
+def test_the_values_of_rows_that_are_loaded_or_read_at_the_source(servers, place, fresh_db):
+    a, b = servers
+    write(a, fresh_db)
+    source = {**mysql(a), "start": {"load": True}, "heartbeat": 0.2}
+    tables = [{"from": f"{fresh_db}.*", "read": "source"}]
+    pipeline = {"name": "p", "source": source, "target": mysql(b), "tables": tables}
+    running = place.lead(parse_channel({"channel": fresh_name("c"), "pipelines": [pipeline]}))
+    eventually(lambda: has_loaded(running), 180, message="the tables are loaded")
+    same(servers, fresh_db)
+    with a.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET time_zone = '-08:00', sql_mode = ''")
+        cursor.execute(f"UPDATE {fresh_db}.days SET created = '2027-07-07 23:00:00' WHERE id < 5")
+        cursor.execute(f"UPDATE {fresh_db}.cut SET a = 'uvwxyz', n = 500")
+    eventually(lambda: contents(b, fresh_db) == contents(a, fresh_db), 60)
