@@ -35,13 +35,11 @@ class Summed:
     """What both servers say of some chunks.
 
     Attributes:
-        source_rows: rows of the source in all of them.
-        target_rows: rows of the target.
+        equal_rows: rows of one side in the chunks whose checksums are equal; the other has as many.
         differing: the chunks whose checksums differ, in order.
     """
 
-    source_rows: int = 0
-    target_rows: int = 0
+    equal_rows: int = 0
     differing: list[Chunk] = field(default_factory=list[Chunk])
 
 
@@ -73,9 +71,9 @@ def compare_checksums(
     _raise_first(asked)
     found = Summed()
     for chunk, there, here in zip(chunks, *work.sums, strict=True):
-        found.source_rows += there.rows
-        found.target_rows += here.rows
-        if there != here:
+        if there == here:
+            found.equal_rows += there.rows
+        else:
             found.differing.append(chunk)
     return found
 

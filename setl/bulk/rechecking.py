@@ -17,11 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from setl.bulk.arrivals import Arrived
-from setl.bulk.comparison import Difference, What, judge
+from setl.bulk.comparison import NOTHING, Difference, Held, Merging, What, judge
 
-Contents = Mapping[str, list[bytes]]
-"""By key, what one side's rows of it say, a digest for each row; keys without a row are left out.
-"""
+Contents = Mapping[str, Held]
+"""By key, what one side has under it; keys without a row are left out."""
 
 
 class Look(NamedTuple):
@@ -48,11 +47,18 @@ class Rechecked:
         different: those that differ.
         undecided: those whose row at the source changed at every look.
         caught_up: how many agreed in the end.
+        more_source_rows: how many rows more than at first the source has under all these keys, as
+            they were when they were judged; negative if it has fewer.
+        more_target_rows: the same of the target.
+        more_merged: the same of `Comparison.merged`.
     """
 
     different: list[Difference] = field(default_factory=list[Difference])
     undecided: list[Difference] = field(default_factory=list[Difference])
     caught_up: int = 0
+    more_source_rows: int = 0
+    more_target_rows: int = 0
+    more_merged: int = 0
 
 
 class Rechecking:
@@ -63,14 +69,21 @@ class Rechecking:
     the same rows at both sides. All others are pending.
     """
 
-    def __init__(self, differences: Iterable[Difference]) -> None:
-        """Nothing has been looked at again yet."""
-        self._pending = {difference.key: difference for difference in differences}
+    def __init__(self, differences: Iterable[Difference], merging: Merging) -> None:
+        """Nothing has been looked at again yet.
+
+        Args:
+            differences: the keys.
+            merging: which rows of the source may be one row of the target.
+        """
+        self._merging = merging
+        self._first = {difference.key: difference for difference in differences}
+        self._pending = dict(self._first)
         self._seen = {key: {d.source} for key, d in self._pending.items()}
         self._done = Rechecked()
         self._moved: set[str] = set()
         # What both sides had at the last look, of keys that seem to differ.
-        self._stood: dict[str, tuple[frozenset[bytes], tuple[bytes, ...]]] = {}
+        self._stood: dict[str, tuple[Held, Held]] = {}
         self._arrived = Arrived.UNKNOWN
 
     @property
@@ -88,36 +101,35 @@ class Rechecking:
     def end(self) -> Rechecked:
         """What became of the keys, after the last look; those still pending are judged by it."""
         for key, difference in self._pending.items():
+            followed = self._followed(key, difference)
             if key in self._stood:
-                self._done.different.append(difference)
+                self._differs(difference)
             elif self._arrived is Arrived.THERE:
+                self._counts(difference)
                 self._done.undecided.append(difference)
-            elif self._follows(key, difference):
-                self._done.caught_up += 1
+            elif followed is not None:
+                self._agrees(replace(difference, source=followed))
             else:
-                self._done.different.append(difference)
+                self._differs(difference)
         self._pending = {}
         return self._done
 
     def _judge(self, key: str, difference: Difference, look: Look) -> None:
-        before, after = frozenset(look.before.get(key, ())), frozenset(look.after.get(key, ()))
-        rows = look.target.get(key, [])
-        target = sorted(set(rows))
-        what = judge(after, target, len(rows))
-        latest = replace(
-            difference,
-            what=what or What.DIFFERENT,
-            source=after,
-            target=frozenset(target),
-        )
-        if what is None or judge(before, target, len(rows)) is None:
+        before, after = look.before.get(key, NOTHING), look.after.get(key, NOTHING)
+        target = look.target.get(key, NOTHING)
+        what = judge(after, target, self._merging)
+        latest = replace(difference, what=what or What.DIFFERENT, source=after, target=target)
+        if what is None:
             del self._pending[key]
-            self._done.caught_up += 1
+            self._agrees(latest)
+        elif judge(before, target, self._merging) is None:
+            del self._pending[key]
+            self._agrees(replace(latest, source=before))
         elif before == after and look.arrived is Arrived.THERE:
-            stands = after, tuple(target)
+            stands = after, target
             if self._stood.get(key) == stands:
                 del self._pending[key]
-                self._done.different.append(latest)
+                self._differs(latest)
             else:
                 self._stood[key] = stands
                 self._pending[key] = latest
@@ -129,10 +141,26 @@ class Rechecking:
             self._seen[key] |= {before, after}
             self._pending[key] = latest
 
-    def _follows(self, key: str, difference: Difference) -> bool:
-        """Whether the target has what a source that moves on had in one of the looks before."""
+    def _followed(self, key: str, difference: Difference) -> Held | None:
+        """What a source that moves on had in an earlier look, if the target has just that."""
+        if key not in self._moved:
+            return None
         earlier = self._seen[key] - {difference.source}
-        return key in self._moved and any(
-            difference.target == source or (difference.target and difference.target <= source)
-            for source in earlier
-        )
+        agreeing = (s for s in earlier if judge(s, difference.target, self._merging) is None)
+        return next(agreeing, None)
+
+    def _agrees(self, difference: Difference) -> None:
+        self._counts(difference)
+        self._done.caught_up += 1
+
+    def _differs(self, difference: Difference) -> None:
+        self._counts(difference)
+        self._done.different.append(difference)
+
+    def _counts(self, now: Difference) -> None:
+        """Count the rows of a key as they were judged, in place of those found at first."""
+        first, done = self._first[now.key], self._done
+        done.more_source_rows += now.source.rows - first.source.rows
+        done.more_target_rows += now.target.rows - first.target.rows
+        merging = self._merging
+        done.more_merged += now.source.merged(merging) - first.source.merged(merging)

@@ -11,9 +11,19 @@ import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - what Spark's own documentation calls it
 
 from setl.bulk.comparing import digest
-from setl.bulk.comparison import Comparison, Difference, What, compare, spark_failure
+from setl.bulk.comparison import (
+    Comparison,
+    Difference,
+    Held,
+    Merging,
+    What,
+    compare,
+    spark_failure,
+    with_table,
+)
 from setl.bulk.pairs import FRAME, Content, Reading, Side, packed, shown, shown_values
 from setl.bulk.rechecking import Contents
 from setl.bulk.row_counter import RowCounter
@@ -50,6 +60,7 @@ class TwoSides:
         self._sources = sources
         self._target = target
         self._counter = counter
+        self.merging = _merging(sources)
 
     def compare_all(self, rows_per_part: int, keep: int, further: int = 0) -> Comparison:
         """Compare every row of both sides; `keep` and `further` as in `compare_parts`.
@@ -90,6 +101,7 @@ class TwoSides:
         return compare(
             frames,
             self._target_frame(target_parts, reading),
+            self.merging,
             partitions=tasks,
             # Keys are dealt out by hash, so each task has about as many.
             keep=max(keep, -(-(keep + further) // tasks)),
@@ -104,7 +116,8 @@ class TwoSides:
             SetlError: it cannot be read, or Spark failed.
         """
         reading = Reading(digest, self._counter.in_tasks)
-        return _contents(reduce(DataFrame.union, self._frames(differences, reading, showing)))
+        frames = with_table(self._frames(differences, reading, showing))
+        return _contents(reduce(DataFrame.union, frames), self.merging)
 
     def target_of(self, differences: Sequence[Difference]) -> Contents:
         """What the target has of some keys.
@@ -114,7 +127,8 @@ class TwoSides:
         """
         reading = Reading(digest, self._counter.in_tasks)
         parts = self._target.parts_of_keys([d.key for d in differences])
-        return _contents(self._target_frame(parts, reading))
+        frame = self._target_frame(parts, reading)
+        return _contents(frame.withColumn("table", F.lit(0)), self.merging)
 
     def explain(self, differences: Sequence[Difference]) -> Iterator[KeyDifference]:
         """Read some differing keys once more, to say in which columns they differ.
@@ -123,12 +137,16 @@ class TwoSides:
             SetlError: a side cannot be read, or Spark failed.
         """
         both = [d for d in differences if d.what is What.DIFFERENT]
-        values: dict[str, tuple[ColumnDifference, ...]] = {}
-        if both:
-            for again in self._compare_keys(both, shown).differences:
-                values[again.key] = tuple(self._columns_of(again))
-        for difference in differences:
-            yield KeyDifference(difference.key, difference.what, values.get(difference.key, ()))
+        again = self._compare_keys(both, shown).differences if both else []
+        now = {each.key: each for each in again}
+        for each in differences:
+            seen = each if each.what is not What.DIFFERENT else now.get(each.key)
+            if seen is None:
+                yield KeyDifference(each.key, each.what)
+            else:
+                columns = tuple(self._columns_of(seen))
+                rows = seen.source.rows, seen.target.rows
+                yield KeyDifference(each.key, each.what, columns, *rows)
 
     def differing(
         self, differences: Sequence[Difference], undecided: Sequence[Difference]
@@ -175,7 +193,7 @@ class TwoSides:
         frames = self._frames(differences, reading)
         parts = self._target.parts_of_keys([d.key for d in differences])
         target = self._target_frame(parts, reading)
-        return compare(frames, target, partitions=1, keep=len(differences))
+        return compare(frames, target, self.merging, partitions=1, keep=len(differences))
 
     def _frames(
         self,
@@ -205,8 +223,8 @@ class TwoSides:
                 )
                 if there != here
             ]
-            for source in difference.source
-            for target in difference.target
+            for source in (*difference.source.contents, *difference.source.others)
+            for target in difference.target.contents
         ]
         return min(found, key=len) if found else []
 
@@ -215,23 +233,44 @@ class TwoSides:
         return numbered.mapInArrow(_target_reading(self._target, list(parts), reading), FRAME)
 
 
-def _contents(frame: DataFrame) -> Contents:
-    """Keys and digests of a frame of `FRAME`, which holds few.
+def _merging(sources: Sequence[MappedTable]) -> Merging:
+    if any(source.route.key or source.route.processor for source in sources):
+        return Merging.ROWS
+    return Merging.TABLES if len(sources) > 1 else Merging.NONE
+
+
+def _contents(frame: DataFrame, merging: Merging) -> Contents:
+    """What a frame of `FRAME`, with the number of each row's table, has under its keys; few rows.
 
     Raises:
         SetlError: the error of a task that read.
     """
-    found: dict[str, list[bytes]] = {}
+    rows: dict[str, list[bytes]] = {}
+    others: dict[str, set[bytes]] = {}
+    tables: dict[str, set[int]] = {}
     try:
-        rows = frame.select("side", "key", "digest").collect()
+        found = frame.select("side", "key", "digest", "table").collect()
     except (PySparkException, Py4JError) as error:
         raise spark_failure(str(error).strip() or type(error).__name__) from error
-    for row in rows:
-        content = bytes(row["digest"])
+    for row in found:
+        key, content = str(row["key"]), bytes(row["digest"])
         if row["side"] == Side.REFUSED:
             raise pickle.loads(content)  # noqa: S301 - made by our own task
-        found.setdefault(str(row["key"]), []).append(content)
-    return found
+        if row["side"] == Side.ALTERNATIVE:
+            others.setdefault(key, set()).add(content)
+        else:
+            rows.setdefault(key, []).append(content)
+            tables.setdefault(key, set()).add(int(row["table"]))
+    distinct = set[bytes] if merging is Merging.ROWS else list[bytes]
+    return {
+        key: Held(
+            len(there),
+            tuple(sorted(distinct(there))),
+            frozenset(others.get(key, ())),
+            len(tables[key]) if merging is Merging.TABLES else 0,
+        )
+        for key, there in rows.items()
+    }
 
 
 def _target_reading(

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from setl.bulk.comparison import Difference, What
 from setl.model.change import Row, Value
+from setl.printable import BYTES_OF_TEXT, printable
 
 _SHOWN = 200  # characters of a value
 
@@ -30,6 +31,8 @@ def for_people(value: Value) -> int | float | str | None:
     if value is None or isinstance(value, (int, float)):
         return value
     text = f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
+    if text.startswith(BYTES_OF_TEXT):
+        text = printable(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 
@@ -42,11 +45,16 @@ class KeyDifference:
         what: which side has the row, or that both have it with other values.
         columns: what differs, when both sides have the row and were still different when they
             were read again to show it.
+        source_rows: how many rows the source has under the key; 0 if both sides agreed when they
+            were read again to show it.
+        target_rows: the same of the target.
     """
 
     key: str
     what: What
     columns: tuple[ColumnDifference, ...] = ()
+    source_rows: int = 0
+    target_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,10 @@ class TableVerdict:
         target_rows: rows that it has.
         missing: keys that only the source has.
         extra: keys that only the target has.
-        different: keys that both have, with other values.
+        different: keys that both have, with other values, or with another number of rows.
+        merged: rows of the source that are one row of the target with another one, as the channel
+            file has it: several tables go into one, a mapping names the `key`, or a processor makes
+            the rows.
         caught_up: keys that differed at first and agreed when they were read again.
         undecided: keys whose row at the source changed at every look, so that nobody can tell.
         sample_keys: some of the keys that differ, sorted.
@@ -97,6 +108,7 @@ class TableVerdict:
     missing: int
     extra: int
     different: int
+    merged: int = 0
     caught_up: int = 0
     undecided: int = 0
     sample_keys: tuple[KeyDifference, ...] = ()
@@ -111,6 +123,15 @@ class TableVerdict:
         return self.missing + self.extra + self.different
 
     @property
+    def agrees(self) -> bool:
+        """Whether each row of the source is known to be in the target, which has no other.
+
+        Rows that are merged are in the target by one of them.
+        """
+        differs = self.differences or self.undecided
+        return not differs and self.source_rows == self.target_rows + self.merged
+
+    @property
     def equal(self) -> bool:
-        """Whether source and target are known to agree in every key."""
-        return not (self.differences or self.undecided)
+        """Whether both sides are known to have the same rows, each as many times."""
+        return self.agrees and not self.merged

@@ -160,7 +160,7 @@ class TargetComparison:
             differences: `TableVerdict.further`, or some of them; so many as are looked at again.
 
         Returns:
-            What differs of them now. It tells of no number of rows.
+            What differs of them now. Rows are counted under these keys only.
 
         Raises:
             SetlError: a side cannot be read, or Spark failed.
@@ -168,6 +168,8 @@ class TargetComparison:
         found = Comparison(differences=list(differences))
         for difference in differences:
             found.counts[difference.what] += 1
+            found.source_rows += difference.source.rows
+            found.target_rows += difference.target.rows
         with closing(self._target), RowCounter(self._spark, self._progress) as counter:
             return self._verdict(TwoSides(self._spark, self._sources, self._target, counter), found)
 
@@ -222,7 +224,7 @@ class TargetComparison:
             (d.key, d.source, d.target) for d in again.differences
         }:
             return None
-        return Comparison(again.source_rows, again.target_rows)
+        return Comparison(again.source_rows, again.target_rows, again.merged)
 
     def _tables(self) -> tuple[ChecksummedTable, ChecksummedTable]:
         """Both tables; where the plan is to compare checksums, they are such."""
@@ -235,14 +237,16 @@ class TargetComparison:
         self, sides: TwoSides, plan: ComparisonPlan, chunks: Sequence[Chunk], counter: RowCounter
     ) -> Comparison:
         summed = self._sum(plan, chunks, counter)
-        differing = summed.differing
+        differing, equal_rows = summed.differing, summed.equal_rows
         if differing and len(differing) <= _MOST_FINER:
             size = max(1, self._settings.rows_per_part // _FINER)
             there, _ = self._tables()
             finer = [
                 piece for chunk in differing for piece in there.chunks(plan.source_cut, size, chunk)
             ]
-            differing = joined_chunks(self._sum(plan, finer, counter).differing, _FINER)
+            summed = self._sum(plan, finer, counter)
+            differing = joined_chunks(summed.differing, _FINER)
+            equal_rows += summed.equal_rows
         found = Comparison()
         if differing:
             there, here = self._tables()
@@ -252,7 +256,8 @@ class TargetComparison:
                 self._settings.recheck_keys,
                 self._settings.further_keys,
             )
-        found.source_rows, found.target_rows = summed.source_rows, summed.target_rows
+        found.source_rows += equal_rows
+        found.target_rows += equal_rows
         return found
 
     def _sum(self, plan: ComparisonPlan, chunks: Sequence[Chunk], counter: RowCounter) -> Summed:
@@ -279,11 +284,12 @@ class TargetComparison:
         return TableVerdict(
             table=self.table,
             target=self._target.name,
-            source_rows=first.source_rows,
-            target_rows=first.target_rows,
+            source_rows=first.source_rows + rechecked.more_source_rows,
+            target_rows=first.target_rows + rechecked.more_target_rows,
             missing=counts[What.MISSING],
             extra=counts[What.EXTRA],
             different=counts[What.DIFFERENT],
+            merged=first.merged + rechecked.more_merged,
             caught_up=rechecked.caught_up,
             undecided=len(undecided),
             sample_keys=tuple(sides.explain(different[: settings.sample])),
@@ -301,13 +307,13 @@ class TargetComparison:
         lost: list[Difference] = []
         found: list[Difference] = []
         for each in kept:
-            (lost if each.source and not sides.is_found(each) else found).append(each)
+            (lost if each.source.rows and not sides.is_found(each) else found).append(each)
         rechecked, note = self._look_again(sides, found)
         rechecked.different += lost
         return rechecked, note
 
     def _look_again(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Rechecked, str]:
-        rechecking = Rechecking(kept)
+        rechecking = Rechecking(kept, sides.merging)
         # A processor may give rows other keys, by which they are not found at the source.
         processed = any(source.route.processor for source in self._sources)
         if processed or not kept or not self._settings.rechecks:

@@ -37,7 +37,7 @@ def differing_rows(row: Mapping[str, Any]) -> Iterator[DifferenceLine]:
         return
     for sample in samples:
         columns: Sequence[Mapping[str, Any]] = sample.get("columns") or ()
-        words = f"{printable(str(sample['key']))}: {sample['what']}"
+        words = f"{printable(str(sample['key']))}: {sample['what']}{_rows(sample)}"
         yield DifferenceLine(words, tuple(map(_column, columns)))
     for key in undecided:
         yield DifferenceLine(f"{printable(str(key))}: undecided, it changed at every look")
@@ -46,6 +46,14 @@ def differing_rows(row: Mapping[str, Any]) -> Iterator[DifferenceLine]:
         yield DifferenceLine(f"and {count(unnamed)} more")
     if row.get("note"):
         yield DifferenceLine(f"note: {row['note']}")
+
+
+def _rows(sample: Mapping[str, Any]) -> str:
+    """How many rows of the key there are, if it is not one on each side that has it."""
+    there, here = int(sample.get("source_rows") or 0), int(sample.get("target_rows") or 0)
+    if max(there, here) <= 1:
+        return ""
+    return f", {count(there, 'row')} at the source and {here:,} at the target"
 
 
 def _column(column: Mapping[str, Any]) -> str:

@@ -15,7 +15,8 @@ from setl.bulk.source_side import MappedTable
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import TargetComparison, VerifySettings
 from setl.channel.file import Pipeline
-from setl.errors import ConfigurationError
+from setl.errors import ConfigurationError, SetlError, TransientError
+from setl.model.target_name import target_name
 from setl.run.verification.compared_targets import mapped_targets, target_reader
 from setl.transform.spark_on_demand import SparkOnDemand
 
@@ -29,6 +30,7 @@ def verify_pipeline(
     settings: VerifySettings | None = None,
     progress: Callable[[str, int], None] | None = None,
     finished: Callable[[TableVerdict], None] | None = None,
+    failed: Callable[[str, SetlError], None] | None = None,
     arrivals: Arrivals | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> list[TableVerdict]:
@@ -46,6 +48,8 @@ def verify_pipeline(
         progress: is told a target's name and how many rows were read for it so far, from
             another thread.
         finished: is told each verdict as soon as there is one.
+        failed: is told a target that cannot be compared, and why; then the others are compared all
+            the same. None raises the error. One that is transient is always raised.
         arrivals: tells when the target has what the source has shown; None if nobody can, then
             keys that differ are read again a few times.
         wait: waits for so many seconds, where nobody can.
@@ -58,12 +62,21 @@ def verify_pipeline(
     chosen = replace(settings or VerifySettings(), sample=sample)
     verdicts: list[TableVerdict] = []
     for target, sources in mapped_targets(pipeline, tables).items():
-        mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
-        reader = target_reader(pipeline, target, mapped)
-        report = None if progress is None else _for_target(progress, reader.name)
-        verdict = TargetComparison(
-            spark, mapped, reader, chosen, progress=report, arrivals=arrivals, wait=wait
-        ).compare_all()
+        name = target_name(target[:2])
+        try:
+            mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
+            reader = target_reader(pipeline, target, mapped)
+            report = None if progress is None else _for_target(progress, reader.name)
+            verdict = TargetComparison(
+                spark, mapped, reader, chosen, progress=report, arrivals=arrivals, wait=wait
+            ).compare_all()
+        except TransientError:
+            raise
+        except SetlError as error:
+            if failed is None:
+                raise
+            failed(name, error.at(target=name))
+            continue
         verdicts.append(verdict)
         if finished is not None:
             finished(verdict)

@@ -16,6 +16,7 @@ from setl.bulk.verify_target import VerifySettings
 from setl.channel.file import Pipeline
 from setl.cli.streams.following import ClusterArrivals, Connect, lasting_session
 from setl.counting import count
+from setl.errors import SetlError
 from setl.operate.verify import verify_keys, verify_pipeline
 from setl.run.spark.session import SparkSettings, start_context
 from setl.transform.spark_on_demand import SparkOnDemand
@@ -83,10 +84,11 @@ class Comparer:
         config: Pipeline,
         tables: Sequence[str] = (),
         finished: Callable[[TableVerdict], None] | None = None,
+        failed: Callable[[str, SetlError], None] | None = None,
     ) -> list[Compared]:
         """Compare everything that a pipeline keeps in step, or what some source tables go into.
 
-        `finished` is told each verdict as soon as there is one.
+        `finished` and `failed` as for `setl.operate.verify.verify_pipeline`.
 
         Raises:
             SetlError: as `setl.operate.verify.verify_pipeline`.
@@ -103,6 +105,7 @@ class Comparer:
             settings=self._settings,
             progress=report,
             finished=finished,
+            failed=failed,
             arrivals=self._arrivals(channel, config),
         )
         return [Compared(channel, config, verdict) for verdict in verdicts]

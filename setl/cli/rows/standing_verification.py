@@ -38,7 +38,8 @@ def show_standing(
 ) -> None:
     """Print what is kept of the pipelines.
 
-    Exits with 1 if something differs, or if no whole pass has ended yet.
+    Exits with 1 if something differs, if no whole pass has ended yet, or if the last one has left
+    out tables.
 
     Args:
         channels: names of channels, or files that describe them; no secrets are needed.
@@ -62,7 +63,10 @@ def show_standing(
         for ident, state in kept.items():
             for line in _lines(ident, state):
                 console().print(line)
-    if any(differences(state) or state.last is None for state in kept.values()):
+    if any(
+        differences(state) or state.last is None or state.last.tables_left_out
+        for state in kept.values()
+    ):
         sys.exit(1)
 
 

@@ -24,7 +24,7 @@ from setl.cli.access.spark_options import spark_options
 from setl.cli.rows.standing_verification import show_standing
 from setl.cli.terminal.completion import complete_channel
 from setl.cli.terminal.confirmation import yes_option
-from setl.cli.terminal.output import console, print_rows
+from setl.cli.terminal.output import console, print_rows, raise_all
 from setl.cli.terminal.progress import progress_line
 from setl.counting import count
 from setl.operate.differing_rows import differing_rows
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from setl.bulk.verdict import TableVerdict
     from setl.channel.file import ChannelFile, Pipeline
     from setl.cli.rows.comparing import Compared
+    from setl.errors import SetlError
     from setl.run.spark.session import SparkSettings
 
 _COLUMNS = (
-    "pipeline", "target", "source_rows", "target_rows", "missing", "extra", "different",
+    "pipeline", "target", "source_rows", "target_rows", "merged", "missing", "extra", "different",
     "undecided",
 )  # fmt: skip
 
@@ -85,12 +86,12 @@ def verify(  # noqa: PLR0917 - click passes options by name
 
     CHANNEL is a name or a channel file. Rows that are on their way do not count: of a key that
     differs, the target is read again when the pipeline has brought it what the source had, within
-    --timeout. Exit status 0: all equal; 1: something differs, or is undecided, since its row
-    changed at every look.
+    --timeout. Exit status 0: no key differs; 1: something differs, or is undecided, since its row
+    changed at every look. A table that cannot be compared is an error, and the others are compared.
 
     With --last, nothing is compared and no server is asked: what standing verification found last
-    is read from ZooKeeper. Exit status 0: a whole pass found all equal; 1: something differs, or
-    there is no whole pass yet.
+    is read from ZooKeeper. Exit status 0: in a whole pass no key differed; 1: something differs, a
+    table was left out, or there is no whole pass yet.
 
     With --repair, you are asked first; then the leaders send what differs again, rows that only the
     target has are deleted there, and what was repaired is compared once more. In a two-way channel
@@ -127,23 +128,35 @@ def verify(  # noqa: PLR0917 - click passes options by name
         session = spark("setl verify")
         with comparer(session, sample, show, connect, timeout, further=further) as compares:
             found: list[Compared] = []
+            failures: list[tuple[str, str, SetlError]] = []
             for channel, config in chosen:
 
                 def tell(verdict: TableVerdict, name: str = f"{channel}/{config.name}") -> None:
                     # At once, and beside the result: the whole may take hours, or be interrupted.
                     shown.console.print(_sentence(name, verdict), soft_wrap=True)
 
-                found += compares.compare(channel, config, tables=table, finished=tell)
+                def fail(
+                    target: str, error: SetlError, name: str = f"{channel}/{config.name}"
+                ) -> None:
+                    failures.append((name, target, error))
+
+                found += compares.compare(channel, config, tables=table, finished=tell, failed=fail)
             if repair:
                 shown.stop()
                 found = repaired(found, compares, connect, yes=yes, overwritten=overwritten)
     rows = [_row(str(one.ident), one.verdict) for one in found]
+    rows += [
+        {"pipeline": name, "target": target, "error": str(error)}
+        for name, target, error in failures
+    ]
     print_rows(rows, _COLUMNS, output)
     if output == "table":
         _name_differences(rows)
-        if all(one.verdict.equal for one in found):
-            console().print("all equal.")
-    if any(not one.verdict.equal for one in found):
+        conclusion = _conclusion([one.verdict for one in found])
+        if conclusion and not failures:
+            console().print(conclusion)
+    raise_all([error for _, _, error in failures])
+    if any(not one.verdict.agrees for one in found):
         sys.exit(1)
 
 
@@ -196,13 +209,28 @@ def _overwritten_by_repairs(
     return found
 
 
+def _conclusion(verdicts: Sequence[TableVerdict]) -> str:
+    """What all of them say together, for the end; "" if something differs."""
+    if not all(verdict.agrees for verdict in verdicts):
+        return ""
+    merged = sum(verdict.merged for verdict in verdicts)
+    if not merged:
+        return "all equal."
+    rows = count(merged, "row of the source shares", "rows of the source share")
+    return f"no key differs; {rows} a row of the target with another one."
+
+
 def _sentence(pipeline: str, verdict: TableVerdict) -> str:
     """How a target compares, in one line."""
-    what = "equal" if verdict.equal else count(verdict.differences, "differs", "differ")
+    what = count(verdict.differences, "differs", "differ")
+    if verdict.agrees:
+        merged = count(verdict.merged, "row")
+        what = f"no key differs, {merged} merged" if verdict.merged else "equal"
+    elif not verdict.differences:
+        what = "no key differs" if verdict.undecided else "the numbers of rows differ"
     if verdict.undecided:
         what += f", {verdict.undecided:,} undecided"
     if verdict.caught_up:
-        # Rows of both sides were counted before they came.
         what += f", {count(verdict.caught_up, 'key')} caught up meanwhile"
     rows = count(verdict.source_rows, "row")
     return f"{pipeline}: {verdict.target}: {what}, {rows} at the source"

@@ -125,7 +125,7 @@ class ClusterAccess:
             f" {verdict.extra:,} too many, {verdict.different:,} different,"
             f" {verdict.undecided:,} undecided"
             for verdict in self._verify(self._pipeline)
-            if not verdict.equal
+            if not verdict.agrees
         ]
 
     def writes(self) -> Writes | None:

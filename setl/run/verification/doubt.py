@@ -72,7 +72,7 @@ def _still_differing(
 
 def _is_shown(sample: KeyDifference) -> bool:
     """Whether it still differed when its values were read to be shown."""
-    return sample.what is not What.DIFFERENT or bool(sample.columns)
+    return sample.what is not What.DIFFERENT or bool(sample.columns or sample.source_rows)
 
 
 def _count(verdict: TableVerdict, kind: What) -> int:

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from setl.bulk.comparison import Difference, What
+from setl.bulk.comparison import NOTHING, Difference, What
 from setl.bulk.key_rows import KeyRows
 from setl.bulk.two_sides import TwoSides
 from setl.channel.routes.routing import Route
@@ -84,7 +84,7 @@ def differing(route, form, *keys):
     target = SimpleNamespace(shape=DocumentShape((ID, SHOP, V), key, form))
     source = SimpleNamespace(route=route, reader=Reader(), key_columns=(ID,))
     sides = TwoSides(cast("Any", None), [cast("Any", source)], cast("Any", target), cast("Any", 0))
-    one = [Difference(k, What.EXTRA, lookup, frozenset(), frozenset()) for k, lookup in keys]
+    one = [Difference(k, What.EXTRA, lookup, NOTHING, NOTHING) for k, lookup in keys]
     return sides.differing(one, one[:1])
 
 

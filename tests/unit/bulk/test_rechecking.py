@@ -1,19 +1,23 @@
 import pytest
 
 from setl.bulk.arrivals import Arrived
-from setl.bulk.comparison import Difference, What, judge
+from setl.bulk.comparison import Difference, Held, Merging, What, judge
 from setl.bulk.rechecking import Look, Rechecking
 
 
-def difference(key, source, target):
+def held(rows):
     """Digests are written as letters; '' is no row."""
-    sides = [frozenset(c.encode() for c in side) for side in (source, target)]
-    what = judge(list(sides[0]), sorted(sides[1]), len(sides[1]))
+    return Held(len(rows), tuple(c.encode() for c in sorted(rows)))
+
+
+def difference(key, source, target):
+    sides = held(source), held(target)
+    what = judge(*sides, Merging.NONE)
     return Difference(key, what or What.DIFFERENT, None, *sides)
 
 
 def contents(rows):
-    return {key: [c.encode() for c in row] for key, row in rows.items() if row}
+    return {key: held(row) for key, row in rows.items() if row}
 
 
 def look(before, target, after, arrived=Arrived.THERE):
@@ -30,7 +34,7 @@ def outcome(rechecking):
 
 def rechecked(first, *looks):
     """What becomes of one key: source and target at first, then looks at it."""
-    rechecking = Rechecking([difference("k", *first)])
+    rechecking = Rechecking([difference("k", *first)], Merging.NONE)
     for before, target, after, arrived in looks:
         rechecking.look(look({"k": before}, {"k": target}, {"k": after}, arrived))
     return outcome(rechecking).get("k", "equal")
@@ -52,6 +56,10 @@ THERE, UNKNOWN, LATE = Arrived
         (("a", "b"), [("a", "c", "a", THERE)], "different"),
         # Two rows of one key are one too many, whatever they say.
         (("a", "aa"), [("a", "aa", "a", THERE)], "different"),
+        # As many rows as at the source, each of them once.
+        (("ab", "a"), [("ab", "a", "ab", THERE)], "different"),
+        (("ab", "a"), [("ab", "ba", "ab", THERE)], "equal"),
+        (("ab", "a"), [("a", "a", "ab", THERE)], "equal"),
         # It has what the source had before, or what it got after: it follows.
         (("a", "b"), [("a", "a", "c", THERE)], "equal"),
         (("a", "b"), [("a", "c", "c", THERE)], "equal"),
@@ -84,7 +92,8 @@ def test_keys_are_followed_by_themselves():
             difference("1", "a", "b"),
             difference("2", "a", ""),
             *[difference(key, "x", "y") for key in "345"],
-        ]
+        ],
+        Merging.NONE,
     )
     rechecking.look(
         look(
@@ -110,7 +119,7 @@ def test_keys_are_followed_by_themselves():
 
 
 def test_a_row_that_goes_and_comes_back_within_a_look_is_no_difference():
-    rechecking = Rechecking([difference("1", "", "a")])
+    rechecking = Rechecking([difference("1", "", "a")], Merging.NONE)
     rechecking.look(look({}, {"1": "a"}, {}))
     assert [d.key for d in rechecking.pending] == ["1"]
     rechecking.look(look({}, {}, {}))
@@ -119,7 +128,31 @@ def test_a_row_that_goes_and_comes_back_within_a_look_is_no_difference():
 
 
 def test_a_difference_is_told_as_it_was_last():
-    rechecking = Rechecking([difference("1", "a", "b")])
+    rechecking = Rechecking([difference("1", "a", "b")], Merging.NONE)
     rechecking.look(look({"1": "a"}, {}, {"1": "a"}))
     (found,) = rechecking.end().different
-    assert (found.what, found.source, found.target) == (What.MISSING, {b"a"}, frozenset())
+    assert (found.what, found.source, found.target) == (What.MISSING, held("a"), held(""))
+
+
+@pytest.mark.parametrize(
+    ("first", "looks", "more"),
+    [
+        (("a", "b"), [("a", "a", "a", THERE)], (0, 0)),
+        (("a", ""), [("a", "a", "a", THERE)], (0, 1)),
+        (("a", "b"), [("a", "a", "", THERE)], (0, 0)),
+        (("a", "b"), [("a", "", "", THERE)], (-1, -1)),
+        (("ab", "a"), [("a", "a", "a", THERE)], (-1, 0)),
+        (("a", ""), [("", "", "", LATE)], (-1, 0)),
+        (("b", "a"), [("c", "b", "d", UNKNOWN)], (0, 0)),
+        (("a", ""), [], (0, 0)),
+    ],
+)
+def test_rows_are_counted_as_they_were_judged(first, looks, more):
+    rechecking = Rechecking([difference("k", *first)], Merging.NONE)
+    for before, target, after, arrived in looks:
+        rechecking.look(look({"k": before}, {"k": target}, {"k": after}, arrived))
+    found = rechecking.end()
+    assert (found.more_source_rows, found.more_target_rows) == more
+    if not (found.different or found.undecided):
+        there, here = (len(side) + n for side, n in zip(first, more, strict=True))
+        assert there == here

@@ -40,7 +40,7 @@ def repair(shop, tmp_path, monkeypatch):
     compared = []
 
     class Comparer:
-        def compare(self, channel, config, tables, finished):
+        def compare(self, channel, config, tables, finished, failed):
             compared.append(config.name)
             return [Compared(channel, config, EXTRA)]
 

@@ -8,7 +8,8 @@ import pytest
 
 from setl.bulk.verdict import TableVerdict
 from setl.cli.rows.comparing import Compared
-from setl.cli.rows.verifying import _sentence
+from setl.cli.rows.verifying import _conclusion, _sentence
+from setl.errors import ConfigurationError
 from tests.unit.cli.cluster_in_memory import definition
 
 EQUAL = TableVerdict("s.t", "s.t", 1_500, 1_500, 0, 0, 0)
@@ -25,14 +26,17 @@ def verified(shop, tmp_path, monkeypatch):
     file = tmp_path / "shop.yaml"
     file.write_text(json.dumps(definition(pipelines=("ab",))))
 
-    def run(*, fails=False):
+    def run(*, fails=False, one_fails=False):
         @contextmanager
         def comparer(*_, **__):
             yield Comparer()
 
         class Comparer:
-            def compare(self, channel, config, tables, finished):
+            def compare(self, channel, config, tables, finished, failed):
                 finished(EQUAL)
+                if one_fails:
+                    failed("s.v", ConfigurationError("no such table", target="s.v"))
+                    return [Compared(channel, config, EQUAL)]
                 finished(WORSE)
                 if fails:
                     raise BrokenError
@@ -44,13 +48,27 @@ def verified(shop, tmp_path, monkeypatch):
     return run
 
 
-LATE = replace(EQUAL, target_rows=0, caught_up=1500)
+MERGED = replace(EQUAL, source_rows=1_503, merged=3)
 
 
-def test_rows_that_came_while_they_were_compared_are_told():
-    """Else a target that had no row when it was counted is called equal, and nobody sees why."""
-    said = _sentence("shop/ab", LATE)
-    assert said == "shop/ab: s.t: equal, 1,500 keys caught up meanwhile, 1,500 rows at the source"
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (replace(EQUAL, caught_up=1500), "equal, 1,500 keys caught up meanwhile, 1,500 rows"),
+        (MERGED, "no key differs, 3 rows merged, 1,503 rows"),
+        (replace(EQUAL, target_rows=1_499), "the numbers of rows differ, 1,500 rows"),
+        (replace(EQUAL, different=1, target_rows=1_499), "1 differs, 1,500 rows"),
+    ],
+)
+def test_how_a_target_compares(verdict, words):
+    assert _sentence("shop/ab", verdict) == f"shop/ab: s.t: {words} at the source"
+
+
+def test_all_equal_is_said_of_the_same_rows_only():
+    assert _conclusion([EQUAL, EQUAL]) == "all equal."
+    assert _conclusion([EQUAL, WORSE]) == _conclusion([WORSE, MERGED]) == ""
+    assert _conclusion([EQUAL, MERGED]).startswith("no key differs; 3 rows of the source share")
+    assert not _conclusion([replace(EQUAL, target_rows=1_499)])
 
 
 SAID = [
@@ -72,3 +90,12 @@ def test_what_was_compared_before_a_failure_is_known(verified, capsys):
     told = capsys.readouterr()
     assert told.out == ""
     assert [line.rstrip() for line in told.err.splitlines() if line.strip()] == SAID
+
+
+def test_a_target_that_cannot_be_compared_is_an_error_beside_the_others(verified, capsys):
+    assert verified(one_fails=True) == 2
+    told = capsys.readouterr()
+    equal, failed = json.loads(told.out)
+    assert (equal["target"], equal["differences"], equal["merged"]) == ("s.t", 0, 0)
+    assert failed == {"pipeline": "shop/ab", "target": "s.v", "error": "no such table (target s.v)"}
+    assert "Error: no such table" in told.err

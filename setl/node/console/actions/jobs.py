@@ -164,15 +164,22 @@ class Jobs:
 
 
 def _found(rows: Sequence[Mapping[str, Any]]) -> str:
-    differ, undecided = (
-        sum(int(row.get(name) or 0) for row in rows) for name in ("differences", "undecided")
+    differ, undecided, merged = (
+        sum(int(row.get(name) or 0) for row in rows)
+        for name in ("differences", "undecided", "merged")
     )
+    failed = sum(bool(row.get("error")) for row in rows)
     found = [units.count(differ, "row differs", "rows differ")] if differ else []
     found += [f"{undecided:,} undecided"] if undecided else []
+    found += [f"{units.count(failed, 'table')} could not be compared"] if failed else []
+    if not found and merged:
+        found = [f"no key differs, {units.count(merged, 'row')} merged"]
     return ", ".join(found) or "all equal"
 
 
 def _differing(row: Mapping[str, Any]) -> Iterator[str]:
+    if row.get("error"):
+        yield f"{row['target']}: {row['error']}"
     for one in differing_rows(row):
         unlike = f" ({'; '.join(one.columns)})" if one.columns else ""
         yield f"{row['target']}: {one.words}{unlike}"
