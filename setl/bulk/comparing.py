@@ -7,6 +7,7 @@ that the target's column has: 1.5 in DECIMAL(9,1) is 1.50 in DECIMAL(9,2), but n
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
@@ -14,11 +15,14 @@ from typing import Any, cast
 
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, Kind
+from setl.printable import BYTES_OF_TEXT
 
 DIGEST_BYTES = 16
 """Enough that among 10**9 rows two different ones with one digest are not to be expected."""
 
 Form = Callable[[Any], Value]
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 _NUMBERS = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT, Kind.DECIMAL})
 _MOMENTS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
@@ -39,10 +43,15 @@ def digest(compared: Sequence[Value]) -> bytes:
 def key_text(values: Row) -> str:
     """A key as text for people that is also exact: text in quotes, several values in brackets.
 
-    Equal keys have equal text. `key_values` is its inverse.
+    Bytes are ``{"hex": "00ff"}``. Text that its server cannot say in UTF-8 is ``{"text": "A15A"}``,
+    its bytes in its own character set.
+
+    Equal keys have equal text, and all text has a form in UTF-8. `key_values` is its inverse.
     """
-    shown: list[Any] = [{"hex": v.hex()} if isinstance(v, bytes) else v for v in values]
-    return json.dumps(shown[0] if len(shown) == 1 else shown, ensure_ascii=False)
+    shown: list[Any] = [_key_part(value) for value in values]
+    one = shown[0] if len(shown) == 1 else shown
+    text = json.dumps(one, ensure_ascii=False)
+    return text if text.isprintable() or not _SURROGATE.search(text) else json.dumps(one)
 
 
 def key_values(text: str) -> Row:
@@ -51,10 +60,19 @@ def key_values(text: str) -> Row:
     return tuple(map(_key_value, cast("list[Any]", shown) if isinstance(shown, list) else [shown]))
 
 
+def _key_part(value: Value) -> Any:
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    if isinstance(value, str) and value.startswith(BYTES_OF_TEXT):
+        return {"text": value[len(BYTES_OF_TEXT) :]}
+    return value
+
+
 def _key_value(shown: Any) -> Value:
-    if isinstance(shown, dict):
-        return bytes.fromhex(cast("dict[str, str]", shown)["hex"])
-    return shown
+    if not isinstance(shown, dict):
+        return shown
+    said = cast("dict[str, str]", shown)
+    return bytes.fromhex(said["hex"]) if "hex" in said else BYTES_OF_TEXT + said["text"]
 
 
 def _form(kind: Kind) -> Form:

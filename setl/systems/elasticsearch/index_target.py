@@ -20,6 +20,7 @@ from setl.errors import DataError, TransientError
 from setl.model.change import Row, Value
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
+from setl.printable import printable
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.elasticsearch.key_ranges import chunk_query, ordered_field
 from setl.systems.elasticsearch.load.documents import render_documents
@@ -93,7 +94,8 @@ class DocumentShape:
             ]
             compared, *others = map(list, product(*forms))
             id_, routing = document_id(key, self.form), document_routing(key, self.form)
-            place = self.place(id_, routing)
+            # No document has an id without a UTF-8 form: then the row is one that is missing.
+            place = _in_utf8(self.place(id_, routing))
             found.append(Pair(place, self._lookup(key), compared, others))
         return found
 
@@ -158,6 +160,14 @@ class DocumentShape:
         except DataError:
             known = False
         return self._lookup(key) if known else None
+
+
+def _in_utf8(place: str) -> str:
+    try:
+        place.encode()
+    except UnicodeEncodeError:
+        return printable(place)
+    return place
 
 
 def _in_row(kind: Kind, value: Any) -> Value:

@@ -7,6 +7,7 @@ from json.encoder import encode_basestring
 
 from setl.errors import DataError
 from setl.model.change import Row, TargetChanges, Value
+from setl.printable import printable
 from setl.systems.elasticsearch.load.documents import render_documents, rendered, template_of
 from setl.systems.elasticsearch.load.ids import document_id, document_ids, document_routing
 
@@ -110,6 +111,5 @@ def _lone_surrogate(changes: TargetChanges) -> dict[str, str]:
     ):
         for column, value in zip(columns, row, strict=True):
             if isinstance(value, str) and value.encode("utf-8", "ignore").decode() != value:
-                shown = ", ".join(map(str, key)).encode("utf-8", "backslashreplace").decode()
-                return {"column": column.name, "key": shown}
+                return {"column": column.name, "key": printable(", ".join(map(str, key)))}
     return {}

@@ -11,6 +11,7 @@ from setl.errors import DataError
 from setl.load.timings import Timings
 from setl.model.change import Row
 from setl.model.schema import Column, Kind
+from setl.printable import printable
 from setl.systems.mysql.load.fit import ChangedValueError, Guard
 from setl.systems.mysql.load.literals import encode, render_columns
 from setl.systems.mysql.load.packed import Packed, packed_rows
@@ -198,9 +199,8 @@ class RowStatement:
 
     def key_text(self, row: Row) -> str:
         """A row's key, for messages."""
-        text = ", ".join(str(row[i]) for i in self.key)
         # It may be the very text that has no UTF-8 form, and is to be logged.
-        return text.encode("utf-8", "backslashreplace").decode()[:200]
+        return printable(", ".join(str(row[i]) for i in self.key))[:200]
 
 
 def bytes_of(value: str) -> str:

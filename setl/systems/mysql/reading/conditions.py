@@ -13,7 +13,7 @@ from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.fit import is_single
 from setl.systems.mysql.load.literals import single
-from setl.systems.mysql.reading.lost_text import is_lost
+from setl.systems.mysql.reading.lost_text import bytes_of_lost, is_lost, lost, may_be_lost
 
 KEYS_PER_CONDITION: Final = 500
 _ROW_BY_ROW: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.TIME})
@@ -29,6 +29,14 @@ class Condition(NamedTuple):
 
 def keyed_conditions(key: Sequence[Column], keys: Sequence[Row]) -> Iterator[Condition]:
     """Conditions that select the rows with these values in the columns `key`, some at a time."""
+    odd = [row for row in keys if any(value is None or is_lost(value) for value in row)]
+    for first in range(0, len(odd), KEYS_PER_CONDITION):
+        parts = [_equal(key, row) for row in odd[first : first + KEYS_PER_CONDITION]]
+        sql = " OR ".join(part.sql for part in parts)
+        yield Condition(sql, tuple(value for part in parts for value in part.values))
+    if odd:
+        known = set(odd)
+        keys = [row for row in keys if row not in known]
     names = ", ".join(identifier(column.name) for column in key)
     left = f"({names})" if len(key) > 1 else names
     one = f"({', '.join(['%s'] * len(key))})" if len(key) > 1 else "%s"
@@ -42,6 +50,34 @@ def keyed_conditions(key: Sequence[Column], keys: Sequence[Row]) -> Iterator[Con
             yield Condition(" OR ".join([f"{left} = {one}"] * len(some)), tuple(values))
         else:
             yield Condition(f"{left} IN ({', '.join([one] * len(some))})", tuple(values))
+
+
+def _equal(key: Sequence[Column], row: Row) -> Condition:
+    """The rows with one key that has NULL, or text that a server can be told by its bytes only."""
+    parts: list[str] = []
+    values: list[Any] = []
+    for column, value in zip(key, row, strict=True):
+        name = identifier(column.name)
+        told = bytes_of_lost(value) if isinstance(value, str) and is_lost(value) else None
+        if value is None:
+            parts.append(f"{name} IS NULL")
+        elif told is not None:
+            parts.append(f"CAST({name} AS BINARY) = %s")
+            values.append(told)
+        else:
+            parts.append(f"{name} = %s")
+            values.append(literal(column, value))
+    return Condition(f"({' AND '.join(parts)})", tuple(values))
+
+
+def sayable(columns: Sequence[Column]) -> str:
+    """SQL that is true for keys that can be limits of chunks: all of their text can be said."""
+    odd = [
+        lost(identifier(column.name), column.capacity.charset)
+        for column in columns
+        if column.kind is Kind.TEXT and column.capacity and may_be_lost(column.capacity)
+    ]
+    return f"NOT ({' OR '.join(odd)})" if odd else "TRUE"
 
 
 def literal(column: Column, value: Value) -> Any:

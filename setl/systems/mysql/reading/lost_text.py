@@ -6,14 +6,17 @@ says that it speaks this character set, and from ``ALTER TABLE``. Whoever reads 
 question mark in their place, or NULL, without a warning, and would write that to the target.
 
 Such text is read as one that no server takes, so that it is an error where it is to be written,
-and that compares as equal with the same bytes only.
+and that compares as equal with the same bytes only. It says these bytes, so that people can find
+the row.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from setl.model.schema import Capacity
+from setl.printable import BYTES_OF_TEXT
 
 # Each byte of these, or pair of bytes, has a character of its own, found by asking servers for all.
 _COMPLETE: Final = frozenset(
@@ -25,11 +28,13 @@ _COMPLETE: Final = frozenset(
 _REPLACED: Final = frozenset({"big5", "tis620"})
 _REPLACEMENT: Final = "_utf8mb4 x'EFBFBD'"
 
-# U+FFFE is no character, so no text of these character sets begins with it.
-_MARK, _MARK_SQL = "\ufffe", "_utf8mb4 x'EFBFBE'"
-_DIGEST: Final = 64
-_NO_TEXT: Final = "\ud800"
-"""Half of a surrogate pair, which has no UTF-8 form."""
+# U+FFFE is no character, so no text of these character sets begins so.
+_MARK, _MARK_SQL = "\ufffe:", "_utf8mb4 x'EFBFBE3A'"
+_LONGEST: Final = 3072
+"""Bytes that are said whole, as many as a key has at most; longer text is said by its hash."""
+
+_BEGINNING: Final = 32  # bytes of longer text that are said before its hash
+_SAID: Final = re.compile("[0-9A-F]+(\\.{3}[0-9a-f]{64})?")
 
 
 def may_be_lost(held: Capacity | None) -> bool:
@@ -55,8 +60,10 @@ def lost(name: str, charset: str) -> str:
 
 def text_or_mark(name: str, charset: str) -> str:
     """SQL for text in UTF-8, or for what `marked` knows it by if it is lost there."""
-    mark = f"CONCAT({_MARK_SQL},SHA2({name},256))"
-    return f"IF({lost(name, charset)},{mark},{in_utf8(name)})"
+    beginning = f"HEX(SUBSTR(CAST({name} AS BINARY),1,{_BEGINNING}))"
+    longer = f"CONCAT({beginning},'...',SHA2({name},256))"
+    said = f"IF(LENGTH({name})<={_LONGEST},HEX({name}),{longer})"
+    return f"IF({lost(name, charset)},CONCAT({_MARK_SQL},{said}),{in_utf8(name)})"
 
 
 def in_utf8(name: str) -> str:
@@ -66,11 +73,19 @@ def in_utf8(name: str) -> str:
 
 def marked(text: str) -> str:
     """What `text_or_mark` gave as a value; one that no server takes if the text was lost."""
-    if text[:1] == _MARK and len(text) == 1 + _DIGEST:
-        return _NO_TEXT + text[1:]
+    if text.startswith(_MARK) and _SAID.fullmatch(text, len(_MARK)):
+        return BYTES_OF_TEXT + text[len(_MARK) :]
     return text
 
 
 def is_lost(value: object) -> bool:
     """Whether `marked` gave this value for text that was lost."""
-    return isinstance(value, str) and value[:1] == _NO_TEXT
+    return isinstance(value, str) and value.startswith(BYTES_OF_TEXT)
+
+
+def bytes_of_lost(value: str) -> bytes | None:
+    """The bytes of text that was lost, None if it is too long to say them all."""
+    try:
+        return bytes.fromhex(value[len(BYTES_OF_TEXT) :])
+    except ValueError:
+        return None

@@ -38,7 +38,12 @@ from setl.systems.mysql.connection import (
 )
 from setl.systems.mysql.identifiers import identifier, qualified
 from setl.systems.mysql.reading.checksums import ChecksumQuery
-from setl.systems.mysql.reading.conditions import Condition, chunk_condition, keyed_conditions
+from setl.systems.mysql.reading.conditions import (
+    Condition,
+    chunk_condition,
+    keyed_conditions,
+    sayable,
+)
 from setl.systems.mysql.reading.row_text import VALUES, can_render, rendering, rows_of_one_column
 from setl.systems.mysql.reading.row_values import RAW_VALUES, decoded, decoders, select_list
 from setl.systems.mysql.reading.shown_rows import begin_showing, show_all_before
@@ -362,11 +367,15 @@ class TableReader:
     def _limit(
         self, cursor: Cursor, columns: Sequence[Column], within: Chunk, rows: int
     ) -> Row | None:
-        """The key of the so many-th row of a chunk; None if it has fewer."""
+        """The key of the so many-th row of a chunk; None if it has fewer.
+
+        Rows whose keys cannot be limits are passed over, see `sayable`.
+        """
         order = ", ".join(identifier(column.name) for column in columns)
         where = chunk_condition(columns, within)
         cursor.execute(
-            f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {where.sql}"
+            f"SELECT {select_list(columns)} FROM {self._qualified}"
+            f" WHERE ({where.sql}) AND {sayable(columns)}"
             f" ORDER BY {order} LIMIT 1 OFFSET {max(1, rows) - 1}",
             where.values,
         )

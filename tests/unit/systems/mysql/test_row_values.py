@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from setl.errors import DataError
 from setl.model.schema import Capacity, Column, Kind
 from setl.systems.mysql.reading import row_values as values
-from setl.systems.mysql.reading.conditions import literal
+from setl.systems.mysql.reading.conditions import keyed_conditions, literal
 from setl.systems.mysql.reading.row_values import decoders, select_list
 
 
@@ -71,9 +71,21 @@ def test_a_key_that_is_no_text_is_looked_for_by_nobody():
     column = Column("k", Kind.TEXT, capacity=Capacity("varchar", charset="gbk"))
     (decode,) = decoders([column])
     assert decode is not None
-    assert literal(column, decode("?\ufffe")) == "?\ufffe"
-    with pytest.raises(DataError, match="k holds text that is not valid"):
-        literal(column, decode("\ufffe" + "0" * 64))
+    for plain in ("?\ufffe", "\ufffe:", "\ufffe:a0", "\ufffeA0"):
+        assert literal(column, decode(plain)) == plain
+    long = "A15A...".ljust(71, "0")
+    for odd in ("A0", long):
+        with pytest.raises(DataError, match="k holds text that is not valid"):
+            literal(column, decode(f"\ufffe:{odd}"))
+    (found,) = keyed_conditions([column], [(decode("\ufffe:A0"),)])
+    assert found == ("(CAST(`k` AS BINARY) = %s)", (b"\xa0",))
+
+
+def test_keys_with_null_are_looked_for_too():
+    columns = [Column("a", Kind.INTEGER), Column("b", Kind.TEXT)]
+    odd, plain = keyed_conditions(columns, [(1, None), (2, "x"), (None, None)])
+    assert odd.sql == "(`a` = %s AND `b` IS NULL) OR (`a` IS NULL AND `b` IS NULL)"
+    assert (odd.values, plain.values) == ((1,), (2, "x"))
 
 
 @pytest.mark.parametrize(
