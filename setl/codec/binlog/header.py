@@ -25,6 +25,7 @@ from setl.codec.binlog.refused import (
 )
 from setl.codec.binlog.rows.row_events import RowEvents
 from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, placed
+from setl.codec.binlog.rows.seeming_sequences import HeldRows, IsTable
 from setl.codec.binlog.statements.stream_statements import StreamStatements
 from setl.codec.binlog.transactions.gtid import MariadbGtids, MysqlGtids
 from setl.codec.binlog.transactions.gtid_event import gtid_of, is_announcement
@@ -42,6 +43,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 
 _MARIADB_STANDALONE: Final = 1  # the event after this GTID is a group of its own: DDL
+_MARIADB_DDL: Final = 32
 _MARIADB_XA: Final = 64  # what follows this GTID ends with an XA_PREPARE event
 
 _HELD_BYTES: Final = 32 * 1024 * 1024
@@ -95,6 +97,7 @@ class BinlogHeaderReader:
         folds_names: bool = False,
         matters: Matters = everything,
         earlier: Earlier = unknown,
+        is_table: IsTable = lambda _, __: None,
     ) -> None:
         """Begin at `start`: the first event given to `read` is the first one sent from there.
 
@@ -115,10 +118,12 @@ class BinlogHeaderReader:
             matters: asked about the tables of an XA transaction that is prepared: if none of its
                 rows goes anywhere, a rollback of it is passed over.
             earlier: asked about one that was prepared in front of the start and is rolled back.
+            is_table: whether a name is a table's, asked where a sequence looks like one.
         """
         self._place = StreamPlace(start)
         self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
         self._rows = RowEvents(run_events, run_bytes, mixes)
+        self._sequences = HeldRows(is_table)
         self._prepared = PreparedTransactions(matters, earlier)
         self._statements = StreamStatements(
             self._place, self._bounds, self._prepared, self._begin, folds_names=folds_names
@@ -246,9 +251,11 @@ class BinlogHeaderReader:
         if table is None:
             if event[HEADER_BYTES : HEADER_BYTES + 4] == b"\xff\xff\xff\x00":
                 return ()  # only says that the statement is over
-            if self._rows.is_of_sequence(event):
+            table = self._rows.seeming_sequence(event)
+            if table is None:
+                raise self._damaged(event[4], "no TABLE_MAP event came before it")
+            if self._sequences.take(event, table):
                 return ()
-            raise self._damaged(event[4], "no TABLE_MAP event came before it")
         if self._bounds.is_open and not self._bounds.inner_end:
             event = placed(event, self._place.offset)
         runs = self._rows.runs
@@ -306,6 +313,7 @@ class BinlogHeaderReader:
         sequence, domain, flags = struct.unpack_from("<QIB", event, HEADER_BYTES)
         (server,) = struct.unpack_from("<I", event, 5)
         self._bounds.name(f"{domain}-{server}-{sequence}")
+        self._sequences.begin(ddl=bool(flags & (_MARIADB_STANDALONE | _MARIADB_DDL)))
         if flags & _MARIADB_STANDALONE:
             self._bounds.announced = is_announcement(event)
             return ()
@@ -322,8 +330,15 @@ class BinlogHeaderReader:
             self._bounds.begin(event, seconds)
         return ()
 
-    def _commit(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        return self._bounds.commit(seconds)
+    def _commit(self, event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
+        if not self._sequences:
+            return self._bounds.commit(seconds)
+        before: list[Entry] = []
+        end = self._place.offset - len(event)
+        for rows, table in self._sequences.release(others=self._bounds.has_rows):
+            self._rows.runs.add(placed(rows, end), table, end)
+            before += self._end_runs()
+        return [*before, *self._bounds.commit(seconds)]
 
     def _xa_prepare(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         self._prepared.prepare(event)

@@ -452,3 +452,43 @@ def test_old_temporal_format(site_a, sandbox):
     )
     with pytest.raises(DataError, match="ALTER TABLE"):
         decoded(BinlogRowCodec(), entries)
+
+
+@pytest.mark.family("mariadb", why="MySQL has no sequences")
+def test_copies_of_a_sequence_are_tables(site_a, sandbox):
+    connection, schema = sandbox
+    run(connection, f"CREATE SEQUENCE {schema}.s NOCACHE")
+    run(connection, f"CREATE TABLE {schema}.of_it (v INT DEFAULT NEXTVAL({schema}.s), w INT)")
+    entries = stream(
+        site_a,
+        connection,
+        f"CREATE TABLE {schema}.copy AS SELECT * FROM {schema}.s",
+        f"INSERT INTO {schema}.copy SELECT * FROM {schema}.s",
+        f"CREATE TEMPORARY TABLE {schema}.held AS SELECT * FROM {schema}.s",
+        f"INSERT INTO {schema}.copy SELECT * FROM {schema}.held",
+        f"DROP TEMPORARY TABLE {schema}.held",
+        f"UPDATE {schema}.copy SET cycle_count = 5",
+        "START TRANSACTION",
+        f"INSERT INTO {schema}.of_it (w) VALUES (1), (2)",
+        f"INSERT INTO {schema}.copy SELECT * FROM {schema}.s",
+        f"INSERT INTO {schema}.of_it (w) VALUES (3)",
+        f"SELECT NEXTVAL({schema}.s)",
+        "COMMIT",
+        f"INSERT INTO {schema}.of_it (w) VALUES (4)",
+        f"UPDATE {schema}.of_it SET w = NEXTVAL({schema}.s)",
+        f"SELECT SETVAL({schema}.s, 5000)",
+        f"ALTER SEQUENCE {schema}.s RESTART 9000",
+        is_table=lambda _, table: table == "copy",
+    )
+    rows = [(e.table, r.op) for e, r in decoded(BinlogRowCodec(), entries)]
+    of_it = [("of_it", Op.INSERT)]
+    assert rows == [
+        *([("copy", Op.INSERT)] * 3),
+        ("copy", Op.UPDATE),
+        *(of_it * 2),
+        ("copy", Op.INSERT),
+        *of_it,
+        ("of_it", Op.UPDATE),
+    ]
+    positions = [e.position.offset for e in entries]
+    assert positions == sorted(positions)

@@ -5,7 +5,9 @@ import struct
 import pytest
 
 from setl.codec.binlog.header import BinlogHeaderReader
+from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import FatalError, TransientError
+from setl.model.entry import EntryKind
 from tests.unit.codec.binlog_events import (
     SERVER,
     START,
@@ -13,6 +15,7 @@ from tests.unit.codec.binlog_events import (
     entries_of,
     kinds,
     mysql_transaction,
+    names,
     one_row,
 )
 
@@ -194,3 +197,59 @@ def test_two_phase_transactions():
     assert kinds(entries) == ["BEGIN", "ROWS", "COMMIT", "COMMIT"]
     with pytest.raises(FatalError, match="took back"):
         reader.read(writer.query("XA ROLLBACK X'61',X'',1"), checksum=True)
+
+
+SEQUENCE = (
+    "next_not_cached_value", "minimum_value", "maximum_value", "start_value", "increment",
+    "cache_size", "cycle_option", "cycle_count",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flags", "kind", "end", "other", "known", "is_table"),
+    [
+        (0x08, 23, "COMMIT", False, None, False),
+        (0x08, 166, "COMMIT", False, None, False),
+        (0x08, 24, "COMMIT", False, None, True),
+        (0x0C, 23, "XID", True, False, False),
+        (0x0C, 23, "XID", True, True, True),
+        (0x0C, 23, "XID", True, None, False),
+        (0x0C, 23, "XID", False, False, False),  # INSERT IGNORE of nothing
+        (0x0C, 23, "XID", False, True, True),
+        (0x0C, 23, "XID", False, None, True),
+        (0x0C, 166, "XID", False, None, True),
+        (0x28, 23, "XID", False, True, True),  # CREATE TABLE … SELECT
+        (None, 30, "XID", False, False, True),  # MySQL has no sequences
+    ],
+)
+def test_rows_of_a_sequence_are_told_from_those_of_its_copy(
+    flags, kind, end, other, known, is_table
+):
+    writer = EventWriter(mariadb=flags is not None)
+    events = [*writer.opening()]
+    if flags is None:
+        events += [writer.gtid(1), writer.query("BEGIN")]
+    else:
+        events.append(writer.mariadb_gtid(1, flags=flags))
+    columns = [(8, b"")] * 6 + [(1, b""), (8, b"")]
+    events.append(
+        writer.table_map(columns, table="s", table_id=7, optional=names(*SEQUENCE), nullable=0)
+    )
+    image = b"\0" + b"\1" * 57
+    if kind == 166:
+        plain = EventWriter(mariadb=True, checksum=False).rows(23, 8, [image], table_id=7)
+        events.append(writer.squeezed(plain))
+    else:
+        events.append(writer.rows(kind, 8, [image] * (2 if kind == 24 else 1), table_id=7))
+    if other:
+        events += one_row(writer)
+    events.append(writer.xid() if end == "XID" else writer.query(end))
+    asked = []
+    entries, _ = entries_of(events, is_table=lambda *name: asked.append(name) or known)
+    assert asked == ([("shop", "s")] if end == "XID" and flags else [])
+    tables = [e.table for e in entries if e.kind is EntryKind.ROWS]
+    assert tables == ["orders"] * other + ["s"] * is_table
+    offsets = [e.position.offset for e in entries]
+    assert offsets == sorted(offsets)
+    codec = BinlogRowCodec()
+    assert all(codec.decode(e.payload, e.context) for e in entries if e.table == "s")

@@ -12,6 +12,7 @@ from setl.codec.binlog.event import (
     CHECKSUM_BYTES,
     HEADER_BYTES,
     EventType,
+    is_mariadb,
     without_checksums,
 )
 from setl.codec.binlog.rows.row_estimate import RowEstimate
@@ -24,7 +25,7 @@ from setl.codec.binlog.rows.runs import (
     OpenRuns,
     offset_behind,
 )
-from setl.codec.binlog.tables.sequences import is_sequence
+from setl.codec.binlog.tables.sequences import looks_like_sequence
 from setl.codec.binlog.tables.table_map import parse_table_map, table_map_body
 
 TABLES_KEPT: Final = 4096
@@ -67,8 +68,9 @@ class RowEvents:
         self.runs = OpenRuns(run_events, run_bytes)
         self._mixes = mixes
         self._format = self._plain_format = b""
+        self._mariadb = False
         self._tables: dict[bytes, KnownTable] = {}
-        self._sequences: set[bytes] = set()  # ids; in none of the other tables
+        self._sequences: dict[bytes, KnownTable] = {}  # seemingly; in none of the other tables
         self._by_body: dict[bytes, KnownTable] = {}
         self._by_plain_body: dict[bytes, KnownTable] = {}  # of events without checksums
 
@@ -82,6 +84,7 @@ class RowEvents:
             self._by_plain_body.clear()
         self._tables.clear()
         self._sequences.clear()
+        self._mariadb = is_mariadb(format_description)
 
     def begin(self) -> None:
         """A transaction begins, whose statements send the maps of their tables again."""
@@ -93,9 +96,9 @@ class RowEvents:
         """The table of a row event, None if there was no TABLE_MAP event for it."""
         return self._tables.get(event[HEADER_BYTES : HEADER_BYTES + 6])
 
-    def is_of_sequence(self, event: bytes) -> bool:
-        """Whether a row event without `table_of` is one of a sequence."""
-        return event[HEADER_BYTES : HEADER_BYTES + 6] in self._sequences
+    def seeming_sequence(self, event: bytes) -> KnownTable | None:
+        """The table of a row event without `table_of`, if it looks like a sequence."""
+        return self._sequences.get(event[HEADER_BYTES : HEADER_BYTES + 6])
 
     def learn(self, event: bytes, *, checksum: bool) -> None:
         """Take a TABLE_MAP event in.
@@ -108,18 +111,18 @@ class RowEvents:
         table = by_body.get(body)
         if table is None:
             parsed = parse_table_map(body)
-            if is_sequence(parsed):
-                self._tables.pop(body[:6], None)
-                self._sequences.add(body[:6])
-                return
             described = self._format if checksum else self._plain_format
             context = _shared_context(described, event, body, checksum=checksum)
             estimate, mixes = RowEstimate(parsed), self._mixes(parsed.schema)
             table = KnownTable(parsed.schema, parsed.table, context, estimate, checksum, mixes)
+            if self._mariadb and looks_like_sequence(parsed):
+                self._tables.pop(body[:6], None)
+                self._sequences[body[:6]] = table
+                return
             if len(by_body) >= TABLES_KEPT:
                 by_body.clear()
             by_body[body] = table
-        self._sequences.discard(body[:6])
+        self._sequences.pop(body[:6], None)
         self._tables[body[:6]] = table
 
     def take(  # noqa: C901, PLR0912, PLR0915 - calls would double its cost

@@ -4,6 +4,8 @@ Such a table has one row and no key. A wildcard of a channel file matches its na
 `setl check` does not list it: its rows are left out of the stream, as nothing at a target could
 take them.
 
+A table made of one looks the same, see `setl.codec.binlog.rows.seeming_sequences`.
+
 Source: ``sql_sequence.cc`` of MariaDB, the array ``sequence_structure``.
 """
 
@@ -26,8 +28,8 @@ _COLUMNS: Final = (
 )
 
 
-def is_sequence(table: TableMap) -> bool:
-    """Whether a TABLE_MAP event describes a sequence.
+def looks_like_sequence(table: TableMap) -> bool:
+    """Whether a TABLE_MAP event describes a sequence, or a table made of one.
 
     A table of somebody's with these very columns and a key is none.
 

@@ -45,6 +45,11 @@ class OpenTransaction:
         self._released_rows = 0
         self._savepoints: dict[str, tuple[int, int]] = {}
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows were taken in."""
+        return bool(self._released_rows) or any(e.kind is EntryKind.ROWS for e in self._held)
+
     def begin(self, entry: Entry) -> None:
         """A transaction opens with its BEGIN entry."""
         self._held = [entry]

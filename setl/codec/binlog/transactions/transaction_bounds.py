@@ -43,6 +43,11 @@ class TransactionBounds:
         self.gtid_at = self.inner_end = 0
         self._held = OpenTransaction(hold_bytes, self._open_is_whole)
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether the open transaction has rows so far."""
+        return self._held.has_rows
+
     def name(self, transaction: str) -> None:
         """The GTID was read of the transaction that comes."""
         self.transaction = transaction

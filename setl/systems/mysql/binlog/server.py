@@ -151,6 +151,20 @@ class BinlogServer:
         with self._session() as session:
             return session.folds_names()
 
+    def is_table(self, schema: str, table: str) -> bool | None:
+        """Whether a name is a table's now; False if a sequence's, None if the account sees none.
+
+        Raises TransientError.
+        """
+        with self._session() as session:
+            row = session.row(
+                "SELECT TABLE_TYPE FROM information_schema.TABLES"
+                " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+                schema,
+                table,
+            )
+            return None if row is None else str(row[0]) != "SEQUENCE"
+
     def retention(self) -> tuple[float | None, float]:
         """Seconds for which files are kept, None for ever; and the server's time since 1970 UTC.
 
