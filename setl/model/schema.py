@@ -39,7 +39,7 @@ class Capacity:
 
     Attributes:
         type: the server's name of its type in lower case, such as ``varchar``.
-        length: characters or bytes of text and binary types, else 0.
+        length: characters or bytes of text and binary types; 2 of a YEAR(2); else 0.
         scale: digits after the point, or of a second's fraction; None for any number.
         labels: of ENUM and SET, else empty.
         nullable: whether it takes NULL.

@@ -12,7 +12,7 @@ RANDOM_ROWS = 12
 _BESIDE = 30  # rows of a table at most: a large value in one row says what it says in each
 
 # Types that only one of the two products has, told by what their definitions contain.
-_MARIADB_ONLY = ("COMPRESSED", "UUID", "INET4", "INET6")
+_MARIADB_ONLY = ("COMPRESSED", "UUID", "INET4", "INET6", "YEAR(2)")
 _MYSQL_ONLY = ("VECTOR",)
 
 _POLYGON = "POLYGON((0 0,10 0,10 10,0 10,0 0),(2 2,3 2,3 3,2 2))"
@@ -55,6 +55,7 @@ _MORE = {
         ],
     ),
     "double_digits": ("DOUBLE(20,5)", ["0.00001", "123456789012345.12345"]),
+    "year_2": ("YEAR(2)", ["'0000'", "'00'", "1901", "2001", "2155"]),
     "bit33": ("BIT(33)", ["0", "1", "8589934591"]),
     "dates": (
         "DATE",

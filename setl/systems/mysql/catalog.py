@@ -341,7 +341,7 @@ def _capacity(row: ColumnRow) -> Capacity:
     counts = "auto_increment" in row.extra.lower()
     return Capacity(
         data_type,
-        length=int(row.length or 0),
+        length=2 if row.column_type.lower() == "year(2)" else int(row.length or 0),
         scale=None if scale is None else int(scale),
         labels=_sure_labels(row.column_type) if data_type in {"enum", "set"} else (),
         nullable=row.nullable != "NO",

@@ -74,6 +74,13 @@ def test_a_column_that_somebody_calls_so(servers, db):
     ]
 
 
+def test_keys_that_are_years_of_two_digits(servers, db):
+    a, b = servers
+    both(servers, f"CREATE TABLE {db}.t (y YEAR(2) PRIMARY KEY, other YEAR(2))")
+    found = check_pipeline(PipelineCheck(one_way(a, mysql(b), [{"from": f"{db}.*"}]).pipelines[0]))
+    assert [f.code for f in found if f.level == "error"] == ["key-year-2"]
+
+
 def test_sequences_under_a_wildcard(servers, db, place):
     a, b = servers
     both(

@@ -14,7 +14,8 @@ from tests.waiting import eventually
 LENIENT = "SET sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION'"
 UTC = "SET time_zone = '+00:00'"
 COLUMNS = 12  # of a table
-FORMS = {"decimal": "CONCAT({})", "bit": "HEX({}+0)", "float": "{}+0e0", "double": "{}+0e0"}
+FORMS = {"decimal": "CONCAT({})", "bit": "HEX({}+0)", "float": "{}+0e0", "double": "{}+0e0",
+         "year": "YEAR({})"}  # fmt: skip
 
 
 class Writer:

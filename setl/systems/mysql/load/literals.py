@@ -71,9 +71,20 @@ def _renderer(column: Column, *, for_key: bool) -> Callable[[Values], Rendered]:
         return _singles if for_key else _stored_singles
     if column.capacity is not None and column.capacity.type == "json":
         return _documents if column.kind in (Kind.JSON, Kind.TEXT) else _FOR_VALUE[column.kind]
+    if fills_year(column):
+        return _years
     if for_key and column.capacity is not None:
         return _key_renderer(column.kind, column.capacity.type)
     return (_FOR_KEY if for_key else _FOR_VALUE)[column.kind]
+
+
+def fills_year(column: Column) -> bool:
+    """Whether years go into a YEAR column, which takes the year 0000 as text only.
+
+    The number 0 is 2000 to a YEAR(2).
+    """
+    held = column.capacity
+    return column.kind is Kind.YEAR and held is not None and held.type == "year"
 
 
 def _key_renderer(kind: Kind, held: str) -> Callable[[Values], Rendered]:
@@ -151,6 +162,13 @@ def _integers(values: Values) -> Rendered:
         return Rendered("%s", list(map(number, values)))
     except TypeError:
         return Rendered("%s", ["NULL" if v is None else number(v) for v in values])
+
+
+def _years(values: Values) -> Rendered:
+    rendered = _integers(values)
+    if 0 not in values:
+        return rendered
+    return Rendered("%s", ["'0000'" if year == "0" else year for year in rendered.literals])
 
 
 def _floats(values: Values) -> Rendered:

@@ -36,8 +36,6 @@ SIZE: Final = 4 << 20
 _SAVEPOINT: Final = "setl_local_data"
 _NAME: Final = b"rows of setl"
 _PACKET: Final = 1 << 20
-# As text, a year of 0 would be 2000, and the digits of bits would be their letters.
-_COUNTED: Final = frozenset({"bit", "year"})
 # The server, its settings or somebody between does not let a client send data.
 _NOT_ALLOWED: Final = frozenset({1047, 1148, 1235, 3948, 4166})
 _PASSING: Final = frozenset({1205, 1213})  # a lock
@@ -63,9 +61,9 @@ def load_statement(table: tuple[str, str], columns: Sequence[Column]) -> bytes:
         if type_ in BYTES:
             # It comes as x'00FF'.
             computed.append(f"{name}=UNHEX(SUBSTR({variable},3,CHAR_LENGTH({variable})-3))")
-        elif type_ in _COUNTED:
+        elif type_ == "bit":  # as text, its digits would be their letters
             computed.append(f"{name}=CAST({variable} AS UNSIGNED)")
-        fields.append(variable if type_ in BYTES | _COUNTED else name)
+        fields.append(variable if type_ in BYTES or type_ == "bit" else name)
     filled = f" SET {','.join(computed)}" if computed else ""
     return (
         f"LOAD DATA LOCAL INFILE '{_NAME.decode()}' INTO TABLE {qualified(*table)}"

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from setl.errors import DataError
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.load.fit import is_single
-from setl.systems.mysql.load.literals import Values, storable
+from setl.systems.mysql.load.literals import Values, fills_year, storable
 
 _GIVEN: Final = b"\0"
 _NULL: Final = b"\1"
@@ -75,6 +75,8 @@ def packed_rows(columns: Sequence[Column], held: Sequence[Values]) -> Packed:
                 given = _floats(column, values)
             else:
                 given = values
+            if fills_year(column) and 0 in values:
+                raise UnfitError("the year 0000 is written as text")
             if layout and None not in given:
                 numbers = _Numbers(numbers.layout + f"x{layout}", [*numbers.columns, given])
                 continue

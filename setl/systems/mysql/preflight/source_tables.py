@@ -20,6 +20,7 @@ from setl.systems.mysql.preflight.generated_columns import check_generated
 from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.reading.row_values import has_two_digits
 from setl.systems.pipeline_check import ExpressionCheck, SourceTable
 
 _RIGHT = ("mapped table is as it must be", "mapped tables are as they must be")
@@ -205,6 +206,13 @@ def _fits(
             " become one row in the target",
             f"Add a unique key, or name other columns under `key` in {place}",
             code="key-not-unique",
+        )
+    for name in (schema.names[i] for i in key if has_two_digits(schema.columns[i])):
+        report.error(
+            f"the key column {name} is a YEAR(2), to which the server compares 1901 and 2001 as one"
+            " year, and 0000 and 2000",
+            f"ALTER TABLE {schema.name} MODIFY {name} YEAR(4) on the source, and on the target",
+            code="key-year-2",
         )
     if key:
         _check_document(schema, route, key, report)

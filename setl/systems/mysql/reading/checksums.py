@@ -27,6 +27,7 @@ from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.reading.conditions import Condition
 from setl.systems.mysql.reading.lost_text import in_utf8, may_be_lost, text_or_mark
+from setl.systems.mysql.reading.row_values import has_two_digits, whole_year
 
 _WORDS: Final = 4
 _KEPT: Final = (1 << 30) - 1
@@ -74,7 +75,8 @@ def _or_n(column: Column, value: str) -> str:
 def _value(column: Column, form: Form) -> str:
     name, held = identifier(column.name), column.capacity
     if form.normal is Normal.NUMBER:
-        return f"{name} + 0"  # without ZEROFILL's zeros
+        # The sum is without ZEROFILL's zeros.
+        return whole_year(name) if has_two_digits(column) else f"{name} + 0"
     if form.normal is Normal.DECIMAL:
         as_it_is = (column.precision, column.scale) == (form.digits, form.scale)
         return name if as_it_is else f"CAST({name} AS DECIMAL({form.digits}, {form.scale}))"

@@ -23,6 +23,7 @@ from setl.errors import DataError
 from setl.model.schema import Column
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.reading.lost_text import in_utf8, lost, may_be_lost
+from setl.systems.mysql.reading.row_values import has_two_digits, whole_year
 
 VALUES: Final = "VALUES of MySQL in UTF-8"
 """The form: rows such as ``(1,'a',NULL)``, for a session without NO_BACKSLASH_ESCAPES."""
@@ -61,6 +62,8 @@ def _rendered(column: Column) -> str | None:
     found: str | None = None
     if held is None:
         pass
+    elif has_two_digits(column):
+        found = f"IFNULL(QUOTE(LPAD({whole_year(name)}, 4, '0')), 'NULL')"
     elif held.type in INTEGERS or held.type == "year":
         found = f"IFNULL({name},'NULL')" if held.nullable else name
     elif held.type == "bit":

@@ -97,6 +97,8 @@ def _selected(column: Column) -> str:
         return text_or_mark(name, column.capacity.charset)
     if column.kind is Kind.BINARY and (length := logged_length(column)):
         return f"CAST({name} AS BINARY({length}))"
+    if has_two_digits(column):
+        return whole_year(name)
     if column.kind is not Kind.FLOAT:
         return name
     # Both ways to print it, see `floating`. As text, MySQL gives a product 22 characters at most,
@@ -106,6 +108,17 @@ def _selected(column: Column) -> str:
 
 def _may_be_lost(column: Column) -> bool:
     return column.kind in _TEXTUAL and may_be_lost(column.capacity)
+
+
+def has_two_digits(column: Column) -> bool:
+    """Whether it is a YEAR(2), which MariaDB shows without the century."""
+    held = column.capacity
+    return held is not None and held.type == "year" and held.length == 2
+
+
+def whole_year(name: str) -> str:
+    """SQL for the year that a YEAR(2) holds: 1901 and 2001 look alike, and so do 0000 and 2000."""
+    return f"IF(YEAR({name}) = 1900, 0, YEAR({name}))"
 
 
 def floating(text: str) -> float:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from setl.errors import DataError
 from setl.model.change import ABSENT
-from setl.model.schema import COLUMN_KINDS, Column, Kind
+from setl.model.schema import COLUMN_KINDS, Capacity, Column, Kind
 from setl.systems.mysql.load.literals import encode, render_columns
 
 
@@ -42,6 +42,15 @@ def literal(kind, value, *, for_key=False):
 )
 def test_literals(kind, value, expected):
     assert literal(kind, value) == expected
+
+
+@pytest.mark.parametrize("for_key", [False, True])
+def test_the_year_0000_is_text_to_a_year(for_key):
+    column = Column("c", Kind.YEAR, capacity=Capacity("year"))
+    rows = render_rows((column,), ((0,), (1901,)), for_key=for_key)
+    assert rows == ["('0000')", "(1901)"]
+    column = Column("c", Kind.YEAR, capacity=Capacity("int"))
+    assert render_rows((column,), ((0,),), for_key=for_key) == ["(0)"]
 
 
 @pytest.mark.parametrize("kind", COLUMN_KINDS)
