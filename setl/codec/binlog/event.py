@@ -92,6 +92,17 @@ def has_checksums(format_description: bytes) -> bool:
     return format_description[-CHECKSUM_BYTES - 1] == 1
 
 
+def rotated_to(rotate: bytes, *, checksum: bool) -> tuple[str, int]:
+    """The file that a ROTATE event names, and the offset in it at which the stream goes on.
+
+    Raises:
+        struct.error, ValueError: the bytes are none.
+    """
+    (offset,) = struct.unpack_from("<Q", rotate, HEADER_BYTES)
+    end = len(rotate) - CHECKSUM_BYTES if checksum else len(rotate)
+    return rotate[HEADER_BYTES + 8 : end].decode("ascii"), offset
+
+
 def without_checksums(format_description: bytes) -> bytes:
     """The same FORMAT_DESCRIPTION event, but saying that events have no CRC32.
 

@@ -15,6 +15,7 @@ from setl.codec.binlog.event import (
     SKIPPED,
     EventType,
     is_mariadb,
+    rotated_to,
 )
 from setl.codec.binlog.inflation import inflated_query
 from setl.codec.binlog.payload import payload_events
@@ -355,9 +356,7 @@ class BinlogHeaderReader:
     # ---- files
 
     def _rotate(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        (offset,) = struct.unpack_from("<Q", event, HEADER_BYTES)
-        end = len(event) - 4 if checksum else len(event)
-        file = event[HEADER_BYTES + 8 : end].decode("ascii")
+        file, offset = rotated_to(event, checksum=checksum)
         if not self._place.go_to(file, offset):
             return ()
         self._bounds.break_off()

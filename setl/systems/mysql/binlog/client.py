@@ -107,6 +107,14 @@ class DeliveringClient(Protocol):
 class EventClient(DeliveringClient, Protocol):
     """A client whose events can be looked at one by one, too."""
 
+    @property
+    def sent_to(self) -> int:
+        """The offset, with 32 bits, up to which the last heartbeat says all was sent; 0 before it.
+
+        It is of the file of the event before.
+        """
+        ...
+
     def poll_batch(self) -> Sequence[PollResult]:
         """The events that have come, one by one; waits for one."""
         ...

@@ -50,6 +50,7 @@ _NEEDED: Final = {"binlog_format": ("ROW",), "binlog_row_image": ("FULL", "FULL_
 
 _FULL_PACKET: Final = 0xFF_FFFF  # another one goes on with it
 _ERROR: Final = 0xFF
+_END_AT: Final = 13  # where an event says at which offset it ends
 _PIECE: Final = 256 * 1024
 # Room for what a quiet source sends. Room for a piece is asked of the system each time, and given
 # back: a quarter of the cost of a heartbeat.
@@ -104,6 +105,7 @@ class DumpClient:
         self._lacking = 0  # bytes that the event at the front lacks, as far as known
         self._arriving = 0
         self._error: MesError | MesConnectionError | FatalError | None = None
+        self._sent_to = 0
 
     def connect(self) -> None:
         """Log in. Raises what `setl.systems.mysql.connection.connect` raises."""
@@ -180,6 +182,11 @@ class DumpClient:
     def arriving(self) -> int:
         """See `DeliveringClient.arriving`."""
         return self._arriving
+
+    @property
+    def sent_to(self) -> int:
+        """See `EventClient.sent_to`."""
+        return self._sent_to
 
     def poll_batch(self) -> Sequence[PollResult]:
         """The events that have come, one by one; waits for one. Raises what `deliver` raises."""
@@ -324,6 +331,7 @@ class DumpClient:
         elif self._checksum:
             check_event(event)
         if kind in HEARTBEATS:
+            (self._sent_to,) = struct.unpack_from("<I", event, _END_AT)
             to.heartbeat()
         else:
             to.read(event, checksum=self._checksum)

@@ -21,7 +21,7 @@ def binlog_place_to_pass(text: str, server: BinlogServer, search: BinlogSearch) 
     A place with an empty file name is known by its GTIDs alone.
     """
     if text.strip() == NOW:
-        latest = server.latest()
+        latest = search.identified(search.end())
         # Transactions without a GTID lie between those that have one.
         return latest if server.all_have_gtids() else replace(latest, gtid="")
     place = parse_binlog_place(text)
@@ -56,9 +56,15 @@ def binlog_passed(reached: Position, place: Position) -> bool:
 
     GTIDs decide where both have them: they hold on a server that took another's place, and in a
     file that was begun after the last transaction. Offsets only mean something on one server.
+
+    Offsets in one file are sure in any case. A checkpoint of an earlier build may lack GTIDs of
+    transactions before its place, until the stream comes to the next file, which names all of them.
     """
     if not (isinstance(reached, BinlogPosition) and isinstance(place, BinlogPosition)):
         return False
+    same_file = reached.file == place.file and reached.origin == place.origin
+    if same_file and place.origin and place.origin.created and reached.offset >= place.offset:
+        return True
     if place.gtid and reached.gtid:
         named = _names_all(reached.gtid, place.gtid)
         if named is not None:

@@ -16,9 +16,15 @@ from datetime import UTC, datetime
 from mysql_event_stream import MesConnectionError, MesError
 
 from setl.clock import Clock
-from setl.codec.binlog.event import ARTIFICIAL_FLAG, EVENT_HEADER, HEADER_BYTES, EventType
+from setl.codec.binlog.event import (
+    ARTIFICIAL_FLAG,
+    EVENT_HEADER,
+    HEADER_BYTES,
+    EventType,
+    rotated_to,
+)
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows.runs import offset_behind
+from setl.codec.binlog.rows.runs import PLACES, offset_behind
 from setl.codec.binlog.transactions.gtid import MysqlGtids, same_gtids
 from setl.codec.binlog.transactions.gtid_event import gtid_of
 from setl.errors import PositionLostError, TransientError
@@ -200,6 +206,61 @@ class BinlogSearch:
         )
         return ""
 
+    def end(self) -> BinlogPosition:
+        """The end of the newest binlog, with exactly the GTIDs that are before it.
+
+        Raises:
+            ConfigurationError: the server writes no binlog, or refuses the account.
+            TransientError: the server cannot be reached, or takes too long.
+        """
+        place = self._server.quiet_end()
+        if place is not None:
+            return place
+        place = self._server.latest()
+        if place.offset > PLACES or not self._server.all_have_gtids():
+            return self.with_gtids(place)
+        return replace(place, gtid=self._with_committing(place))
+
+    def _with_committing(self, place: BinlogPosition) -> str:
+        """The GTIDs before a place of MySQL, of which some are known.
+
+        The server looks for the others in the file: these are what it sends first.
+
+        Raises:
+            TransientError: see `end`.
+        """
+        gtids, file = MysqlGtids(place.gtid), ""
+        server_id = passing_id()
+        client = open_client(self._endpoint, server_id, self._limits, place.gtid)
+        try:
+            client.connect()
+            client.start()
+            deadline = self._clock.monotonic() + _LIMIT
+            while self._clock.monotonic() < deadline:
+                for event in client.poll_batch():
+                    if event.data is None:
+                        continue
+                    _, kind, _, size, end, _ = EVENT_HEADER.unpack_from(event.data)
+                    if kind == EventType.ROTATE:
+                        file, _ = rotated_to(event.data, checksum=event.checksum_enabled)
+                        continue
+                    if kind in _TRANSACTION:
+                        begins = replace(place, file=file, offset=end - size & PLACES)
+                        if begins.order >= place.order:
+                            return str(gtids)
+                        gtids.add(gtid_of(event.data))
+                    if file == place.file and end >= place.offset:
+                        return str(gtids)
+                if file == place.file and client.sent_to >= place.offset:
+                    return str(gtids)
+        except (MesError, MesConnectionError) as error:
+            raise translate(error, server_id).at(server=self._endpoint) from error
+        finally:
+            client.close()
+        raise TransientError(
+            f"the GTIDs before {place} were not found within {_LIMIT:g} s", server=self._endpoint
+        )
+
     def after(self, gtid: str) -> BinlogPosition:
         """The place where the first transaction stands that `gtid` does not name.
 
@@ -212,7 +273,7 @@ class BinlogSearch:
             TransientError: the server cannot be reached, or the search takes too long.
         """
         missing = self._server.missing(gtid)
-        latest = self._server.latest()
+        latest = self.end()
         if missing:
             raise self._server.lost(f"the source has not executed the GTIDs {missing}", latest)
         if same_gtids(latest.gtid, gtid):

@@ -21,6 +21,7 @@ FIRST_OFFSET = 4  # the four bytes before it mark the file as a binlog
 # Seconds that a server may take to read a binlog up to a place (measured: 20 million small
 # events a minute, where they are cached).
 _SCAN = 60.0
+_LOOKS = 3  # for a moment in which nothing is being committed
 # MySQL puts it before the first event of an encrypted file. It counts it in the file's size, and in
 # no position: https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
 _ENCRYPTION_HEADER = 512
@@ -104,22 +105,46 @@ class BinlogServer:
     def latest(self) -> BinlogPosition:
         """The end of the newest binlog, with the GTIDs executed up to there.
 
+        MySQL moves the end when it writes a transaction, and executes the GTID when it commits it.
+        So there may be GTIDs before the place that this does not name; `BinlogSearch.end` does.
+
         Raises:
             ConfigurationError: the server writes none, or the account may not ask.
             TransientError: the server cannot be reached.
         """
         with self._session() as session:
-            rows = session.of_binlog(session.status_statement())
-            if not rows:
-                raise self._no_binlog()
-            (row,) = rows
-            file, offset = str(row[0]), int(row[1])
-            if session.mariadb:
-                gtid = session.gtid_at(file, offset) or ""
-            else:
-                # File, Position, Binlog_Do_DB, Binlog_Ignore_DB, Executed_Gtid_Set
-                gtid = str(row[4]).replace("\n", "")
-            return BinlogPosition(file, offset, gtid, BinlogOrigin(session.identity()))
+            return self._latest(session)
+
+    def quiet_end(self) -> BinlogPosition | None:
+        """The same if the GTIDs are exactly those before the place; None if that is not sure.
+
+        MySQL takes ownership of a transaction's GTID before it writes the transaction, and gives it
+        up when it adds the GTID to those that are executed. So nothing is missing if no GTID was
+        owned between two answers with the same place.
+        """
+        with self._session() as session:
+            place = self._latest(session)
+            for _ in range(_LOOKS):
+                if session.mariadb or session.gtid_mode() == "OFF":
+                    return place
+                owned = session.row("SELECT @@GLOBAL.gtid_owned")
+                before, place = place, self._latest(session)
+                if owned is not None and not owned[0] and place.order == before.order:
+                    return place
+            return None
+
+    def _latest(self, session: ServerSession) -> BinlogPosition:
+        rows = session.of_binlog(session.status_statement())
+        if not rows:
+            raise self._no_binlog()
+        (row,) = rows
+        file, offset = str(row[0]), int(row[1])
+        if session.mariadb:
+            gtid = session.gtid_at(file, offset) or ""
+        else:
+            # File, Position, Binlog_Do_DB, Binlog_Ignore_DB, Executed_Gtid_Set
+            gtid = str(row[4]).replace("\n", "")
+        return BinlogPosition(file, offset, gtid, BinlogOrigin(session.identity()))
 
     def all_have_gtids(self) -> bool:
         """Whether every transaction of the server has a GTID. Raises TransientError.
@@ -127,10 +152,7 @@ class BinlogServer:
         MariaDB gives each one; MySQL may be set to let some be without.
         """
         with self._session() as session:
-            if session.mariadb:
-                return True
-            row = session.row("SELECT @@GLOBAL.gtid_mode")
-            return row is not None and str(row[0]) == "ON"
+            return session.mariadb or session.gtid_mode() == "ON"
 
     def earliest(self) -> BinlogPosition:
         """The beginning of the oldest binlog that is kept. Raises what `files` raises."""

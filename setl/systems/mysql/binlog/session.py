@@ -82,6 +82,11 @@ class ServerSession:
         row = self.row("SELECT @@lower_case_table_names")
         return row is not None and int(row[0]) == 1
 
+    def gtid_mode(self) -> str:
+        """MySQL only."""
+        row = self.row("SELECT @@GLOBAL.gtid_mode")
+        return str(row[0]) if row else ""
+
     def gtid_at(self, file: str, offset: int) -> str | None:
         """MariaDB only. None where no event begins."""
         row = self.row("SELECT BINLOG_GTID_POS(%s, %s)", file, offset)

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.event import ARTIFICIAL_FLAG, EVENT_HEADER, HEADER_BYTES, ROWS, EventType
+from setl.codec.binlog.event import (
+    ARTIFICIAL_FLAG,
+    EVENT_HEADER,
+    HEADER_BYTES,
+    ROWS,
+    EventType,
+    rotated_to,
+)
 from setl.codec.binlog.rows.runs import offset_behind
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader
@@ -149,9 +155,7 @@ class SharedLog(EventReader):
         seconds, kind, writer, _, following, flags = EVENT_HEADER.unpack_from(event)
         self._pass(following, flags)
         if kind == EventType.ROTATE:
-            (offset,) = struct.unpack_from("<Q", event, HEADER_BYTES)
-            end = len(event) - 4 if checksum else len(event)
-            file = event[HEADER_BYTES + 8 : end].decode("ascii")
+            file, offset = rotated_to(event, checksum=checksum)
             if file != self._file:
                 self._writer = self._created = 0
             self._file, self._offset = file, offset

@@ -100,7 +100,7 @@ class MysqlBinlogSource:
         elif self._start == "earliest":
             place = self._server.earliest()
         else:
-            place = self._server.latest()
+            place = self._search.end()
         return self._search.identified(place)
 
     def locate(self, checkpoint: Checkpoint) -> Checkpoint:

@@ -89,6 +89,19 @@ def test_mysql_since_8_2_is_asked_by_the_new_name(answering, version):
     )
 
 
+OWNED, MODE = "SELECT @@GLOBAL.gtid_owned", "SELECT @@GLOBAL.gtid_mode"
+
+
+@pytest.mark.parametrize(
+    ("owned", "mode", "known"),
+    [("", "ON", True), ("8a-1:6#17", "ON", False), ("8a-1:6#17", "OFF", True)],
+)
+def test_the_gtids_of_the_end_are_known_while_nothing_is_committed(answering, owned, mode, known):
+    answers = {"SHOW BINARY LOG STATUS": [STATUS], OWNED: [(owned,)], MODE: [(mode,)]}
+    server, _ = answering("9.7.0", **answers)
+    assert server.quiet_end() == (server.latest() if known else None)
+
+
 @pytest.mark.parametrize(
     ("line", "end"),
     [

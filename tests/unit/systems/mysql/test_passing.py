@@ -5,6 +5,7 @@ import pytest
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaPosition
 from setl.systems.mysql.binlog.passing import binlog_passed
 
+FILE, ANEW = BinlogOrigin("a", 1, 1_700_000_000), BinlogOrigin("a", 1, 1_800_000_000)
 A, B = BinlogOrigin("a"), BinlogOrigin("b")
 U, V = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
 
@@ -33,6 +34,11 @@ def at(file, offset, gtid="", origin: BinlogOrigin | None = A):
         (at("b.1", 4, f"{U}:1-3:7-9"), at("", 0, f"{U}:5"), False),
         # GTIDs decide, not offsets, where a server's binlogs began anew.
         (at("b.9", 900, f"{U}:1-9"), at("b.1", 200, f"{U}:1-9,{V}:1"), False),
+        # Offsets in the very same file do, where a checkpoint lacks a GTID that was before it.
+        (at("b.1", 900, f"{U}:1-4:6-9", FILE), at("b.1", 900, f"{U}:1-9", FILE), True),
+        (at("b.1", 899, f"{U}:1-4:6-9", FILE), at("b.1", 900, f"{U}:1-9", FILE), False),
+        (at("b.1", 900, f"{U}:1-4:6-9", FILE), at("b.1", 900, f"{U}:1-9", ANEW), False),
+        (at("b.2", 900, f"{U}:1-4:6-9", FILE), at("b.1", 900, f"{U}:1-9", FILE), False),
         # MariaDB: the last of a domain.
         (at("b.1", 4, "0-1-9", B), at("", 0, "0-1-9"), True),
         (at("b.1", 4, "0-1-9", B), at("", 0, "0-1-10"), False),
