@@ -239,6 +239,7 @@ class SchemaChange:
             gone back to an earlier place since, or the source was replaced.
         version: its place in the source, see `document_version`.
         unread: whether all rows of a source table, (schema, table), are still to be read from it.
+        position: its place in the source, None if unknown.
     """
 
     id: str
@@ -247,6 +248,7 @@ class SchemaChange:
     generation: int
     version: int
     unread: Callable[[tuple[str, str]], bool] = lambda _: False
+    position: Position | None = None
 
 
 class SchemaChanges(Protocol):

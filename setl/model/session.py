@@ -26,6 +26,8 @@ class StatementSession(NamedTuple):
         month_names: number of lc_time_names, 0 for en_US.
         error: number of the error that the statement ended with all the same, else 0.
         temporary: whether it used a temporary table.
+        server_collation: id of collation_server, 0 if unknown.
+        database_collation: id of collation_database, 0 if it is that of `schema` or unknown.
     """
 
     schema: str = ""
@@ -44,6 +46,8 @@ class StatementSession(NamedTuple):
     month_names: int = 0
     error: int = 0
     temporary: bool = False
+    server_collation: int = 0
+    database_collation: int = 0
 
     @property
     def known(self) -> bool:

@@ -96,6 +96,7 @@ class SchemaChangePolicy:
                 generation,
                 ticket.through,
                 unread,
+                entry.position,
             )
             ran = self._target.apply(ticket, change)
         for statement in ran:

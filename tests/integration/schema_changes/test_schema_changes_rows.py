@@ -71,7 +71,12 @@ class TwoSites:
         self.number += 1
         ticket = LoadTicket(Leadership("c", self.key, "n", 5), 1, 0, through=5)
         change = SchemaChange(
-            f"{self.number}", entry.statement, session or entry.session, 1, self.number
+            f"{self.number}",
+            entry.statement,
+            session or entry.session,
+            1,
+            self.number,
+            position=entry.position,
         )
         return (ddl or self.ddl).apply(ticket, change)
 
@@ -193,6 +198,64 @@ def test_a_new_table_has_the_collation_of_its_schema_at_the_source(sites):
     execute(sites.b, f"ALTER DATABASE {sites.db} COLLATE latin1_bin")
     sites.run("CREATE TABLE s (a VARCHAR(9) PRIMARY KEY, b CHAR(3) CHARACTER SET utf8mb4)")
     sites.assert_same("s")
+
+
+TAKE_DEFAULTS = {
+    "CREATE TABLE s (a VARCHAR(9) PRIMARY KEY)": None,
+    "ALTER TABLE s CONVERT TO CHARACTER SET DEFAULT": None,
+    "ALTER TABLE s CONVERT TO CHARACTER SET DEFAULT COLLATE utf8mb4_unicode_ci": None,
+    "CREATE TABLE s1 (a VARCHAR(9)) CHARACTER SET = DEFAULT": "mariadb",
+    "CREATE TABLE s2 (a VARCHAR(9)) DEFAULT COLLATE = DEFAULT": "mariadb",
+    "ALTER TABLE s CHARACTER SET DEFAULT, ADD b CHAR(3)": "mariadb",
+}
+
+
+def test_defaults_of_a_schema_are_those_of_then(sites):
+    """The stream is behind: by now the source has another default."""
+    with sites.a.connect() as source:
+        family = "mariadb" if is_mariadb(source) else "mysql"
+    taken = [s for s, only in TAKE_DEFAULTS.items() if only in (None, family)]
+    changed = (
+        f"ALTER DATABASE {sites.db} COLLATE utf8mb4_bin",
+        f"CREATE DATABASE IF NOT EXISTS {sites.db} CHARACTER SET ucs2",
+    )
+    entries = sites.entries(*changed, *taken, f"ALTER SCHEMA {sites.db} CHARACTER SET latin2")
+    shapes = {}
+    for entry in entries:
+        sites.apply(entry)
+        shapes[entry.statement] = collations(sites.b, sites.db)
+    made = ("s", "s1", "s2") if family == "mariadb" else ("s",)
+    execute(sites.a, *(f"DROP TABLE {sites.db}.{name}" for name in made))
+    for statement in (*changed, *taken):
+        with sites.a.connect(database=sites.db) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+        if statement in taken:
+            assert shapes[statement] == collations(sites.a, sites.db), statement
+
+
+def test_a_default_that_nothing_tells_stops(sites):
+    table, _ = sites.entries(
+        "CREATE TABLE s (a VARCHAR(9) PRIMARY KEY)", f"ALTER DATABASE {sites.db} COLLATE ucs2_bin"
+    )
+    with pytest.raises(FatalError, match=r"ucs2_bin now, and the binlog .* changes it") as caught:
+        sites.apply(table)
+    assert "state = 'done'" in caught.value.hint
+    execute(sites.b, f"CREATE TABLE {sites.db}.s (a INT)")
+    done = f"UPDATE retl.setl_ddl SET state = 'done' WHERE pipeline = 'c/{sites.key}'"
+    execute(sites.b, done)
+    sites.number -= 1
+    assert "done before" in sites.apply(table)[0]
+
+
+def collations(server, schema):
+    """Those of each table and its columns."""
+    return execute(
+        server,
+        "SELECT TABLE_NAME, TABLE_COLLATION, '' FROM information_schema.TABLES"
+        f" WHERE TABLE_SCHEMA = '{schema}' AND TABLE_NAME LIKE 's%' UNION"
+        " SELECT TABLE_NAME, COLUMN_NAME, COLLATION_NAME FROM information_schema.COLUMNS"
+        f" WHERE TABLE_SCHEMA = '{schema}' AND TABLE_NAME LIKE 's%' ORDER BY 1, 2, 3",
+    )
 
 
 @pytest.mark.family("mariadb", why="MySQL has no such modes")

@@ -278,6 +278,7 @@ def test_ddl():
         mariadb=False,
         unique_checks=True,
         collation=45,
+        server_collation=8,
     )
     assert second.default_schema == "shop"
 

@@ -43,7 +43,9 @@ STATUS = (
 )  # fmt: skip
 
 
-MYSQL_STATUS = STATUS + b"\x0c\2a\0bc\0" + b"\x0d\x57\x3c\4" + b"\x10\1" + b"\x11" + b"\1" * 8
+MYSQL_STATUS = (
+    STATUS + b"\x08\x09\0" + b"\x0c\2a\0bc\0" + b"\x0d\x57\x3c\4" + b"\x10\1" + b"\x11" + b"\1" * 8
+)
 
 
 MYSQL_STATUS += b"\x12\x2d\0" + b"\x13\0" + b"\x14\0"
@@ -65,6 +67,8 @@ def test_the_session_of_a_statement():
         collation=47,
         utf8mb4=45,
         month_names=4,
+        server_collation=8,
+        database_collation=9,
     )
     assert session.has_mode("NO_BACKSLASH_ESCAPES")
     assert session.has_mode("ANSI_QUOTES")

@@ -121,6 +121,61 @@ def with_default(statement: str, session: StatementSession, collation: str) -> s
     return f"{statement[: listed.end]} COLLATE {collation}{statement[listed.end :]}"
 
 
+def with_named_default(statement: str, session: StatementSession, collation: str) -> str:
+    """A CREATE or ALTER TABLE with the character set in place of CHARACTER SET DEFAULT.
+
+    To MariaDB that is the character set of the table's schema, with the collation that the
+    character set has by itself. MySQL has it in CONVERT TO only, and takes collation_database.
+
+    Args:
+        statement: anything else stays as it is.
+        session: the session that ran it.
+        collation: of the schema, or collation_database.
+    """
+    charset = collation.partition("_")[0]
+    tokens = tokenize(statement, quoting_of(session))
+    for at in reversed(_named_defaults(tokens)):
+        first, text = at, charset
+        if _before(tokens, at) == "COLLATE":
+            first = at - 1 if tokens[at - 1].word == "COLLATE" else at - 2
+            text = f"CHARACTER SET {charset}"
+        elif session.mariadb is False and not _has_collation(tokens, at):
+            text = f"{charset} COLLATE {collation}"
+        statement = f"{statement[: tokens[first].start]}{text}{statement[tokens[at].end :]}"
+    return statement
+
+
+def names_default(statement: str, session: StatementSession) -> bool:
+    """Whether `with_named_default` changes a statement."""
+    if "default" not in statement.lower():
+        return False
+    return bool(_named_defaults(tokenize(statement, quoting_of(session))))
+
+
+def _named_defaults(tokens: Sequence[Token]) -> list[int]:
+    """Where DEFAULT stands for the character set of a schema, among the options of a table."""
+    found: list[int] = []
+    depth = 0
+    creates = bool(tokens) and tokens[0].word == "CREATE"
+    for at, token in enumerate(tokens):
+        depth += (token.word == "(") - (token.word == ")")
+        if depth or token.word != "DEFAULT":
+            continue
+        before = _before(tokens, at)
+        behind = tokens[at + 1].word if at + 1 < len(tokens) else ""
+        charset = before in ("CHARSET", "CHARACTER SET") and behind not in ("CHARACTER", "CHARSET")
+        named = any(t.word in ("CHARSET", "CHARACTER") for t in tokens)
+        if charset or (before == "COLLATE" and creates and not named):
+            found.append(at)
+    return found
+
+
+def _before(tokens: Sequence[Token], at: int) -> str:
+    """The option whose value a token is."""
+    words = [t.word for t in tokens[max(0, at - 3) : at] if t.word != "="]
+    return "CHARACTER SET" if words[-2:] == ["CHARACTER", "SET"] else (words[-1:] or [""])[0]
+
+
 def _defaults_of(session: StatementSession) -> dict[str, str]:
     """The collation that a character set alone means in a session, of those that are known.
 

@@ -21,6 +21,7 @@ from setl.systems.mysql.ddl.collating import (
     doubt_of_charsets,
     with_default,
 )
+from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults, default_collation
 from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.equivalence import (
     TableState,
@@ -188,21 +189,36 @@ class EquivalenceCheck:
                 hint=_ADVICE_ON_ROWS_BEFORE,
             )
 
-    def statement(self, target: Connection[Any], step: Step, session: StatementSession) -> str:
+    def statement(
+        self,
+        target: Connection[Any],
+        step: Step,
+        session: StatementSession,
+        defaults: DatabaseDefaults | None,
+    ) -> str:
         """The step's statement with the collations that it leaves to its server written out.
 
+        Args:
+            target: a connection to the target.
+            step: with the statement.
+            session: the statement's.
+            defaults: those of the source's databases, None where it cannot be asked.
+
         Raises:
+            FatalError: they are not known.
             SetlError: a server does not answer.
         """
-        text = collated(step.statement, session)
-        if step.source is None or self._source is None:
-            return text
+        text = step.statement
+        if defaults is None or step.source is None:
+            return collated(text, session)
+        text = collated(defaults.named(text, session, step.source[0]), session)
         ddl = parse_table_ddl(text, "", quoting_of(session))
         if ddl is None or ddl.action is not Action.CREATE:
             return text
-        with closing(connect(self._source)) as connection:
-            wanted = _default_collation(connection, step.source[0])
-        if wanted and wanted != _default_collation(target, step.tables[0][0]):
+        if with_default(text, session, "binary") == text:
+            return text
+        wanted = defaults.at_statement(step.source[0])
+        if wanted and wanted != default_collation(target, step.tables[0][0]):
             return with_default(text, session, wanted)
         return text
 
@@ -311,16 +327,6 @@ class EquivalenceCheck:
                     name = statement.split()[2]
                     cursor.execute(f"SET SESSION {name} = DEFAULT")
         return needed
-
-
-def _default_collation(connection: Connection[Any], schema: str) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s",
-            (schema,),
-        )
-        row = cursor.fetchone()
-    return "" if row is None else str(row[0])
 
 
 def _doubt_of_children(target: Connection[Any], name: Name) -> str:

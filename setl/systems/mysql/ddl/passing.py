@@ -28,6 +28,7 @@ from setl.systems.mysql.catalog import OWN_SCHEMA, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
+from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
@@ -84,11 +85,12 @@ class MysqlDdl:
     def apply(self, ticket: LoadTicket, change: SchemaChange) -> Sequence[str]:
         """See `setl.load.sink.SchemaChanges.apply`."""
         ddl = parsed(change.statement, change.session)
-        if ddl is None:
-            refuse_schema(change, self._routing)
-            return ()
         attempt = _Attempt(self, ticket, change)
         try:
+            if ddl is None:
+                attempt.follow_database()
+                refuse_schema(change, self._routing)
+                return ()
             return attempt.carry_out(ddl)
         except (pymysql.MySQLError, OSError) as error:
             raise translate(error).at(
@@ -117,6 +119,26 @@ class MysqlDdl:
         """What asks whether a statement gives the target's rows what it gave the source's."""
         return EquivalenceCheck(
             self._source, self.by_hand, self._accept, both_ways=self._marked_drops
+        )
+
+    def database_defaults(
+        self,
+        ticket: LoadTicket,
+        change: SchemaChange,
+        connection: Callable[[], Connection[Any]],
+        begin: Callable[[], Connection[Any]],
+    ) -> DatabaseDefaults | None:
+        """What tells the default collations of the source's databases; None if it is not asked."""
+        if self._source is None:
+            return None
+        return DatabaseDefaults(
+            self._source,
+            self._routing,
+            ticket,
+            change,
+            connection=connection,
+            begin=begin,
+            by_hand=self.by_hand,
         )
 
     def replaced_tables(
@@ -175,6 +197,7 @@ class _Attempt:
         self._writer = target.writer()
         self._runner = target.runner()
         self._equivalence_check = target.equivalence_check()
+        self._defaults = target.database_defaults(ticket, change, self._writer.open, self._begin)
         self._action: Action | None = None
         self._removes = False  # whether the table is another one afterwards, or none
 
@@ -205,6 +228,11 @@ class _Attempt:
             self._keep(plan, ledger, len(runs))
         return done or (f"noted, of a shadow table: {self._change.statement}",)
 
+    def follow_database(self) -> None:
+        """Note what the change says about a database's default collation. Raises SetlError."""
+        if self._defaults is not None:
+            self._defaults.follow()
+
     def close(self) -> None:
         """Give the connections up."""
         self._runner.close()
@@ -234,12 +262,15 @@ class _Attempt:
 
     def _keep(self, plan: Plan, ledger: Ledger, steps: int) -> None:
         """Write down what was done to shadows."""
+        statement = self._change.statement
+        if plan.keep is not None and self._defaults is not None:
+            statement = self._defaults.named(statement, self._change.session, plan.keep[0])
         self._begin()
         if plan.keep is not None:
             shadow = _dotted(plan.keep)
             if plan.created:
                 ledger.forget(shadow)
-            ledger.write(0, KEPT, self._change.statement, shadow=shadow)
+            ledger.write(0, KEPT, statement, shadow=shadow)
         for gone in (*plan.forget, *(swap.shadow for swap in plan.swaps)):
             ledger.forget(_dotted(gone))
         if plan.swaps:
@@ -251,8 +282,7 @@ class _Attempt:
         """Do a step if it is not done yet; returns its statement."""
         step, session = run
         connection = self._writer.open()
-        text = self._equivalence_check.statement(connection, step, session)
-        statement = self._target.marked(text)
+        statement = self._target.marked(step.statement)
         if self._is_done(known):
             return f"done before: {statement}"
         made = {table: MadeTables(connection, self._ticket).place(table) for table in step.tables}
@@ -268,6 +298,8 @@ class _Attempt:
         try:
             if replaced := self._replaced(connection):
                 replaced.refuse(step)
+            text = self._equivalence_check.statement(connection, step, session, self._defaults)
+            statement = self._target.marked(text)
             more = self._equivalence_check.settings(connection, step, session)
         except FatalError as error:
             raise self._stopped(number, statement, error) from error

@@ -9,7 +9,9 @@ from setl.systems.mysql.ddl.collating import (
     collated,
     default_collations,
     doubt_of_charsets,
+    names_default,
     with_default,
+    with_named_default,
 )
 
 MYSQL = StatementSession("d", 0, mariadb=False, utf8mb4=255)
@@ -149,3 +151,52 @@ def test_other_character_sets_whose_collation_is_not_the_compiled_one():
 def test_where_the_collation_of_the_schema_is_written(text):
     known = with_default(text.replace("|", ""), MYSQL, "latin1_bin")
     assert known == text.replace("|", " COLLATE latin1_bin")
+
+
+@pytest.mark.parametrize(
+    ("text", "mariadb", "mysql"),
+    [
+        (
+            "ALTER TABLE t CONVERT TO CHARACTER SET DEFAULT, ADD b INT DEFAULT 1",
+            "ALTER TABLE t CONVERT TO CHARACTER SET latin1, ADD b INT DEFAULT 1",
+            "ALTER TABLE t CONVERT TO CHARACTER SET latin1 COLLATE latin1_bin, ADD b INT DEFAULT 1",
+        ),
+        (
+            "ALTER TABLE t CONVERT TO CHARSET DEFAULT COLLATE latin1_general_ci",
+            "ALTER TABLE t CONVERT TO CHARSET latin1 COLLATE latin1_general_ci",
+            "ALTER TABLE t CONVERT TO CHARSET latin1 COLLATE latin1_general_ci",
+        ),
+        (
+            "CREATE TABLE t (a INT DEFAULT 1) DEFAULT CHARACTER SET = DEFAULT COMMENT 'DEFAULT'",
+            "CREATE TABLE t (a INT DEFAULT 1) DEFAULT CHARACTER SET = latin1 COMMENT 'DEFAULT'",
+            None,  # not in its grammar
+        ),
+        (
+            "CREATE TABLE t (a INT) COLLATE = DEFAULT",
+            "CREATE TABLE t (a INT) CHARACTER SET latin1",
+            None,
+        ),
+    ],
+)
+def test_default_is_named(text, mariadb, mysql):
+    family = {"mariadb": (StatementSession("d", 0, mariadb=True), mariadb), "mysql": (MYSQL, mysql)}
+    for session, expected in family.values():
+        if expected is not None:
+            assert names_default(text, session)
+            assert with_named_default(text, session, "latin1_bin") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE TABLE t (a INT DEFAULT 1) DEFAULT CHARSET=latin1",
+        "CREATE TABLE t (a CHAR(3) COLLATE DEFAULT) CHARSET=latin1 COLLATE DEFAULT",
+        "ALTER TABLE t COLLATE DEFAULT",
+        "ALTER TABLE t ALTER a SET DEFAULT 5",
+        "ALTER TABLE t CHARACTER SET latin1 DEFAULT COLLATE latin1_bin",
+    ],
+)
+def test_what_names_no_default_of_a_schema(text):
+    session = StatementSession("d", 0, mariadb=True)
+    assert not names_default(text, session)
+    assert with_named_default(text, session, "ucs2_bin") == text

@@ -1,0 +1,82 @@
+"""Looks for a statement in what a stream has not come to yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Final
+
+from mysql_event_stream import MesConnectionError, MesError, PollResult
+
+from setl.clock import Clock
+from setl.codec.binlog.event import ARTIFICIAL_FLAG, EVENT_HEADER, EventType, rotated_to
+from setl.codec.binlog.inflation import inflated_query
+from setl.codec.binlog.rows.runs import offset_behind
+from setl.codec.binlog.statements.query import parse_query
+from setl.model.position import BinlogPosition, binlog_file_number
+from setl.select.identity import passing_id
+from setl.systems.mysql.binlog.errors import is_lost, translate
+from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.stream import StreamLimits, open_client
+from setl.systems.mysql.connection import MysqlEndpoint
+
+_QUERIES: Final = frozenset({EventType.QUERY, EventType.MARIADB_QUERY_COMPRESSED})
+
+
+def finds_statement(
+    endpoint: MysqlEndpoint,
+    start: BinlogPosition,
+    wanted: Callable[[str, str], bool],
+    clock: Clock,
+    limit: float,
+) -> bool | None:
+    """Whether a statement is in the binlog between a place and its end.
+
+    Args:
+        endpoint: the server.
+        start: a transaction boundary.
+        wanted: tells by a session's schema and a statement whether it is one.
+        clock: for the limit.
+        limit: seconds to read at most.
+
+    Returns:
+        None if the server does not have the place, or has more than it sends within the limit.
+
+    Raises:
+        TransientError: the server does not answer.
+        ConfigurationError: it refuses the account.
+    """
+    end = BinlogServer(endpoint).latest()
+    if start.order >= end.order:
+        return False
+    file, offset, until = start.file, start.offset, clock.monotonic() + limit
+    server_id = passing_id()
+    with closing(open_client(endpoint, server_id, StreamLimits(), start)) as client:
+        try:
+            client.connect()
+            client.start()
+            while clock.monotonic() < until:
+                for event in client.poll_batch():
+                    if event.data is None:
+                        continue
+                    _, kind, _, _, behind, flags = EVENT_HEADER.unpack_from(event.data)
+                    if kind == EventType.ROTATE:
+                        file, offset = rotated_to(event.data, checksum=event.checksum_enabled)
+                    elif behind and not flags & ARTIFICIAL_FLAG:
+                        offset = offset_behind(offset, behind)
+                    if kind in _QUERIES and wanted(*_statement(event)):
+                        return True
+                    if (binlog_file_number(file), offset) >= end.order:
+                        return False
+        except (MesError, MesConnectionError) as error:
+            if is_lost(error):
+                return None
+            raise translate(error, server_id).at(server=endpoint, position=start) from error
+    return None
+
+
+def _statement(event: PollResult) -> tuple[str, str]:
+    data, checksum = event.data or b"", event.checksum_enabled
+    if data[4] == EventType.MARIADB_QUERY_COMPRESSED:
+        return parse_query(inflated_query(data, checksum=checksum), checksum=False)
+    return parse_query(data, checksum=checksum)
