@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -185,34 +185,137 @@ def soak(  # noqa: PLR0917 - click passes options by name
 @drill.command()
 @click.option("--seed", type=int, default=1, show_default=True, help="Decides everything.")
 @click.option(
-    "--seconds",
+    "--minutes",
     type=click.FloatRange(min=0),
-    default=60.0,
+    default=1.0,
     show_default=True,
     help="How long rounds follow each other.",
 )
 @click.option("--first", type=click.IntRange(min=1), default=1, help="Begin with this round.")
+@click.option(
+    "--adapters",
+    is_flag=True,
+    help="Not through a node: rows only, in this process, with batches cut anywhere and target"
+    " tables that have other keys.",
+)
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="FEATURE",
+    help="Leave a feature out of the histories; may be repeated. `help` lists them.",
+)
+@click.option(
+    "--shrink",
+    type=click.FloatRange(min=0),
+    default=60.0,
+    show_default=True,
+    help="Seconds to spend on the smallest history of what is wrong, and of each kind of stop.",
+)
+@click.option(
+    "--replay",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Run the history of a file that an earlier run has written, and nothing else.",
+)
 @_FOLDER
 @_SITES
-def oracle(seed: int, seconds: float, first: int, folder: Path | None, sites: str) -> None:
+def oracle(  # noqa: PLR0917 - click passes options by name
+    seed: int,
+    minutes: float,
+    first: int,
+    adapters: bool,  # noqa: FBT001
+    without: tuple[str, ...],
+    shrink: float,
+    replay: Path | None,
+    folder: Path | None,
+    sites: str,
+) -> None:
     """Compare what setl makes of random histories with what the server's own replica makes of them.
 
-    Tables are random, with several unique keys and many collations; the target may have others. A
-    round passes if setl has the source's rows, or has stopped with an error. Exit status 0: all
-    rounds passed; else 1. Repeat a failed round with --seed, --first and --seconds 0.
+    Sessions, tables, rows and schema changes are random. They go through a node and a channel with
+    `ddl: pass` and `create: true`. Where source and replica have the same rows and the target has
+    not, setl is wrong: the smallest history found is printed. Stops are counted by kind; then the
+    tables are dropped, and the next round begins. Exit status 0: nothing was wrong; else 1. Repeat
+    a round with --seed, --first and --minutes 0.
     """
-    from setl_drills.oracle.running import own_servers, play_for, summary  # noqa: PLC0415 - slow
+    from setl_drills.oracle.definitions import FEATURES  # noqa: PLC0415 - slow, see `_run`
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
-    console = _console()
+    if unknown := set(without) - set(FEATURES):
+        listed = "\n".join(f"  {name}: {text}" for name, text in FEATURES.items())
+        raise click.BadParameter(
+            f"no feature is called {', '.join(sorted(unknown))}; these are:\n{listed}",
+            param_hint="--without",
+        )
+    play = _play_adapters if adapters else _play_node
     try:
-        with own_servers(sites, seed, folder) as servers:
-            rounds = play_for(servers, seed, seconds, _progress(console), first)
+        wrong = play(
+            _console(),
+            sites=sites,
+            seed=seed,
+            folder=folder,
+            seconds=minutes * 60,
+            first=first,
+            without=frozenset(without),
+            shrink=shrink,
+            replay=replay,
+        )
     except EmbeddedError as error:
         raise click.ClickException(f"servers could not be started: {error}") from error
-    console.print(summary(rounds), markup=False)
-    if any(one.faults for one in rounds):
+    if wrong:
         sys.exit(1)
+
+
+def _play_adapters(
+    console: Console,
+    *,
+    sites: str,
+    seed: int,
+    folder: Path | None,
+    seconds: float,
+    first: int,
+    **_: Any,
+) -> bool:
+    from setl_drills.oracle.running import own_servers, play_for, summary  # noqa: PLC0415 - slow
+
+    with own_servers(sites, seed, folder) as servers:
+        rounds = play_for(servers, seed, seconds, _progress(console), first)
+    console.print(summary(rounds), markup=False)
+    return any(one.faults for one in rounds)
+
+
+def _play_node(
+    console: Console,
+    *,
+    sites: str,
+    seed: int,
+    folder: Path | None,
+    seconds: float,
+    first: int,
+    without: frozenset[str],
+    shrink: float,
+    replay: Path | None,
+) -> bool:
+    from setl_drills.oracle import running  # noqa: PLC0415 - slow, see `_run`
+    from setl_drills.oracle.definitions import Grammar  # noqa: PLC0415
+    from setl_drills.oracle.node_rounds import NodeRounds  # noqa: PLC0415
+
+    console.soft_wrap = True  # statements are long, and may be copied
+    say, place = _progress(console), running.folder_of(folder)
+    say(f"starting servers and a node in {place}")
+    with running.own_world(sites, seed, place) as world:
+        grammar = Grammar(world.mariadb, world.mixed, without)
+        rounds = NodeRounds(world, seed, grammar, place / "histories")
+        if replay is not None:
+            outcome = rounds.replay(replay)
+            if shrink and outcome.kind:
+                outcome = rounds.smaller(outcome, shrink)
+            say(running.told(outcome))
+            return bool(outcome.wrong)
+        tally = running.play_through_node(rounds, seconds, say, first=first, shrink=shrink)
+    for line in tally.lines:
+        console.print(line, markup=False)
+    return bool(tally.wrong)
 
 
 def _run(

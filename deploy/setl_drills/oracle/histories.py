@@ -1,126 +1,183 @@
-"""Random statements over few values, so that keys and unique values meet and move."""
+"""Random histories of a schema: sessions, transactions and schema changes, one after another."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
 
-import pymysql
+from setl_drills.oracle.alters import Alters
+from setl_drills.oracle.definitions import Grammar
+from setl_drills.oracle.rows import Rows
+from setl_drills.oracle.sessions import Session, Step, random_session
+from setl_drills.oracle.shapes import Shape
 
-from setl_drills.oracle.tables import RandomTable
-from setl_embedded import DatabaseServer
+Look = Callable[[], Mapping[str, Shape]]
+"""Says what tables there are now."""
+_DEFINING = ("CREATE ", "ALTER ", "DROP ", "RENAME ")
+_SHADOWS = ("_gho", "_new")
 
 
-def write_history(
-    server: DatabaseServer, name: str, table: RandomTable, chance: random.Random, count: int
-) -> int:
-    """Run statements in transactions, those that the server refuses left out.
+def rows_of(chance: random.Random, shape: Shape, count: int) -> Iterator[Step]:
+    """Transactions on one table, in a session with the defaults: so many statements, or a few more.
 
-    Returns:
-        How many of them the server took.
+    Values are such that a column of any character set can hold them.
+
+    Args:
+        chance: decides.
+        shape: the table.
+        count: of statements that change rows.
     """
-    taken = 0
-    with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
-        writer = _Writer(cursor, name, table, chance)
-        open_for = 0
-        for _ in range(count):
-            try:
-                writer.run_one()
-                taken += 1
-            except (pymysql.IntegrityError, pymysql.DataError, pymysql.OperationalError) as error:
-                if error.args[0] in {1205, 1213, 2006, 2013}:
-                    raise
-            open_for -= 1
-            if open_for <= 0:
-                connection.commit()
-                open_for = chance.choice([1, 1, 2, 5, 30])
-        connection.commit()
-    return taken
+    rows = Rows(chance, Session(), shape, odd=0)
+    while count > 0:
+        statements = [s for _ in range(chance.choice([1, 1, 2, 5, 30])) for s in rows.some()]
+        yield Step("BEGIN")
+        yield from map(Step, statements)
+        yield Step("COMMIT")
+        count -= len(statements)
 
 
-class _Writer:
-    """Runs one statement after another."""
+class History:
+    """Makes up move after move; each depends on what tables there are by then."""
 
-    def __init__(self, cursor: Any, name: str, table: RandomTable, chance: random.Random) -> None:
-        self._cursor = cursor
-        self._name = name
-        self._table = table
+    def __init__(
+        self, chance: random.Random, grammar: Grammar, schema: str, look: Look, *, wild: bool
+    ) -> None:
+        """Begin one.
+
+        Args:
+            chance: decides.
+            grammar: what may be made up.
+            schema: whose tables they are.
+            look: says what tables there are.
+            wild: whether sessions may be without strict mode.
+        """
         self._chance = chance
+        self._grammar = grammar
+        self._schema = schema
+        self._look = look
+        self._wild = wild and grammar.has("lenient")
+        self._shapes: Mapping[str, Shape] = {}
+        self._session = Session()
+        self._stale = True
+        self._paused = False
 
-    def run_one(self) -> None:
-        """Run a random statement."""
-        kinds = {
-            self._insert: 8,
-            self._update: 12,
-            self._delete: 4,
-            self._replace: 3,
-            self._upsert: 2,
-            self._move_all: 1,
-            self._swap: 4,
-            self._delete_many: 1,
+    def moves(self) -> Iterator[list[Step]]:
+        """The statements of each move; they may be refused by the source, one by one."""
+        yield self._new_session()
+        for _ in range(self._chance.choice([1, 2, 2, 3])):
+            yield self._sent(Alters.create)
+        while True:
+            yield self._move()
+
+    def _move(self) -> list[Step]:
+        if not self._tables():
+            return self._sent(Alters.create)
+        kinds: dict[Callable[[], list[Step]], int] = {
+            self._rows: 60,
+            self._transaction: 25,
+            self._new_session: 12,
+            self._changed: 22 if self._grammar.has("ddl") else 0,
+            self._created: 4 if self._grammar.has("ddl") else 0,
+            self._bulk: 4,
+            self._of_two: 5,
+            self._with_image: 4 if self._grammar.has("images") else 0,
+            self._xa: 3 if self._grammar.has("xa") else 0,
+            self._trigger: 1,
+            self._behind: (10 if self._paused else 2) if self._grammar.has("behind") else 0,
+            self._load: 2 if self._grammar.has("load") and not self._paused else 0,
         }
-        self._chance.choices(list(kinds), list(kinds.values()))[0]()
+        return self._chance.choices(list(kinds), list(kinds.values()))[0]()
 
-    def _row(self) -> list[Any]:
-        return [self._chance.choice(column.values) for column in self._table.columns]
+    def _tables(self) -> Mapping[str, Shape]:
+        if self._stale:
+            found = self._look()
+            self._shapes = {name: shape for name, shape in found.items() if shape.plain}
+            self._stale = False
+        return self._shapes
 
-    def _insert(self, verb: str = "INSERT", tail: str = "") -> None:
-        rows = [self._row() for _ in range(self._chance.choice([1, 1, 2, 3]))]
-        marks = f"({', '.join(['%s'] * len(rows[0]))})"
-        names = ", ".join(self._table.names)
-        self._cursor.execute(
-            f"{verb} INTO {self._name} ({names}) VALUES {', '.join([marks] * len(rows))}{tail}",
-            [value for row in rows for value in row],
-        )
+    def _shape(self) -> Shape:
+        return self._chance.choice(list(self._tables().values()))
 
-    def _replace(self) -> None:
-        self._insert("REPLACE")
+    def _writer(self) -> Rows:
+        return Rows(self._chance, self._session, self._shape())
 
-    def _upsert(self) -> None:
-        changed = self._chance.choice(self._table.names)
-        self._insert(tail=f" ON DUPLICATE KEY UPDATE {changed} = VALUES({changed}), n = n + 1")
+    def _steps(self, statements: list[str]) -> list[Step]:
+        self._stale = self._stale or any(s.startswith(_DEFINING) for s in statements)
+        online = any(" TABLE " in s and s.rstrip('`"').endswith(_SHADOWS) for s in statements)
+        return [
+            self._session.step(statement, joined=online and at > 0)
+            for at, statement in enumerate(statements)
+        ]
 
-    def _some(self, count: int) -> list[Sequence[Any]]:
-        names = ", ".join(self._table.names)
-        self._cursor.execute(f"SELECT {names} FROM {self._name}")
-        # Servers give rows in the order of any key they like; a seed has to mean the same.
-        rows = sorted(self._cursor.fetchall(), key=repr)
-        return self._chance.sample(rows, min(count, len(rows)))
+    def _sent(self, what: Callable[[Alters], list[str]]) -> list[Step]:
+        tables = self._tables()
+        alters = Alters(self._chance, self._grammar, self._session, tables, self._schema)
+        return self._steps(what(alters))
 
-    def _where(self) -> str:
-        return " AND ".join(f"{name} <=> %s" for name in self._table.names) + " LIMIT 1"
+    def _changed(self) -> list[Step]:
+        return self._sent(Alters.change)
 
-    def _update(self) -> None:
-        for row in self._some(1):
-            columns = self._chance.sample(self._table.columns, self._chance.choice([1, 1, 2, 3]))
-            sets = ", ".join(f"{column.name} = %s" for column in columns)
-            values = [self._chance.choice(column.values) for column in columns]
-            statement = f"UPDATE {self._name} SET {sets} WHERE {self._where()}"
-            self._cursor.execute(statement, [*values, *row])
+    def _created(self) -> list[Step]:
+        return self._sent(Alters.create)
 
-    def _delete(self) -> None:
-        for row in self._some(1):
-            self._cursor.execute(f"DELETE FROM {self._name} WHERE {self._where()}", row)
+    def _new_session(self) -> list[Step]:
+        session = random_session(self._chance, mariadb=self._grammar.mariadb, wild=self._wild)
+        self._session = session
+        return session.statements
 
-    def _delete_many(self) -> None:
-        number = self._chance.choice(range(7))
-        self._cursor.execute(f"DELETE FROM {self._name} WHERE id = %s OR c = %s", [number, number])
+    def _rows(self) -> list[Step]:
+        return self._steps(self._writer().some())
 
-    def _move_all(self) -> None:
-        name, order = self._chance.choice([("id", "DESC"), ("c", "DESC")])
-        self._cursor.execute(f"UPDATE {self._name} SET {name} = {name} + 1 ORDER BY {name} {order}")
+    def _transaction(self) -> list[Step]:
+        statements = ["BEGIN"]
+        for number in range(self._chance.choice([2, 3, 5, 10])):
+            if self._chance.random() < 0.1:
+                statements.append(f"SAVEPOINT s{number % 2}")
+            statements += self._writer().some()
+            if self._chance.random() < 0.1:
+                statements.append(f"ROLLBACK TO s{number % 2}")
+        end = "ROLLBACK" if self._chance.random() < 0.05 else "COMMIT"
+        return self._steps([*statements, end])
 
-    def _swap(self) -> None:
-        """Two rows change places in one column: one is taken out and put back."""
-        if len(pair := self._some(2)) < 2:
-            return
-        at = self._chance.randrange(len(self._table.names))
-        first, second = list(pair[0]), list(pair[1])
-        first[at], second[at] = second[at], first[at]
-        for row in pair:
-            self._cursor.execute(f"DELETE FROM {self._name} WHERE {self._where()}", row)
-        marks = ", ".join(["%s"] * len(first))
-        names = ", ".join(self._table.names)
-        for row in (second, first):
-            self._cursor.execute(f"INSERT INTO {self._name} ({names}) VALUES ({marks})", row)
+    def _bulk(self) -> list[Step]:
+        return self._steps(self._writer().bulk(self._chance.choice([20, 200, 900])))
+
+    def _of_two(self) -> list[Step]:
+        other, writer = self._shape(), self._writer()
+        make = writer.from_other if self._chance.random() < 0.5 else writer.with_other
+        return self._steps(make(other))
+
+    def _with_image(self) -> list[Step]:
+        image = self._chance.choice(["MINIMAL", "NOBLOB"])
+        statements = [s for _ in range(3) for s in self._writer().whole()]
+        return [
+            Step(f"SET SESSION binlog_row_image = '{image}'"),
+            *self._steps(statements),
+            Step("SET SESSION binlog_row_image = 'FULL'"),
+        ]
+
+    def _xa(self) -> list[Step]:
+        name = f"'x{self._chance.randrange(1000)}'"
+        statements = [s for _ in range(3) for s in self._writer().some()]
+        ends = [f"XA PREPARE {name}", f"XA COMMIT {name}"]
+        if self._chance.random() < 0.4:
+            ends = [f"XA COMMIT {name} ONE PHASE"]
+        return self._steps([f"XA START {name}", *statements, f"XA END {name}", *ends])
+
+    def _behind(self) -> list[Step]:
+        """The pipeline is paused for a while, so that it comes to statements later."""
+        self._paused = not self._paused
+        return [Step("setl pause" if self._paused else "setl resume")]
+
+    def _load(self) -> list[Step]:
+        return [Step(f"setl load {self._shape().name}")]
+
+    def _trigger(self) -> list[Step]:
+        """A trigger writes into another table; the row is in the binlog, as any other."""
+        first, second = self._shape(), self._shape()
+        if first is second or not second.keys:
+            return self._rows()
+        body = Rows(self._chance, Session(charset="ascii"), second).delete()[0]
+        name = self._session.name(first.name)
+        trigger = f"CREATE TRIGGER g{self._chance.randrange(1000)} AFTER INSERT ON {name}"
+        return self._steps([f"{trigger} FOR EACH ROW {body}"])

@@ -37,12 +37,13 @@ class Replication:
         self._word = "REPLICA" if self._mysql else "SLAVE"
 
     def start(self, schema: str, place: BinlogPosition) -> None:
-        """Replicate this schema from there on, and nothing else."""
-        source, tables = self._source, f"{schema}.%"
+        """Replicate this schema from there on, and nothing else; "" for all schemas."""
+        source, tables = self._source, f"{schema}.%" if schema else ""
+        listed = f"'{tables}'" if tables else ""
         with self._replica.connect() as connection, connection.cursor() as cursor:
             cursor.execute(f"STOP {self._word}")
             if self._mysql:
-                cursor.execute(f"CHANGE REPLICATION FILTER REPLICATE_WILD_DO_TABLE = ('{tables}')")
+                cursor.execute(f"CHANGE REPLICATION FILTER REPLICATE_WILD_DO_TABLE = ({listed})")
                 cursor.execute(
                     f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{source.host}',"
                     f" SOURCE_PORT = {source.port}, SOURCE_USER = '{source.user}',"

@@ -1,18 +1,22 @@
-"""One round: a random table, a history of it, both ways to copy it, and the comparison."""
+"""One round through adapters: a random table, a history, both ways to copy it, the comparison."""
 
 from __future__ import annotations
 
 import random
 import uuid
+from collections import Counter
 from dataclasses import dataclass
-from typing import Any
+
+import pymysql
 
 from setl.systems.mysql.load.rows import CollisionError
 from setl.systems.mysql.sql_files import system_table_statements
-from setl_drills.oracle.histories import write_history
+from setl_drills.oracle.comparison import Row, rows_of_table
+from setl_drills.oracle.histories import rows_of
 from setl_drills.oracle.loading import Loading, entries_between
 from setl_drills.oracle.replica import Replication, end_of, is_mariadb
-from setl_drills.oracle.tables import COLLATIONS, RandomTable, TextColumn, random_table
+from setl_drills.oracle.shapes import Shape, shapes_of
+from setl_drills.oracle.tables import COLLATIONS, random_table
 from setl_embedded import DatabaseServer
 
 
@@ -85,22 +89,27 @@ def play(servers: Servers, number: str, *, statements: int = 120) -> Round:
             *(s.format(t=name) for s in table.target),
         )
         start = end_of(servers.source)
-        taken = write_history(servers.source, name, table, chance, statements)
+        shape = shapes_of(servers.source, schema)["t"]
+        taken = _write(servers.source, schema, shape, chance, statements)
         end = end_of(servers.source)
         stopped = Loading(servers.source, servers.target, (name, target), chance).run(
             entries_between(servers.source, start, end)
         )
         replica_stopped = replication.reach(end)
         faults: list[str] = []
-        expected = _rows(servers.source, name, table)
+        expected = rows_of_table(servers.source, schema, shape)
         if stopped is None:
-            faults += _differences("setl's target", _rows(servers.target, target, table), expected)
+            faults += _differences(
+                "setl's target", rows_of_table(servers.target, copy, shape), expected
+            )
         elif not isinstance(stopped, CollisionError):
             faults.append(f"setl has stopped for another reason: {stopped}")
         elif not replica_stopped:
             faults.append(f"setl has stopped and the replica has not: {stopped}")
         if not replica_stopped and not table.twist:
-            faults += _differences("the replica", _rows(servers.replica, name, table), expected)
+            faults += _differences(
+                "the replica", rows_of_table(servers.replica, schema, shape), expected
+            )
         if not table.twist and replica_stopped:
             faults.append(f"the replica of an equal table has stopped: {replica_stopped}")
     finally:
@@ -112,22 +121,26 @@ def play(servers: Servers, number: str, *, statements: int = 120) -> Round:
     return Round(number, described, taken, replica_stopped, str(stopped or ""), tuple(faults))
 
 
-def _rows(server: DatabaseServer, name: str, table: RandomTable) -> list[Any]:
-    """The rows, each value as the bytes of its text."""
-    values = [
-        f"HEX(CONVERT({c.name} USING utf8mb4))" if isinstance(c, TextColumn) else f"HEX({c.name})"
-        for c in table.columns
-    ]
-    with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(f"SELECT {', '.join(values)} FROM {name}")
-        return sorted(cursor.fetchall(), key=repr)
+def _write(
+    server: DatabaseServer, schema: str, shape: Shape, chance: random.Random, count: int
+) -> int:
+    """Run statements in transactions, and return how many the server has taken."""
+    taken = 0
+    with server.connect(database=schema) as connection, connection.cursor() as cursor:
+        for step in rows_of(chance, shape, count):
+            try:
+                cursor.execute(step.sql)
+                taken += 1
+            except (pymysql.IntegrityError, pymysql.DataError, pymysql.OperationalError) as error:
+                if error.args[0] in {1205, 1213, 2006, 2013}:
+                    raise
+    return taken
 
 
-def _differences(what: str, found: list[Any], expected: list[Any]) -> list[str]:
+def _differences(what: str, found: Counter[Row], expected: Counter[Row]) -> list[str]:
     if found == expected:
         return []
-    lacks = [row for row in expected if row not in found]
-    has = [row for row in found if row not in expected]
+    lacks, has = list((expected - found).elements()), list((found - expected).elements())
     return [f"{what} differs from the source: lacks {lacks[:3]}, has {has[:3]}"]
 
 

@@ -1,15 +1,23 @@
-"""Rounds for a while, on servers of their own."""
+"""Rounds for a while, on servers of their own: through a node, or through adapters alone."""
 
 from __future__ import annotations
 
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from setl_drills.oracle.node_rounds import NodeRounds, Outcome
+from setl_drills.oracle.node_world import NodeWorld
 from setl_drills.oracle.rounds import Round, Servers, play
+from setl_drills.oracle.sessions import Step
 from setl_embedded import DatabaseServer, MariaDb, MySql
+
+_SHOWN = 40
+_LONGEST = 600
 
 
 @contextmanager
@@ -21,17 +29,16 @@ def own_servers(sites: str, seed: int, folder: Path | None = None) -> Iterator[S
         seed: the run's.
         folder: where data and logs go; None for a temporary folder.
     """
-    place = folder or Path(tempfile.mkdtemp(prefix="setl-oracle-"))
-    mysql_first = sites == "mysql" or (sites == "mixed" and seed % 2 == 0)
+    place = folder_of(folder)
+    source_kind, target_kind = _families(sites, seed)
     with ExitStack() as stack:
 
-        def started(name: str, number: int, *, mysql: bool) -> DatabaseServer:
-            kind = MySql if mysql else MariaDb
+        def started(name: str, number: int, kind: type[MariaDb | MySql]) -> DatabaseServer:
             return stack.enter_context(kind(place / name, name, number))
 
-        source = started("source", 731, mysql=mysql_first)
-        replica = started("replica", 732, mysql=mysql_first)
-        target = started("target", 733, mysql=not mysql_first) if sites == "mixed" else replica
+        source = started("source", 731, source_kind)
+        replica = started("replica", 732, source_kind)
+        target = started("target", 733, target_kind) if sites == "mixed" else replica
         servers = Servers(source, replica, target)
         servers.prepare()
         yield servers
@@ -60,3 +67,107 @@ def summary(rounds: list[Round]) -> str:
         f" {len(rounds) - stopped} ended equal, {stopped} stopped with an error ({both} with the"
         f" replica), {sum(bool(one.faults) for one in rounds)} failed"
     )
+
+
+def folder_of(given: Path | None) -> Path:
+    """Where servers, logs and histories go: the folder given, or a temporary one."""
+    return given or Path(tempfile.mkdtemp(prefix="setl-oracle-"))
+
+
+def own_world(sites: str, seed: int, folder: Path) -> NodeWorld:
+    """Describe what a run through a node needs; arguments as of `own_servers`."""
+    return NodeWorld(folder, *_families(sites, seed))
+
+
+def _families(sites: str, seed: int) -> tuple[type[MariaDb | MySql], type[MariaDb | MySql]]:
+    if sites == "mixed":
+        return (MySql, MariaDb) if seed % 2 == 0 else (MariaDb, MySql)
+    kind = MySql if sites == "mysql" else MariaDb
+    return kind, kind
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of a run through a node.
+
+    Attributes:
+        rounds: how many were played.
+        statements: how many the source has taken.
+        ends: how many rounds ended in what way, by `Outcome.kind`.
+        wrong: how many ended with rows, tables or indexes that are wrong, without an error.
+        native: how many the replica did not copy either.
+    """
+
+    rounds: int = 0
+    statements: int = 0
+    ends: Counter[str] = field(default_factory=Counter[str])
+    wrong: int = 0
+    native: int = 0
+
+    def add(self, outcome: Outcome) -> None:
+        """Count a round."""
+        self.rounds += 1
+        self.statements += len(outcome.steps) - len(outcome.refused)
+        self.ends[outcome.kind] += 1
+        self.wrong += bool(outcome.wrong)
+        self.native += bool(outcome.replica or outcome.native)
+
+    @property
+    def lines(self) -> list[str]:
+        """The run in a few lines."""
+        kinds = [f"{count:6} {kind}" for kind, count in self.ends.most_common() if kind]
+        first = (
+            f"{self.rounds} rounds, {self.statements} statements: {self.ends['']} ended equal,"
+            f" {self.native} without a replica that agrees, {self.wrong} wrong without an error"
+        )
+        return [first, *kinds]
+
+
+def play_through_node(
+    rounds: NodeRounds,
+    seconds: float,
+    say: Callable[[str], None],
+    *,
+    first: int = 1,
+    shrink: float = 60.0,
+) -> Tally:
+    """Play rounds until the time is over, at least one; says what is to be looked at.
+
+    Args:
+        rounds: plays them.
+        seconds: how long.
+        say: takes lines of progress.
+        first: the first round's number.
+        shrink: seconds to spend on the smallest history of what is wrong, and of each kind of stop.
+    """
+    ends = time.monotonic() + seconds
+    tally = Tally()
+    while not tally.rounds or time.monotonic() < ends:
+        number = first + tally.rounds
+        outcome = rounds.play(number)
+        new = outcome.kind not in tally.ends
+        tally.add(outcome)
+        if outcome.wrong or (outcome.kind and new):
+            say(f"round {number}: {outcome.kind}\n{rounds.file(number)}")
+            say(told(rounds.smaller(outcome, shrink) if shrink else outcome, brief=not shrink))
+    return tally
+
+
+def told(outcome: Outcome, *, brief: bool = False) -> str:
+    """What came of a history, for people: what is wrong, and the statements that lead to it."""
+    lines = [str(difference) for difference in outcome.differences]
+    if outcome.stopped is not None:
+        lines.append(f"{outcome.stopped.state}: {outcome.stopped.error}")
+    if outcome.replica:
+        lines.append(f"the replica has stopped: {outcome.replica}")
+    if not brief:
+        lines.append(f"  CREATE DATABASE oracle_db {outcome.options};")
+        lines += [f"  {_shown(step)}" for step in outcome.taken[:_SHOWN]]
+        if len(outcome.taken) > _SHOWN:
+            lines.append(f"  and {len(outcome.taken) - _SHOWN} more")
+    return "\n".join(lines)
+
+
+def _shown(step: Step) -> str:
+    text = step.sql if len(step.sql) <= _LONGEST else f"{step.sql[:_LONGEST]}…"
+    return f"{text};" if step.charset == "utf8mb4" else f"{text};  -- in {step.charset}"
