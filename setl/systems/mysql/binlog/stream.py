@@ -148,7 +148,7 @@ class BinlogStream:
             earlier=lambda xid, place: (
                 earlier.mattered(xid, place, lambda: not self._closed) if earlier else None
             ),
-            is_table=lambda schema, table: server.is_table(schema, table),
+            is_table=server.is_table,
         )
         self._intake = Intake(self._reader, self._put)
         self._quiet = quiet
