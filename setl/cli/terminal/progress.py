@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -38,7 +39,7 @@ def progress_line() -> Progress:
         """Prints what is new, once a second at most."""
 
         said = ""
-        at = 0.0
+        at = -math.inf
 
         def update(self, task_id: TaskID, **given: Any) -> None:
             super().update(task_id, **given)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 
 from setl.codec.binlog.transactions.gtid import MysqlGtids, same_gtids
+from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.table_loads.test_requested_loads import commits_that_hang
@@ -27,6 +28,13 @@ def table(site_a):
     execute(site_a, f"CREATE DATABASE {name}")
     yield f"{name}.t"
     execute(site_a, f"DROP DATABASE {name}")
+
+
+def end_of(source):
+    """The end of the binlog, as a source tells it."""
+    end = source.initial()
+    assert isinstance(end, BinlogPosition)
+    return end
 
 
 @contextmanager
@@ -70,7 +78,7 @@ def gtids_before(server, file):
 def test_what_is_being_committed_is_before_the_end(site_a, table):
     source = MysqlBinlogSource(endpoint_of(site_a), 4711)
     with written_to(site_a, table, WRITERS):
-        ends = [source.initial() for _ in range(ANSWERS)]
+        ends = [end_of(source) for _ in range(ANSWERS)]
     shown = {file: gtids_before(site_a, file) for file in {end.file for end in ends}}
     wrong = [end for end in ends if not same_gtids(end.gtid, shown[end.file](end.offset))]
     assert not wrong
@@ -80,12 +88,12 @@ def test_what_is_being_committed_is_before_the_end(site_a, table):
 def test_a_commit_that_waits_for_a_replica_is_before_the_end(site_a, table):
     execute(site_a, f"CREATE TABLE {table} (id INT PRIMARY KEY)")
     source = MysqlBinlogSource(endpoint_of(site_a), 4711)
-    before = source.initial()
+    before = end_of(source)
     with ThreadPoolExecutor(1) as pool, commits_that_hang(site_a):
         pool.submit(execute, site_a, f"INSERT INTO {table} VALUES (1)")
         owned = "SELECT @@GLOBAL.gtid_owned"
         eventually(lambda: execute(site_a, owned) != (("",),), 30)
         eventually(lambda: source.initial().order > before.order, 30)
-        end = source.initial()
+        end = end_of(source)
     assert same_gtids(end.gtid, gtids_before(site_a, end.file)(end.offset))
     assert not same_gtids(end.gtid, before.gtid)

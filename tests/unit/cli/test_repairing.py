@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from arbiter.values import PipelineId
-from setl.bulk.comparison import Difference, What
+from setl.bulk.comparison import NOTHING, Difference, Held, What
 from setl.bulk.verdict import DifferingKeys, TableVerdict
 from setl.channel.reading import parse_channel
 from setl.cli.rows import repairing
@@ -140,7 +140,7 @@ class Sides:
 
 
 def difference(key):
-    return Difference(str(key), What.MISSING, None, frozenset({b"x"}), frozenset())
+    return Difference(str(key), What.MISSING, None, Held(1, (b"x",)), NOTHING)
 
 
 @pytest.fixture

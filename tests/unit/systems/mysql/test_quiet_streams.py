@@ -19,7 +19,7 @@ from setl.systems.mysql.binlog.quiet_streams import QuietStreams
 from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits
 from setl_embedded.certificates import CertificateAuthority
 from tests.unit.codec.binlog_events import EventWriter, one_row
-from tests.unit.systems.mysql.test_binlog_dump import DB, PLACE, Server
+from tests.unit.systems.mysql.test_binlog_dump import DB, PLACE, Server, Tables
 from tests.waiting import eventually
 
 
@@ -194,7 +194,7 @@ class Stream:
             4711,
             PLACE,
             limits=StreamLimits(silence=silence),
-            server=cast("Any", None),
+            server=cast("Any", Tables()),
             cut=cast("Any", None),
             quiet=self.quiet,
         )
