@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from pymysql.cursors import Cursor
 
-from setl.codec.sql.grants import read_grant
 from setl.errors import ConfigurationError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.preflight.server import Server
@@ -107,17 +106,8 @@ def _lacking(server: Server, held: frozenset[str]) -> str:
 
 def _privileges(server: Server) -> frozenset[str]:
     """What the account may do on the whole server, by itself or in the roles it has now."""
-    asked = "SHOW GRANTS"
-    if not server.mariadb:
-        roles = str(server.rows("SELECT CURRENT_ROLE()")[0][0])
-        if roles not in {"NONE", ""}:
-            asked = f"SHOW GRANTS FOR CURRENT_USER() USING {roles}"
-    held: set[str] = set()
-    for (text,) in server.rows(asked):
-        grant = read_grant(str(text))
-        if grant is not None and not grant.schema:
-            held |= grant.privileges
-    return frozenset(held)
+    everywhere = (grant.privileges for grant in server.grants() if not grant.schema)
+    return frozenset[str]().union(*everywhere)
 
 
 def _others(server: Server, passing: frozenset[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import pymysql
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
-from setl.codec.sql.grants import read_grant
+from setl.codec.sql.grants import Grant, read_grant
 from setl.systems.mysql.binlog.unanswered import refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
 from setl.systems.mysql.created_text import read_created_text
@@ -139,6 +139,24 @@ class Server:
     def grant(self, privileges: Sequence[str], scope: str) -> str:
         """The statement that gives the account privileges; see `scope_of`."""
         return f"GRANT {', '.join(privileges)} ON {scope} TO {self.account};"
+
+    def grants(self) -> list[Grant]:
+        """What the account holds on all schemas or on one, by its roles too. Raises SetlError."""
+        asked = "SHOW GRANTS"
+        if not self.mariadb:  # whose SHOW GRANTS has those of active roles
+            roles = str(self.rows("SELECT CURRENT_ROLE()")[0][0])
+            if roles not in {"NONE", ""}:
+                asked = f"SHOW GRANTS FOR CURRENT_USER() USING {roles}"
+        grants = (read_grant(str(text)) for (text,) in self.rows(asked))
+        return [grant for grant in grants if grant is not None]
+
+    def holds(self, privilege: str, schema: str) -> bool:
+        """Whether the account has a privilege on all tables of a schema. Raises SetlError."""
+        return any(
+            bool(grant.privileges & {privilege, "ALL PRIVILEGES"})
+            and (not grant.schema or bool(_grant_pattern(grant.schema).fullmatch(schema)))
+            for grant in self.grants()
+        )
 
     def scope_of(self, schema: str) -> str:
         """A schema as a GRANT to the account has to name it.
