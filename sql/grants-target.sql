@@ -11,6 +11,9 @@
 -- Applying rows. SELECT is for keys, for the catalog and for verify.
 GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.* TO {user};
 
+-- Seeing triggers, which run for the rows of setl too; without it they are not looked at.
+GRANT TRIGGER ON {schema}.* TO {user};
+
 -- Marks, fence, writers and checkpoint. A new leader ends connections of the old one with
 -- KILL; both use this account, and one's own connections need no privilege for that.
 GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {user};

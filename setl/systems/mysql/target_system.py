@@ -180,7 +180,13 @@ class MysqlTargetSystem(TargetSystem):
             check_replicas(self._endpoint, self._config.replicas, check.pipeline, report)
             origin, tables = check.origin, check.tables
             check_mysql_target(
-                server, check.pipeline, origin, tables, report, two_way=check.two_way
+                server,
+                check.pipeline,
+                origin,
+                tables,
+                report,
+                two_way=check.two_way,
+                back=check.back,
             )
             check_contested_tables(
                 origin, server, check.pipeline, check.back, tables=tables, report=report

@@ -19,6 +19,7 @@ from setl.systems.mysql.preflight.schema_changes import (
 from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
 from setl.systems.mysql.preflight.target_tables import WRITING, TargetTables
+from setl.systems.mysql.preflight.target_triggers import TargetTriggers, named, reading
 from setl.systems.mysql.preflight.transport import check_transport
 from setl.systems.pipeline_check import SourceTable
 
@@ -67,6 +68,7 @@ def check_mysql_target(
     report: Report,
     *,
     two_way: bool,
+    back: Pipeline | None = None,
 ) -> None:
     """Report everything about a target.
 
@@ -77,6 +79,7 @@ def check_mysql_target(
         tables: its mapped tables.
         report: where to put it.
         two_way: whether the target is also a source of the channel.
+        back: the pipeline of the other direction, None if there is none.
 
     Raises:
         SetlError: the server stopped answering.
@@ -108,11 +111,16 @@ def check_mysql_target(
         route for name in names if name and name not in known for route in router.route(*name)
     )
     others = [route.target for route in routes]
+    triggers = TargetTriggers(server, reading(None if back is None else Router(back)))
+    targets = TargetTables(source, server, report, triggers)
     if source is None:
-        TargetTables(source, server, report).check(tables, others)
+        targets.check(tables, others)
     else:
         # What the account may not see at the source, it is likely not to see at the target.
-        TargetTables(source, server, report).check(tables, unseen=others)
+        targets.check(tables, unseen=others)
+    mapped = [*others, *(route.target for table in tables for route in table.routes)]
+    if source is not None or not two_way:
+        triggers.check_events(named(mapped), source if two_way else None, report)
     check_joined_tables(source, server, tables, report)
 
 

@@ -29,6 +29,12 @@ from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.source_tables import source_key
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText, read_columns
+from setl.systems.mysql.preflight.target_triggers import (
+    Among,
+    TargetTriggers,
+    check_triggers_seen,
+    named,
+)
 from setl.systems.mysql.preflight.unique_keys import UniqueKeys, check_unique_keys
 from setl.systems.pipeline_check import SourceTable
 
@@ -45,11 +51,13 @@ class TargetTables:
         source: the source server, None if it cannot be asked.
         target: the target server.
         report: where findings go.
+        triggers: the target's triggers.
     """
 
     source: Server | None
     target: Server
     report: Report
+    triggers: TargetTriggers
     _lacking: MissingPrivileges = field(init=False)
     _planner: Planner | None = field(init=False, default=None)
 
@@ -83,10 +91,12 @@ class TargetTables:
                 flows.setdefault(route.target, []).append(
                     Flow(table.schema, route, table.computed_by(route))
                 )
+        mapped = named([*flows, *unseen])
         for (schema, table), arriving in flows.items():
             place = self.report.at(f"{schema}.{table}")
             with place.failing():
-                self._check_table(schema, table, arriving, place)
+                self._check_table(schema, table, arriving, mapped, place)
+        check_triggers_seen(self.target, {schema for schema, _ in (*flows, *unseen)}, self.report)
         for schema, table in unseen:
             if (schema, table) not in flows:
                 self._lacking.add(schema, table, self._denied(schema, table))
@@ -94,7 +104,14 @@ class TargetTables:
         if flows and all(f.level == "ok" for f in self.report.findings[before:]):
             self.report.ok(count(len(flows), *_TAKES))
 
-    def _check_table(self, schema: str, table: str, flows: Sequence[Flow], place: Report) -> None:
+    def _check_table(
+        self,
+        schema: str,
+        table: str,
+        flows: Sequence[Flow],
+        mapped: Among,
+        place: Report,
+    ) -> None:
         described = read_table(self.target.connection, schema, table)
         if described is None:
             if self._planner is not None and flows and flows[0].route.create:
@@ -123,7 +140,9 @@ class TargetTables:
             )
         if self._check_engine(schema, table, place):
             self._check_overlaps(schema, table, place)
-        self._check_triggers(schema, table, place)
+        # With a conflict policy any trigger that may change a row is reported, see there.
+        changeable = () if decided else filled
+        self.triggers.check((schema, table), changeable, mapped, place)
         check_masked(self.target, schema, table, place)
 
     def _check_engine(self, schema: str, table: str, place: Report) -> bool:
@@ -262,21 +281,6 @@ class TargetTables:
                     f" {column.column_type} NULL;",
                     code="column-without-value",
                 )
-
-    def _check_triggers(self, schema: str, table: str, place: Report) -> None:
-        # Only shown to accounts with the TRIGGER privilege.
-        names = self.target.rows(
-            "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS"
-            " WHERE EVENT_OBJECT_SCHEMA = %s AND EVENT_OBJECT_TABLE = %s ORDER BY 1",
-            (schema, table),
-        )
-        if names:
-            place.warning(
-                f"the target table has triggers ({', '.join(str(n[0]) for n in names)}), which run"
-                " for rows that setl writes, and again when it writes a row again",
-                "Drop them, or be sure that running twice does no harm",
-                code="target-triggers",
-            )
 
 
 def _check_column(
