@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -148,6 +148,11 @@ class RenderedSink(Sink, Protocol):
             TransientError: it may work when the batch is tried again.
         """
         ...
+
+
+RefuseTargets = Callable[[Collection[tuple[str, str]]], None]
+"""Called when rows are about to be written to these tables, by schema and name. Raises
+ConfigurationError if they must not be; another SetlError if the target does not answer."""
 
 
 class UndividedTables(Protocol):

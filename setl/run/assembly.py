@@ -41,7 +41,7 @@ from setl.run.verification.assembly import standing_verification
 from setl.select.heartbeat import tells_lag
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
-from setl.systems.port import CreatingTarget, Passing, TargetSystem
+from setl.systems.port import CreatingTarget, Passing, TargetSystem, TriggeringTarget
 from setl.systems.refusals import nothing_to_create
 from setl.systems.registry import system_of
 from setl.systems.replicas import ReplicatedTarget
@@ -86,6 +86,10 @@ def build_run(
     identities, coming = None, ComingAnew(requests, tables, router)
     if isinstance(target, IdentifiedTarget):
         identities = Identities(target.identities, coming, leadership, clock)
+    watch = None
+    if isinstance(target, TriggeringTarget):
+        back = way_back(file, pipeline)
+        watch = target.trigger_watch(router, back and Router(back), pipeline.accept, clock)
     job = LoadJob(
         spark,
         name=key,
@@ -101,6 +105,7 @@ def build_run(
         rows_per_task=pipeline.rows_per_task,
         identities=identities,
         versions=ForeignVersions(source.latest),
+        refuse=watch,
     )
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source, pipeline.accept)
     changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from setl.channel.fields.endpoint import SourceConfig
     from setl.channel.file import Pipeline
     from setl.channel.routes.routing import Route, Router
+    from setl.clock import Clock
     from setl.load.creation import TableCreation
     from setl.load.deadletters.store import DeadLetterStore
-    from setl.load.sink import Fence, SchemaChanges, SinkSettings
+    from setl.load.sink import Fence, RefuseTargets, SchemaChanges, SinkSettings
     from setl.model.position import Position
     from setl.relay.log import RelayLog
     from setl.relay.tables import RelayedTables
@@ -383,6 +384,27 @@ class CreatingTarget(Protocol):
         Raises:
             ConfigurationError: the channel file does not say what server the source's tables are
                 on.
+        """
+        ...
+
+
+@runtime_checkable
+class TriggeringTarget(Protocol):
+    """A target that may run programs of its own when rows are written to it.
+
+    A `TargetSystem` that has none leaves it out.
+    """
+
+    def trigger_watch(
+        self, router: Router, back: Router | None, accept: Sequence[str], clock: Clock
+    ) -> RefuseTargets:
+        """What refuses to write where that changes other rows of the channel.
+
+        Args:
+            router: the pipeline's routes.
+            back: those of the pipeline that goes the other way, None if there is none.
+            accept: the findings that the pipeline is to live with.
+            clock: tells when to look again.
         """
         ...
 

@@ -16,7 +16,7 @@ from setl.clock import SystemClock
 from setl.errors import DataError, FencedError, SetlError, SharedTableError, TransientError
 from setl.extract.extractor import RoutedRows
 from setl.load.deadletters.letter import DeadLetter
-from setl.load.sink import LoadTicket, SinkSettings
+from setl.load.sink import LoadTicket, RefuseTargets, SinkSettings
 from setl.log import fields
 from setl.model.change import Row
 from setl.model.loaded import Loaded
@@ -66,6 +66,7 @@ class LoadJob:
         rows_per_task: int,
         identities: Identities | None = None,
         versions: ForeignVersions | None = None,
+        refuse: RefuseTargets | None = None,
     ) -> None:
         self._spark = spark
         self._context = spark.context
@@ -82,6 +83,7 @@ class LoadJob:
         self._sorting = Sorting(plan, self._branch)
         self._identities = identities
         self._versions = versions
+        self._refuse = refuse
         self._undivided = sink.undivided_tables(SystemClock())
         prepared = PreparedQueries(spark, plan, sink)
         self._one_task: LoadRunner = OneTask(self._context, plan, sink)
@@ -199,7 +201,9 @@ class LoadJob:
         ticket: LoadTicket,
         load: Callable[[LoadTicket], Loaded],
     ) -> Loaded:
-        """Load into these targets, if they are those of before."""
+        """Load into these targets, if they are those of before and do no more than take rows."""
+        if self._refuse is not None:
+            self._refuse(targets)
         if self._identities is not None:
             self._identities.check(targets)
             # What sinks know of an index is of the one that had its name before.

@@ -11,11 +11,12 @@ from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
 from setl.channel.fields.endpoint import SourceConfig
 from setl.channel.file import MysqlTarget
-from setl.channel.routes.routing import Route
+from setl.channel.routes.routing import Route, Router
+from setl.clock import Clock
 from setl.errors import ConfigurationError
 from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
-from setl.load.sink import Fence, SchemaChanges
+from setl.load.sink import Fence, RefuseTargets, SchemaChanges
 from setl.load.target_view import LookAtTarget
 from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
@@ -39,6 +40,7 @@ from setl.systems.mysql.preflight.endpoints import check_mysql_target
 from setl.systems.mysql.preflight.load_limits import check_replicas
 from setl.systems.mysql.preflight.origin import connected
 from setl.systems.mysql.preflight.same_numbers import check_same_numbers
+from setl.systems.mysql.preflight.trigger_watch import TriggerWatch
 from setl.systems.mysql.preflight.unique_keys import agreeing_tables
 from setl.systems.mysql.reading.table_reader import TableReader
 from setl.systems.mysql.reading.table_target import TableTarget
@@ -117,6 +119,12 @@ class MysqlTargetSystem(TargetSystem):
             marked=passing.marked,
             accept=passing.accept,
         )
+
+    def trigger_watch(
+        self, router: Router, back: Router | None, accept: Sequence[str], clock: Clock
+    ) -> RefuseTargets:
+        """See `TriggeringTarget.trigger_watch`."""
+        return TriggerWatch(self._endpoint, router, back, accept, clock).refuse
 
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
         """See `TargetSystem.dead_letters`."""

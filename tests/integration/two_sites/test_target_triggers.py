@@ -2,6 +2,8 @@
 
 import pytest
 
+from setl.errors import ConfigurationError
+from setl.systems.mysql.preflight import trigger_watch
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
 from tests.waiting import eventually
@@ -106,6 +108,30 @@ def test_an_event_of_a_target_writes_a_mapped_table(servers, db):
     finally:
         for server, value in zip(servers, before, strict=True):
             execute(server, f"SET GLOBAL event_scheduler = {value}")
+
+
+def test_a_trigger_that_appears_later_stops_the_pipeline(servers, db, place, monkeypatch):
+    monkeypatch.setattr(trigger_watch, "SECONDS", 0.0)
+    a, b = servers
+    file = channel(servers, db)
+    running = place.lead(file, "ab")
+    execute(a, f"INSERT INTO {db}.items VALUES (1, 'x')")
+    running.applied(1)
+    execute(
+        b,
+        f"CREATE TRIGGER {db}.log AFTER INSERT ON {db}.items FOR EACH ROW"
+        f" INSERT INTO {db}.audit VALUES (NEW.id, NEW.id)",
+    )
+    execute(a, f"INSERT INTO {db}.items VALUES (2, 'x')")
+    error = running.ends()
+    assert isinstance(error, ConfigurationError)
+    assert f"the trigger log writes {db}.audit" in str(error)
+    assert f"trigger-writes-mapped@{db}.items under `accept`" in error.hint
+    assert rows(b, f"{db}.items") == ((1, "x"),)
+    assert rows(b, f"{db}.audit") == ()
+    execute(b, f"DROP TRIGGER {db}.log")
+    place.lead(file, "ab")
+    eventually(lambda: len(rows(b, f"{db}.items")) == 2, 60)
 
 
 def test_triggers_that_let_setl_pass_keep_both_sites_equal(servers, db, place):
