@@ -247,6 +247,34 @@ def test_a_default_that_nothing_tells_stops(sites):
     assert "done before" in sites.apply(table)[0]
 
 
+def test_the_key_that_numbers_rows_is_that_of_then(sites):
+    """By now the source's table has another key; the target has the table from the stream."""
+    made, numbers, *_ = sites.entries(
+        "CREATE TABLE s (id INT PRIMARY KEY, b INT)",
+        "ALTER TABLE s ADD c INT AUTO_INCREMENT UNIQUE",
+        "ALTER TABLE s DROP PRIMARY KEY, DROP id, ADD PRIMARY KEY (c)",
+    )
+    sites.apply(made)
+    execute(sites.b, f"INSERT INTO {sites.db}.s VALUES (7, 1), (3, 2)")
+    sites.apply(numbers)
+    assert sites.rows(sites.b, "s") == ((3, 2, 1), (7, 1, 2))
+
+
+def test_rows_are_not_numbered_by_a_key_that_the_source_has_only_now(sites):
+    """The target has the table from elsewhere, with the key that the source's got later."""
+    for server, key in ((sites.a, "b"), (sites.b, "id")):
+        made = f"CREATE TABLE {sites.db}.s (id INT NOT NULL, b INT NOT NULL, PRIMARY KEY ({key}))"
+        execute(server, made, f"INSERT INTO {sites.db}.s VALUES (7, 1), (3, 2)")
+    numbers, _ = sites.entries(
+        "ALTER TABLE s ADD c INT AUTO_INCREMENT UNIQUE",
+        "ALTER TABLE s DROP PRIMARY KEY, ADD PRIMARY KEY (id)",
+    )
+    with pytest.raises(FatalError, match=r"not known.* at the source") as caught:
+        sites.apply(numbers)
+    assert "state = 'done'" in caught.value.hint
+    assert sites.rows(sites.a, "s") == ((3, 2, 2), (7, 1, 1))  # what would be 1 and 2
+
+
 def collations(server, schema):
     """Those of each table and its columns."""
     return execute(

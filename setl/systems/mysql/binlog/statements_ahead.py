@@ -40,13 +40,16 @@ def finds_statement(
         limit: seconds to read at most.
 
     Returns:
-        None if the server does not have the place, or has more than it sends within the limit.
+        None if the server does not have the place, is another one than the place is of, or has
+        more than it sends within the limit.
 
     Raises:
         TransientError: the server does not answer.
         ConfigurationError: it refuses the account.
     """
     end = BinlogServer(endpoint).latest()
+    if start.origin and end.origin and start.origin.server != end.origin.server:
+        return None
     if start.order >= end.order:
         return False
     file, offset, until = start.file, start.offset, clock.monotonic() + limit

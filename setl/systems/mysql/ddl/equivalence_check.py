@@ -31,7 +31,6 @@ from setl.systems.mysql.ddl.equivalence import (
     doubt_with_rows,
     doubt_without_rows,
     has_unnumbered,
-    key_of,
     state_of,
     system_zone,
 )
@@ -106,8 +105,21 @@ class EquivalenceCheck:
         self._by_hand = by_hand
         self._accept = accept
 
-    def settings(self, target: Connection[Any], step: Step, session: StatementSession) -> list[str]:
+    def settings(
+        self,
+        target: Connection[Any],
+        step: Step,
+        session: StatementSession,
+        source_key: Callable[[Step, tuple[str, ...]], tuple[str, ...]],
+    ) -> list[str]:
         """What else the statement's session needs, beside `settings_for`.
+
+        Args:
+            target: a connection to the target.
+            step: with the statement.
+            session: the statement's.
+            source_key: tells a table's primary key at the source behind the step's statement, given
+                that at the target; () if it is not known.
 
         Raises:
             FatalError: it cannot be told that rows get what they got at the source.
@@ -139,7 +151,7 @@ class EquivalenceCheck:
                 if step.copied:
                     self._refuse(doubt_of_copies(effects, session), step)
                 if self._numbers(target, effects, step.tables[0], state):
-                    key = self._key(step.source)
+                    key = source_key(step, state.key)
                     doubt = doubt_of_order(effects, state, whole=step.whole, source_key=key)
                     self._refuse(doubt, step)
                     more += self._counting(target, session)
@@ -237,13 +249,6 @@ class EquivalenceCheck:
         if not column or column == state.counter or column not in state.types:
             return effects.numbers
         return effects.numbers or has_unnumbered(target, name, column)
-
-    def _key(self, table: Name) -> tuple[str, ...]:
-        """The primary key at the source, () if it is not known."""
-        if self._source is None:
-            return ()
-        with closing(connect(self._source)) as connection:
-            return key_of(connection, table)
 
     def _doubt_of_names(self, step: Step) -> str:
         """Why rows may have been read from another table than that which is renamed, or ""."""

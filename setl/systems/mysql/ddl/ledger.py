@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -101,6 +102,15 @@ class Ledger:
             "SELECT DISTINCT shadow FROM retl.setl_ddl WHERE pipeline = %s AND state = 'kept'"
         )
         return [str(shadow) for (shadow,) in rows]
+
+    def done(self) -> Iterator[tuple[str, StatementSession]]:
+        """The statements that were run on tables of the target, in their order."""
+        rows = self._rows(
+            "SELECT statement, session FROM retl.setl_ddl WHERE pipeline = %s AND state = 'done'"
+            " ORDER BY version, id, step"
+        )
+        for text, session in rows:
+            yield text, StatementSession(*json.loads(session))
 
     def forget(self, shadow: str) -> None:
         """Forget what was done to a shadow table before this change."""

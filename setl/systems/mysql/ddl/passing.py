@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from itertools import starmap
 from typing import Any, Final
 
 import pymysql
@@ -38,6 +39,7 @@ from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rew
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.shadow_swaps import refuse_drop_before_swap, refuse_other_shadows
+from setl.systems.mysql.ddl.source_key import key_at_statement, made_by
 from setl.systems.mysql.ddl.statements import parsed, refuse_schema
 from setl.systems.mysql.load.writer import Writer
 
@@ -140,6 +142,14 @@ class MysqlDdl:
             begin=begin,
             by_hand=self.by_hand,
         )
+
+    def source_key(
+        self, change: SchemaChange, step: Step, key: tuple[str, ...], *, made: bool
+    ) -> tuple[str, ...]:
+        """See `key_at_statement`; () where the source cannot be asked."""
+        if self._source is None or step.source is None:
+            return ()
+        return key_at_statement(self._source, change, step.source, key, made=made)
 
     def replaced_tables(
         self, connection: Connection[Any], ticket: LoadTicket
@@ -300,7 +310,7 @@ class _Attempt:
                 replaced.refuse(step)
             text = self._equivalence_check.statement(connection, step, session, self._defaults)
             statement = self._target.marked(text)
-            more = self._equivalence_check.settings(connection, step, session)
+            more = self._equivalence_check.settings(connection, step, session, self._source_key)
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
         self._write(number, BEGUN, statement, looks=looks, may_leave=step.tables)
@@ -322,6 +332,12 @@ class _Attempt:
         self._done(number, step, statement)
         failpoints.reached("ddl.done")
         return statement
+
+    def _source_key(self, step: Step, key: tuple[str, ...]) -> tuple[str, ...]:
+        """See `EquivalenceCheck.settings`."""
+        done = Ledger(self._writer.open(), self._ticket, self._change).done()
+        made = step.tables[0] in made_by(ddl for ddl in starmap(parsed, done) if ddl is not None)
+        return self._target.source_key(self._change, step, key, made=made)
 
     def _refuse_rows_before(
         self, number: int, run: _Run, statement: str, later: Sequence[Name]
