@@ -112,6 +112,16 @@ def without_checksums(format_description: bytes) -> bytes:
     return format_description[:at] + b"\0" + format_description[at + 1 :]
 
 
+def begins_server(event: bytes) -> bool:
+    """Whether an event begins the first file that a server wrote after it was started.
+
+    The FORMAT_DESCRIPTION of such a file has the time behind version and server version; that of
+    other files has 0 there, and so has one that is sent to who begins in the middle of a file.
+    """
+    at = HEADER_BYTES + 2 + 50
+    return event[4] == EventType.FORMAT_DESCRIPTION and any(event[at : at + 4])
+
+
 def is_mariadb(format_description: bytes) -> bool:
     """Whether a MariaDB server wrote this FORMAT_DESCRIPTION event.
 

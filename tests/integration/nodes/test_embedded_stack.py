@@ -17,6 +17,9 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 from kazoo.handlers.threading import KazooTimeoutError
 
+from setl.clock import SystemClock
+from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.statements_ahead import finds_server_start
 from setl_embedded import (
     Elasticsearch,
     EmbeddedError,
@@ -28,6 +31,7 @@ from setl_embedded import (
     ZooKeeperEnsemble,
 )
 from setl_embedded.database import TEMPLATES
+from tests.loading import endpoint_of
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.servers
@@ -76,12 +80,19 @@ def test_mysql_writes_full_row_binlogs_with_gtids_under_its_own_id(tmp_path):
         assert server.password not in command
 
 
+def started_since(server, place):
+    return finds_server_start(endpoint_of(server), place, SystemClock(), 20.0)
+
+
 @pytest.mark.parametrize("product", [MariaDb, MySql])
 def test_a_database_keeps_data_and_port_over_kill_and_restart(product, tmp_path):
     with product(tmp_path, "db", server_id=1) as server:
         rows(server, "CREATE DATABASE shop")
         rows(server, "CREATE TABLE shop.t (id INT PRIMARY KEY) ENGINE=InnoDB")
         rows(server, "INSERT INTO shop.t VALUES (1), (2)")
+        begin = BinlogServer(endpoint_of(server)).latest()
+        rows(server, "FLUSH BINARY LOGS")
+        assert started_since(server, begin) is False
         first = server.pid
         server.kill()
         assert not alive(first)
@@ -89,6 +100,10 @@ def test_a_database_keeps_data_and_port_over_kill_and_restart(product, tmp_path)
             server.connect()
         server.start()
         assert server.pid != first
+        assert started_since(server, begin) is True
+        rows(server, "FLUSH BINARY LOGS")
+        assert started_since(server, begin) is True
+        assert started_since(server, BinlogServer(endpoint_of(server)).latest()) is False
         rows(server, "INSERT INTO shop.t VALUES (3)")
         server.restart()
         assert rows(server, "SELECT id FROM shop.t ORDER BY id") == ((1,), (2,), (3,))

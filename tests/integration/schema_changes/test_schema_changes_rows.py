@@ -275,6 +275,40 @@ def test_rows_are_not_numbered_by_a_key_that_the_source_has_only_now(sites):
     assert sites.rows(sites.a, "s") == ((3, 2, 2), (7, 1, 1))  # what would be 1 and 2
 
 
+@pytest.mark.parametrize("started", [True, None])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "zone",
+        pytest.param(
+            "foreign key",
+            marks=pytest.mark.family("mysql", why="MariaDB never logs what foreign keys do"),
+        ),
+    ],
+)
+def test_settings_of_a_server_that_was_started_since_are_not_those_of_then(
+    sites, monkeypatch, what, started
+):
+    """None: it has more ahead than can be read. That a start shows: test_embedded_stack.py."""
+    if what == "zone":
+        statements = [f"ALTER TABLE t ADD {c} DATETIME(6) DEFAULT NOW(6)" for c in "cef"]
+    else:
+        reference = "(id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES t (id) ON DELETE CASCADE)"
+        statements = [f"CREATE TABLE s{i} {reference}" for i in range(3)]
+    first, *others = sites.entries(*statements)
+    ahead = "setl.systems.mysql.ddl.server_settings.finds_server_start"
+    with monkeypatch.context() as patched:
+        patched.setattr(ahead, lambda *_: started)
+        with pytest.raises(FatalError, match="was started again since") as caught:
+            sites.apply(first)
+    assert "state = 'done'" in caught.value.hint
+    for entry in (first, *others):
+        assert sites.apply(entry)
+        # From now on it is known, and nothing is read ahead.
+        monkeypatch.setattr(ahead, None)
+    sites.assert_same()
+
+
 def collations(server, schema):
     """Those of each table and its columns."""
     return execute(

@@ -1,4 +1,4 @@
-"""Looks for a statement in what a stream has not come to yet."""
+"""Looks for something in what a stream has not come to yet."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import Final
 
-from mysql_event_stream import MesConnectionError, MesError, PollResult
+from mysql_event_stream import MesConnectionError, MesError
 
 from setl.clock import Clock
-from setl.codec.binlog.event import ARTIFICIAL_FLAG, EVENT_HEADER, EventType, rotated_to
+from setl.codec.binlog.event import (
+    ARTIFICIAL_FLAG,
+    EVENT_HEADER,
+    EventType,
+    begins_server,
+    rotated_to,
+)
 from setl.codec.binlog.inflation import inflated_query
 from setl.codec.binlog.rows.runs import offset_behind
 from setl.codec.binlog.statements.query import parse_query
@@ -47,6 +53,31 @@ def finds_statement(
         TransientError: the server does not answer.
         ConfigurationError: it refuses the account.
     """
+
+    def is_wanted(event: bytes, checksum: bool) -> bool:  # noqa: FBT001
+        return event[4] in _QUERIES and wanted(*_statement(event, checksum=checksum))
+
+    return _finds(endpoint, start, is_wanted, clock, limit)
+
+
+def finds_server_start(
+    endpoint: MysqlEndpoint, start: BinlogPosition, clock: Clock, limit: float
+) -> bool | None:
+    """Whether the server was started after it wrote what is before a place.
+
+    Returns and raises what `finds_statement` does.
+    """
+    return _finds(endpoint, start, lambda event, _: begins_server(event), clock, limit)
+
+
+def _finds(
+    endpoint: MysqlEndpoint,
+    start: BinlogPosition,
+    wanted: Callable[[bytes, bool], bool],
+    clock: Clock,
+    limit: float,
+) -> bool | None:
+    """See `finds_statement`; `wanted` tells by an event, and whether it has a checksum."""
     end = BinlogServer(endpoint).latest()
     if start.origin and end.origin and start.origin.server != end.origin.server:
         return None
@@ -67,7 +98,7 @@ def finds_statement(
                         file, offset = rotated_to(event.data, checksum=event.checksum_enabled)
                     elif behind and not flags & ARTIFICIAL_FLAG:
                         offset = offset_behind(offset, behind)
-                    if kind in _QUERIES and wanted(*_statement(event)):
+                    if wanted(event.data, event.checksum_enabled):
                         return True
                     if (binlog_file_number(file), offset) >= end.order:
                         return False
@@ -78,8 +109,7 @@ def finds_statement(
     return None
 
 
-def _statement(event: PollResult) -> tuple[str, str]:
-    data, checksum = event.data or b"", event.checksum_enabled
-    if data[4] == EventType.MARIADB_QUERY_COMPRESSED:
-        return parse_query(inflated_query(data, checksum=checksum), checksum=False)
-    return parse_query(data, checksum=checksum)
+def _statement(event: bytes, *, checksum: bool) -> tuple[str, str]:
+    if event[4] == EventType.MARIADB_QUERY_COMPRESSED:
+        return parse_query(inflated_query(event, checksum=checksum), checksum=False)
+    return parse_query(event, checksum=checksum)

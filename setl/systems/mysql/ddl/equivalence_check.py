@@ -78,6 +78,10 @@ _ADVICE_ON_ROWS_BEFORE: Final = (
     "The target's table has the change. When the pipeline runs again, load the table with"
     " `setl load --replace`"
 )
+_STARTED_SINCE: Final = (
+    "but the server was started again since, or there is too much ahead of the pipeline to see"
+    " whether it was"
+)
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
@@ -111,6 +115,7 @@ class EquivalenceCheck:
         step: Step,
         session: StatementSession,
         source_key: Callable[[Step, tuple[str, ...]], tuple[str, ...]],
+        source_had: Callable[[str, str], bool],
     ) -> list[str]:
         """What else the statement's session needs, beside `settings_for`.
 
@@ -120,6 +125,7 @@ class EquivalenceCheck:
             session: the statement's.
             source_key: tells a table's primary key at the source behind the step's statement, given
                 that at the target; () if it is not known.
+            source_had: tells whether a setting of the source had the value then that it has now.
 
         Raises:
             FatalError: it cannot be told that rows get what they got at the source.
@@ -137,9 +143,9 @@ class EquivalenceCheck:
         effects = effects_of(ddl)
         self._refuse(doubt_without_rows(effects, session), step)
         if effects.actions and not accepts_actions(self._accept, ".".join(step.source)):
-            self._refuse(self._doubt_of_actions(effects), step, _ADVICE_ON_ACTIONS)
+            self._refuse(self._doubt_of_actions(effects, source_had), step, _ADVICE_ON_ACTIONS)
         if is_system_zone(session):
-            self._refuse(self._doubt_of_zone(target), step)
+            self._refuse(self._doubt_of_zone(target, source_had), step)
         more: list[str] = []
         if ddl.action is Action.ALTER:
             self._refuse(self._doubt_of_reads(target, ddl, step), step, _ADVICE_ON_READS)
@@ -268,30 +274,35 @@ class EquivalenceCheck:
         with closing(connect(self._source)) as connection:
             return doubt_of_reads(ddl, before, read_table(connection, *step.reread[0]))
 
-    def _doubt_of_actions(self, effects: Effects) -> str:
+    def _doubt_of_actions(self, effects: Effects, had: Callable[[str, str], bool]) -> str:
         """Why rows that foreign keys change by themselves need not be in the stream, or ""."""
+        said = ", ".join(effects.actions)
         logged = False
         if self._source is not None:
             with Server.opened(self._source) as server:
                 logged = logs_actions(server)
-        if logged:
-            return ""
-        said = ", ".join(effects.actions)
-        return f"rows that a foreign key changes by {said} are not in the source's binlog"
+        if not logged:
+            return f"rows that a foreign key changes by {said} are not in the source's binlog"
+        if not had("foreign keys", "logged"):
+            return (
+                f"rows that a foreign key changes by {said} are in the source's binlog now;"
+                f" {_STARTED_SINCE}, and they need not have been before"
+            )
+        return ""
 
-    def _doubt_of_zone(self, target: Connection[Any]) -> str:
+    def _doubt_of_zone(self, target: Connection[Any], had: Callable[[str, str], bool]) -> str:
         there = None
         if self._source is not None:
             with closing(connect(self._source)) as connection:
                 there = system_zone(connection)
         here = system_zone(target)
-        if there == here:
-            return ""
-        zone = "not known" if there is None else there[0]
-        return (
-            "it depends on the time zone of the source's machine, which is"
-            f" {zone}; the target's is {here[0]}"
-        )
+        what = "it depends on the time zone of the source's machine"
+        if there != here or there is None:
+            zone = "not known" if there is None else there[0]
+            return f"{what}, which is {zone}; the target's is {here[0]}"
+        if not had("zone", there[0]):
+            return f"{what}, which is {there[0]} now; {_STARTED_SINCE}, and it may have had another"
+        return ""
 
     def _counting(self, target: Connection[Any], session: StatementSession) -> list[str]:
         wanted = {

@@ -38,6 +38,7 @@ from setl.systems.mysql.ddl.other_objects import without_other_objects
 from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
+from setl.systems.mysql.ddl.server_settings import ServerSettings
 from setl.systems.mysql.ddl.shadow_swaps import refuse_drop_before_swap, refuse_other_shadows
 from setl.systems.mysql.ddl.source_key import key_at_statement, made_by
 from setl.systems.mysql.ddl.statements import parsed, refuse_schema
@@ -143,6 +144,18 @@ class MysqlDdl:
             by_hand=self.by_hand,
         )
 
+    def server_settings(
+        self,
+        ticket: LoadTicket,
+        change: SchemaChange,
+        connection: Callable[[], Connection[Any]],
+        begin: Callable[[], Connection[Any]],
+    ) -> ServerSettings | None:
+        """What tells the settings of the source's server; None if it is not asked."""
+        if self._source is None:
+            return None
+        return ServerSettings(self._source, ticket, change, connection=connection, begin=begin)
+
     def source_key(
         self, change: SchemaChange, step: Step, key: tuple[str, ...], *, made: bool
     ) -> tuple[str, ...]:
@@ -208,6 +221,7 @@ class _Attempt:
         self._runner = target.runner()
         self._equivalence_check = target.equivalence_check()
         self._defaults = target.database_defaults(ticket, change, self._writer.open, self._begin)
+        self._settings = target.server_settings(ticket, change, self._writer.open, self._begin)
         self._action: Action | None = None
         self._removes = False  # whether the table is another one afterwards, or none
 
@@ -310,7 +324,9 @@ class _Attempt:
                 replaced.refuse(step)
             text = self._equivalence_check.statement(connection, step, session, self._defaults)
             statement = self._target.marked(text)
-            more = self._equivalence_check.settings(connection, step, session, self._source_key)
+            more = self._equivalence_check.settings(
+                connection, step, session, self._source_key, self._source_had
+            )
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
         self._write(number, BEGUN, statement, looks=looks, may_leave=step.tables)
@@ -338,6 +354,10 @@ class _Attempt:
         done = Ledger(self._writer.open(), self._ticket, self._change).done()
         made = step.tables[0] in made_by(ddl for ddl in starmap(parsed, done) if ddl is not None)
         return self._target.source_key(self._change, step, key, made=made)
+
+    def _source_had(self, setting: str, value: str) -> bool:
+        """See `EquivalenceCheck.settings`."""
+        return self._settings is not None and self._settings.had(setting, value)
 
     def _refuse_rows_before(
         self, number: int, run: _Run, statement: str, later: Sequence[Name]
