@@ -233,6 +233,28 @@ def test_defaults_of_a_schema_are_those_of_then(sites):
             assert shapes[statement] == collations(sites.a, sites.db), statement
 
 
+def test_a_session_in_another_database_takes_the_default_that_it_took_then(sites):
+    """To MySQL that is the default of the session's database, to MariaDB that of the table's."""
+    other = f"{sites.db}x"
+    execute(sites.a, f"CREATE DATABASE {other} COLLATE latin2_bin")
+    try:
+        table = f"{sites.db}.s"
+        made, *converted = sites.entries(
+            f"ALTER DATABASE {sites.db} COLLATE utf8mb4_bin",
+            f"CREATE TABLE {table} (a VARCHAR(9) PRIMARY KEY)",
+            f"USE {other}",
+            f"ALTER TABLE {table} CONVERT TO CHARACTER SET DEFAULT",
+        )
+        there = collations(sites.a, sites.db)
+        for entry in sites.entries(f"ALTER DATABASE {sites.db} COLLATE ucs2_bin"):
+            converted.append(entry)
+        for entry in (made, *converted):
+            sites.apply(entry)
+        assert collations(sites.b, sites.db) == there
+    finally:
+        execute(sites.a, f"DROP DATABASE {other}")
+
+
 def test_a_default_that_nothing_tells_stops(sites):
     table, _ = sites.entries(
         "CREATE TABLE s (a VARCHAR(9) PRIMARY KEY)", f"ALTER DATABASE {sites.db} COLLATE ucs2_bin"
