@@ -45,11 +45,12 @@ def same(servers, db, *tables):
 
 
 def left_open(server, file):
-    """What the record of schema changes holds besides what is done."""
+    """What the record of schema changes holds besides what is done, and known of the source."""
     return execute(
         server,
         "SELECT id, step, state, statement FROM retl.setl_ddl"
-        f" WHERE state <> 'done' AND pipeline LIKE '{file.channel}/%'",
+        " WHERE state NOT IN ('done', 'default', 'server')"
+        f" AND pipeline LIKE '{file.channel}/%'",
     )
 
 
