@@ -28,6 +28,7 @@ from setl.codec.binlog.rows.row_events import RowEvents
 from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, placed
 from setl.codec.binlog.rows.seeming_sequences import HeldRows, IsTable
 from setl.codec.binlog.statements.stream_statements import StreamStatements
+from setl.codec.binlog.tables.old_times import TimeDigits
 from setl.codec.binlog.transactions.gtid import MariadbGtids, MysqlGtids
 from setl.codec.binlog.transactions.gtid_event import gtid_of, is_announcement
 from setl.codec.binlog.transactions.prepared import (
@@ -99,6 +100,7 @@ class BinlogHeaderReader:
         matters: Matters = everything,
         earlier: Earlier = unknown,
         is_table: IsTable = lambda _, __: None,
+        digits: TimeDigits = lambda _, __: {},
     ) -> None:
         """Begin at `start`: the first event given to `read` is the first one sent from there.
 
@@ -120,10 +122,11 @@ class BinlogHeaderReader:
                 rows goes anywhere, a rollback of it is passed over.
             earlier: asked about one that was prepared in front of the start and is rolled back.
             is_table: whether a name is a table's, asked where a sequence looks like one.
+            digits: of times in MariaDB's old format, see `setl.codec.binlog.tables.old_times`.
         """
         self._place = StreamPlace(start)
         self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
-        self._rows = RowEvents(run_events, run_bytes, mixes)
+        self._rows = RowEvents(run_events, run_bytes, mixes, digits)
         self._sequences = HeldRows(is_table)
         self._prepared = PreparedTransactions(matters, earlier)
         self._statements = StreamStatements(

@@ -10,6 +10,7 @@ from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import Kind
+from setl.systems.mysql.binlog.server import BinlogServer
 from tests.integration.every_type import (
     CHARSETS,
     EVERY_TYPE,
@@ -18,6 +19,7 @@ from tests.integration.every_type import (
     sandbox_database,
     stream,
 )
+from tests.loading import endpoint_of
 from tests.unit.codec.binlog_server import (
     comparable,
     decoded,
@@ -425,33 +427,77 @@ def test_statement_format_is_refused(site_a, sandbox):
 @pytest.mark.family("mariadb", why="MySQL has no mysql56_temporal_format")
 def test_old_temporal_format(site_a, sandbox):
     connection, schema = sandbox
+    table, fraction, altered = (f"{schema}.{n}" for n in ("old", "older", "altered"))
+    whole = "(id INT, a DATETIME, b TIMESTAMP NULL, c TIME)"
     run(connection, "SET GLOBAL mysql56_temporal_format = OFF")
     try:
         run(
             connection,
-            f"CREATE TABLE {schema}.old (id INT, a DATETIME, b TIMESTAMP NULL, c TIME)",
-            f"CREATE TABLE {schema}.older (id INT, a DATETIME(6))",
+            *(f"CREATE TABLE {name} {whole}" for name in (table, altered)),
+            f"CREATE TABLE {fraction} (id INT, a DATETIME(6), b TIMESTAMP(6) NULL, c TIME(3))",
         )
     finally:
         run(connection, "SET GLOBAL mysql56_temporal_format = ON")
-    entries = stream(
-        site_a,
+    at = "'2001-02-03 13:18:08'"
+    digits = BinlogServer(endpoint_of(site_a)).time_digits
+    before = end_of(connection)
+    run(
         connection,
-        f"INSERT INTO {schema}.old VALUES "
+        f"INSERT INTO {table} VALUES "
         "(1, '2026-01-02 03:04:05', '2026-01-02 03:04:05', '-100:11:12'), (2, 0, 0, 0)",
+        f"INSERT INTO {altered} VALUES (1, {at}, {at}, '23:00:00')",
+        f"ALTER TABLE {altered} FORCE",
     )
-    ((_, rows),) = decoded(BinlogRowCodec(), entries)
-    assert [after for _, after in rows.images] == [
-        (1, "2026-01-02 03:04:05.000000", "2026-01-02 03:04:05.000000", "-100:11:12.000000"),
-        (2, "0000-00-00 00:00:00.000000", "0000-00-00 00:00:00.000000", "00:00:00.000000"),
-    ]
-    entries = stream(
-        site_a,
+    whole_seconds = end_of(connection)
+    run(
         connection,
-        f"INSERT INTO {schema}.older VALUES (1, '2026-01-02 03:04:05.123456')",
+        f"INSERT INTO {fraction} VALUES (1, NULL, NULL, NULL)",
+        f"INSERT INTO {fraction} VALUES (1, {at}, NULL, NULL)",
+        f"INSERT INTO {fraction} VALUES (1, NULL, {at}, NULL)",
+        f"INSERT INTO {fraction} (b) VALUES ({at}), ({at}), ({at}), ({at}), ({at}), ({at}), ({at})",
+        f"UPDATE {fraction} SET id = 2 WHERE a IS NULL AND b IS NULL",
+        f"UPDATE {fraction} SET c = '-838:00:00'",
     )
-    with pytest.raises(DataError, match="ALTER TABLE"):
-        decoded(BinlogRowCodec(), entries)
+    entries = entries_between(site_a, before, whole_seconds, digits=digits)
+    unknown = entries_between(site_a, before, whole_seconds)
+    for found in (entries, unknown):
+        assert [
+            after for _, rows in decoded(BinlogRowCodec(), found) for _, after in rows.images
+        ] == [
+            (1, "2026-01-02 03:04:05.000000", "2026-01-02 03:04:05.000000", "-100:11:12.000000"),
+            (2, "0000-00-00 00:00:00.000000", "0000-00-00 00:00:00.000000", "00:00:00.000000"),
+            (1, "2001-02-03 13:18:08.000000", "2001-02-03 13:18:08.000000", "23:00:00.000000"),
+        ]
+    entries = entries_between(site_a, whole_seconds, end_of(connection), digits=digits)
+    assert refused(entries) == [
+        "",
+        "a is a DATETIME(6)",
+        *["b is a TIMESTAMP(6)"] * 2,
+        "",
+        "c is a TIME(3)",
+    ]
+    run(connection, f"ALTER TABLE {fraction} FORCE")
+    entries = entries_between(site_a, whole_seconds, end_of(connection), digits=digits)
+    assert refused(entries) == [
+        "",
+        *["a may be a DATETIME with"] * 3,
+        "",
+        "a may be a DATETIME with",
+    ]
+
+
+def refused(entries):
+    """For each entry of rows, why it cannot be decoded; "" if it can."""
+    found = []
+    for entry in entries:
+        if entry.kind is EntryKind.ROWS:
+            try:
+                BinlogRowCodec().decode(entry.payload, entry.context)
+                found.append("")
+            except ConfigurationError as error:
+                words = error.message.removeprefix("column ").split()
+                found.append(" ".join(words[: 4 if words[1] == "is" else 6]))
+    return found
 
 
 @pytest.mark.family("mariadb", why="MySQL has no sequences")

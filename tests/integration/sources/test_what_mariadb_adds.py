@@ -81,6 +81,40 @@ def test_keys_that_are_years_of_two_digits(servers, db):
     assert [f.code for f in found if f.level == "error"] == ["key-year-2"]
 
 
+def test_times_of_mariadb_5_3(servers, db, place):
+    a, b = servers
+    execute(a, "SET GLOBAL mysql56_temporal_format = OFF")
+    try:
+        both(
+            servers,
+            f"CREATE TABLE {db}.t (id INT PRIMARY KEY, a TIMESTAMP NULL, b DATETIME, c TIME)",
+            f"CREATE TABLE {db}.u (id INT PRIMARY KEY, a TIMESTAMP(6) NULL, c TIME)",
+        )
+    finally:
+        execute(a, "SET GLOBAL mysql56_temporal_format = ON")
+    tables = [{"from": f"{db}.*"}]
+    (error,) = (
+        f
+        for f in check_pipeline(PipelineCheck(one_way(a, mysql(b), tables).pipelines[0]))
+        if f.level == "error"
+    )
+    assert error.code == "old-times"
+    assert "a timestamp(6) /* mariadb-5.3 */" in error.what
+    running = place.lead(one_way(a, mysql(b), tables))
+    at = "'2001-02-03 13:18:08'"
+    execute(
+        a,
+        "SET time_zone = '+00:00'",
+        f"INSERT INTO {db}.t VALUES (1, {at}, {at}, '-1:02:03'), (2, NULL, NULL, NULL)",
+    )
+    running.applied(2)
+    rows_of_t = "SELECT id, UNIX_TIMESTAMP(a), b, c FROM {}.t ORDER BY id"
+    assert execute(b, rows_of_t.format(db)) == execute(a, rows_of_t.format(db))
+    execute(a, f"INSERT INTO {db}.u (id, a) VALUES (1, {at}), (2, {at}), (3, {at})")
+    assert "column a is a TIMESTAMP(6) in MariaDB's format of 5.3" in str(running.ends())
+    assert execute(b, f"SELECT * FROM {db}.u") == ()
+
+
 def test_sequences_under_a_wildcard(servers, db, place):
     a, b = servers
     both(

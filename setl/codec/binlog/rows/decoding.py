@@ -32,8 +32,21 @@ from setl.codec.binlog.rows.untold import (
     without_untold,
 )
 from setl.codec.binlog.rows.versioned import ends_of_rows, refusing
+from setl.codec.binlog.rows.whole_seconds import (
+    Images,
+    fractions_refused,
+    lengths_tried,
+    refusing_fractions,
+    see_whole_seconds,
+)
 from setl.codec.binlog.tables.hidden import visible_schema, without_hidden
-from setl.codec.binlog.tables.row_schema import CHECK_BINLOG, damaged_description, described_table
+from setl.codec.binlog.tables.old_times import UNKNOWN, UNSURE, old_times
+from setl.codec.binlog.tables.row_schema import (
+    CHECK_BINLOG,
+    TableDetail,
+    damaged_description,
+    described_table,
+)
 from setl.codec.binlog.tables.table_map import ColumnType
 from setl.codec.binlog.values.value_number import Reader
 from setl.codec.binlog.values.value_text import piece_reader
@@ -57,6 +70,8 @@ class _Decoder(NamedTuple):
     mariadb: bool
     leaves_out: bool  # whether inserts may lack what the server computes
     narrow: dict[int, RowSchema]  # `visible` without untold columns, by `untold_places`
+    wire: TableDetail
+    unsure: dict[int, tuple[int, ...]]  # `lengths_tried`, see `see_whole_seconds`
 
 
 class BinlogRowCodec:
@@ -101,6 +116,8 @@ class BinlogRowCodec:
             error.at(schema=table.schema.schema, table=table.schema.table)
             raise
         except DAMAGED as error:
+            if table.unsure:
+                raise fractions_refused(table.wire, min(table.unsure), UNKNOWN) from error
             raise DataError(
                 f"a binlog event of {len(payload)} bytes cannot be decoded: {error}",
                 hint=CHECK_BINLOG,
@@ -158,11 +175,31 @@ class BinlogRowCodec:
         ends = ends_of_rows(table) if mariadb else {}
         for i, live in ends.items():
             readers[i] = refusing(readers[i], live, table)
+        told = b"".join(context[2:]).decode()  # the digits of `old_times`
+        digits = dict(zip(old_times(table.columns), told, strict=bool(told)))
+        for i, number in digits.items():
+            if number not in {"0", *UNSURE}:
+                readers[i] = refusing_fractions(table, i, number)
         visible = visible_schema(table, context[0])
         # Their code neither asks the readers nor leaves columns out.
-        special = ends or visible is not table.schema
+        special = ends or digits or visible is not table.schema
         rows = None if special else TableRows.of(codes)
-        known = _Decoder(table.schema, visible, tuple(readers), json, rows, mariadb, leaves_out, {})
+        known = _Decoder(
+            table.schema,
+            visible,
+            tuple(readers),
+            json,
+            rows,
+            mariadb,
+            leaves_out,
+            {},
+            table,
+            {
+                i: lengths_tried(table.columns[i], number)
+                for i, number in digits.items()
+                if number in UNSURE
+            },
+        )
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known
@@ -283,6 +320,9 @@ def _images(event: bytes, at: int, end: int, table: _Decoder, *sides: int) -> li
         sides: for each that takes turns, a bit for each column that is there.
     """
     readers = table.readers
+    if table.unsure:
+        there = [[i for i in range(len(readers)) if side >> i & 1] for side in sides]
+        see_whole_seconds(table.wire, table.unsure, Images(event, at, end, there))
     every = (1 << len(readers)) - 1
     if table.rows is not None and all(present == every for present in sides):
         # Where that fails, readers say which column it is, or that it makes sense after all.

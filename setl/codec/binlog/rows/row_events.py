@@ -25,8 +25,10 @@ from setl.codec.binlog.rows.runs import (
     OpenRuns,
     offset_behind,
 )
+from setl.codec.binlog.tables.old_times import TimeDigits, old_times, told_digits
+from setl.codec.binlog.tables.row_schema import column_names
 from setl.codec.binlog.tables.sequences import looks_like_sequence
-from setl.codec.binlog.tables.table_map import parse_table_map, table_map_body
+from setl.codec.binlog.tables.table_map import TableMap, parse_table_map, table_map_body
 
 TABLES_KEPT: Final = 4096
 
@@ -63,10 +65,24 @@ class RowEvents:
         runs: the row events that are being joined.
     """
 
-    def __init__(self, run_events: int, run_bytes: int, mixes: Callable[[str], bool]) -> None:
-        """No table is known; see `OpenRuns` for the limits, and for what `mixes`, by its schema."""
+    def __init__(
+        self,
+        run_events: int,
+        run_bytes: int,
+        mixes: Callable[[str], bool],
+        digits: TimeDigits,
+    ) -> None:
+        """No table is known.
+
+        Args:
+            run_events: see `OpenRuns`.
+            run_bytes: likewise.
+            mixes: likewise, by a table's schema.
+            digits: asked for tables that may need it, see `setl.codec.binlog.tables.old_times`.
+        """
         self.runs = OpenRuns(run_events, run_bytes)
         self._mixes = mixes
+        self._digits = digits
         self._format = self._plain_format = b""
         self._mariadb = False
         self._tables: dict[bytes, KnownTable] = {}
@@ -112,7 +128,8 @@ class RowEvents:
         if table is None:
             parsed = parse_table_map(body)
             described = self._format if checksum else self._plain_format
-            context = _shared_context(described, event, body, checksum=checksum)
+            digits = self._told_digits(parsed)
+            context = _shared_context(described, event, body, digits, checksum=checksum)
             estimate, mixes = RowEstimate(parsed), self._mixes(parsed.schema)
             table = KnownTable(parsed.schema, parsed.table, context, estimate, checksum, mixes)
             if self._mariadb and looks_like_sequence(parsed):
@@ -124,6 +141,14 @@ class RowEvents:
             by_body[body] = table
         self._sequences.pop(body[:6], None)
         self._tables[body[:6]] = table
+
+    def _told_digits(self, table: TableMap) -> str:
+        """See `told_digits`; "" where no column has digits, or may have some."""
+        if not (self._mariadb and old_times(table.columns)):
+            return ""
+        names, _ = column_names(table)
+        told = told_digits(table, names, self._digits) if names else ""
+        return told if told.strip("0") else ""
 
     def take(  # noqa: C901, PLR0912, PLR0915 - calls would double its cost
         self, data: bytes, at: int, offset: int, *, checksum: bool
@@ -237,7 +262,7 @@ class RowEvents:
 
 
 _formats: dict[bytes, bytes] = {}
-_contexts: dict[tuple[bytes, bytes, bool], tuple[bytes, bytes]] = {}
+_contexts: dict[tuple[bytes, bytes, str, bool], tuple[bytes, ...]] = {}
 
 
 def _shared_format(format_description: bytes) -> bytes:
@@ -248,8 +273,8 @@ def _shared_format(format_description: bytes) -> bytes:
 
 
 def _shared_context(
-    format_description: bytes, table_map: bytes, body: bytes, *, checksum: bool
-) -> tuple[bytes, bytes]:
+    format_description: bytes, table_map: bytes, body: bytes, digits: str, *, checksum: bool
+) -> tuple[bytes, ...]:
     """What decoding needs; likewise the same object for all.
 
     So pipelines that read one source decode a table with the same code, and one of them for all
@@ -259,12 +284,14 @@ def _shared_context(
         format_description: see `_shared_format`.
         table_map: the event.
         body: the part of it that says something of the table.
+        digits: of times in the old format, "" if nothing is to be known of them.
         checksum: whether events have one.
     """
     if len(_contexts) >= TABLES_KEPT:
         _contexts.clear()
     return _contexts.setdefault(
-        (format_description, body, checksum), (format_description, table_map)
+        (format_description, body, digits, checksum),
+        (format_description, table_map, *([digits.encode()] if digits else ())),
     )
 
 

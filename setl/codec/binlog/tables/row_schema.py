@@ -128,13 +128,13 @@ class TableDetail(NamedTuple):
 
 
 def described_table(context: tuple[bytes, ...]) -> TableDetail:
-    """What the context of a rows entry says: its FORMAT_DESCRIPTION and its TABLE_MAP event.
+    """What the context of a rows entry says by its FORMAT_DESCRIPTION and its TABLE_MAP event.
 
     Raises:
         DataError: it cannot be understood, or lacks something that decoding needs.
     """
     try:
-        format_description, table_map = context
+        format_description, table_map = context[:2]
         body = table_map_body(table_map, checksum=has_checksums(format_description))
         return describe_table(parse_table_map(body), mariadb=is_mariadb(format_description))
     except (LookupError, ValueError) as error:

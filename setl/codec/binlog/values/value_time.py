@@ -1,6 +1,7 @@
 """Reads dates and times out of a row (see `setl.codec.binlog.values.value_number` for readers).
 
-Layouts: ``my_time.cc`` in the server. Types with a 2 in their name came with MySQL 5.6: bit
+Layouts: ``my_time.cc`` in the server. Types without a 2 have no fraction here, see
+`setl.codec.binlog.tables.old_times`. Types with a 2 in their name came with MySQL 5.6: bit
 fields, highest byte first, with the fraction behind them.
 """
 
@@ -22,11 +23,6 @@ MOMENTS: Final = frozenset({Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP}
 _UINT32_BIG: Final = struct.Struct(">I")
 _UINT32: Final = struct.Struct("<I")
 _UINT64: Final = struct.Struct("<Q")
-# MariaDB tables made while mysql56_temporal_format was OFF: the binlog does not say how many
-# digits a fraction has, nor that there is one.
-_OLD_FRACTION: Final = (
-    "it is in MariaDB's old format with fractions of a second, which ALTER TABLE ... FORCE ends"
-)
 _DATETIME_OFFSET: Final = 0x80_0000_0000
 _FRACTION_UNITS: Final = (1, 10_000, 100, 1)  # microseconds in one unit of 0 to 3 bytes
 
@@ -101,14 +97,14 @@ def _old_datetime(data: bytes, at: int) -> tuple[Value, int]:
     date, clock = divmod(number, 1_000_000)
     year, month, day = date // 10_000, date // 100 % 100, date % 100
     if year > 9999 or month > 12 or day > 31:
-        raise ValueError(_OLD_FRACTION)
+        raise ValueError(f"{number} is no date and time")
     return f"{date_text(year, month, day)} {_old_clock(clock, 24)}.000000", at + 8
 
 
 def _old_clock(number: int, hours: int) -> str:
     hour, minute, second = number // 10_000, number // 100 % 100, number % 100
     if hour >= hours or minute >= 60 or second >= 60:
-        raise ValueError(_OLD_FRACTION)
+        raise ValueError(f"{number} is no time of day")
     return clock_text(hour, minute, second)
 
 

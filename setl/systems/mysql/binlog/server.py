@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from setl.codec.binlog.tables.old_times import LIKELY_NONE, OLD_FORMAT, UNKNOWN
 from setl.codec.binlog.transactions.gtid import same_gtids
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogOrigin, BinlogPosition, binlog_file_number
@@ -186,6 +187,26 @@ class BinlogServer:
                 table,
             )
             return None if row is None else str(row[0]) != "SEQUENCE"
+
+    def time_digits(self, schema: str, table: str) -> dict[str, str]:
+        """What is known of a table's times, see `setl.codec.binlog.tables.old_times.TimeDigits`.
+
+        Raises TransientError.
+        """
+        with self._session() as session:
+            rows = session.rows(
+                "SELECT COLUMN_NAME, COLUMN_TYPE, DATETIME_PRECISION FROM"
+                " information_schema.COLUMNS WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
+                " AND DATETIME_PRECISION IS NOT NULL",
+                schema,
+                table,
+            )
+        return {
+            str(name): str(digits)
+            if OLD_FORMAT in str(type_)
+            else (UNKNOWN if digits else LIKELY_NONE)
+            for name, type_, digits in rows
+        }
 
     def retention(self) -> tuple[float | None, float]:
         """Seconds for which files are kept, None for ever; and the server's time since 1970 UTC.

@@ -148,7 +148,8 @@ class BinlogStream:
             earlier=lambda xid, place: (
                 earlier.mattered(xid, place, lambda: not self._closed) if earlier else None
             ),
-            is_table=server.is_table,
+            is_table=self._is_table,
+            digits=self._time_digits,
         )
         self._intake = Intake(self._reader, self._put)
         self._quiet = quiet
@@ -235,6 +236,12 @@ class BinlogStream:
         self._client.stop()
         if thread is not None and thread is not threading.current_thread():
             thread.join(self._limits.silence)
+
+    def _is_table(self, schema: str, table: str) -> bool | None:
+        return self._server.is_table(schema, table)
+
+    def _time_digits(self, schema: str, table: str) -> dict[str, str]:
+        return self._server.time_digits(schema, table)
 
     def _alone(self, start: BinlogPosition) -> DeliveringClient:
         def begin(place: BinlogPosition) -> DeliveringClient:

@@ -18,6 +18,7 @@ from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
 from setl.systems.mysql.preflight.generated_columns import check_generated
 from setl.systems.mysql.preflight.masked_columns import check_masked
+from setl.systems.mysql.preflight.old_times import check_old_times
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.reading.row_values import has_two_digits
@@ -53,6 +54,7 @@ def check_source_tables(
                     )
                     continue
                 check_masked(server, schema, table, place)
+                check_old_times(server, schema, table, place)
                 columns = read_table(server.connection, schema, table)
                 # Nested rows pass through no mapping; the documents' table speaks for them.
                 routes = [r for r in router.route(schema, table) if not r.nests(schema, table)]
