@@ -187,6 +187,22 @@ def test_literals_of_a_named_character_set_keep_their_bytes(sites):
     sites.assert_same()
 
 
+def test_literals_of_bytes_stay_those_bytes(sites):
+    """The client sends UTF-8 and says latin1, as many do that are set up wrongly."""
+    column = "VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT"
+    sites.run(
+        "SET NAMES latin1",
+        f"ALTER TABLE t ADD c {column} N'é'",
+        f"ALTER TABLE t ADD e {column} N'é' 'é' 'a'",
+        f"ALTER TABLE t ADD f {column} _utf8mb4'é' 'é' 'a'",
+        "SET character_set_connection = utf8mb4",
+        f"ALTER TABLE t ADD g {column} N'é' 'é'",
+        f"ALTER TABLE t ADD h {column} _utf8mb4'é' 'é'",
+    )
+    assert sites.rows(sites.b)[0][-5:] == ("é", "ééa", "ééa", "éÃ©", "éÃ©")
+    sites.assert_same()
+
+
 def test_fractions_are_cut_or_rounded_as_at_the_source(sites):
     with sites.a.connect() as source:
         mode = "TIME_ROUND_FRACTIONAL" if is_mariadb(source) else "TIME_TRUNCATE_FRACTIONAL"

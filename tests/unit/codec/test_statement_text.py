@@ -25,3 +25,30 @@ def test_literals_whose_character_set_is_named_keep_their_bytes(said, charset, t
 def test_a_backslash_may_stand_for_itself():
     said = b"(_latin1'\\\xe4')"
     assert statement_text(said, "latin1", Quoting(no_backslash=True)) == "(_latin1 X'5ce4')"
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (b"(N'\xc3\xa9', n'\xc3\xa9''\\'\\\\', '\xe9')", "(N'é', n'é''''\\\\', 'é')"),
+        # Nothing but N right before single quotes is that.
+        (b"(N'a', N '\xe9', N\"\xe9\", t.n, '\xe9')", "(N'a', N 'é', N\"é\", t.n, 'é')"),
+        (b"(_utf8mb4'\xc3' '\xa9' 'a', '\xe9')", "(_utf8mb4 X'c3a961'  , 'é')"),
+        (b"(N'a' '\xc3\xa9')", "(N'aé' )"),
+    ],
+)
+def test_national_text_and_what_continues_a_literal_keep_their_bytes(said, text):
+    assert statement_text(said, "latin1", Quoting()) == text
+
+
+def test_what_continues_a_literal_is_in_the_character_set_of_the_connection():
+    said = b"_utf8mb4'\xc3\xa9' '\xe9'"
+    assert statement_text(said, "latin1", Quoting(), "utf8mb4") == "_utf8mb4 X'c3a9c3a9' "
+    assert statement_text(b"N'\xc3\xa9' '\xe9'", "latin1", Quoting(), "utf8mb4") == "N'éé' "
+    with pytest.raises(ValueError, match="continues a literal"):
+        statement_text(said, "latin1", Quoting(), "cp1251")
+
+
+def test_national_text_keeps_backslashes_that_stand_for_themselves():
+    said = b"N'\xc3\xa9\\'"
+    assert statement_text(said, "latin1", Quoting(no_backslash=True)) == "N'é\\'"

@@ -108,7 +108,8 @@ def _parts(event: bytes, *, checksum: bool) -> tuple[bytes, bytes, bytes]:
 
 def _decode(text: bytes, status: bytes) -> str:
     try:
-        return statement_text(text, charset_of(_client_collation(status)), _quoting(status))
+        client, connection = map(charset_of, _collations(status))
+        return statement_text(text, client, _quoting(status), connection)
     except ValueError:
         # Only read for its names, and those of tables that are replicated can be decoded.
         return text.decode("utf-8", "replace")
@@ -120,8 +121,10 @@ def _quoting(status: bytes) -> Quoting:
     return Quoting(session.has_mode("ANSI_QUOTES"), session.has_mode("NO_BACKSLASH_ESCAPES"))
 
 
-def _client_collation(status: bytes) -> int:
-    return int.from_bytes(_variables(status).get(_CHARSET, b"")[:2], "little")
+def _collations(status: bytes) -> tuple[int, int]:
+    """Those of the session's client and of its connection."""
+    ids = _variables(status).get(_CHARSET, b"")
+    return int.from_bytes(ids[:2], "little"), int.from_bytes(ids[2:4], "little")
 
 
 def _variables(status: bytes) -> Mapping[int, bytes]:
