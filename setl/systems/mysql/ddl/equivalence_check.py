@@ -35,6 +35,7 @@ from setl.systems.mysql.ddl.equivalence import (
     system_zone,
 )
 from setl.systems.mysql.ddl.held_rows import has_rows
+from setl.systems.mysql.ddl.json_columns import json_as_text
 from setl.systems.mysql.ddl.made_later import (
     doubt_of_names_before,
     doubt_of_rows_before,
@@ -216,6 +217,8 @@ class EquivalenceCheck:
     ) -> str:
         """The step's statement with the collations that it leaves to its server written out.
 
+        And with what types of the source are at the target.
+
         Args:
             target: a connection to the target.
             step: with the statement.
@@ -226,6 +229,19 @@ class EquivalenceCheck:
             FatalError: they are not known.
             SetlError: a server does not answer.
         """
+        text = self._collated(target, step, session, defaults)
+        if not session.mariadb or step.source is None or is_mariadb(target):
+            return text
+        ddl = parse_table_ddl(text, "", quoting_of(session))
+        return text if ddl is None else json_as_text(ddl, text)
+
+    def _collated(
+        self,
+        target: Connection[Any],
+        step: Step,
+        session: StatementSession,
+        defaults: DatabaseDefaults | None,
+    ) -> str:
         text = step.statement
         if defaults is None or step.source is None:
             return collated(text, session)

@@ -9,8 +9,10 @@ refuse, or tell in a note (`setl.systems.mysql.load.watch`).
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
@@ -61,6 +63,8 @@ def change_of(kind: Kind, held: Capacity) -> Changes | None:
         found = _longer_than(held.length)
     elif held.type == "json" and kind is Kind.DECIMAL:
         found = _is_not_in_json
+    elif held.type == "json" and kind is Kind.TEXT:
+        found = _repeats_a_key
     elif held.type == "uuid" and kind in _WRITTEN:
         found = _is_no_uuid
     return found
@@ -165,6 +169,22 @@ def _longer_than(most: int) -> Changes:
         return size > most
 
     return changes
+
+
+def _repeats_a_key(text: str) -> bool:
+    """Whether MySQL's JSON drops a member, for another one with its key.
+
+    MariaDB's JSON is text, and has them all. What is no JSON is for the server to refuse.
+    """
+
+    def members(pairs: list[tuple[str, object]]) -> None:
+        if len({key for key, _ in pairs}) < len(pairs):
+            repeated.append(True)
+
+    repeated: list[bool] = []
+    with suppress(ValueError, RecursionError):
+        json.loads(text, object_pairs_hook=members, parse_int=str, parse_float=str)
+    return bool(repeated)
 
 
 def _is_not_in_json(text: str) -> bool:

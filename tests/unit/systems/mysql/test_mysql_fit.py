@@ -43,6 +43,8 @@ def changed(column, value):
         (Kind.ENUM, Capacity("enum", labels=("a", "b")), "a", "A"),
         (Kind.TEXT, Capacity("enum", labels=("a", "b")), "a", "A"),
         (Kind.SET, Capacity("set", labels=("a", "b")), "a,b", "a,B"),
+        (Kind.TEXT, Capacity("json"), '[{"a":1},{"b":{"a":"a"}}]', '{"b":[{"a":1,"a":1}]}'),
+        (Kind.TEXT, Capacity("json"), "no document", '{"a":1,"\\u0061":2}'),
         (Kind.TIMESTAMP, Capacity("timestamp", scale=6, fills_null=True), DAY + "00:00:00.000001",
          None),
     ],
