@@ -13,8 +13,17 @@ INNER = (
     " 'big', 18446744073709551615, 'small', -9223372036854775808, 'int16', -32768, 'yes', TRUE,"
     " 'null', CAST('null' AS JSON), 'binary', CAST(x'00ff' AS BINARY), 'bit', b'101',"
     " 'year', CAST(2026 AS YEAR), 'long', REPEAT('ä🦊', 200),"
-    " 'nested', JSON_ARRAY(1, JSON_OBJECT('', JSON_ARRAY())), 'point', ST_AsGeoJSON(POINT(1, 2)))"
+    " 'nested', JSON_ARRAY(1, JSON_OBJECT('', JSON_ARRAY())), 'point', ST_AsGeoJSON(POINT(1, 2)),"
+    " 'prices', JSON_ARRAY(CAST(1.10 AS DECIMAL(3,2)), CAST(1.5 AS DECIMAL(3,1)),"
+    " CAST(7 AS DECIMAL(5,0)), CAST(1 AS UNSIGNED), 1.5e0, 18446744073709551615))"
 )
+# The numbers print alike; where there is no other way to tell them apart, MySQL chooses the type.
+TYPES = "SELECT {} FROM {{db}}.documents WHERE id = 1".format(
+    ", ".join(f"JSON_TYPE(j->'$.prices[{n}]')" for n in range(6))
+)
+WHOLE, UNSIGNED = "INTEGER", "UNSIGNED INTEGER"
+TYPES_AT_SOURCE = ("DECIMAL", "DECIMAL", "DECIMAL", UNSIGNED, "DOUBLE", UNSIGNED)
+TYPES_AT_TARGET = ("DECIMAL", "DOUBLE", WHOLE, WHOLE, "DOUBLE", UNSIGNED)
 
 # Table → its definition, and a value for each of three rows' columns but the key.
 TABLES = {
@@ -96,6 +105,8 @@ def test_what_only_mysql_has_arrives(servers, place, session):
     running.applied(len(inserts))
     for table in TABLES:
         assert content(b, f"{db}.{table}") == content(a, f"{db}.{table}"), table
+    assert execute(a, TYPES.format(db=db)) == (TYPES_AT_SOURCE,)
+    assert execute(b, TYPES.format(db=db)) == (TYPES_AT_TARGET,)
     execute(a, *SESSIONS[session], *(change.format(db=db) for change in CHANGES))
     running.applied(len(inserts) + CHANGED)
     for table in TABLES:
