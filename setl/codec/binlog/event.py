@@ -84,23 +84,65 @@ FIRST_ROWS: Final = frozenset(
 SKIPPED: Final = frozenset({0, 3, 5, 13, 14, 27, 28, 29, 36, 37, 41, 160, 161, 164})
 
 
+_LAYOUT_AT: Final = HEADER_BYTES + 2 + 50 + 4  # behind versions and a time
+_FORMAT: Final = 4  # since MySQL 5.0
+# Bytes of fixed meaning behind the header, by type; of those types whose readers count on them.
+_FRONTS: Final = {
+    EventType.QUERY: 13,
+    EventType.ROTATE: 8,
+    EventType.TABLE_MAP: 8,
+    **dict.fromkeys(FIRST_ROWS, 8),
+    EventType.WRITE_ROWS: 10,
+    EventType.UPDATE_ROWS: 10,
+    EventType.DELETE_ROWS: 10,
+}
+_MYSQL_FRONTS: Final = {
+    EventType.GTID: 42,
+    EventType.ANONYMOUS_GTID: 42,
+    EventType.PARTIAL_UPDATE_ROWS: 10,
+}
+_MARIADB_FRONTS: Final = {
+    EventType.MARIADB_GTID: 19,
+    EventType.MARIADB_GTID_LIST: 4,
+    EventType.MARIADB_QUERY_COMPRESSED: 13,
+    **{kind: _FRONTS[plain] for kind, plain in COMPRESSED_ROWS.items()},
+}
+_NOT_WRITTEN: Final = FIRST_ROWS  # MySQL 9 names no size for them
+
+
+def layout_fault(format_description: bytes) -> str:
+    """What a FORMAT_DESCRIPTION event says of events that is not so here; "" if they agree.
+
+    It has the sizes of the header and, for each type, of what stands in front of an event's body.
+    Readers here go by fixed ones. Raises IndexError if the event is too short.
+    """
+    event = format_description
+    version = int.from_bytes(event[HEADER_BYTES : HEADER_BYTES + 2], "little")
+    if version != _FORMAT:
+        return f"its format is {version} and not {_FORMAT}"
+    header, fronts = event[_LAYOUT_AT], event[_LAYOUT_AT + 1 :]
+    if header != HEADER_BYTES:
+        return f"headers have {header} bytes and not {HEADER_BYTES}"
+    # It says of itself where the list ends. Servers before MySQL 5.6 have nothing behind it.
+    count = fronts[EventType.FORMAT_DESCRIPTION - 1] - (_LAYOUT_AT + 1 - HEADER_BYTES)
+    if len(fronts) != count + 1 + CHECKSUM_BYTES:
+        return f"{count} types of events are listed in {len(event)} bytes"
+    if fronts[count] > 1:
+        return f"checksums are of the kind {fronts[count]}"
+    known = _FRONTS | (_MARIADB_FRONTS if is_mariadb(event) else _MYSQL_FRONTS)
+    for kind, size in known.items():
+        told = fronts[kind - 1] if kind <= count else size
+        if told != size and (told or kind not in _NOT_WRITTEN):
+            return f"events of type {kind} have {told} bytes in front and not {size}"
+    return ""
+
+
 def has_checksums(format_description: bytes) -> bool:
     """Whether events after this FORMAT_DESCRIPTION event end with a CRC32.
 
     The event names the algorithm in the byte before its own checksum: 0 none, 1 CRC32.
     """
     return format_description[-CHECKSUM_BYTES - 1] == 1
-
-
-def rotated_to(rotate: bytes, *, checksum: bool) -> tuple[str, int]:
-    """The file that a ROTATE event names, and the offset in it at which the stream goes on.
-
-    Raises:
-        struct.error, ValueError: the bytes are none.
-    """
-    (offset,) = struct.unpack_from("<Q", rotate, HEADER_BYTES)
-    end = len(rotate) - CHECKSUM_BYTES if checksum else len(rotate)
-    return rotate[HEADER_BYTES + 8 : end].decode("ascii"), offset
 
 
 def without_checksums(format_description: bytes) -> bytes:
@@ -137,6 +179,25 @@ def major_version(format_description: bytes) -> int:
     return int(text) if text.isdigit() else 0
 
 
+def body_of(event: bytes, *, checksum: bool) -> bytes:
+    """What lies between an event's header and its checksum."""
+    return event[HEADER_BYTES : len(event) - CHECKSUM_BYTES if checksum else len(event)]
+
+
+def rotated_to(rotate: bytes, *, checksum: bool) -> tuple[str, int]:
+    """The file that a ROTATE event names, and the offset in it at which the stream goes on.
+
+    Raises:
+        struct.error, ValueError: the bytes are none.
+    """
+    body = body_of(rotate, checksum=checksum)
+    (offset,) = struct.unpack_from("<Q", body)
+    file = body[8:].decode("utf-8")
+    if not file or "\0" in file or offset >> 63:
+        raise ValueError(f"it names the place {offset} of the file {file!r}")
+    return file, offset
+
+
 def packed_integer(data: bytes, at: int) -> tuple[int, int]:
     """A length-encoded integer at `at`, and where it ends. Raises IndexError past the end."""
     first = data[at]
@@ -144,3 +205,15 @@ def packed_integer(data: bytes, at: int) -> tuple[int, int]:
         return first, at + 1
     width = {252: 2, 253: 3, 254: 8}[first]
     return int.from_bytes(data[at + 1 : at + 1 + width], "little"), at + 1 + width
+
+
+def extra_data_end(event: bytes, at: int) -> int:
+    """Where the block of extra data ends that a ROWS event of version 2 has at `at`.
+
+    Raises:
+        ValueError: its size, which includes the two bytes that say it, is none.
+    """
+    size = int.from_bytes(event[at : at + 2], "little")
+    if not 2 <= size <= len(event) - at:
+        raise ValueError(f"its extra data has {size} bytes")
+    return at + size

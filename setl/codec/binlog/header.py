@@ -14,7 +14,9 @@ from setl.codec.binlog.event import (
     ROWS,
     SKIPPED,
     EventType,
+    body_of,
     is_mariadb,
+    layout_fault,
     rotated_to,
 )
 from setl.codec.binlog.inflation import inflated_query
@@ -23,6 +25,7 @@ from setl.codec.binlog.refused import (
     damaged,
     refused,
     too_dense,
+    unknown_layout,
 )
 from setl.codec.binlog.rows.row_events import RowEvents
 from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, placed
@@ -233,7 +236,7 @@ class BinlogHeaderReader:
         self._place.offset = end - len(event)
         self._bounds.inner_end = end
         try:
-            for inner in payload_events(event, checksum=checksum):
+            for inner in self._one_transaction(payload_events(event, checksum=checksum)):
                 seconds, kind, _, _, _, flags = EVENT_HEADER.unpack_from(inner)
                 if kind in _PLACED:
                     self._place.offset += 1
@@ -247,6 +250,16 @@ class BinlogHeaderReader:
         except (struct.error, LookupError, ValueError, OSError) as error:
             raise self._damaged(event[4], str(error)) from error
         self._place.offset, self._bounds.inner_end = end, 0
+
+    def _one_transaction(self, events: Iterable[bytes]) -> Iterator[bytes]:
+        """The events, each of which is read before the next; raises ValueError if they are less."""
+        number = 0
+        for number, event in enumerate(events, 1):
+            if not self._bounds.is_open and (number > 1 or event[4] != EventType.QUERY):
+                raise ValueError("an event in it stands outside of its transaction")
+            yield event
+        if self._bounds.is_open or number < 2:
+            raise ValueError("its transaction does not end in it")
 
     # ---- rows
 
@@ -306,6 +319,9 @@ class BinlogHeaderReader:
         return ()
 
     def _format_description(self, event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
+        fault = layout_fault(event)
+        if fault:
+            raise unknown_layout(fault, self.position)
         self._place.identify(event, seconds)
         self._statements.mariadb = is_mariadb(event)
         self._rows.describe(event)
@@ -368,14 +384,14 @@ class BinlogHeaderReader:
         return self._passed_by(event, checksum, seconds)
 
     def _previous_gtids(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        self._place.know(MysqlGtids.from_previous_event(event[HEADER_BYTES:]))
+        self._place.know(MysqlGtids.from_previous_event(body_of(event, checksum=checksum)))
         return self._passed_by(event, checksum, seconds)
 
     def _gtid_list(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         (next_offset,) = struct.unpack_from("<I", event, 13)
         if not next_offset:
             return ()  # made up for this connection
-        self._place.know(MariadbGtids.from_list_event(event[HEADER_BYTES:]))
+        self._place.know(MariadbGtids.from_list_event(body_of(event, checksum=checksum)))
         return self._passed_by(event, checksum, seconds)
 
     def _passed_by(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001

@@ -19,6 +19,7 @@ from setl.codec.binlog.event import (
     HEADER_BYTES,
     UPDATES,
     EventType,
+    extra_data_end,
     packed_integer,
 )
 
@@ -62,7 +63,7 @@ def _images_start(event: bytes) -> int:
     kind = COMPRESSED_ROWS[event[4]]
     at = HEADER_BYTES + 8
     if kind not in FIRST_ROWS:
-        at += int.from_bytes(event[at : at + 2], "little")
+        at = extra_data_end(event, at)
     count, at = packed_integer(event, at)
     return at + (count + 7) // 8 * (2 if kind in UPDATES else 1)
 
@@ -73,19 +74,23 @@ def _plain_length(event: bytes, at: int) -> tuple[int, int]:
     if not front & _COMPRESSED or front & _METHOD:
         raise ValueError(f"it is compressed in an unknown way ({front:#04x})")
     start = at + 1 + (front & _LENGTH_BYTES)
-    return int.from_bytes(event[at + 1 : start], "big"), start
+    length = int.from_bytes(event[at + 1 : start], "big")
+    if length > _LARGEST:
+        raise ValueError(f"it says that it holds {length} bytes")
+    return length, start
 
 
 def _plain(event: bytes, kind: EventType, at: int, end: int) -> bytes:
     length, start = _plain_length(event, at)
-    if length > _LARGEST:
-        raise ValueError(f"it says that it holds {length} bytes")
+    if start > end:
+        raise IndexError("it ends in front of what is compressed")
     try:
         # The length limits what damaged bytes may grow to.
-        data = zlib.decompressobj().decompress(event[start:end], length + 1)
+        inflation = zlib.decompressobj()
+        data = inflation.decompress(event[start:end], length + 1)
     except zlib.error as error:
         raise ValueError(f"it cannot be uncompressed: {error}") from error
-    if len(data) != length:
+    if len(data) != length or not inflation.eof or inflation.unused_data:
         raise ValueError(f"{len(data)} bytes came out instead of {length}")
     seconds, _, server, _, next_offset, flags = EVENT_HEADER.unpack_from(event)
     header = EVENT_HEADER.pack(seconds, kind, server, at + length, next_offset, flags)

@@ -9,6 +9,7 @@ from setl.errors import FatalError
 from setl.model.position import BinlogPosition
 
 _OLD_ROWS: Final = ("rows in the format of MySQL 5.1.5", "Upgrade the source")
+_OLD_EVENTS: Final = ("events in the format of MySQL 4", "Upgrade the source")
 _LOAD: Final = ", and load the tables that it changed with `setl load PIPELINE --replace`"
 _ROWS: Final = "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. "
 _PIECES: Final = (
@@ -20,8 +21,13 @@ _PAST: Final = (
     "which may name the next place to take, and start it"
 )
 
+# A file that was loaded stands in pieces in front of the statement. Those of MySQL 4 have types of
+# their own.
+_LOAD_DATA: Final = (6, 8, 9, 10, 11, 12, 17, EventType.EXECUTE_LOAD_QUERY)
+
 _REFUSED: Final[dict[int, tuple[str, str]]] = {
-    EventType.EXECUTE_LOAD_QUERY: ("LOAD DATA as a statement", f"{_ROWS}{_PAST}{_LOAD}"),
+    **dict.fromkeys(_LOAD_DATA, ("LOAD DATA as a statement", f"{_ROWS}{_PAST}{_LOAD}")),
+    **dict.fromkeys((1, 7), _OLD_EVENTS),
     EventType.OLD_WRITE_ROWS: _OLD_ROWS,
     EventType.OLD_UPDATE_ROWS: _OLD_ROWS,
     EventType.OLD_DELETE_ROWS: _OLD_ROWS,
@@ -58,6 +64,16 @@ def damaged(kind: int, reason: str, position: BinlogPosition) -> FatalError:
     return FatalError(
         f"an event of type {kind} in the binlog is damaged: {reason}",
         hint="Check the binlog with mysqlbinlog --verify-binlog-checksum on the source",
+        position=position,
+    )
+
+
+def unknown_layout(what: str, position: BinlogPosition) -> FatalError:
+    """The error about a binlog whose events begin otherwise than is taken for granted."""
+    return FatalError(
+        f"the binlog says that its events are laid out in a way that is not known: {what}",
+        hint="Have a MySQL from 8.0.1 or a MariaDB from 10.5 on write it; if one has, check the"
+        " binlog with mysqlbinlog --verify-binlog-checksum on the source",
         position=position,
     )
 

@@ -8,12 +8,20 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from setl.codec.binlog.event import packed_integer
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.model.position import BinlogPosition
 
 DATA = Path(__file__).parent.parent / "data" / "binlog"
 START = BinlogPosition("binlog.000007", 4)
 MYSQL_TYPES, MARIADB_TYPES = 41, 171
+# Bytes in front of an event's body that has them, as a FORMAT_DESCRIPTION lists them.
+FRONTS = {2: 13, 4: 8, 19: 8, 23: 8, 24: 8, 25: 8, 30: 10, 31: 10, 32: 10, 33: 42, 34: 42, 39: 10}
+MARIADB_FRONTS = {
+    33: 0, 34: 0, 161: 4, 162: 19, 163: 4, 165: 13,
+    166: 8, 167: 8, 168: 8, 169: 10, 170: 10, 171: 10,
+}  # fmt: skip
+SIGNABLE = {0, 1, 2, 3, 4, 5, 8, 9, 13, 246}
 SERVER = "9d437549-9a4c-11ea-9659-9efc635af2ae"
 INT = (3, b"")
 VARCHAR = (15, struct.pack("<H", 300))
@@ -62,7 +70,11 @@ class EventWriter:
     def format_description(self, created=0, artificial=False):
         count = MARIADB_TYPES if self.mariadb else MYSQL_TYPES
         version = b"10.11.19-MariaDB-log" if self.mariadb else b"8.4.3"
-        body = struct.pack("<H50sIB", 4, version, created, 19) + b"\x0d" * count
+        fronts = bytearray(count)
+        for kind, size in (FRONTS | (MARIADB_FRONTS if self.mariadb else {})).items():
+            fronts[kind - 1] = size
+        fronts[14] = 57 + count  # of this event itself
+        body = struct.pack("<H50sIB", 4, version, created, 19) + fronts
         body += bytes([1 if self.checksum else 0])
         # This event has a checksum whether or not the others have one.
         return self.event(15, body, artificial=artificial, checksum=True)
@@ -160,7 +172,13 @@ class EventWriter:
     def table_map(
         self, columns, *, schema="shop", table="orders", table_id=9, optional=b"", nullable=-1
     ):
-        """`columns` are (type, metadata bytes) pairs; `nullable` has a bit for each."""
+        """`columns` are (type, metadata bytes) pairs; `nullable` has a bit for each.
+
+        Optional metadata that does not say which numbers have a sign gets that they all have one.
+        """
+        signable = sum(kind in SIGNABLE for kind, _ in columns)
+        if optional and signable and 1 not in field_kinds(optional):
+            optional = field(1, bytes((signable + 7) // 8)) + optional
         body = struct.pack("<IHH", table_id, 0, 1)
         body += bytes([len(schema.encode())]) + schema.encode() + b"\0"
         body += bytes([len(table.encode())]) + table.encode() + b"\0"
@@ -206,16 +224,25 @@ def compressed(data):
 def packed(number):
     if number < 251:
         return bytes([number])
-    return (
-        b"\xfc" + struct.pack("<H", number)
-        if number < 1 << 16
-        else b"\xfd" + struct.pack("<I", number)[:3]
-    )
+    for front, width in ((b"\xfc", 2), (b"\xfd", 3)):
+        if number < 1 << 8 * width:
+            return front + number.to_bytes(width, "little")
+    return b"\xfe" + struct.pack("<Q", number)
 
 
 def field(kind, data):
     """One field of optional metadata."""
     return bytes([kind]) + packed(len(data)) + data
+
+
+def field_kinds(optional):
+    """The kinds of the fields of optional metadata, which may end too early."""
+    found, at = set(), 0
+    while at + 1 < len(optional):
+        found.add(optional[at])
+        size, at = packed_integer(optional, at + 1)
+        at += size
+    return found
 
 
 def names(*columns):

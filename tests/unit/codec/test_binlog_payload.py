@@ -188,7 +188,7 @@ def test_frames_may_follow_each_other_and_say_their_size():
         ({"compression": 7}, "unknown way"),
         ({"frame": b"no frame at all"}, "damaged"),
         ({"frame": compressed(b"x" * 500)}, "an event of"),
-        ({"size": 100_000}, "ends behind it"),
+        ({"size": 100_000}, "and not 100000"),
     ],
 )
 def test_damage_is_told(change, said):

@@ -15,7 +15,15 @@ from setl.codec.binlog.tables.table_map import value_bytes
 from setl.model.change import Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
-from tests.unit.codec.binlog_events import EventWriter, entries_of, field, names, packed, stored
+from tests.unit.codec.binlog_events import (
+    SIGNABLE,
+    EventWriter,
+    entries_of,
+    field,
+    names,
+    packed,
+    stored,
+)
 
 # Type and metadata of a column, as a TABLE_MAP event has them.
 TYPES = [
@@ -61,7 +69,13 @@ class Table(NamedTuple):
 def table_of(types, *, unsigned=0, nullable=-1, mariadb=False, checksum=True):
     writer = EventWriter(mariadb=mariadb, checksum=checksum)
     optional = names(*[f"c{n}" for n in range(len(types))]) + field(8, b"\0")
-    optional += field(1, unsigned.to_bytes(8, "big")) + field(2, packed(45)) + field(10, packed(45))
+    bits = unsigned.to_bytes(8, "big")
+    signable = sum(kind in SIGNABLE for kind, _ in types)
+    optional += (
+        field(1, bits.ljust(signable // 8 + 1, b"\0")[: (signable + 7) // 8])
+        + field(2, packed(45))
+        + field(10, packed(45))
+    )
     for kind in (5, 6):
         count = sum(LABELLED.get(t) == kind for t in types)
         optional += field(kind, (packed(3) + b"\1a\1b\1c") * count) if count else b""
@@ -177,10 +191,10 @@ rows_of = st.tuples(
     st.integers(0, 4), st.none() | st.text(max_size=4), st.none() | st.integers(-9, 9)
 )
 changes = st.one_of(
-    st.tuples(st.just("insert"), st.lists(rows_of, max_size=3)),
-    st.tuples(st.just("delete"), st.lists(rows_of, max_size=3)),
-    st.tuples(st.just("update"), st.lists(st.tuples(rows_of, rows_of), max_size=3)),
-    st.tuples(st.just("same key"), st.lists(st.tuples(rows_of, rows_of), max_size=3)),
+    st.tuples(st.just("insert"), st.lists(rows_of, min_size=1, max_size=3)),
+    st.tuples(st.just("delete"), st.lists(rows_of, min_size=1, max_size=3)),
+    st.tuples(st.just("update"), st.lists(st.tuples(rows_of, rows_of), min_size=1, max_size=3)),
+    st.tuples(st.just("same key"), st.lists(st.tuples(rows_of, rows_of), min_size=1, max_size=3)),
     st.tuples(st.just("left out"), st.lists(rows_of, min_size=1, max_size=2)),
 )
 KINDS = {"insert": 23, "delete": 25, "update": 24, "same key": 24, "left out": 25}

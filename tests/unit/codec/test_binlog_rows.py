@@ -135,7 +135,6 @@ def test_a_hidden_column_may_be_left_out_of_whole_images():
     ("kind", "present", "after", "images"),
     [
         (30, 0b01, None, [(1,)]),
-        (30, 0b00, None, []),  # a row of nothing but defaults takes no byte at all
         (31, 0b11, 0b01, [(1, 2), (1,)]),  # perhaps a REPLACE
         (31, 0b01, 0b01, [(5,), (6,), (1,), (1,)]),
         (39, 0b11, 0b01, [(1, 2), (1,)]),

@@ -33,7 +33,7 @@ from setl.errors import DataError
 from setl.model.change import Value
 from setl.model.schema import Kind
 
-DAMAGED: Final = (struct.error, LookupError, ValueError, zlib.error)
+DAMAGED: Final = (struct.error, LookupError, ValueError, ArithmeticError, zlib.error)
 """What reading damaged bytes raises."""
 
 

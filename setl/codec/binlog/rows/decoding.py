@@ -15,6 +15,7 @@ from setl.codec.binlog.event import (
     INSERTS,
     UPDATES,
     EventType,
+    extra_data_end,
     has_checksums,
     is_mariadb,
     major_version,
@@ -56,6 +57,13 @@ from setl.model.change import ABSENT, DecodedRows, Op, Row, Value, filled
 from setl.model.schema import RowSchema
 
 _TABLES_KEPT: Final = 1024
+_FULL: Final = (
+    "SET GLOBAL binlog_row_image='FULL' on the source, and let no session choose otherwise. "
+)
+_LOAD: Final = (
+    "`setl stop` the channel, move past this change with `setl position reset`, start it, and load"
+    " the table again with `setl load PIPELINE --replace`"
+)
 _LAST_WHOLE_INSERTS: Final = 10  # version of MariaDB, see `setl.codec.binlog.rows.untold`
 
 
@@ -212,13 +220,10 @@ def _decode_event(
     """The rows of an event, and the columns of which it says nothing, see `untold_places`."""
     kind = event[4]
     end = len(event) - CHECKSUM_BYTES if checksum else len(event)
-    at = _rows_start(event)
-    count, at = packed_integer(event, at)
-    if count != len(table.readers):
-        raise ValueError(f"{count} columns where the table has {len(table.readers)}")
-    present, at = _bitmap(event, at, count)
+    present, after, at = _sides(event, len(table.readers))
+    if at == end:
+        raise ValueError("it holds no rows")
     if kind in UPDATES:
-        after, at = _bitmap(event, at, count)
         if kind == EventType.PARTIAL_UPDATE_ROWS:
             raw = list(table.readers)
             for column, read in table.json:
@@ -289,22 +294,41 @@ def _refuse_replaced(schema: RowSchema, pairs: list[tuple[Row | None, Row | None
 def _unsaid(what: str) -> DataError:
     return DataError(
         what,
-        hint="SET GLOBAL binlog_row_image='FULL' on the source, and let no session choose"
-        " otherwise. What the binlog has already arrives with `read: source` for the table",
+        hint=f"{_FULL}What the binlog has already arrives with `read: source` for the table",
     )
+
+
+def _sides(event: bytes, columns: int) -> tuple[int, int, int]:
+    """A bit for each column that images before and after have, and where the images begin.
+
+    Raises:
+        DataError: they have no column.
+        ValueError, IndexError: the event is damaged, or of another table.
+    """
+    count, at = packed_integer(event, _rows_start(event))
+    if count != columns:
+        raise ValueError(f"{count} columns where the table has {columns}")
+    present, at = _bitmap(event, at, count)
+    after, at = _bitmap(event, at, count) if event[4] in UPDATES else (present, at)
+    if not present | after:
+        # Such an image takes no byte, so not even the number of rows is known.
+        raise DataError(
+            "a change names no column of its row, not even the key", hint=f"{_FULL}{_LOAD}"
+        )
+    return present, after, at
 
 
 def _rows_start(event: bytes) -> int:
     """Where the number of columns stands: after table id, flags and any extra data."""
     at = HEADER_BYTES + 8
-    if event[4] in FIRST_ROWS:
-        return at
-    return at + int.from_bytes(event[at : at + 2], "little")
+    return at if event[4] in FIRST_ROWS else extra_data_end(event, at)
 
 
 def _bitmap(event: bytes, at: int, count: int) -> tuple[int, int]:
     """A bit for each column, and where they end."""
     end = at + (count + 7) // 8
+    if end > len(event):
+        raise IndexError("the event ends inside its columns")
     # The bits behind the last column's mean nothing: MariaDB clears them, MySQL may set them.
     return int.from_bytes(event[at:end], "little") & (1 << count) - 1, end
 

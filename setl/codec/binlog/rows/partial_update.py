@@ -50,6 +50,8 @@ def partial_images(
     while at < end:
         old, _, at = _image(event, at, readers, present, ())
         options, at = packed_integer(event, at)
+        if options & ~_PARTIAL_JSON:
+            raise ValueError(f"an update has options that are not known ({options})")
         partial: tuple[int, ...] = ()
         if options & _PARTIAL_JSON:
             width = (len(json) + 7) // 8

@@ -253,7 +253,7 @@ def scan(data, at, trailer):
                     add_end(position)
             else:
                 break
-            if at != stop or end > total:
+            if at != stop or end > total or len(keys) == taken:
                 break
             at = reached = end
             taken = len(keys)

@@ -11,6 +11,7 @@ from setl.codec.binlog.event import (
     HEADER_BYTES,
     UPDATES,
     EventType,
+    extra_data_end,
     packed_integer,
 )
 from setl.codec.binlog.inflation import images_bytes, inflated_rows
@@ -86,13 +87,10 @@ class RowEstimate:
         return max(1, round(images / 2 if COMPRESSED_ROWS[event[4]] in UPDATES else images))
 
     def _measure(self, event: bytes, front: int, *, update: bool) -> None:
-        at = front
-        if at > HEADER_BYTES + 8:
-            # The block's size stands in its first two bytes and includes them.
-            at += int.from_bytes(event[at - 2 : at], "little") - 2
         try:
+            at = extra_data_end(event, front - 2) if front > HEADER_BYTES + 8 else front
             sizes = self._image_sizes(event, at, update=update)
-        except (IndexError, KeyError):
+        except (LookupError, ValueError):
             # Decoding will say what is wrong with the event.
             return
         if sizes:
@@ -101,6 +99,8 @@ class RowEstimate:
 
     def _image_sizes(self, event: bytes, at: int, *, update: bool) -> Sequence[int]:
         count, at = packed_integer(event, at)
+        if count != len(self._values):
+            raise ValueError(f"{count} columns where the table has {len(self._values)}")
         width = (count + 7) // 8
         columns = (1 << count) - 1  # MySQL may set the bits behind the last column's
         present = [int.from_bytes(event[at : at + width], "little") & columns]
@@ -113,6 +113,8 @@ class RowEstimate:
         most = 1 if event[4] == EventType.PARTIAL_UPDATE_ROWS else _SAMPLE_ROWS * 2
         while at < len(event) and len(sizes) < most:
             end = self._image_end(event, at, present[len(sizes) % len(present)])
+            if end > len(event):
+                raise IndexError("an image ends behind the event")
             sizes.append(end - at)
             at = end
         return sizes

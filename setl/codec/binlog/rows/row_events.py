@@ -12,6 +12,7 @@ from setl.codec.binlog.event import (
     CHECKSUM_BYTES,
     HEADER_BYTES,
     EventType,
+    body_of,
     is_mariadb,
     without_checksums,
 )
@@ -28,7 +29,7 @@ from setl.codec.binlog.rows.runs import (
 from setl.codec.binlog.tables.old_times import TimeDigits, old_times, told_digits
 from setl.codec.binlog.tables.row_schema import column_names
 from setl.codec.binlog.tables.sequences import looks_like_sequence
-from setl.codec.binlog.tables.table_map import TableMap, parse_table_map, table_map_body
+from setl.codec.binlog.tables.table_map import TableMap, parse_table_map
 
 TABLES_KEPT: Final = 4096
 
@@ -41,6 +42,7 @@ _SIZE: Final = 0xFF_FFFF
 _CHECKED: Final = 0x2144DF1C  # the CRC32 of anything with its own CRC32 behind it
 _TABLE_MAP: Final = int(EventType.TABLE_MAP)
 _JOINED: Final = frozenset(map(int, JOINED))
+_LEAST: Final = HEADER_BYTES + 8  # bytes of a row event
 _SKIPPED: Final = frozenset((29, 160))  # the statement that the rows come from, if it is sent
 
 
@@ -122,7 +124,7 @@ class RowEvents:
         Raises:
             LookupError, ValueError: it is damaged.
         """
-        body = table_map_body(event, checksum=checksum)
+        body = body_of(event, checksum=checksum)
         by_body = self._by_body if checksum else self._by_plain_body
         table = by_body.get(body)
         if table is None:
@@ -212,7 +214,7 @@ class RowEvents:
                     if found is None:
                         break
                     body, current, ident = None, found, table_id
-                if current is None or flags & ARTIFICIAL_FLAG or size > most_bytes:
+                if current is None or flags & ARTIFICIAL_FLAG or not _LEAST <= size <= most_bytes:
                     break
                 if not count:
                     seconds_of_runs = seconds

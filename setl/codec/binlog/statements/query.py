@@ -95,15 +95,13 @@ def parse_session(event: bytes, *, mariadb: bool) -> StatementSession:
 def _parts(event: bytes, *, checksum: bool) -> tuple[bytes, bytes, bytes]:
     """Schema, statement and status variables."""
     _, _, schema_bytes, _, status_bytes = _POST_HEADER.unpack_from(event, HEADER_BYTES)
-    at = HEADER_BYTES + _POST_HEADER.size
-    status = event[at : at + status_bytes]
-    at += status_bytes
-    schema = event[at : at + schema_bytes]
-    return (
-        schema,
-        event[at + schema_bytes + 1 : len(event) - (CHECKSUM_BYTES if checksum else 0)],
-        status,
-    )
+    status_at = HEADER_BYTES + _POST_HEADER.size
+    schema_at = status_at + status_bytes
+    zero_at = schema_at + schema_bytes
+    end = len(event) - (CHECKSUM_BYTES if checksum else 0)
+    if zero_at >= end or event[zero_at]:
+        raise IndexError("its schema's name does not end in it")
+    return event[schema_at:zero_at], event[zero_at + 1 : end], event[status_at:schema_at]
 
 
 def _decode(text: bytes, status: bytes) -> str:
@@ -138,6 +136,8 @@ def _variables(status: bytes) -> Mapping[int, bytes]:
         if size < 0:
             break
         at += code in _TEXTS
+        if at + size > len(status):
+            raise IndexError(f"the variable {code} of its session ends behind the others")
         found[code] = status[at : at + size]
         at += size
     return found

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.event import has_checksums, is_mariadb, packed_integer
+from setl.codec.binlog.event import body_of, has_checksums, is_mariadb, packed_integer
 from setl.codec.binlog.tables.collation import charset_of, common_number, compares_bytes
 from setl.codec.binlog.tables.table_map import (
     ColumnType,
     TableMap,
     WireColumn,
     parse_table_map,
-    table_map_body,
 )
 from setl.codec.charset import BINARY, decoder
 from setl.errors import ConfigurationError, DataError
@@ -100,6 +99,7 @@ _KINDS: Final[dict[int, Kind]] = {
     ColumnType.GEOMETRY: Kind.GEOMETRY,
     ColumnType.VECTOR: Kind.BINARY,
 }
+_KNOWN: Final = _KINDS.keys() | _CHARACTER
 _WIDTHS: Final[dict[int, int]] = {ColumnType.FLOAT: 4, ColumnType.DOUBLE: 8}
 _TEXTUAL: Final = frozenset({Kind.TEXT, Kind.JSON})
 
@@ -135,7 +135,7 @@ def described_table(context: tuple[bytes, ...]) -> TableDetail:
     """
     try:
         format_description, table_map = context[:2]
-        body = table_map_body(table_map, checksum=has_checksums(format_description))
+        body = body_of(table_map, checksum=has_checksums(format_description))
         return describe_table(parse_table_map(body), mariadb=is_mariadb(format_description))
     except (LookupError, ValueError) as error:
         raise damaged_description(error) from error
@@ -161,6 +161,8 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
     names = _strings(fields.get(_COLUMN_NAME, b""))
     if names and len(names) != len(columns):
         raise ValueError(f"{len(names)} names for {len(columns)} columns")
+    if len(set(names)) != len(names):
+        raise ValueError("two of its columns have one name")
     if not names:
         # A setting and no faulty record: every row would be.
         raise ConfigurationError(
@@ -169,6 +171,15 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
             schema=table.schema,
             table=table.table,
         )
+    for column, name in zip(columns, names, strict=True):
+        if column.type not in _KNOWN:
+            raise DataError(
+                f"column {name} has a type that is not known ({column.type})",
+                hint="Leave the table out, or change the column's type",
+                schema=table.schema,
+                table=table.table,
+                column=name,
+            )
     # Each family lists the collations of one more type, though its columns are binary.
     has_charset = _CHARACTER | {ColumnType.GEOMETRY if mariadb else ColumnType.VECTOR}
     collations = _collations(
@@ -181,11 +192,12 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
         fields.get(_ENUM_AND_SET_COLUMN_CHARSET),
     )
     key, prefixed = _primary_key(fields)
+    if len(set(key)) != len(key) or any(i >= len(columns) for i in key):
+        raise ValueError(f"its key has the columns {list(key)} of {len(columns)}")
     unsigned = _unsigned(columns, fields.get(_SIGNEDNESS, b""))
     labels = _labels(columns, fields)
     details = tuple(
         _detail(
-            table,
             column,
             name,
             collation=collations.get(i, 0),
@@ -212,7 +224,6 @@ def column_names(table: TableMap) -> tuple[tuple[str, ...], bool]:
 
 
 def _detail(
-    table: TableMap,
     column: WireColumn,
     name: str,
     *,
@@ -226,16 +237,7 @@ def _detail(
     if column.type in _CHARACTER:
         kind = Kind.BINARY if charset == BINARY else Kind.TEXT
     else:
-        known = _KINDS.get(column.type)
-        if known is None:
-            raise DataError(
-                f"column {name} has a type that is not known ({column.type})",
-                hint="Leave the table out, or change the column's type",
-                schema=table.schema,
-                table=table.table,
-                column=name,
-            )
-        kind = known
+        kind = _KINDS[column.type]
     bytewise = not prefixed and (
         kind not in _TEXTUAL or compares_bytes(collation, padded=column.type != ColumnType.STRING)
     )
@@ -268,9 +270,7 @@ def _fields(optional: bytes) -> dict[int, bytes]:
     at = 0
     while at < len(optional):
         kind = optional[at]
-        size, at = packed_integer(optional, at + 1)
-        fields[kind] = optional[at : at + size]
-        at += size
+        fields[kind], at = _string(optional, at + 1)
     return fields
 
 
@@ -290,7 +290,10 @@ def _pairs(data: bytes) -> Iterable[tuple[int, int]]:
 
 def _string(data: bytes, at: int) -> tuple[bytes, int]:
     length, at = packed_integer(data, at)
-    return data[at : at + length], at + length
+    end = at + length
+    if end > len(data):
+        raise ValueError("its metadata ends too early")
+    return data[at:end], end
 
 
 def _strings(data: bytes) -> list[str]:
@@ -305,7 +308,9 @@ def _strings(data: bytes) -> list[str]:
 def _unsigned(columns: Sequence[WireColumn], bits: bytes) -> set[int]:
     """Indexes of columns without a sign. One bit for each signable column, highest first."""
     signable = [i for i, column in enumerate(columns) if column.type in _SIGNABLE]
-    return {i for n, i in enumerate(signable) if n // 8 < len(bits) and bits[n // 8] << n % 8 & 128}
+    if len(bits) != (len(signable) + 7) // 8:
+        raise ValueError(f"{len(bits)} bytes say which of {len(signable)} numbers have a sign")
+    return {i for n, i in enumerate(signable) if bits[n // 8] << n % 8 & 128}
 
 
 def _collations(
@@ -322,6 +327,8 @@ def _collations(
         return {}
     common, at = packed_integer(default, 0)
     exceptions = dict(_pairs(default[at:]))
+    if any(n >= len(indexes) for n in exceptions):
+        raise ValueError("a column that is not there has a collation")
     return {i: exceptions.get(n, common) for n, i in enumerate(indexes)}
 
 
@@ -334,7 +341,12 @@ def _labels(columns: Sequence[WireColumn], fields: dict[int, bytes]) -> dict[int
         for i, column in enumerate(columns):
             if column.type == column_type:
                 count, at = packed_integer(data, at)
+                bits = column.length * 8
+                if count > (bits if column_type == ColumnType.SET else (1 << bits) - 1):
+                    raise ValueError(f"column {i + 1} has {count} labels in {column.length} bytes")
                 found[i], at = _take(_string, data, at, count)
+        if at != len(data):
+            raise ValueError("labels are left over")
     return found
 
 

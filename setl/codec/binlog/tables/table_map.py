@@ -6,10 +6,11 @@ MariaDB's is the same, with two column types of its own.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.event import HEADER_BYTES, packed_integer
+from setl.codec.binlog.event import packed_integer
 
 
 class ColumnType(IntEnum):
@@ -38,7 +39,6 @@ class ColumnType(IntEnum):
     MARIADB_BLOB_COMPRESSED = 140
     MARIADB_VARCHAR_COMPRESSED = 141
     VECTOR = 242
-    TYPED_ARRAY = 244
     JSON = 245
     NEWDECIMAL = 246
     ENUM = 247
@@ -52,35 +52,8 @@ class ColumnType(IntEnum):
     GEOMETRY = 255
 
 
-_TWO_BYTES: Final = frozenset(
-    {
-        ColumnType.VARCHAR,
-        ColumnType.BIT,
-        ColumnType.MARIADB_VARCHAR_COMPRESSED,
-        ColumnType.NEWDECIMAL,
-        ColumnType.ENUM,
-        ColumnType.SET,
-        ColumnType.VAR_STRING,
-        ColumnType.STRING,
-    }
-)
-_ONE_BYTE: Final = frozenset(
-    {
-        ColumnType.FLOAT,
-        ColumnType.DOUBLE,
-        ColumnType.TIMESTAMP2,
-        ColumnType.DATETIME2,
-        ColumnType.TIME2,
-        ColumnType.MARIADB_BLOB_COMPRESSED,
-        ColumnType.VECTOR,
-        ColumnType.JSON,
-        ColumnType.TINY_BLOB,
-        ColumnType.MEDIUM_BLOB,
-        ColumnType.LONG_BLOB,
-        ColumnType.BLOB,
-        ColumnType.GEOMETRY,
-    }
-)
+_MOST_COLUMNS: Final = 4096  # of both servers
+_IN_STRING: Final = frozenset({ColumnType.STRING, ColumnType.ENUM, ColumnType.SET})
 
 
 class WireColumn(NamedTuple):
@@ -118,63 +91,87 @@ class TableMap(NamedTuple):
 
 
 def parse_table_map(body: bytes) -> TableMap:
-    """Parse the event's body: what lies between event header and checksum.
+    """Parse the event's body, see `setl.codec.binlog.event.body_of`.
 
     Raises:
-        IndexError, KeyError, ValueError: the bytes are no TABLE_MAP event.
+        LookupError, ValueError: the bytes are no TABLE_MAP event, or a column has a layout that
+            its type cannot have.
     """
     at = 8  # table id, flags
     schema, at = _name(body, at)
     table, at = _name(body, at)
     count, at = packed_integer(body, at)
+    if not 0 < count <= _MOST_COLUMNS:
+        raise ValueError(f"a table has {count} columns")
     types = body[at : at + count]
     size, at = packed_integer(body, at + count)
-    columns = _columns(types, body[at : at + size])
-    bits = body[at + size : at + size + (count + 7) // 8]
-    at += size + (count + 7) // 8
-    if len(types) != count or at > len(body):
+    bits_at = at + size
+    end = bits_at + (count + 7) // 8
+    if end > len(body):
         raise ValueError("the event ends too early")
-    return TableMap(schema, table, columns, body[at:], int.from_bytes(bits, "little"))
-
-
-def table_map_body(event: bytes, *, checksum: bool) -> bytes:
-    """The body of a whole event."""
-    return event[HEADER_BYTES:-4] if checksum else event[HEADER_BYTES:]
+    columns = _columns(types, body[at:bits_at])
+    nullable = int.from_bytes(body[bits_at:end], "little")
+    return TableMap(schema, table, columns, body[end:], nullable)
 
 
 def _name(body: bytes, at: int) -> tuple[str, int]:
     length, at = packed_integer(body, at)
-    # A zero byte follows each name.
-    return body[at : at + length].decode("utf-8", "surrogateescape"), at + length + 1
+    end = at + length
+    if body[end]:
+        raise ValueError("a name does not end with a zero byte")
+    return body[at:end].decode("utf-8", "surrogateescape"), end + 1
 
 
 def _columns(types: bytes, metadata: bytes) -> tuple[WireColumn, ...]:
+    """The layout of each column, checked here once so that no row has to be read with care.
+
+    How many bytes of metadata a type has that is not known cannot be told, so nothing is read of
+    that column and those behind it. Who needs the table is refused, see `describe_table`.
+    """
     columns: list[WireColumn] = []
     at = 0
     for column_type in types:
-        if column_type in _TWO_BYTES:
-            columns.append(_with_two_bytes(column_type, metadata[at], metadata[at + 1]))
-            at += 2
-        elif column_type in _ONE_BYTE:
-            columns.append(WireColumn(column_type, metadata[at]))
-            at += 1
-        elif column_type == ColumnType.TYPED_ARRAY:
-            raise ValueError("a typed array is no column of a table")
-        else:
-            columns.append(WireColumn(column_type))
+        size = _METADATA_BYTES.get(column_type)
+        if size is None:
+            return (*columns, *map(WireColumn, types[len(columns) :]))
+        piece = metadata[at : at + size]
+        at += size
+        if len(piece) != size:
+            break
+        column = _column(column_type, piece)
+        if column is None or not _is_possible(column):
+            number = len(columns) + 1
+            raise ValueError(
+                f"column {number}, of type {column_type}, has {piece.hex()} as metadata"
+            )
+        columns.append(column)
+    if at != len(metadata):
+        raise ValueError(f"{len(metadata)} bytes of metadata do not fit the types of its columns")
     return tuple(columns)
 
 
-def _with_two_bytes(column_type: int, first: int, second: int) -> WireColumn:
+def _is_possible(column: WireColumn) -> bool:
+    lengths = _LENGTHS.get(column.type)
+    fits = lengths is None or column.length in lengths
+    return fits and column.scale <= min(column.length, _MOST_SCALE)
+
+
+def _column(column_type: int, metadata: bytes) -> WireColumn | None:
+    """One column; None if a STRING is said to be something that is no STRING."""
+    if len(metadata) == 2:
+        return _with_two_bytes(column_type, metadata[0], metadata[1])
+    return WireColumn(column_type, *metadata)
+
+
+def _with_two_bytes(column_type: int, first: int, second: int) -> WireColumn | None:
     if column_type == ColumnType.NEWDECIMAL:
         return WireColumn(column_type, first, second)
     if column_type == ColumnType.BIT:
         return WireColumn(column_type, second * 8 + first)
     if column_type in (ColumnType.STRING, ColumnType.ENUM, ColumnType.SET):
         # Lengths above 255 keep their two highest bits in two bits of the type, inverted.
-        if first & 0x30 != 0x30:
-            return WireColumn(first | 0x30, second | ((first & 0x30) ^ 0x30) << 4)
-        return WireColumn(first, second)
+        column_type, length = first | 0x30, second | ((first & 0x30) ^ 0x30) << 4
+        return WireColumn(column_type, length) if column_type in _IN_STRING else None
     return WireColumn(column_type, first | second << 8)
 
 
@@ -194,6 +191,59 @@ _FIXED_BYTES: Final = {
     ColumnType.YEAR: 1,
     ColumnType.NEWDATE: 3,
 }
+_METADATA_BYTES: Final[dict[int, int]] = {
+    **dict.fromkeys(_FIXED_BYTES, 0),
+    ColumnType.DECIMAL: 0,  # of MySQL 4.1, without a layout
+    ColumnType.FLOAT: 1,
+    ColumnType.DOUBLE: 1,
+    ColumnType.TIMESTAMP2: 1,
+    ColumnType.DATETIME2: 1,
+    ColumnType.TIME2: 1,
+    ColumnType.MARIADB_BLOB_COMPRESSED: 1,
+    ColumnType.VECTOR: 1,
+    ColumnType.JSON: 1,
+    ColumnType.TINY_BLOB: 1,
+    ColumnType.MEDIUM_BLOB: 1,
+    ColumnType.LONG_BLOB: 1,
+    ColumnType.BLOB: 1,
+    ColumnType.GEOMETRY: 1,
+    ColumnType.VARCHAR: 2,
+    ColumnType.BIT: 2,
+    ColumnType.MARIADB_VARCHAR_COMPRESSED: 2,
+    ColumnType.NEWDECIMAL: 2,
+    ColumnType.ENUM: 2,
+    ColumnType.SET: 2,
+    ColumnType.VAR_STRING: 2,
+    ColumnType.STRING: 2,
+}
+"""Bytes of metadata by type. Types that are not here have no layout that is known."""
+
+_FRACTION: Final = range(7)  # digits of a second
+_PREFIX: Final = range(1, 5)  # bytes of a length
+_LENGTHS: Final[dict[int, Collection[int]]] = {
+    ColumnType.FLOAT: (4,),
+    ColumnType.DOUBLE: (8,),
+    ColumnType.TIMESTAMP2: _FRACTION,
+    ColumnType.DATETIME2: _FRACTION,
+    ColumnType.TIME2: _FRACTION,
+    ColumnType.MARIADB_BLOB_COMPRESSED: _PREFIX,
+    ColumnType.VECTOR: _PREFIX,
+    ColumnType.JSON: _PREFIX,
+    ColumnType.TINY_BLOB: _PREFIX,
+    ColumnType.MEDIUM_BLOB: _PREFIX,
+    ColumnType.LONG_BLOB: _PREFIX,
+    ColumnType.BLOB: _PREFIX,
+    ColumnType.GEOMETRY: _PREFIX,
+    ColumnType.BIT: range(1, 65),
+    ColumnType.NEWDECIMAL: range(1, 66),
+    ColumnType.ENUM: (1, 2),
+    ColumnType.SET: (1, 2, 3, 4, 8),
+    ColumnType.STRING: range(255 * 4 + 1),
+}
+"""The values that `WireColumn.length` can have, of types where not all fit."""
+
+_MOST_SCALE: Final = 38  # MariaDB's; MySQL's is 30
+
 _TIME_BYTES: Final = {ColumnType.TIMESTAMP2: 4, ColumnType.DATETIME2: 5, ColumnType.TIME2: 3}
 _DIGIT_BYTES: Final = (0, 1, 1, 2, 2, 3, 3, 4, 4, 4)
 _PREFIXED: Final = frozenset(

@@ -12,7 +12,7 @@ import uuid
 from bisect import bisect_right
 from typing import Final, Protocol
 
-from setl.codec.binlog.transactions.gtid_event import variable_integer
+from setl.codec.binlog.transactions.gtid_event import TAG, tag_at
 from setl.errors import FatalError
 
 
@@ -58,7 +58,6 @@ class MariadbGtids:
 
 
 _INTERVAL: Final = re.compile(r"(\d+)(?:-(\d+))?")
-_TAG: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}")
 
 
 def mariadb_gtids(text: str) -> frozenset[tuple[int, int, int]]:
@@ -113,6 +112,7 @@ class MysqlGtids:
         # source → starts and ends (inclusive), both ascending and apart from each other
         self._intervals: dict[str, tuple[list[int], list[int]]] = {}
         self._texts: dict[str, str] = {}
+        self._changed: set[str] = set()  # sources whose text is another one now
         for part in filter(None, (part.strip() for part in text.split(","))):
             server, *words = (word.strip().lower() for word in part.split(":"))
             source = server
@@ -121,7 +121,7 @@ class MysqlGtids:
                 if found is not None:
                     first = int(found.group(1))
                     self.add_interval(source, first, int(found.group(2) or first))
-                elif _TAG.fullmatch(word):
+                elif TAG.fullmatch(word):
                     source = f"{server}:{word}"
                 else:
                     raise FatalError(
@@ -143,12 +143,16 @@ class MysqlGtids:
         if low < high:
             first, last = min(first, starts[low]), max(last, ends[high - 1])
         starts[low:high], ends[low:high] = [first], [last]
-        self._texts[source] = source + "".join(
-            f":{a}" if a == b else f":{a}-{b}" for a, b in zip(starts, ends, strict=True)
-        )
+        self._changed.add(source)
 
     def __str__(self) -> str:
         texts = self._texts
+        for source in self._changed:
+            texts[source] = source + "".join(
+                f":{a}" if a == b else f":{a}-{b}"
+                for a, b in zip(*self._intervals[source], strict=True)
+            )
+        self._changed.clear()
         if len(texts) == 1:
             return next(iter(texts.values()))
         return ",".join(texts[source] for source in sorted(texts))
@@ -176,16 +180,18 @@ class MysqlGtids:
             source = str(uuid.UUID(bytes=body[at : at + 16]))
             at += 16
             if form:
-                length, at = variable_integer(body, at)
-                if length:
-                    source += ":" + body[at : at + length].decode("ascii")
-                at += length
+                tag, at = tag_at(body, at)
+                source += f":{tag}" if tag else ""
             (intervals,) = struct.unpack_from("<Q", body, at)
             at += 8
             for _ in range(intervals):
                 first, end = struct.unpack_from("<QQ", body, at)
+                if not 0 < first < end:
+                    raise ValueError(f"it names the transactions from {first} to {end - 1}")
                 gtids.add_interval(source, first, end - 1)
                 at += 16
+        if at != len(body):
+            raise ValueError(f"it has {len(body)} bytes and not {at}")
         return gtids
 
     def encoded(self) -> bytes:

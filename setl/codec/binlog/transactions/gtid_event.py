@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import uuid
 from typing import Final
@@ -9,7 +10,11 @@ from typing import Final
 from setl.codec.binlog.event import HEADER_BYTES, EventType
 
 _FORM: Final = 1  # version of the notation that events with tags are written in
+_MOST: Final = (1 << 63) - 1
 _UUID, _NUMBER, _TAG = 1, 2, 3
+TAG: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}")
+"""The tag of a GTID of MySQL, as servers write it."""
+
 _GROUP_COMMIT, _START_ALTER, _ROLLBACK_ALTER = 2, 2, 8
 
 
@@ -26,7 +31,7 @@ def gtid_of(event: bytes) -> str:
         return _tagged(event)
     server = uuid.UUID(bytes=event[HEADER_BYTES + 1 : HEADER_BYTES + 17])
     (number,) = struct.unpack_from("<q", event, HEADER_BYTES + 17)
-    return f"{server}:{number}"
+    return _gtid(str(server), number)
 
 
 def is_announcement(event: bytes) -> bool:
@@ -58,6 +63,19 @@ def variable_integer(data: bytes, at: int) -> tuple[int, int]:
     return int.from_bytes(data[at:end], "little") >> min(more + 1, 8), end
 
 
+def tag_at(data: bytes, at: int) -> tuple[str, int]:
+    """A tag with its length in front of it, "" for none, and where it ends.
+
+    Raises:
+        ValueError, IndexError: it is none.
+    """
+    length, at = variable_integer(data, at)
+    tag = data[at : at + length].decode("ascii")
+    if len(tag) != length or not (TAG.fullmatch(tag) or not tag):
+        raise ValueError(f"a tag of {length} bytes is {tag!r}")
+    return tag, at + length
+
+
 def _tagged(event: bytes) -> str:
     """Layout: ``libs/mysql/serialization/readme.md`` in MySQL, fields of ``Gtid_event``.
 
@@ -78,11 +96,16 @@ def _tagged(event: bytes) -> str:
                 byte, at = variable_integer(event, at)
                 server.append(byte)
         elif field == _TAG:
-            length, at = variable_integer(event, at)
-            tag = event[at : at + length].decode("ascii")
+            tag, at = tag_at(event, at)
         else:
             number, at = variable_integer(event, at)
             if field == _NUMBER:
                 number >>= 1  # the lowest bit is the sign
-    name = f"{uuid.UUID(bytes=bytes(server))}:{tag}" if tag else f"{uuid.UUID(bytes=bytes(server))}"
-    return f"{name}:{number}"
+    name = str(uuid.UUID(bytes=bytes(server)))
+    return _gtid(f"{name}:{tag}" if tag else name, number)
+
+
+def _gtid(source: str, number: int) -> str:
+    if not 0 < number <= _MOST:
+        raise ValueError(f"its number {number} is none of a transaction")
+    return f"{source}:{number}"

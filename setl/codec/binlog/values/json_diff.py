@@ -12,7 +12,7 @@ import re
 from typing import Final, TypeAlias
 
 from setl.codec.binlog.event import packed_integer
-from setl.codec.binlog.values.mysql_json import json_text, quoted
+from setl.codec.binlog.values.mysql_json import DEEPEST, json_text, quoted
 
 _REPLACE, _INSERT, _REMOVE = 0, 1, 2
 _TWICE: Final = (_INSERT, True)  # something is there already
@@ -85,7 +85,7 @@ def _legs(path: str) -> list[str | int]:
         else:
             legs.append(int(found["cell"]) if found["cell"] else -1 - int(found["back"] or 0))
         at = found.end()
-    if path[:1] != "$" or not legs:
+    if path[:1] != "$" or not 0 < len(legs) <= DEEPEST:
         raise ValueError(f"not a path in a JSON value: {path[:80]!r}")
     return legs
 
@@ -102,7 +102,7 @@ def _apply(tree: _Tree, operation: int, legs: list[str | int], value: _Tree) -> 
         elif operation == _REPLACE:
             tree[leg] = value
         else:
-            tree.insert(leg, value)  # behind the end is at the end
+            tree.insert(min(leg, len(tree)), value)  # behind the end is at the end
     elif isinstance(tree, dict) and isinstance(leg, str) and (operation, leg in tree) != _TWICE:
         if operation == _REMOVE:
             del tree[leg]

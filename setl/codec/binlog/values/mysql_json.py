@@ -42,7 +42,9 @@ _INTEGERS: Final = {
 }
 _INLINE_SMALL: Final = frozenset({_LITERAL, 5, 6})
 _INLINE_LARGE: Final = frozenset({_LITERAL, 5, 6, 7, 8})
-_DEEPEST: Final = 101  # MySQL's own limit is 100
+DEEPEST: Final = 101
+"""Values inside each other that are read; MySQL's own limit is 100."""
+
 # Of a floating-point number without an exponent: digits before the point, zeros right behind it.
 _MOST_DIGITS: Final = 15
 _MOST_ZEROS: Final = 14
@@ -88,7 +90,7 @@ class _Document:
     def value(self, kind: int, at: int, depth: int) -> str:
         data = self._data
         self._values_left -= 1
-        if self._values_left < 0 or depth > _DEEPEST:
+        if self._values_left < 0 or depth > DEEPEST:
             raise ValueError("binary JSON is nested too deeply or in circles")
         if kind <= _LARGE_ARRAY:
             text = self._container(kind, at, depth)

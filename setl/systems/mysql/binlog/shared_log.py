@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import struct
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from mysql_event_stream import MesError, MesErrorCode
 
 from setl.codec.binlog.event import (
     ARTIFICIAL_FLAG,
@@ -151,11 +154,14 @@ class SharedLog(EventReader):
         return at
 
     def read(self, event: bytes, *, checksum: bool) -> None:
-        """See `EventReader.read`."""
+        """See `EventReader.read`. Raises MesError if the event is damaged."""
         seconds, kind, writer, _, following, flags = EVENT_HEADER.unpack_from(event)
         self._pass(following, flags)
         if kind == EventType.ROTATE:
-            file, offset = rotated_to(event, checksum=checksum)
+            try:
+                file, offset = rotated_to(event, checksum=checksum)
+            except (struct.error, ValueError) as error:
+                raise MesError(f"a ROTATE event is damaged: {error}", MesErrorCode.PARSE) from error
             if file != self._file:
                 self._writer = self._created = 0
             self._file, self._offset = file, offset
