@@ -10,7 +10,7 @@ from collections.abc import Collection
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.event import packed_integer
+from setl.codec.binlog.event import HEADER_BYTES, packed_integer
 
 
 class ColumnType(IntEnum):
@@ -97,9 +97,7 @@ def parse_table_map(body: bytes) -> TableMap:
         LookupError, ValueError: the bytes are no TABLE_MAP event, or a column has a layout that
             its type cannot have.
     """
-    at = 8  # table id, flags
-    schema, at = _name(body, at)
-    table, at = _name(body, at)
+    schema, table, at = _names(body)
     count, at = packed_integer(body, at)
     if not 0 < count <= _MOST_COLUMNS:
         raise ValueError(f"a table has {count} columns")
@@ -112,6 +110,18 @@ def parse_table_map(body: bytes) -> TableMap:
     columns = _columns(types, body[at:bits_at])
     nullable = int.from_bytes(body[bits_at:end], "little")
     return TableMap(schema, table, columns, body[end:], nullable)
+
+
+def names_of(event: bytes) -> tuple[str, str]:
+    """Schema and table of a whole event. Raises what `parse_table_map` raises."""
+    return _names(event[HEADER_BYTES:])[:2]
+
+
+def _names(body: bytes) -> tuple[str, str, int]:
+    """Schema, table, and where they end."""
+    schema, at = _name(body, 8)  # behind table id and flags
+    table, at = _name(body, at)
+    return schema, table, at
 
 
 def _name(body: bytes, at: int) -> tuple[str, int]:

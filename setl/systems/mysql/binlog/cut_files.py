@@ -31,7 +31,7 @@ from setl.systems.mysql.binlog.client import (
     EventReader,
     Watched,
 )
-from setl.systems.mysql.binlog.errors import ends_in_event, translate
+from setl.systems.mysql.binlog.errors import ends_in_event, translate, translating_damage
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer
 from setl.systems.mysql.connection import MysqlEndpoint
 
@@ -121,7 +121,8 @@ class CutFiles:
         for event in self._events(BinlogPosition(file, FIRST_OFFSET)):
             data = event.data or b""
             if data[4] == EventType.FORMAT_DESCRIPTION:
-                (created,) = struct.unpack_from("<I", data, _CREATED)
+                with translating_damage(data, BinlogPosition(file, FIRST_OFFSET)):
+                    (created,) = struct.unpack_from("<I", data, _CREATED)
                 return created != 0 and is_mariadb(data)
         return False
 
@@ -135,8 +136,9 @@ class CutFiles:
             if begun and kind in _OTHERS:
                 return False
             begun = begun or kind == EventType.MARIADB_GTID
-            if begun and (kind in _ENDS or (kind == EventType.QUERY and _is_end(event))):
-                return True
+            with translating_damage(event.data or b"", begin):
+                if begun and (kind in _ENDS or (kind == EventType.QUERY and _is_end(event))):
+                    return True
         return False
 
     def _events(self, place: BinlogPosition) -> Iterator[PollResult]:

@@ -17,24 +17,24 @@ from mysql_event_stream import MesConnectionError, MesError, PollResult
 from setl.codec.binlog.event import (
     ARTIFICIAL_FLAG,
     EVENT_HEADER,
-    HEADER_BYTES,
     EventType,
+    rotated_to,
 )
 from setl.codec.binlog.payload import payload_events
 from setl.codec.binlog.rows.runs import offset_behind
+from setl.codec.binlog.tables.table_map import names_of
 from setl.codec.binlog.transactions.prepared import Matters, Xid, prepared_xid
 from setl.errors import TransientError
 from setl.log import fields
 from setl.model.position import BinlogPosition
 from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.client import EventClient
-from setl.systems.mysql.binlog.errors import ends_in_event, is_lost, translate
+from setl.systems.mysql.binlog.errors import ends_in_event, is_lost, translate, translating_damage
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer
 from setl.systems.mysql.connection import MysqlEndpoint
 
 _LOG = logging.getLogger(__name__)
 
-_NAMES: Final = HEADER_BYTES + 8  # of a table map: behind the table's number and the flags
 _BEGINS: Final = frozenset(
     (EventType.GTID, EventType.GTID_TAGGED, EventType.ANONYMOUS_GTID, EventType.MARIADB_GTID)
 )
@@ -111,32 +111,41 @@ class EarlierPrepares:
         for name in reversed(names[: names.index(place.file) + 1]):
             found = None
             tables: set[tuple[str, str]] = set()
-            for event in self._transactions(name, place):
+            for event, end in self._transactions(name, place):
                 if not wanted():
                     raise TransientError("the source was closed", server=self._endpoint)
                 kind = event[4]
                 if kind in _BEGINS:
                     tables.clear()
-                elif kind == EventType.TABLE_MAP:
-                    tables.add(_names(event))
-                elif prepared_xid(event) == xid:
+                    continue
+                with translating_damage(event, end):
+                    if kind == EventType.TABLE_MAP:
+                        tables.add(names_of(event))
+                        continue
+                    prepared = prepared_xid(event)
+                if prepared == xid:
                     found = any(self._matters(*table) for table in tables)
             if found is not None:
                 return found
         return None
 
-    def _transactions(self, file: str, place: BinlogPosition) -> Iterator[bytes]:
-        """The events of a file, in front of a place, that `_find` looks at."""
-        for result in self._events(file, place):
+    def _transactions(
+        self, file: str, place: BinlogPosition
+    ) -> Iterator[tuple[bytes, BinlogPosition]]:
+        """The events of a file, in front of a place, that `_find` looks at, and where they end."""
+        for result, end in self._events(file, place):
             event = result.data or b""
             kind = event[4]
             if kind == EventType.TRANSACTION_PAYLOAD:
                 inner = payload_events(event, checksum=result.checksum_enabled)
-                yield from (each for each in inner if _is_of_interest(each[4]))
+                with translating_damage(event, end):
+                    yield from ((each, end) for each in inner if _is_of_interest(each[4]))
             elif _is_of_interest(kind):
-                yield event
+                yield event, end
 
-    def _events(self, file: str, place: BinlogPosition) -> Iterator[PollResult]:
+    def _events(
+        self, file: str, place: BinlogPosition
+    ) -> Iterator[tuple[PollResult, BinlogPosition]]:
         server_id, offset = passing_id(), 0
         with closing(self._open_client(server_id, BinlogPosition(file, FIRST_OFFSET))) as client:
             try:
@@ -147,13 +156,16 @@ class EarlierPrepares:
                         if result.data is None:
                             continue
                         _, kind, _, _, end, flags = EVENT_HEADER.unpack_from(result.data)
-                        if kind == EventType.ROTATE and not _names_file(result, file):
-                            return
+                        if kind == EventType.ROTATE:
+                            with translating_damage(result.data, BinlogPosition(file, offset)):
+                                to, _ = rotated_to(result.data, checksum=result.checksum_enabled)
+                            if to != file:
+                                return
                         if end and not flags & ARTIFICIAL_FLAG:
                             offset = offset_behind(offset, end)
                             if file == place.file and offset >= place.offset:
                                 return
-                        yield result
+                        yield result, BinlogPosition(file, offset)
             except (MesError, MesConnectionError) as error:
                 if ends_in_event(error):
                     return  # what is cut off never took effect
@@ -168,17 +180,3 @@ class EarlierPrepares:
 
 def _is_of_interest(kind: int) -> bool:
     return kind in _BEGINS or kind in (EventType.TABLE_MAP, EventType.XA_PREPARE)
-
-
-def _names(event: bytes) -> tuple[str, str]:
-    """Schema and table of a table map."""
-    end = _NAMES + 1 + event[_NAMES]
-    table = end + 1  # behind a NUL
-    schema_name = event[_NAMES + 1 : end]
-    return schema_name.decode(), event[table + 1 : table + 1 + event[table]].decode()
-
-
-def _names_file(rotation: PollResult, file: str) -> bool:
-    data = rotation.data or b""
-    end = len(data) - 4 if rotation.checksum_enabled else len(data)
-    return data[HEADER_BYTES + 8 : end] == file.encode()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Final
 
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
+from setl.codec.binlog.refused import damaged
 from setl.errors import (
     ConfigurationError,
     FatalError,
@@ -13,6 +17,7 @@ from setl.errors import (
     SetlError,
     TransientError,
 )
+from setl.model.position import BinlogPosition
 
 _ENDS_IN_EVENT: Final = "truncated in the middle of event"
 # Texts of error 1236, by which servers say that a place is not in their binlogs:
@@ -60,6 +65,20 @@ def unforeseen(error: Exception) -> FatalError:
     failure = FatalError(f"reading the binlog failed in an unforeseen way: {error!r}")
     failure.__cause__ = error
     return failure
+
+
+@contextmanager
+def translating_damage(event: bytes, place: BinlogPosition) -> Generator[None]:
+    """Raises FatalError if what is done inside finds that an event makes no sense.
+
+    Args:
+        event: the event, with its header.
+        place: behind it, as near as that is known.
+    """
+    try:
+        yield
+    except (struct.error, LookupError, ValueError, OSError) as error:
+        raise damaged(event[4], str(error), place) from error
 
 
 def _way_on(refusal: str) -> str:

@@ -19,8 +19,8 @@ from setl.clock import Clock
 from setl.codec.binlog.event import (
     ARTIFICIAL_FLAG,
     EVENT_HEADER,
-    HEADER_BYTES,
     EventType,
+    body_of,
     rotated_to,
 )
 from setl.codec.binlog.header import BinlogHeaderReader
@@ -31,7 +31,7 @@ from setl.errors import PositionLostError, TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.client import EventClient
-from setl.systems.mysql.binlog.errors import is_lost, translate
+from setl.systems.mysql.binlog.errors import is_lost, translate, translating_damage
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer, PlaceReport
 from setl.systems.mysql.binlog.stream import StreamLimits, open_client
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -190,10 +190,12 @@ class BinlogSearch:
                 offset = offset_behind(offset, end)
                 if offset - size >= place.offset:
                     return str(gtids)
-                if kind == EventType.PREVIOUS_GTIDS:
-                    gtids = MysqlGtids.from_previous_event(event.data[HEADER_BYTES:])
-                elif kind in (EventType.GTID, EventType.GTID_TAGGED):
-                    gtids.add(gtid_of(event.data))
+                with translating_damage(event.data, replace(place, offset=offset)):
+                    if kind == EventType.PREVIOUS_GTIDS:
+                        body = body_of(event.data, checksum=event.checksum_enabled)
+                        gtids = MysqlGtids.from_previous_event(body)
+                    elif kind in (EventType.GTID, EventType.GTID_TAGGED):
+                        gtids.add(gtid_of(event.data))
                 if offset >= place.offset:
                     return str(gtids)
         _LOG.warning(
@@ -241,14 +243,15 @@ class BinlogSearch:
                     if event.data is None:
                         continue
                     _, kind, _, size, end, _ = EVENT_HEADER.unpack_from(event.data)
-                    if kind == EventType.ROTATE:
-                        file, _ = rotated_to(event.data, checksum=event.checksum_enabled)
-                        continue
-                    if kind in _TRANSACTION:
-                        begins = replace(place, file=file, offset=end - size & PLACES)
-                        if begins.order >= place.order:
-                            return str(gtids)
-                        gtids.add(gtid_of(event.data))
+                    with translating_damage(event.data, replace(place, file=file, offset=end)):
+                        if kind == EventType.ROTATE:
+                            file, _ = rotated_to(event.data, checksum=event.checksum_enabled)
+                            continue
+                        if kind in _TRANSACTION:
+                            begins = replace(place, file=file, offset=end - size & PLACES)
+                            if begins.order >= place.order:
+                                return str(gtids)
+                            gtids.add(gtid_of(event.data))
                     if file == place.file and end >= place.offset:
                         return str(gtids)
                 if file == place.file and client.sent_to >= place.offset:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
-
-from mysql_event_stream import MesError, MesErrorCode
 
 from setl.codec.binlog.event import (
     ARTIFICIAL_FLAG,
@@ -21,6 +18,7 @@ from setl.codec.binlog.rows.runs import offset_behind
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader
 from setl.systems.mysql.binlog.dump import check_event
+from setl.systems.mysql.binlog.errors import translating_damage
 from setl.systems.mysql.binlog.quick_events import takes_no_time
 
 KEPT_BYTES: Final = 16 * 1024 * 1024
@@ -154,14 +152,12 @@ class SharedLog(EventReader):
         return at
 
     def read(self, event: bytes, *, checksum: bool) -> None:
-        """See `EventReader.read`. Raises MesError if the event is damaged."""
+        """See `EventReader.read`. Raises FatalError if the event is damaged."""
         seconds, kind, writer, _, following, flags = EVENT_HEADER.unpack_from(event)
         self._pass(following, flags)
         if kind == EventType.ROTATE:
-            try:
+            with translating_damage(event, BinlogPosition(self._file, self._offset)):
                 file, offset = rotated_to(event, checksum=checksum)
-            except (struct.error, ValueError) as error:
-                raise MesError(f"a ROTATE event is damaged: {error}", MesErrorCode.PARSE) from error
             if file != self._file:
                 self._writer = self._created = 0
             self._file, self._offset = file, offset

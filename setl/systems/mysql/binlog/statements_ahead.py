@@ -21,7 +21,7 @@ from setl.codec.binlog.rows.runs import offset_behind
 from setl.codec.binlog.statements.query import parse_query
 from setl.model.position import BinlogPosition, binlog_file_number
 from setl.select.identity import passing_id
-from setl.systems.mysql.binlog.errors import is_lost, translate
+from setl.systems.mysql.binlog.errors import is_lost, translate, translating_damage
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.stream import StreamLimits, open_client
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -94,11 +94,13 @@ def _finds(
                     if event.data is None:
                         continue
                     _, kind, _, _, behind, flags = EVENT_HEADER.unpack_from(event.data)
-                    if kind == EventType.ROTATE:
-                        file, offset = rotated_to(event.data, checksum=event.checksum_enabled)
-                    elif behind and not flags & ARTIFICIAL_FLAG:
-                        offset = offset_behind(offset, behind)
-                    if wanted(event.data, event.checksum_enabled):
+                    with translating_damage(event.data, BinlogPosition(file, offset)):
+                        if kind == EventType.ROTATE:
+                            file, offset = rotated_to(event.data, checksum=event.checksum_enabled)
+                        elif behind and not flags & ARTIFICIAL_FLAG:
+                            offset = offset_behind(offset, behind)
+                        found = wanted(event.data, event.checksum_enabled)
+                    if found:
                         return True
                     if (binlog_file_number(file), offset) >= end.order:
                         return False
