@@ -199,12 +199,14 @@ def rotated_to(rotate: bytes, *, checksum: bool) -> tuple[str, int]:
 
 
 def packed_integer(data: bytes, at: int) -> tuple[int, int]:
-    """A length-encoded integer at `at`, and where it ends. Raises IndexError past the end."""
+    """A length-encoded integer at `at`, and where it ends. Raises LookupError if it is none."""
     first = data[at]
     if first < 251:
         return first, at + 1
-    width = {252: 2, 253: 3, 254: 8}[first]
-    return int.from_bytes(data[at + 1 : at + 1 + width], "little"), at + 1 + width
+    end = at + 1 + {252: 2, 253: 3, 254: 8}[first]
+    if end > len(data):
+        raise IndexError("a number ends behind the bytes that hold it")
+    return int.from_bytes(data[at + 1 : end], "little"), end
 
 
 def extra_data_end(event: bytes, at: int) -> int:
