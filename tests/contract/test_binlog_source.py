@@ -98,12 +98,28 @@ def test_binlog_positions_cross_files(binlog):
 
 
 def test_binlog_purged_files_are_a_lost_position(another_server, tmp_path):
-    with another_server(tmp_path, "own", 7) as own:
+    """Of a server whose files have names outside ASCII, so that each question names them."""
+    with another_server(tmp_path, "own", 7, options=("--log-bin=журнал",)) as own:
         side = BinlogSide(own)
         side.write()
         side.execute("FLUSH BINARY LOGS")
         server = BinlogServer(endpoint(own))
         newest = server.latest().file
+        assert newest.startswith("журнал.")
+        side.write()
+        source = side.source()
+        source.open(side.origin)
+        ends = [e.position for e in read_rows(source, 4) if e.kind is EntryKind.COMMIT]
+        assert [end.file for end in ends] == [side.origin.file, newest]
+        source.open(ends[0])
+        assert kinds(read_rows(source, 2)) == "BRRC"
+        for end, start in (
+            (ends[0], BinlogStart(file=ends[0].file, offset=ends[0].offset)),
+            (ends[1], GtidStart(gtid=ends[1].gtid)),
+        ):
+            found = side.source(start).initial()
+            assert found.order == end.order
+            assert same_gtids(found.gtid, end.gtid)
 
         def purged():
             # Refused while the server still needs the file to recover from a crash.
