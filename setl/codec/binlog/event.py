@@ -10,6 +10,8 @@ import struct
 from enum import IntEnum
 from typing import Final
 
+from setl.model.position import binlog_file_number
+
 # timestamp, type, server id, size, position of the next event, flags
 EVENT_HEADER: Final = struct.Struct("<IBIIIH")
 HEADER_BYTES: Final = 19
@@ -193,8 +195,9 @@ def rotated_to(rotate: bytes, *, checksum: bool) -> tuple[str, int]:
     body = body_of(rotate, checksum=checksum)
     (offset,) = struct.unpack_from("<Q", body)
     file = body[8:].decode("utf-8")
-    if not file or "\0" in file or offset >> 63:
+    if "\0" in file or offset >> 63:
         raise ValueError(f"it names the place {offset} of the file {file!r}")
+    binlog_file_number(file)  # raises ValueError if there is none, as each file of a server has
     return file, offset
 
 

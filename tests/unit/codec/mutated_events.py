@@ -210,6 +210,7 @@ class Trials:
 
     def take(self, entries):
         for entry in entries:
+            assert entry.position.order
             if entry.kind is EntryKind.BEGIN:
                 author_of(entry.payload)
             elif entry.kind is EntryKind.ROWS:

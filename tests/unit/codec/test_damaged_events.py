@@ -4,7 +4,9 @@ import struct
 
 import pytest
 
+from setl.codec.binlog.event import body_of, extra_data_end, packed_integer
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.binlog.tables.table_map import names_of, parse_table_map
 from setl.codec.binlog.transactions.gtid import MysqlGtids
 from setl.codec.binlog.values.json_diff import applied
 from setl.errors import DataError, FatalError
@@ -49,6 +51,43 @@ def decode(event_of, *, columns=(INT, INT), mariadb=False, keys_alone=False):
     entries, _ = entries_of(transaction(writer, table, event_of(writer)))
     (entry,) = [entry for entry in entries if entry.kind is EntryKind.ROWS]
     return BinlogRowCodec().decode(entry.payload, entry.context, keys_alone=keys_alone)
+
+
+# ---- numbers and texts with their length in front
+
+
+@pytest.mark.parametrize("number", [0, 250, 251, 1 << 16, 1 << 24, (1 << 64) - 1])
+def test_a_length_encoded_integer(number):
+    data = b"ab" + packed(number)
+    assert packed_integer(data + b"more", 2) == packed_integer(data, 2) == (number, len(data))
+    for end in range(2, len(data)):
+        with pytest.raises(IndexError):
+            packed_integer(data[:end], 2)
+
+
+@pytest.mark.parametrize("first", [251, 255])
+def test_bytes_that_begin_no_length_encoded_integer(first):
+    with pytest.raises(LookupError):
+        packed_integer(bytes([first]) + b"\0" * 8, 0)
+
+
+@pytest.mark.parametrize("size", [2, 5])
+def test_extra_data_may_end_with_the_event_and_not_behind_it(size):
+    event = b"\0" * 19 + struct.pack("<H", size) + b"\0" * (size - 2)
+    assert extra_data_end(event, 19) == len(event)
+    with pytest.raises(ValueError, match=f"extra data has {size} bytes"):
+        extra_data_end(event[:-1], 19)
+
+
+@pytest.mark.parametrize("checksum", [False, True])
+def test_the_names_of_a_table_map_are_read_without_its_columns(checksum):
+    writer = EventWriter(checksum=checksum)
+    event = writer.table_map([(244, b"")], schema="läden", table="t")
+    table = parse_table_map(body_of(event, checksum=checksum))
+    assert names_of(event) == (table.schema, table.table) == ("läden", "t")
+    for end in range(19, 19 + 8 + 10):
+        with pytest.raises((LookupError, ValueError)):
+            names_of(event[:end])
 
 
 # ---- rows
@@ -443,6 +482,8 @@ def test_the_name_of_a_binlog_file_may_be_any_text():
         struct.pack("<Q", 4),
         struct.pack("<Q", 1 << 63) + b"a.000001",
         struct.pack("<Q", 4) + b"\xff.1",
+        struct.pack("<Q", 4) + b"binlog",
+        struct.pack("<Q", 4) + b"bin\0log.000001",
     ],
 )
 def test_a_rotation_to_nowhere(body):
