@@ -1,7 +1,7 @@
 """Changes recorded binlog events at random and reads them: whatever they are, it has to end well.
 
 That is a value or a typed error, within bounds of time and memory, and the same rows from the code
-that is made for a table as from its readers. A test tries a few thousand changes; for hours by
+that is made for a table as from its readers. A test tries some thousands of changes; for hours by
 hand::
 
     python -m tests.unit.codec.mutated_events --seconds 3600 --seed 7

@@ -1,4 +1,4 @@
-"""A few thousand trials of `tests.unit.codec.mutated_events`; many more are run by hand."""
+"""Some thousands of trials of `tests.unit.codec.mutated_events`; many more are run by hand."""
 
 from tests.unit.codec.mutated_events import Trials, bounded
 

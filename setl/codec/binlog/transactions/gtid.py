@@ -183,13 +183,16 @@ class MysqlGtids:
                 tag, at = tag_at(body, at)
                 source += f":{tag}" if tag else ""
             (intervals,) = struct.unpack_from("<Q", body, at)
-            at += 8
+            at, last = at + 8, 0
+            if source in gtids._intervals:
+                raise ValueError(f"it names {source} twice")
             for _ in range(intervals):
                 first, end = struct.unpack_from("<QQ", body, at)
-                if not 0 < first < end:
-                    raise ValueError(f"it names the transactions from {first} to {end - 1}")
+                # Servers refuse another order, too. It would make this take quadratic time.
+                if not last < first < end:
+                    raise ValueError(f"its interval {first} to {end - 1} is empty or out of order")
                 gtids.add_interval(source, first, end - 1)
-                at += 16
+                at, last = at + 16, end
         if at != len(body):
             raise ValueError(f"it has {len(body)} bytes and not {at}")
         return gtids
