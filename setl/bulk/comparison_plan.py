@@ -9,6 +9,7 @@ from typing import Final
 from setl.bulk.checksums import Form, Formed, Normal
 from setl.bulk.chunks import chunk_columns, cuts_begun
 from setl.channel.routes.routing import Route
+from setl.model.labels import print_alike
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
 
@@ -199,6 +200,9 @@ def common_form(one: Column, other: Column) -> Form | None:
     normal = next((normal for group, normal in _NORMALS if kinds <= group), None)
     if normal is None or types & _UNCLEAR or (normal is Normal.FLOATING and len(types) > 1):
         return None
+    if print_alike(one.capacity.labels) or print_alike(other.capacity.labels):
+        same = one.kind is other.kind and one.capacity.labels == other.capacity.labels
+        return Form(Normal.NUMBER) if same else None
     if normal is Normal.DECIMAL:
         return _decimal(one, other)
     timed = normal in {Normal.CLOCK, Normal.MOMENT}

@@ -168,6 +168,23 @@ def decoder(charset: str) -> Decoder:
     return lambda data: decode(data)[0]
 
 
+def label_decoder(charset: str) -> Decoder:
+    """As `decoder`, for labels of ENUM and SET, whose character set may also be ``binary``.
+
+    Servers show labels of that as UTF-8, and find them by its bytes. What is none becomes lone
+    surrogates, so that it has no UTF-8 form and no server is given another label for it.
+
+    Raises:
+        ValueError: there is no such character set.
+    """
+    return binary_label if charset.lower() == BINARY else decoder(charset)
+
+
+def binary_label(data: bytes) -> str:
+    """The text of a label whose character set is ``binary``, see `label_decoder`."""
+    return data.decode("utf-8", "surrogateescape")
+
+
 def is_utf8(charset: str) -> bool:
     """Whether text of this character set is UTF-8 (or ASCII)."""
     return _PLAIN.get(charset.lower()) in ("utf-8", "ascii")

@@ -15,8 +15,8 @@ class Kind(Enum):
     DECIMAL = "decimal"  # str, as MySQL prints it
     FLOAT = "float"  # float
     TEXT = "text"  # str
-    ENUM = "enum"  # str, the label
-    SET = "set"  # str, labels joined by commas
+    ENUM = "enum"  # str, the label; see `setl.model.labels`
+    SET = "set"  # str, labels joined by commas; see `setl.model.labels`
     JSON = "json"  # str
     DATE = "date"  # str YYYY-MM-DD, zero dates included
     TIME = "time"  # str [-]hh:mm:ss.ffffff, beyond a day too
@@ -45,6 +45,7 @@ class Capacity:
         nullable: whether it takes NULL.
         fills_null: whether the server puts a value of its own where NULL is written.
         charset: of text types, else "".
+        alike: whether the column's collation takes some of the labels for one.
     """
 
     type: str
@@ -54,6 +55,7 @@ class Capacity:
     nullable: bool = True
     fills_null: bool = False
     charset: str = ""
+    alike: bool = False
 
 
 @dataclass(frozen=True, slots=True)

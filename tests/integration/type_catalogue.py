@@ -27,6 +27,23 @@ _SHAPES = [
 ]
 _ODD_TEXTS = ["'%s %% %(a)s'", "'\"`;--'", r"'\\\'\0\Z\r\n\t'", "'ends in a backslash\\\\'", "' '"]
 
+_BITS = ",".join(f"'l{i}'" for i in range(64))
+
+# Labels that are not one to one with their numbers, which is what a server keeps. Only a session
+# that is not strict makes all of them. As columns and as keys.
+LABELS = {
+    "enum_blank": ("ENUM('','a')", ["0", "1", "2"]),
+    "enum_twice": ("ENUM('a','b','a')", ["1", "2", "3", "0"]),
+    "enum_alike": ("ENUM('a','A','é') CHARACTER SET latin1", ["1", "2", "3"]),
+    "enum_digits": ("ENUM('2','','1','3','0','1')", ["1", "2", "3", "4", "5", "6", "0"]),
+    "enum_binary": ("ENUM('UNKNOWN','é','É') CHARACTER SET binary", ["1", "2", "3"]),
+    "set_blank": ("SET('','x')", ["0", "1", "2", "3"]),
+    "set_twice": ("SET('x','y','x')", ["0", "1", "4", "5", "7"]),
+    "set_alike": ("SET('a','A') CHARACTER SET latin1", ["1", "2", "3"]),
+    "set_binary": ("SET('a','é') CHARACTER SET binary", ["1", "2", "3"]),
+    "set_64": (f"SET({_BITS})", ["1", "2147483649", "9007199254740993", "18446744073709551615"]),
+}
+
 _MORE = {
     "int_zerofill": ("INT(10) UNSIGNED ZEROFILL", ["0", "42", "4294967295"]),
     "bigint_zerofill": ("BIGINT ZEROFILL", ["0", "18446744073709551615"]),

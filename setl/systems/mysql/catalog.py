@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import pymysql
@@ -12,10 +13,12 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.codec.binlog.tables.collation import common_number
-from setl.codec.sql.tokens import TokenKind, text_of, tokenize
+from setl.codec.charset import BINARY
+from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.errors import ConfigurationError
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Capacity, Column, Kind, RowSchema
+from setl.systems.mysql.column_labels import are_alike, sure_labels
 from setl.systems.mysql.connection import is_mariadb, translate
 
 SYSTEM_SCHEMAS = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
@@ -123,7 +126,7 @@ def read_table(
     if not described:
         return None
     try:
-        columns = tuple(column_of(row) for row in described)
+        columns = tuple(_column_with_labels(connection, row) for row in described)
     except ConfigurationError as error:
         raise error.at(table=f"{schema}.{table}") from None
     if any(column.generated and not column.materialized for column in columns):
@@ -326,6 +329,17 @@ def column_of(row: ColumnRow) -> Column:
     )
 
 
+def _column_with_labels(connection: Connection[Any], row: ColumnRow) -> Column:
+    """`column_of`, with `Capacity.alike` as the server has it."""
+    column = column_of(row)
+    if column.capacity is None or not row.charset or not row.collation:
+        return column
+    labels, ask = column.capacity.labels, partial(_select, connection)
+    if not labels or not are_alike(labels, row.charset, row.collation, ask):
+        return column
+    return replace(column, capacity=replace(column.capacity, alike=True))
+
+
 def _width(data_type: str, kind: Kind) -> int:
     """See `Column.width`; of any type but BINARY."""
     if data_type in {"float", "double"}:
@@ -343,26 +357,12 @@ def _capacity(row: ColumnRow) -> Capacity:
         data_type,
         length=2 if row.column_type.lower() == "year(2)" else int(row.length or 0),
         scale=None if scale is None else int(scale),
-        labels=_sure_labels(row.column_type) if data_type in {"enum", "set"} else (),
+        labels=sure_labels(row.column_type) if data_type in {"enum", "set"} else (),
         nullable=row.nullable != "NO",
         fills_null=row.nullable == "NO" and (counts or data_type == "timestamp"),
-        charset=row.charset or "",
+        # MariaDB names it for ENUM and SET, MySQL does not.
+        charset="" if row.charset in (None, BINARY) else row.charset,
     )
-
-
-def labels_of(column_type: str) -> tuple[str, ...]:
-    """The labels of an ENUM or SET, from a type such as ``enum('a','it''s')``; () for others."""
-    tokens = tokenize(column_type)
-    return tuple(text_of(token) for token in tokens if token.kind is TokenKind.TEXT)
-
-
-def _sure_labels(column_type: str) -> tuple[str, ...]:
-    """The labels, or none of them if one holds a question mark.
-
-    information_schema puts that in the place of characters beyond the Basic Multilingual Plane.
-    """
-    labels = labels_of(column_type)
-    return () if any("?" in label for label in labels) else labels
 
 
 def _by_bytes(collation: str, data_type: str) -> bool:

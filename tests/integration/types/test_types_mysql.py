@@ -7,15 +7,23 @@ import pytest
 
 from setl.channel.reading import parse_channel
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way
-from tests.integration.type_catalogue import KEYS, columns, known
+from tests.integration.type_catalogue import KEYS, LABELS, columns, known
 from tests.waiting import eventually
 
 # Whatever a source may hold: what is no label of an ENUM, zero dates, days that do not exist.
 LENIENT = "SET sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION'"
 UTC = "SET time_zone = '+00:00'"
 COLUMNS = 12  # of a table
-FORMS = {"decimal": "CONCAT({})", "bit": "HEX({}+0)", "float": "{}+0e0", "double": "{}+0e0",
-         "year": "YEAR({})"}  # fmt: skip
+NUMBERED = "CONCAT(CAST({0} AS UNSIGNED), ' ', HEX({0}))"
+FORMS = {
+    "decimal": "CONCAT({})",
+    "bit": "HEX({}+0)",
+    "float": "{}+0e0",
+    "double": "{}+0e0",
+    "year": "YEAR({})",
+    "enum": NUMBERED,
+    "set": NUMBERED,
+}
 
 
 class Writer:
@@ -117,7 +125,7 @@ def on_all(servers, catalogue):
 
 def tables_of_types(servers, db):
     """Tables with a column for each type, some at a time, with SQL of the columns' values."""
-    found = list(on_all(servers, columns).items())
+    found = [*on_all(servers, columns).items(), *LABELS.items()]
     tables = {}
     for first in range(0, len(found), COLUMNS):
         some = found[first : first + COLUMNS]
@@ -151,7 +159,7 @@ def change_types(tables, writer):
 def tables_of_keys(servers, db):
     """Tables whose key, or the first half of it, is of each type, with SQL of the keys."""
     tables = {}
-    for name, (definition, values) in on_all(servers, partial(known, KEYS)).items():
+    for name, (definition, values) in on_all(servers, partial(known, {**KEYS, **LABELS})).items():
         column, _, default = definition.partition(" DEFAULT ")
         column += " NOT NULL" + (f" DEFAULT {default}" if default else "")
         for prefix, key in (("k", "k"), ("kk", "k, n")):

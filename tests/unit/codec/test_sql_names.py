@@ -12,7 +12,7 @@ from setl.codec.sql.grants import Grant, read_grant
 from setl.codec.sql.names import listed, name_of, read_name
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.codec.sql.tokens import Quoting, text_of, tokenize
-from setl.systems.mysql.catalog import labels_of
+from setl.systems.mysql.column_labels import labels_of
 from setl.systems.mysql.identifiers import qualified
 
 ANSI = Quoting(ansi=True)

@@ -21,16 +21,16 @@ from setl.codec.binlog.values.value_number import (
 from setl.codec.binlog.values.value_text import (
     PREFIXED,
     decompressed,
-    enum_reader,
     json_value,
+    label_reader,
     padded,
     piece_reader,
-    set_reader,
 )
 from setl.codec.binlog.values.value_time import MOMENTS, time_reader
 from setl.codec.charset import decoder
 from setl.errors import DataError
 from setl.model.change import Value
+from setl.model.labels import LABELLED
 from setl.model.schema import Kind
 
 DAMAGED: Final = (struct.error, LookupError, ValueError, ArithmeticError, zlib.error)
@@ -76,8 +76,8 @@ def _reader(column: WireColumn, detail: ColumnDetail) -> Reader:
         return time_reader(column)
     if kind is Kind.INTEGER:
         return integer_reader(column.type, unsigned=detail.column.unsigned)
-    if kind in (Kind.ENUM, Kind.SET):
-        return (enum_reader if kind is Kind.ENUM else set_reader)(column, detail.labels)
+    if kind in LABELLED:
+        return label_reader(column, kind, detail.labels)
     return _NUMBERS[kind](column)
 
 

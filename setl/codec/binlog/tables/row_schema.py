@@ -18,7 +18,7 @@ from setl.codec.binlog.tables.table_map import (
     WireColumn,
     parse_table_map,
 )
-from setl.codec.charset import BINARY, decoder
+from setl.codec.charset import BINARY, label_decoder
 from setl.errors import ConfigurationError, DataError
 from setl.model.schema import Column, Kind, RowSchema
 
@@ -254,7 +254,7 @@ def _detail(
             width=_width(column, kind),
         ),
         charset,
-        tuple(decoder(charset)(label) for label in labels) if labels else (),
+        tuple(map(label_decoder(charset), labels)) if labels else (),
     )
 
 

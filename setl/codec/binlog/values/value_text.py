@@ -10,6 +10,7 @@ from setl.codec.binlog.tables.table_map import WireColumn, value_bytes
 from setl.codec.binlog.values.mysql_json import json_text
 from setl.codec.binlog.values.value_number import Reader
 from setl.model.change import Value
+from setl.model.labels import of_numbers
 from setl.model.schema import Kind
 
 PREFIXED: Final = frozenset({Kind.TEXT, Kind.BINARY, Kind.JSON, Kind.GEOMETRY})
@@ -48,27 +49,12 @@ def padded(length: int) -> Callable[[bytes], Value]:
     return pad
 
 
-def enum_reader(column: WireColumn, labels: Sequence[str]) -> Reader:
-    """ENUM: the number of the label from 1 on; 0 is the empty text of an invalid value."""
-    size = column.length
-    by_index = ("", *labels)
+def label_reader(column: WireColumn, kind: Kind, labels: Sequence[str]) -> Reader:
+    """ENUM, the number of a label, and SET, a bit for each; see `setl.model.labels`."""
+    size, value_of = column.length, of_numbers(kind, labels)
 
     def read(data: bytes, at: int) -> tuple[Value, int]:
-        return by_index[int.from_bytes(data[at : at + size], "little")], at + size
-
-    return read
-
-
-def set_reader(column: WireColumn, labels: Sequence[str]) -> Reader:
-    """SET: one bit for each label, joined by commas in the order of the definition."""
-    size = column.length
-
-    def read(data: bytes, at: int) -> tuple[Value, int]:
-        bits = int.from_bytes(data[at : at + size], "little")
-        if bits >> len(labels):
-            raise ValueError(f"a SET of {len(labels)} labels has the bits {bits:b}")
-        chosen = [label for i, label in enumerate(labels) if bits >> i & 1]
-        return ",".join(chosen), at + size
+        return value_of(int.from_bytes(data[at : at + size], "little")), at + size
 
     return read
 

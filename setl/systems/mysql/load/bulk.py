@@ -35,7 +35,7 @@ def write_bulk(
         pymysql.MySQLError: an error that is about no row.
     """
     bulk = bulk_of(connection)
-    blank = any(row[place] == "" for place in statement.blanks for row in rows)
+    blank = statement.blanks_in(rows) > 0
     if bulk is None or blank or len(rows) < limits.bulk_rows or not statement.takes_parameters:
         return 0
     text = statement.with_parameters

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import methodcaller
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from setl.errors import DataError
+from setl.model.labels import LABELLED, NumberOf, is_numbered, of_numbers, to_numbers
 from setl.model.schema import Capacity, Column, Kind
 from setl.systems.mysql.load.conversion import change_of
 from setl.systems.mysql.reading.row_values import is_float, is_longer_than_single
 
 _MOMENTS: Final = frozenset({Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
-_LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
+_LABEL_KINDS: Final = {"enum": Kind.ENUM, "set": Kind.SET}
 _WHOLE: Final = frozenset({Kind.INTEGER, Kind.BIT, Kind.YEAR})
 _LABELLESS: Final = frozenset({*_WHOLE, Kind.BINARY, Kind.GEOMETRY})
 _CUT_SPACES: Final = frozenset({"varchar", "tinytext", "text", "mediumtext", "longtext"})
@@ -65,6 +66,42 @@ class Guard:
         return any(map(self.changes, present))
 
 
+class Numbers(NamedTuple):
+    """Makes numbers of the labels of a column.
+
+    Attributes:
+        place: of the column in a row.
+        number_of: gives the number of a value that is not NULL.
+    """
+
+    place: int
+    number_of: NumberOf
+
+    def of(self, values: Sequence[Any], *, lacking: int | None = None) -> list[Any]:
+        """The numbers of some values.
+
+        Raises:
+            LookupError: there is no such label, and `lacking` does not say what to take for it.
+        """
+        try:
+            return [None if v is None else self.number_of(v) for v in values]
+        except LookupError:
+            if lacking is None:
+                raise
+        return [lacking if self._lacks(v) else self.number_of(v) for v in values]
+
+    def first_lacking(self, values: Sequence[Any]) -> Any:
+        """The first value of some that the column does not have."""
+        return next(v for v in values if v is not None and self._lacks(v))
+
+    def _lacks(self, value: Any) -> bool:
+        try:
+            self.number_of(value)
+        except LookupError:
+            return True
+        return False
+
+
 class ChangedValueError(DataError):
     """The target's column would change a value, as far as its description says."""
 
@@ -88,21 +125,33 @@ def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:
 def is_watched(column: Column, target: Column) -> bool:
     """Whether a column turns values into another kind, about which only the server knows all."""
     if column.kind is target.kind or target.kind is Kind.TEXT:
-        return column.kind not in {target.kind, Kind.TEXT, Kind.JSON, *_LABELLED}
+        return column.kind not in {target.kind, Kind.TEXT, Kind.JSON, *LABELLED}
     return not (column.kind in _WHOLE and target.kind is Kind.INTEGER)
 
 
-def blank_places(columns: Sequence[Column]) -> tuple[int, ...]:
-    """Columns in which empty text is not a label but ENUM's value for what is none."""
+def blanks_of(columns: Sequence[Column]) -> tuple[tuple[int, str], ...]:
+    """Places of columns that have ENUM's number for what is no label, and how rows hold that."""
     return tuple(
-        place
+        (place, of_numbers(Kind.ENUM, column.capacity.labels)(0))
         for place, column in enumerate(columns)
         if column.kind is Kind.ENUM
         and column.capacity
         and column.capacity.type == "enum"
         and column.capacity.labels
-        and "" not in column.capacity.labels
     )
+
+
+def as_numbers(columns: Sequence[Column]) -> tuple[tuple[Column, ...], tuple[Numbers, ...]]:
+    """The columns, those of labels that text may not find as numbers; and what makes these."""
+    numbers = tuple(
+        Numbers(place, to_numbers(_LABEL_KINDS[column.capacity.type], column.capacity.labels))
+        for place, column in enumerate(columns)
+        if column.capacity is not None and is_numbered(column)
+    )
+    told = list(columns)
+    for place, _ in numbers:
+        told[place] = replace(told[place], kind=Kind.INTEGER, unsigned=True)
+    return tuple(told), numbers
 
 
 def is_single(column: Column) -> bool:
@@ -130,7 +179,7 @@ def _guards(place: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
     elif kind is Kind.BINARY and capacity.type == "binary":
         size = capacity.length
         yield Guard(place, lambda v: len(v) != size, f"fill it up to {size} bytes")
-    elif capacity.labels and kind not in _LABELLESS:
+    elif capacity.labels and kind not in _LABELLESS and not is_numbered(column):
         yield _label_guard(place, kind, capacity)
     elif kind is Kind.TEXT and capacity.type == "char":
         yield Guard(place, lambda v: v[-1:] == " ", "cut the spaces at its end off")

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from setl.errors import DataError
 from setl.model.change import ABSENT
+from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.load.fit import is_single
 from setl.systems.mysql.load.json_literal import json_literal
@@ -114,6 +115,13 @@ def encode(columns: Sequence[Column], held: Sequence[Values], statement: str) ->
     except UnicodeEncodeError as error:
         for column, values in zip(columns, held, strict=True):
             for value in values:
+                if is_marked(value):
+                    raise DataError(
+                        f"column {column.name} is {shown(str(value))} at the source, where another"
+                        " value has that text, too",
+                        hint="Correct the row at the source, or let the target's column have the"
+                        " same type and labels",
+                    ) from error
                 if isinstance(value, str) and not _is_unicode(value):
                     raise DataError(
                         f"column {column.name} holds text that is not valid in its character set",

@@ -10,14 +10,16 @@ from setl.clock import SystemClock
 from setl.errors import DataError
 from setl.load.timings import Timings
 from setl.model.change import Row
+from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
 from setl.printable import printable
-from setl.systems.mysql.load.fit import ChangedValueError, Guard
+from setl.systems.mysql.load.fit import ChangedValueError, Guard, Numbers
 from setl.systems.mysql.load.literals import encode, render_columns
 from setl.systems.mysql.load.packed import Packed, packed_rows
 
 _FILLED: Final = 0.8  # of what a statement may hold, as far as its size is foreseen
 _SAMPLE: Final = 16
+_NO_LABEL: Final = 1 << 64  # no SET has a number as large
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,9 @@ class RowStatement:
         never_null: indexes in a row that must not be NULL although the server would take it.
         guards: what finds values that the table would change; their places are in `columns`.
         watched: whether only the server's notes tell that it changed a value.
-        blanks: indexes in a row of ENUM columns in which empty text stands for what is no label,
+        blanks: indexes in a row of ENUM columns, each with how the row holds what is no label,
             which the server takes only from a session that is not strict.
+        numbers: makes numbers of labels that text may not find; their places are in `columns`.
         counts: of rows that lack columns of the table, how many are there by their keys.
         bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
             else empty.
@@ -75,7 +78,8 @@ class RowStatement:
     never_null: tuple[int, ...] = ()
     guards: tuple[Guard, ...] = ()
     watched: bool = False
-    blanks: tuple[int, ...] = ()
+    blanks: tuple[tuple[int, str], ...] = ()
+    numbers: tuple[Numbers, ...] = ()
     between: str = ","
     bytewise: tuple[str, ...] = ()
     counts: RowStatement | None = None
@@ -128,11 +132,34 @@ class RowStatement:
                 raise DataError("a value that identifies the row is NULL")
         if self.picks is not None:
             rows = [tuple(row[i] for i in self.picks) for row in rows]
-        return list(zip(*rows, strict=True))
+        held: list[Sequence[Any]] = list(zip(*rows, strict=True))
+        for numbers in self.numbers:
+            try:
+                # A key with a label that the table lacks is no row's.
+                found = numbers.of(held[numbers.place], lacking=_NO_LABEL if self.by_key else None)
+            except LookupError:
+                raise self._lacking(numbers, held[numbers.place]) from None
+            held[numbers.place] = found
+        return held
+
+    def blanks_in(self, rows: Sequence[Row]) -> int:
+        """How many values of some rows are ENUM's for what is no label."""
+        # One loop over all rows: a call for each of them takes ten times as long.
+        return sum(row[place] == blank for place, blank in self.blanks for row in rows)
+
+    def _lacking(self, numbers: Numbers, values: Sequence[Any]) -> DataError:
+        value = numbers.first_lacking(values)
+        if is_marked(value):
+            return _unclear(self.columns[numbers.place], value)
+        name = self.columns[numbers.place].name
+        return ChangedValueError(f"the target's column {name} would lack that label")
 
     def _refuse_changed(self, held: Sequence[Sequence[Any]]) -> None:
         for guard in self.guards:
             if guard.finds(held[guard.place]):
+                marked = next(filter(is_marked, held[guard.place]), None)
+                if marked is not None:
+                    raise _unclear(self.columns[guard.place], marked)
                 name = self.columns[guard.place].name
                 raise ChangedValueError(f"the target's column {name} would {guard.reason}")
 
@@ -200,7 +227,16 @@ class RowStatement:
     def key_text(self, row: Row) -> str:
         """A row's key, for messages."""
         # It may be the very text that has no UTF-8 form, and is to be logged.
-        return printable(", ".join(str(row[i]) for i in self.key))[:200]
+        return printable(", ".join(shown(str(row[i])) for i in self.key))[:200]
+
+
+def _unclear(column: Column, value: str) -> ChangedValueError:
+    return ChangedValueError(
+        f"column {column.name} is {shown(value)} at the source, where another value has that"
+        " text, too, and the target's column does not tell them apart",
+        hint="Give the target's column the same labels in the same order, or correct the row at"
+        " the source",
+    )
 
 
 def bytes_of(value: str) -> str:

@@ -45,7 +45,7 @@ def write_or_raise(
     connection: Connection[Any], statement: RowStatement, rows: Sequence[Row], limits: Limits
 ) -> None:
     """As `write_rows`, but the first faulty row ends it, whichever that is; not looked for."""
-    if statement.counts or any(row[p] == "" for p in statement.blanks for row in rows):
+    if statement.counts or statement.blanks_in(rows):
         write_rows(connection, statement, rows, limits, _raise)
         return
     with _explained(statement):
@@ -142,9 +142,8 @@ def _write_rows(
     limits: Limits,
     refuse: Refuse,
 ) -> None:
-    blanks = statement.blanks
     # Few tables have such a column, and looking for one in each row costs as much as packing it.
-    blank = {i for i, r in enumerate(rows) if any(r[p] == "" for p in blanks)} if blanks else ()
+    blank = {i for place, none in statement.blanks for i, r in enumerate(rows) if r[place] == none}
     if not blank:
         _write(connection, statement, rows, limits, refuse)
         return
@@ -245,7 +244,7 @@ def _run(
     rows: Sequence[Row],
     limits: Limits,
 ) -> None:
-    blanks = sum(row[place] == "" for place in statement.blanks for row in rows)
+    blanks = statement.blanks_in(rows)
     with _explained(statement), limits.timings.one():
         if blanks or statement.watched:
             run_watched(connection, text, blanks=blanks)

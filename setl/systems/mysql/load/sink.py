@@ -30,6 +30,7 @@ from setl.load.timings import Timings
 from setl.model.change import TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
 from setl.model.faulty import FaultyRow
+from setl.model.labels import is_numbered
 from setl.model.loaded import Loaded
 from setl.systems.mysql.conflicts.resolving import (
     Resolved,
@@ -264,6 +265,8 @@ class MysqlSink:
         letters = update_letters(
             store, ticket, update.written, faults.rows, most=most, now=now, again=update.again
         )
+        for target in {change.target for plan, change in plans if plan.numbered}:
+            self._targets.confirm_labels(connection, target)
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")
@@ -370,6 +373,9 @@ class MysqlSink:
             resolved = resolve_read(*told, through=ticket.through, limits=limits)
         else:
             resolved = resolve_histories(*told, limits=limits)
+        for name, table in described.items():
+            if any(map(is_numbered, table.columns)):
+                self._targets.confirm_labels(connection, name)
         if self._untrimmed >= TRIM_EVERY:
             trim_conflicts(connection, ticket.pipeline_key)
             self._untrimmed = 0

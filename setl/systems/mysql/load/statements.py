@@ -38,12 +38,12 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from setl.errors import ConfigurationError
+from setl.model.labels import LABELLED, is_numbered
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.load.fit import blank_places, guards_for, is_watched
+from setl.systems.mysql.load.fit import as_numbers, blanks_of, guards_for, is_watched
 from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
 
-_LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
 _MOMENTS: Final = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _DATED: Final = _MOMENTS | {Kind.DATE}
 
@@ -68,6 +68,7 @@ class TableWrites:
             may be in the way of others.
         fills: whether the rows have all columns of the table, so that nothing is lost in one
             that is made anew.
+        numbered: the columns whose labels are written as their numbers.
         gives_all: whether they have all columns in which the table takes no NULL. Where they have
             not, INSERT is refused if there is no default, and LOAD DATA makes a value up.
         generated: which columns of the table the server computes, and whether a session decides
@@ -80,6 +81,7 @@ class TableWrites:
     alone: bool = False
     fills: bool = True
     gives_all: bool = True
+    numbered: tuple[Column, ...] = ()
     generated: GeneratedColumns = field(default_factory=lambda: GeneratedColumns())  # noqa: PLW0108 - it is defined below
 
 
@@ -166,7 +168,9 @@ def plan_writes(
     written = tuple(i for i, c in enumerate(stored) if not c.generated)
     watched = any(is_watched(columns[i], stored[i]) for i in written)
     columns = tuple(replace(c, capacity=s.capacity) for c, s in zip(columns, stored, strict=True))
-    keys = tuple(columns[i] for i in key)
+    keys, key_numbers = as_numbers([columns[i] for i in key])
+    filling = [columns[i] for i in written]
+    given, numbers = as_numbers(filling)
     table = qualified(target.schema, target.table)
     by_key = _by_key([stored[i] for i in key])
     bytewise = collisions.bytewise and any(_is_loose(stored[i]) for i in key)
@@ -185,6 +189,7 @@ def plan_writes(
         limited=bool(identity),
         between=by_key.between,
         bytewise=tuple(quote(stored[i].name) for i in key) if bytewise else (),
+        numbers=key_numbers,
     )
     counts = replace(deletes, head=f"SELECT COUNT(*) FROM {table} WHERE {condition}", limited=False)
     return TableWrites(
@@ -202,20 +207,22 @@ def plan_writes(
                 row_alias=row_alias,
                 kept=_moving(target, names) if partial else (),
             ),
-            columns=tuple(columns[i] for i in written),
+            columns=given,
             picks=None if len(written) == len(columns) else written,
             key=key,
             by_key=False,
             # A primary key takes no NULL anyway; other unique keys take any number of them.
             never_null=() if identity and identity == _key_names(target) else key,
-            guards=guards_for([columns[i] for i in written]),
+            guards=guards_for(filling),
             watched=watched,
-            blanks=tuple(i for i in blank_places(columns) if i in written),
+            blanks=tuple(blank for blank in blanks_of(columns) if blank[0] in written),
+            numbers=numbers,
             counts=counts if partial and strategy is not Strategy.RENEW else None,
         ),
         deletes,
         alone=collisions.alone,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
+        numbered=tuple(filling[place] for place, _ in numbers),
         gives_all={c.name.lower() for c in target.columns if _takes_no_null(c)} <= set(names),
         generated=GeneratedColumns.of(stored, target),
     )
@@ -224,6 +231,11 @@ def plan_writes(
 def replacing(inserts: RowStatement) -> RowStatement:
     """The statement that removes whatever is in the way of its rows."""
     return replace(inserts, head=inserts.head.replace("INSERT", "REPLACE", 1), tail="", counts=None)
+
+
+def _number_of(labels: str) -> str:
+    """SQL for the number of an ENUM or SET; MySQL would round one of 64 bits in a sum."""
+    return f"CAST({labels} AS UNSIGNED)"
 
 
 class Collisions(NamedTuple):
@@ -279,6 +291,11 @@ def _is_loose(column: Column) -> bool:
     return column.kind is Kind.TEXT and not column.binary_order
 
 
+def _is_exact(column: Column) -> bool:
+    """Whether values that a unique key takes for one are the same."""
+    return column.binary_order or is_numbered(column)
+
+
 def _takes_no_null(column: Column) -> bool:
     held = column.capacity
     if held is None or held.nullable or column.generated:
@@ -309,9 +326,10 @@ class _ByKey(NamedTuple):
 def _by_key(key: Sequence[Column]) -> _ByKey:
     names = ",".join(quote(c.name) for c in key)
     charsets = {c.capacity.charset for c in key if c.capacity is not None and c.capacity.charset}
-    if len(key) > 1 and charsets - {"utf8mb4"}:
-        # MariaDB 10.11 compares the bytes of a list of rows with those of the columns, whatever
-        # their charsets: ('é', 1) in UTF-8 is not found in a latin1 column.
+    if len(key) > 1 and (charsets - {"utf8mb4"} or any(map(is_numbered, key))):
+        # MySQL 9.7 finds nothing for a list of rows with numbers of labels. MariaDB 10.11 compares
+        # the bytes of a list of rows with those of the columns, whatever their charsets: ('é', 1)
+        # in UTF-8 is not found in a latin1 column.
         return _ByKey(f"({names})=", f" OR ({names})=", "")
     return _ByKey(f"({names}) IN (", ",", ")")
 
@@ -360,24 +378,34 @@ def _on_duplicate(
         held = f"{table}.{name}"
         if exact and _is_loose(column):
             held, given = bytes_of(held), bytes_of(given)
+        elif is_numbered(column):
+            held, given = _number_of(held), _number_of(given)
         return f"{held}<=>{given}"
 
     written = [i for i, c in enumerate(stored) if not c.generated]
     # Under most collations the row found may spell its key in another way.
-    sets = [i for i in written if i not in key or not (exact or stored[i].binary_order)]
+    sets = [i for i in written if i not in key or not (exact or _is_exact(stored[i]))]
     compared = [i for i in key if i in written] or list(key)
     # As a label, a value that is none would be refused, so labels are the last choice.
     bearer = min(
-        [i for i in compared if i in written] or sets or [key[0]],
-        key=lambda i: stored[i].kind in _LABELLED,
+        [*(i for i in compared if i in written), *sets] or [key[0]],
+        key=lambda i: stored[i].kind in LABELLED,
     )
     name = quote(stored[bearer].name)
-    value = f"{new.format(name)}+0" if stored[bearer].kind in _LABELLED else new.format(name)
+    value = new.format(name)
+    if stored[bearer].kind in LABELLED:
+        value = _number_of(value)
+
+    def given(column: Column) -> str:
+        # From column to column, servers copy labels by their text.
+        value = new.format(quote(column.name))
+        return _number_of(value) if is_numbered(column) else value
+
     same = " AND ".join(equal(stored[i]) for i in compared)
     probe = f"{table}.{quote(stored[key[0]].name)}"
     guard = f"{name}=IF({same} OR {COLLIDES}{probe} IS NULL)),{value},{value})"
-    others = [quote(stored[i].name) for i in sets if i != bearer]
+    others = (f"{quote(stored[i].name)}={given(stored[i])}" for i in sets if i != bearer)
     alias = " AS `new row`" if row_alias else ""
     same_again = (f"{n}={table}.{n}" for n in map(quote, kept))
-    changed = ",".join([guard, *(f"{n}={new.format(n)}" for n in others), *same_again])
+    changed = ",".join([guard, *others, *same_again])
     return f"{alias} ON DUPLICATE KEY UPDATE {changed}"

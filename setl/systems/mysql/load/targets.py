@@ -132,6 +132,20 @@ class Targets:
                     "the columns of the target table have changed", table=".".join(name)
                 )
 
+    def confirm_labels(self, connection: Connection[Any], name: tuple[str, str]) -> None:
+        """Make sure that the labels of a table are those that it was described with.
+
+        In a transaction that has written to it: they have been the same all the time then.
+
+        Raises:
+            ColumnsChangedError: they are others, so the numbers that were written are of others.
+        """
+        known, there = self._tables.get(name), read_table(connection, *name)
+        if known is None or there is None or _labels_of(known) != _labels_of(there):
+            raise ColumnsChangedError(
+                "the labels of the target table have changed", table=".".join(name)
+            )
+
     def _expire(self) -> None:
         now = self._clock.monotonic()
         if now >= self._until:
@@ -147,6 +161,10 @@ def _columns_of(connection: Connection[Any], name: tuple[str, str]) -> _Columns:
         except pymysql.ProgrammingError:
             return ()
         return tuple(cursor.description or ())
+
+
+def _labels_of(table: RowSchema) -> dict[str, tuple[str, ...]]:
+    return {c.name.lower(): c.capacity.labels for c in table.columns if c.capacity is not None}
 
 
 def _has_row_alias(connection: Connection[Any]) -> bool:

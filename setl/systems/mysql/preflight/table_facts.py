@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from setl.codec.sql.created_table import definitions_of, without_counter
-from setl.systems.mysql.catalog import labels_of
+from setl.systems.mysql.column_labels import labels_of
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.preflight.server import Server
 

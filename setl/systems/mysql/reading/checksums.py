@@ -22,6 +22,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.bulk.checksums import Checksum, Form, Formed, Normal
+from setl.model.labels import LABELLED
 from setl.model.schema import Capacity, Column
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.identifiers import identifier
@@ -75,6 +76,8 @@ def _or_n(column: Column, value: str) -> str:
 def _value(column: Column, form: Form) -> str:
     name, held = identifier(column.name), column.capacity
     if form.normal is Normal.NUMBER:
+        if column.kind in LABELLED:  # all 64 bits of a SET
+            return f"CAST({name} AS UNSIGNED)"
         # The sum is without ZEROFILL's zeros.
         return whole_year(name) if has_two_digits(column) else f"{name} + 0"
     if form.normal is Normal.DECIMAL:

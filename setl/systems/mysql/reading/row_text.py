@@ -20,7 +20,8 @@ from pymysql.connections import Connection
 from pymysql.err import OperationalError, raise_mysql_exception
 
 from setl.errors import DataError
-from setl.model.schema import Column
+from setl.model.labels import is_numbered
+from setl.model.schema import Capacity, Column
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.reading.lost_text import in_utf8, lost, may_be_lost
 from setl.systems.mysql.reading.row_values import has_two_digits, whole_year
@@ -73,6 +74,8 @@ def _rendered(column: Column) -> str | None:
         # zero keeps its sign.
         digits = f"REPLACE(REPLACE(JSON_ARRAY({name}*1e0),'[',''''),']','''')"
         found = f"IF({name} IS NULL,'NULL',{digits})"
+    elif is_numbered(column):
+        found = _blank_or_label(name, held)
     elif held.type in _QUOTED:
         found = f"QUOTE({name})"  # of NULL: the word, without quotes
     elif held.type in TEXTS or (held.type in _LABELLED and held.labels):
@@ -82,6 +85,13 @@ def _rendered(column: Column) -> str | None:
     elif held.type in BYTES:
         found = f"IF({name} IS NULL,'NULL',CONCAT('x''',HEX({name}),''''))"
     return found
+
+
+def _blank_or_label(name: str, held: Capacity) -> str | None:
+    """ENUM whose only doubt is what empty text means: a row with its number 0 is not written."""
+    if held.type == "set" or held.alike or len(set(held.labels)) < len(held.labels):
+        return None
+    return f"IF({name}=0,NULL,QUOTE({in_utf8(name)}))"
 
 
 def rows_of_one_column(connection: Connection[Any], sql: str) -> Iterator[list[bytes]]:

@@ -15,12 +15,14 @@ from pymysql.converters import conversions
 from pymysql.cursors import Cursor
 
 from setl.codec.binlog.values.value_number import shortest_float
+from setl.codec.charset import binary_label
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import Row, Value
+from setl.model.labels import LABELLED, of_numbers, print_alike, printed
 from setl.model.logged_bytes import logged_length
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
-from setl.systems.mysql.reading.lost_text import marked, may_be_lost, text_or_mark
+from setl.systems.mysql.reading.lost_text import in_utf8, marked, may_be_lost, text_or_mark
 
 RAW_VALUES: dict[Any, Any] = {
     key: convert for key, convert in conversions.items() if not isinstance(key, int)
@@ -34,7 +36,7 @@ class AlteredTableError(ConfigurationError):
     """A value is not of the type that its column had when the table was described."""
 
 
-_TEXTUAL: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
+_TEXTUAL: Final = LABELLED | {Kind.TEXT}
 
 
 class _Undecoded:
@@ -68,9 +70,40 @@ def decoders(columns: Sequence[Column]) -> tuple[Decode | None, ...]:
 
     NULL must not be passed to them: `decoded` takes care of that.
     """
-    return tuple(
-        marked if _may_be_lost(column) else _DECODERS.get(column.kind) for column in columns
-    )
+    return tuple(map(_decoder, columns))
+
+
+def _decoder(column: Column) -> Decode | None:
+    if labels := _alike_labels(column):
+        return _numbered(column.kind, labels)
+    if _may_be_lost(column):
+        return marked
+    # Labels of the character set `binary` come as bytes.
+    binary = column.kind in LABELLED and column.capacity and not column.capacity.charset
+    return _label if binary else _DECODERS.get(column.kind)
+
+
+def _alike_labels(column: Column) -> tuple[str, ...]:
+    """The labels of a column of which some numbers print alike; else none."""
+    held = column.capacity
+    labels = held.labels if column.kind in LABELLED and held is not None else ()
+    return labels if print_alike(labels) else ()
+
+
+def _numbered(kind: Kind, labels: Sequence[str]) -> Decode:
+    value_of = of_numbers(kind, labels)
+
+    def read(answer: str | bytes) -> Value:
+        number, _, text = _label(answer).partition(" ")
+        if printed(kind, labels, int(number)) != text:
+            raise LookupError(number)
+        return value_of(int(number))
+
+    return read
+
+
+def _label(text: str | bytes) -> str:
+    return text if isinstance(text, str) else binary_label(text)
 
 
 def decoded(decode: Sequence[Decode | None], raw: Sequence[Any]) -> Row:
@@ -93,6 +126,9 @@ def decoded(decode: Sequence[Decode | None], raw: Sequence[Any]) -> Row:
 
 def _selected(column: Column) -> str:
     name = identifier(column.name)
+    if _alike_labels(column):
+        # With the text, since the labels may have changed since the table was described.
+        return f"CONCAT(CAST({name} AS UNSIGNED), ' ', {in_utf8(name)})"
     if _may_be_lost(column) and column.capacity is not None:
         return text_or_mark(name, column.capacity.charset)
     if column.kind is Kind.BINARY and (length := logged_length(column)):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from setl.codec.binlog.values.value_number import shortest_float
 from setl.model.schema import Capacity, Column, Kind
-from setl.systems.mysql.load.fit import blank_places, guards_for, is_watched
+from setl.systems.mysql.load.fit import blanks_of, guards_for, is_watched
 from setl.systems.mysql.load.literals import render_columns
 
 DAY = "2026-01-02 "
@@ -89,7 +89,7 @@ def test_empty_text_is_a_label_or_none():
         column(Kind.ENUM, "enum", labels=("a", "")),
         column(Kind.ENUM, "varchar"),
     ]
-    assert blank_places(columns) == (0,)
+    assert blanks_of(columns) == ((0, ""), (1, "\ud8010="))
 
 
 TEXTS = st.text(alphabet=" aé\U0001f600", max_size=6)

@@ -1,0 +1,69 @@
+"""The labels of ENUM and SET columns, as a server describes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from setl.codec.charset import BINARY, binary_label
+from setl.codec.sql.tokens import TokenKind, text_of, tokenize
+
+Ask = Callable[[str, tuple[str, ...]], Sequence[Sequence[Any]]]
+
+_MOST_ASKED: Final = 1_000
+# Of ASCII, collations ignore case and control characters. Those of Latin take i for j and u for v,
+# those of Lithuanian i for y and c for ch, some older ones v for w.
+_ONE_LETTER: Final = str.maketrans({"j": "i", "y": "i", "v": "u", "w": "u", "h": None})
+
+
+def labels_of(column_type: str) -> tuple[str, ...]:
+    """The labels of an ENUM or SET, from a type such as ``enum('a','it''s')``; () for others.
+
+    MySQL writes bytes of the character set ``binary`` that are no UTF-8 as ``x'ff'``.
+    """
+    labels: list[str] = []
+    hexadecimal = False
+    for token in tokenize(column_type):
+        if token.kind is TokenKind.TEXT:
+            text = text_of(token)
+            labels.append(binary_label(bytes.fromhex(text)) if hexadecimal else text)
+        hexadecimal = token.word == "X"
+    return tuple(labels)
+
+
+def sure_labels(column_type: str) -> tuple[str, ...]:
+    """The labels, or none of them if one holds a question mark.
+
+    information_schema puts that in the place of characters beyond the Basic Multilingual Plane.
+    """
+    labels = labels_of(column_type)
+    return () if any("?" in label for label in labels) else labels
+
+
+def are_alike(labels: Sequence[str], charset: str, collation: str, ask: Ask) -> bool:
+    """Whether a collation takes some of the labels for one.
+
+    Args:
+        labels: of one column.
+        charset: its character set.
+        collation: its collation.
+        ask: has the server answer a query with placeholders.
+    """
+    if charset == BINARY or _surely_differ(labels):
+        return False
+    if len(labels) > _MOST_ASKED:
+        return True  # which costs more care than it needs, and no more
+    one = f"CONVERT(%s USING {charset}) COLLATE {collation}"
+    rows = " UNION ALL ".join([f"SELECT {one} AS label", *[f"SELECT {one}"] * (len(labels) - 1)])
+    [(different,)] = ask(f"SELECT COUNT(DISTINCT label) FROM ({rows}) AS labels", tuple(labels))
+    return int(different) < len(labels)
+
+
+def _surely_differ(labels: Sequence[str]) -> bool:
+    """Whether no collation takes two of the labels for one."""
+    folded = {label.lower().translate(_ONE_LETTER) for label in labels}
+    return len(folded) == len(labels) and all(map(_is_plain, labels))
+
+
+def _is_plain(label: str) -> bool:
+    return label.isascii() and label.isprintable()
