@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from setl.codec.charset import BINARY, decoder
 from setl.codec.dts.avro_bytes import long_bytes, text_bytes
+from setl.codec.dts.image_writer import NUMBERED
 from setl.codec.dts.moment import (
     date_at,
     date_value,
@@ -32,6 +33,7 @@ from setl.codec.dts.moment import (
 )
 from setl.codec.dts.scan import Misread
 from setl.model.change import Value
+from setl.model.labels import marked
 from setl.model.schema import Column, Kind
 
 _Raw = dict[str, Any]
@@ -72,7 +74,8 @@ _MOMENT_VALUES: Final[dict[Kind, _Read]] = {
     Kind.YEAR: year_value,
 }
 _LABELS: Final = frozenset({Kind.JSON, Kind.ENUM, Kind.SET})
-_OBJECT_TYPES: Final = {"JSON": Kind.JSON, "ENUM": Kind.ENUM, "SET": Kind.SET}
+_NUMBERED: Final = {NUMBERED["ENUM"]: Kind.ENUM, NUMBERED["SET"]: Kind.SET}
+_OBJECT_TYPES: Final = {"JSON": Kind.JSON, "ENUM": Kind.ENUM, "SET": Kind.SET, **_NUMBERED}
 
 
 class Form(NamedTuple):
@@ -200,6 +203,15 @@ def _typed_form(member: str, decode: Callable[[bytes], Value]) -> _MakeForm:
     return lambda _, raw: Form(_BRANCH[member] + text_bytes(raw["type"]), decode)
 
 
+def _text_form(_: Column, raw: _Raw) -> Form:
+    decode = _marked_text if raw["type"] in _NUMBERED else bytes.decode
+    return Form(_BRANCH["text"] + text_bytes(raw["type"]), decode)
+
+
+def _marked_text(data: bytes) -> str:
+    return marked(data.decode())
+
+
 def _timestamp_form(_column: Column, _raw: _Raw) -> Form:
     return Form(_BRANCH["timestamp"], read=timestamp_at, end=timestamp_end)
 
@@ -216,7 +228,7 @@ _FORMS: Final[dict[str, _MakeForm]] = {
     "float": _digits_form("float", _DOUBLE.unpack_from, fixed=True),
     "timestamp": _timestamp_form,
     "year": _moment_form,
-    "text": _typed_form("text", bytes.decode),
+    "text": _text_form,
     "binary": _typed_form("binary", bytes),
     "wkb": _typed_form("wkb", bytes),
 }
@@ -356,7 +368,7 @@ def _text(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
     def read(raw: _Raw) -> Value:
         if raw["type"] != object_type:
             raise LookupError
-        return raw["text"]
+        return marked(raw["text"]) if object_type in _NUMBERED else raw["text"]
 
     return _as_kind(column, kind, binary_order=kind is not Kind.TEXT), read
 

@@ -26,6 +26,7 @@ from setl.codec.dts.moment_writer import (
     write_year,
 )
 from setl.model.change import Value
+from setl.model.labels import is_marked, unmarked
 from setl.model.schema import Column, Kind
 
 ValueWriter = Callable[[Value], bytes]
@@ -41,6 +42,9 @@ _EMPTY_OBJECT: Final = long_bytes(12)
 
 # What a value of another kind than its column's raises when it is written.
 MISFITS: Final = (ValueError, TypeError, AttributeError, LookupError, struct.error)
+
+NUMBERED: Final = {"ENUM": "ENUM_NUMBER", "SET": "SET_NUMBER"}
+"""The type of a label → that of a number that prints like another one: ``3=text``. DTS has none."""
 
 NULL_VALUE: Final = NULL
 """SQL NULL."""
@@ -166,6 +170,21 @@ def _text(branch: bytes, name: str) -> ValueWriter:
     return write
 
 
+def _labels(name: str) -> ValueWriter:
+    """Labels; one of several numbers that print alike has a type of its own, see `NUMBERED`."""
+    write_label, write_number = _text(_TEXT_OBJECT, name), _text(_TEXT_OBJECT, NUMBERED[name])
+
+    def write(value: Value) -> bytes:
+        try:
+            return write_label(value)
+        except UnicodeEncodeError:
+            if not is_marked(value):
+                raise
+            return write_number(unmarked(str(value)))
+
+    return write
+
+
 _FLOATS: Final[dict[int, ValueWriter]] = {
     ColumnType.FLOAT: _float(12),
     ColumnType.DOUBLE: _float(22),
@@ -173,8 +192,8 @@ _FLOATS: Final[dict[int, ValueWriter]] = {
 _BINARY_STRING: Final = _data(_CHARACTER, BINARY)
 _WRITERS: Final[dict[Kind, ValueWriter]] = {
     Kind.TEXT: _text(_CHARACTER, "utf8mb4"),
-    Kind.ENUM: _text(_TEXT_OBJECT, "ENUM"),
-    Kind.SET: _text(_TEXT_OBJECT, "SET"),
+    Kind.ENUM: _labels("ENUM"),
+    Kind.SET: _labels("SET"),
     Kind.JSON: _text(_TEXT_OBJECT, "JSON"),
     Kind.BINARY: _data(_BINARY_OBJECT, "BLOB"),
     Kind.GEOMETRY: _data(_BINARY_GEOMETRY, "GEOMETRY"),

@@ -14,6 +14,7 @@ from setl.codec.temporal import timestamp_text
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.entry import EntryKind
+from setl.model.labels import marked
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
 from tests.unit.codec.binlog_events import EventWriter, entries_of, names, stored
@@ -98,6 +99,8 @@ T = ColumnType
         (Kind.JSON, (T.JSON, 4), '{"a": "é"}', 245, "TextObject", ("JSON", '{"a": "é"}')),
         (Kind.ENUM, (T.ENUM, 1), "二手", 247, "TextObject", ("ENUM", "二手")),
         (Kind.SET, (T.SET, 1), "a,b", 248, "TextObject", ("SET", "a,b")),
+        (Kind.ENUM, (T.ENUM, 1), marked("3=é"), 247, "TextObject", ("ENUM_NUMBER", "3=é")),
+        (Kind.SET, (T.SET, 1), marked("1="), 248, "TextObject", ("SET_NUMBER", "1=")),
         (Kind.DATE, (T.DATE,), "2026-02-03", 10, "DateTime", (2026, 2, 3, *[None] * 4)),
         (Kind.DATE, (T.NEWDATE,), "2026-00-00", 10, "DateTime", (2026, 0, 0, *[None] * 4)),
         (Kind.DATE, (T.DATE,), "0000-00-00", 10, "DateTime", (0, 0, 0, *[None] * 4)),
@@ -355,6 +358,7 @@ _DATETIME = st.tuples(_DATE, st.integers(0, 23), _CLOCK).map(
 )
 _TIMESTAMP = st.builds(timestamp_text, st.integers(0, 2**32 - 1), st.integers(0, 999_999))
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=300)
+_LABEL = _TEXT | _TEXT.map(marked)  # see `setl.model.labels`
 _DECIMAL = st.decimals(-(10**20), 10**20, places=4).map(lambda number: f"{number:f}")
 _COLUMNS = {
     Kind.INTEGER: (WireColumn(T.LONGLONG), st.integers(-(2**63), 2**64 - 1)),
@@ -362,8 +366,8 @@ _COLUMNS = {
     Kind.DECIMAL: (WireColumn(T.NEWDECIMAL, 30, 4), _DECIMAL),
     Kind.FLOAT: (WireColumn(T.DOUBLE, 8), st.floats(allow_nan=False, allow_infinity=False)),
     Kind.TEXT: (WireColumn(T.BLOB, 3), _TEXT),
-    Kind.ENUM: (WireColumn(T.ENUM, 1), _TEXT),
-    Kind.SET: (WireColumn(T.SET, 1), _TEXT),
+    Kind.ENUM: (WireColumn(T.ENUM, 1), _LABEL),
+    Kind.SET: (WireColumn(T.SET, 1), _LABEL),
     Kind.JSON: (WireColumn(T.JSON, 4), _TEXT),
     Kind.BINARY: (WireColumn(T.BLOB, 3), st.binary(max_size=300)),
     Kind.GEOMETRY: (WireColumn(T.GEOMETRY, 4), st.binary(max_size=300)),
