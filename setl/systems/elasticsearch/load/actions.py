@@ -7,6 +7,7 @@ from json.encoder import encode_basestring
 
 from setl.errors import DataError
 from setl.model.change import Row, TargetChanges, Value
+from setl.model.labels import is_marked, shown
 from setl.printable import printable
 from setl.systems.elasticsearch.load.documents import render_documents, rendered, template_of
 from setl.systems.elasticsearch.load.ids import document_id, document_ids, document_routing
@@ -92,17 +93,31 @@ def _encoded(changes: TargetChanges, deletes: Sequence[str], upserts: Sequence[s
     try:
         return [line.encode() for line in (*deletes, *upserts)]
     except UnicodeEncodeError as error:
-        where = _lone_surrogate(changes)
-        raise DataError(
-            "text is not valid in its character set",
-            hint="Correct the text at the source",
+        raise _unsayable(changes) from error
+
+
+def _unsayable(changes: TargetChanges) -> DataError:
+    """The error for text that has no UTF-8 form."""
+    value, where = _lone_surrogate(changes)
+    if is_marked(value):
+        return DataError(
+            f"the value is {shown(value)}, and another value of its column has that text, too; a"
+            " document does not tell them apart",
+            hint="Correct the row at the source (UPDATE … SET the column to the label), or leave"
+            " the column out",
             index=changes.target[1],
             **where,
-        ) from error
+        )
+    return DataError(
+        "text is not valid in its character set",
+        hint="Correct the text at the source",
+        index=changes.target[1],
+        **where,
+    )
 
 
-def _lone_surrogate(changes: TargetChanges) -> dict[str, str]:
-    """Where text is that has no UTF-8 form."""
+def _lone_surrogate(changes: TargetChanges) -> tuple[str, dict[str, str]]:
+    """The first text that has no UTF-8 form, and where it is."""
     keys: list[Row] = [tuple(row[i] for i in changes.key) for row in changes.upserts]
     key_columns = tuple(changes.columns[i] for i in changes.key)
     for columns, key, row in (
@@ -111,5 +126,6 @@ def _lone_surrogate(changes: TargetChanges) -> dict[str, str]:
     ):
         for column, value in zip(columns, row, strict=True):
             if isinstance(value, str) and value.encode("utf-8", "ignore").decode() != value:
-                return {"column": column.name, "key": printable(", ".join(map(str, key)))}
-    return {}
+                text = ", ".join(shown(str(part)) for part in key)
+                return value, {"column": column.name, "key": printable(text)}
+    return "", {}

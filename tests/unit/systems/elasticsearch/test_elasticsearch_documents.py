@@ -9,6 +9,7 @@ from setl.errors import DataError
 from setl.load.deadletters.keeping import Faults
 from setl.model.change import ABSENT, TargetChanges
 from setl.model.document import DocumentForm
+from setl.model.labels import marked
 from setl.model.schema import COLUMN_KINDS, Column, Kind
 from setl.systems.elasticsearch.load.actions import render_actions
 from setl.systems.elasticsearch.load.documents import render_documents
@@ -223,3 +224,30 @@ def test_routing_is_in_every_action():
         {"index": {"_id": "1", "routing": "b", "version": 10, **EXTERNAL}},
         {"index": {"_id": "2", "version": 11, **EXTERNAL}},
     ]
+
+
+ENUM_NUMBER, SET_NUMBER = marked("0="), marked("1=")
+STATE, PARTS = Column("state", Kind.ENUM), Column("parts", Kind.SET)
+ID = COLUMNS[0]
+
+
+@pytest.mark.parametrize(
+    ("columns", "upserts", "deletes"),
+    [
+        ((ID, STATE), [(7, ENUM_NUMBER)], []),
+        ((ID, PARTS), [(7, SET_NUMBER)], []),
+        ((STATE, ID), [(ENUM_NUMBER, 7)], []),
+        ((PARTS, ID), [], [(SET_NUMBER,)]),
+    ],
+)
+def test_a_number_that_prints_like_another_is_refused_and_named(columns, upserts, deletes):
+    """Two rows would be one document if it were the text."""
+    with pytest.raises(DataError, match=r"'', number [01] of the labels") as caught:
+        render_actions(changes(upserts, deletes, columns))
+    assert caught.value.where["column"] in {"state", "parts"}
+
+
+def test_a_set_is_a_list_of_its_labels():
+    actions = render_actions(changes([(1, ",x"), (2, "")], columns=(ID, PARTS)))
+    documents = [json.loads(action.splitlines()[1]) for action in actions]
+    assert [document["parts"] for document in documents] == [["", "x"], []]
