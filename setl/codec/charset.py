@@ -7,15 +7,19 @@ characters of the Japanese EUC sets are refused.
 
 A few sets have one character at two places (``cp932`` at 398, ``sjis`` the backslash, ``big5``
 four, ``armscii8`` six). Text of theirs stays the same text, but a server that writes it chooses
-one of the two.
+one of the two. Two keys would become one by that, see `key_decoder`.
 """
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from itertools import product
 from typing import Final, cast
+
+from setl.printable import BYTES_OF_TEXT
 
 Decoder = Callable[[bytes], str]
 
@@ -136,6 +140,12 @@ _TRANSLATED: Final[dict[str, dict[int, int]]] = {
     "sjis": {0xFF3C: 0x5C},
 }
 
+DOUBLED: Final = frozenset({"cp932", "sjis", "ujis", "eucjpms", "big5", "armscii8"})
+"""Character sets in which some characters have two encodings."""
+
+_SECOND: Final = {"big5": (b"\xa1\xfe", b"\xa2\x40"), "sjis": (b"\\",)}
+_EUC: Final = frozenset({"ujis", "eucjpms"})  # with characters of three bytes, behind 8F
+
 BINARY: Final = "binary"
 """The character set of bytes that are no text."""
 
@@ -166,6 +176,57 @@ def decoder(charset: str) -> Decoder:
         return lambda data: data.decode(codec).translate(translation)
     decode = codecs.getdecoder(codec)
     return lambda data: decode(data)[0]
+
+
+def key_decoder(charset: str) -> Decoder:
+    """As `decoder`, for keys: text is the same only if its bytes are.
+
+    Where a character has two encodings, text with the one that servers do not choose becomes text
+    that no server takes, see `BYTES_OF_TEXT`.
+
+    Raises:
+        ValueError: there is no such character set, or it is ``binary``.
+    """
+    name, decode = charset.lower(), decoder(charset)
+    if name not in DOUBLED:
+        return decode
+    first: dict[str, bytes] | None = None
+
+    def read(data: bytes) -> str:
+        nonlocal first
+        text = decode(data)
+        if data.isascii() and b"\\" not in data:
+            return text
+        if first is None:
+            first = _first_encodings(name)
+        again = b"".join([first.get(letter, b"") for letter in text])
+        return text if again == data else BYTES_OF_TEXT + data.hex().upper()
+
+    return read
+
+
+@cache
+def _first_encodings(charset: str) -> dict[str, bytes]:
+    """Each character of a set with its encoding; of two, the one that servers choose."""
+    decode = decoder(charset)
+    codes = [bytes([code]) for code in range(256)]
+    codes += [bytes(pair) for pair in product(range(0x80, 0x100), range(0x40, 0x100))]
+    if charset in _EUC:
+        codes += [bytes([0x8F, *pair]) for pair in product(range(0xA0, 0x100), repeat=2)]
+    found: dict[str, bytes] = {}
+    for code in sorted(codes, key=lambda code: (_is_second(charset, code), len(code), code)):
+        with suppress(ValueError):
+            text = decode(code)
+            if len(text) == 1:
+                found.setdefault(text, code)
+    return found
+
+
+def _is_second(charset: str, code: bytes) -> bool:
+    """Whether servers do not choose this encoding, though it is the smaller number."""
+    if charset == "cp932":
+        return code[0] in {0xED, 0xEE}  # IBM's characters, in the place that NEC gave them
+    return code in _SECOND.get(charset, ())
 
 
 def label_decoder(charset: str) -> Decoder:

@@ -46,6 +46,8 @@ class Capacity:
         fills_null: whether the server puts a value of its own where NULL is written.
         charset: of text types, else "".
         alike: whether the column's collation takes some of the labels for one.
+        doubled: whether it is text of a key, in a character set that has two encodings of some
+            characters.
     """
 
     type: str
@@ -56,6 +58,7 @@ class Capacity:
     fills_null: bool = False
     charset: str = ""
     alike: bool = False
+    doubled: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 
 from setl.codec.binlog.tables.collation import common_number
-from setl.codec.charset import BINARY
+from setl.codec.charset import BINARY, DOUBLED
 from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.errors import ConfigurationError
 from setl.model.logged_bytes import column_as_logged
@@ -155,6 +155,7 @@ def read_table(
     keys.pop("PRIMARY", None)
     odd = any(not part.whole for part in parts)
     begun = frozenset(places[p.columns[0]] for p in parts if p.key == first and p.length)
+    columns = tuple(_keyed(c) if i in primary else c for i, c in enumerate(columns))
     if logged:
         columns = tuple(map(column_as_logged, columns))
     return RowSchema(
@@ -338,6 +339,14 @@ def _column_with_labels(connection: Connection[Any], row: ColumnRow) -> Column:
     if not labels or not are_alike(labels, row.charset, row.collation, ask):
         return column
     return replace(column, capacity=replace(column.capacity, alike=True))
+
+
+def _keyed(column: Column) -> Column:
+    """A column of the primary key."""
+    held = column.capacity
+    if column.kind is not Kind.TEXT or held is None or held.charset not in DOUBLED:
+        return column
+    return replace(column, capacity=replace(held, doubled=True))
 
 
 def _width(data_type: str, kind: Kind) -> int:

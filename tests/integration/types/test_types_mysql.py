@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from setl.channel.reading import parse_channel
+from setl.errors import DataError
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way
 from tests.integration.type_catalogue import KEYS, LABELS, columns, known
 from tests.waiting import eventually
@@ -265,6 +266,49 @@ def all_same(servers, tables):
     for table in tables:
         same(servers, table)
     return True
+
+
+# Of two encodings of a character, the one that servers make of UTF-8, and the other.
+ENCODINGS = {
+    "cp932": ("81E0", "8790"), "sjis": ("815F", "5C"), "ujis": ("7E", "8FA2B7"),
+    "armscii8": ("29", "A4"),
+}  # fmt: skip
+
+
+def two_encodings(servers, db):
+    """Tables whose keys are one text in UTF-8, with the key that servers make of that."""
+    tables = {}
+    for charset, codes in ENCODINGS.items():
+        table = quoted(db, charset)
+        create(
+            servers,
+            f"CREATE TABLE {table} (k VARCHAR(9) CHARACTER SET {charset} COLLATE {charset}_bin"
+            " PRIMARY KEY, v INT)",
+        )
+        tables[table] = codes
+    return tables
+
+
+@pytest.mark.parametrize("start", ["stream", "load"])
+def test_keys_of_two_encodings_of_a_character_never_become_one(
+    servers, fresh_db, writer, place, start
+):
+    """Only the one that a server makes of UTF-8 arrives; the other row is faulty."""
+    a, b = servers
+    tables = two_encodings(servers, fresh_db)
+    source = {**mysql(a), "start": {"load": True} if start == "load" else binlog_end(a)}
+    pipeline = {"name": "p", "source": source, "target": mysql(b)}
+    pipeline["tables"] = [{"from": f"{fresh_db}.*"}]
+    for table, (first, second) in tables.items():
+        writer.change(f"INSERT INTO {table} VALUES (x'61{first}', 1), (x'61{second}', 2)")
+    error = place.lead(channel(pipeline)).ends()
+    assert isinstance(error, DataError)
+    assert "second encoding of a character: 0x61" in str(error)
+    if start == "stream":
+        running = place.lead(channel({**pipeline, "faulty_rows": "dead_letter"}))
+        running.applied(len(tables))
+        for table, (first, _) in tables.items():
+            assert hexes(b, table) == [(f"61{first}", "1")]
 
 
 ODD_NAMES = [

@@ -1,4 +1,6 @@
 # ruff: noqa: RUF001 - letters of many scripts look alike, that is what is tested
+from contextlib import suppress
+
 import pytest
 
 from setl.codec.binlog.tables.collation import (
@@ -7,7 +9,8 @@ from setl.codec.binlog.tables.collation import (
     common_number,
     compares_bytes,
 )
-from setl.codec.charset import decoder, is_utf8
+from setl.codec.charset import decoder, is_utf8, key_decoder
+from setl.printable import BYTES_OF_TEXT
 
 
 @pytest.mark.parametrize(
@@ -64,6 +67,45 @@ def test_bytes_without_meaning_are_an_error(charset, data):
 def test_what_is_no_charset_has_no_decoder(charset):
     with pytest.raises(ValueError, match="character set"):
         decoder(charset)
+
+
+# What servers make of the first bytes, as UTF-8 and back: MariaDB and MySQL agree.
+RESPELT = [
+    ("cp932", "8790", "81E0"), ("cp932", "EEF9", "81CA"), ("cp932", "FA54", "81CA"),
+    ("cp932", "ED40", "FA5C"), ("cp932", "FA4A", "8754"), ("sjis", "5C", "815F"),
+    ("ujis", "A1C0", "5C"), ("ujis", "8FA2B7", "7E"), ("eucjpms", "8FA2B7", "A1C1"),
+    ("armscii8", "A4", "29"), ("armscii8", "FF", "27"), ("big5", "A1FE", "A241"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("charset", "second", "first"), RESPELT)
+def test_keys_are_the_same_only_if_their_bytes_are(charset, second, first):
+    text, key = decoder(charset), key_decoder(charset)
+    before, behind = b"a1", b" z"
+    one, other = (before + bytes.fromhex(code) + behind for code in (first, second))
+    assert text(one) == text(other) == key(one)
+    assert key(other) == BYTES_OF_TEXT + other.hex().upper()
+    with pytest.raises(UnicodeEncodeError):
+        key(other).encode()  # so no server takes it
+
+
+@pytest.mark.parametrize("charset", sorted({charset for charset, *_ in RESPELT}))
+def test_each_character_of_a_key_has_one_encoding(charset):
+    text, key = decoder(charset), key_decoder(charset)
+    codes = [bytes([n]) for n in range(256)] + [bytes(divmod(n, 256)) for n in range(0x8000, 65536)]
+    kept, all_of_them = [], set()
+    for code in codes:
+        with suppress(ValueError):
+            if len(letter := text(code)) == 1:
+                all_of_them.add(letter)
+                kept += [letter] if key(code) == letter else []
+    assert len(set(kept)) == len(kept)
+    assert set(kept) == all_of_them
+
+
+def test_keys_of_other_character_sets_are_text():
+    assert key_decoder("gbk")("汉".encode("gbk")) == "汉"
+    assert key_decoder("utf8mb4")(b"a\\") == "a\\"
 
 
 def test_utf8_is_known_by_all_its_names():

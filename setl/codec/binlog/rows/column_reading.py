@@ -27,7 +27,7 @@ from setl.codec.binlog.values.value_text import (
     piece_reader,
 )
 from setl.codec.binlog.values.value_time import MOMENTS, time_reader
-from setl.codec.charset import decoder
+from setl.codec.charset import decoder, key_decoder
 from setl.errors import DataError
 from setl.model.change import Value
 from setl.model.labels import LABELLED
@@ -88,7 +88,7 @@ def _conversion(column: WireColumn, detail: ColumnDetail) -> Callable[[bytes], V
         convert = json_value
     elif kind is Kind.TEXT:
         try:
-            convert = decoder(detail.charset)
+            convert = (key_decoder if detail.keyed else decoder)(detail.charset)
         except ValueError as error:
             raise DataError(
                 f"column {detail.column.name} has a collation that is not known",

@@ -19,6 +19,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT
 from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
+from setl.printable import BYTES_OF_TEXT, printable
 from setl.systems.mysql.load.fit import is_single
 from setl.systems.mysql.load.json_literal import json_literal
 
@@ -123,11 +124,23 @@ def encode(columns: Sequence[Column], held: Sequence[Values], statement: str) ->
                         " same type and labels",
                     ) from error
                 if isinstance(value, str) and not _is_unicode(value):
-                    raise DataError(
-                        f"column {column.name} holds text that is not valid in its character set",
-                        hint="Correct the text at the source",
-                    ) from error
+                    raise invalid_text(column, value) from error
         raise
+
+
+def invalid_text(column: Column, value: str) -> DataError:
+    """The error for text that has no UTF-8 form."""
+    if value.startswith(BYTES_OF_TEXT):
+        return DataError(
+            f"column {column.name} holds text that is not valid in its character set, or in a key a"
+            f" second encoding of a character: {printable(value)[:200]}",
+            hint="Correct the text at the source: in a key, only the bytes that a server makes of"
+            " the text in UTF-8 tell it from all other text",
+        )
+    return DataError(
+        f"column {column.name} holds text that is not valid in its character set",
+        hint="Correct the text at the source",
+    )
 
 
 def _is_unicode(text: str) -> bool:

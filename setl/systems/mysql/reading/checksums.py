@@ -76,10 +76,7 @@ def _or_n(column: Column, value: str) -> str:
 def _value(column: Column, form: Form) -> str:
     name, held = identifier(column.name), column.capacity
     if form.normal is Normal.NUMBER:
-        if column.kind in LABELLED:  # all 64 bits of a SET
-            return f"CAST({name} AS UNSIGNED)"
-        # The sum is without ZEROFILL's zeros.
-        return whole_year(name) if has_two_digits(column) else f"{name} + 0"
+        return _number(column, name)
     if form.normal is Normal.DECIMAL:
         as_it_is = (column.precision, column.scale) == (form.digits, form.scale)
         return name if as_it_is else f"CAST({name} AS DECIMAL({form.digits}, {form.scale}))"
@@ -93,9 +90,16 @@ def _value(column: Column, form: Form) -> str:
     return name
 
 
+def _number(column: Column, name: str) -> str:
+    if column.kind in LABELLED:  # all 64 bits of a SET
+        return f"CAST({name} AS UNSIGNED)"
+    # The sum is without ZEROFILL's zeros.
+    return whole_year(name) if has_two_digits(column) else f"{name} + 0"
+
+
 def _text(name: str, held: Capacity | None) -> str:
     if held is not None and may_be_lost(held):
-        return text_or_mark(name, held.charset)
+        return text_or_mark(name, held)
     plain = held is not None and held.charset == "utf8mb4" and held.type not in ("enum", "set")
     return name if plain else in_utf8(name)
 

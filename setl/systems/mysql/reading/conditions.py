@@ -13,7 +13,7 @@ from setl.model.labels import is_marked, is_numbered, shown, to_numbers
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.fit import is_single
-from setl.systems.mysql.load.literals import single
+from setl.systems.mysql.load.literals import invalid_text, single
 from setl.systems.mysql.reading.lost_text import bytes_of_lost, is_lost, lost, may_be_lost
 
 KEYS_PER_CONDITION: Final = 500
@@ -75,7 +75,7 @@ def _equal(key: Sequence[Column], row: Row) -> Condition:
 def sayable(columns: Sequence[Column]) -> str:
     """SQL that is true for keys that can be limits of chunks: all of their text can be said."""
     odd = [
-        lost(identifier(column.name), column.capacity.charset)
+        lost(identifier(column.name), column.capacity)
         for column in columns
         if column.kind is Kind.TEXT and column.capacity and may_be_lost(column.capacity)
     ]
@@ -92,11 +92,8 @@ def literal(column: Column, value: Value) -> Any:
         DataError: it is text that its character set does not know, or the number of a label that
             the column does not have.
     """
-    if is_lost(value):
-        raise DataError(
-            f"the key column {column.name} holds text that is not valid in its character set",
-            hint="Correct the text at the source",
-        )
+    if isinstance(value, str) and is_lost(value):
+        raise invalid_text(column, value)
     if is_numbered(column):
         return _number(column, value)
     if is_marked(value):

@@ -42,28 +42,40 @@ def may_be_lost(held: Capacity | None) -> bool:
     return held is not None and held.charset not in _COMPLETE
 
 
-def lost(name: str, charset: str) -> str:
+def lost(name: str, held: Capacity) -> str:
     """SQL that is true for text with bytes that are no character; not for NULL.
+
+    In a key, it is true for the second encoding of a character as well
+    (`setl.codec.charset.key_decoder`).
 
     Args:
         name: the column's, quoted.
-        charset: its character set.
+        held: what it can hold.
     """
+    charset = held.charset
     # A question mark takes the place of each, so there are fewer other characters than before.
     said = f"REPLACE({in_utf8(name)},'?','')"
     if charset in _REPLACED:
         said = f"REPLACE({said},{_REPLACEMENT},'')"
     differs = f"CHAR_LENGTH({said})<>CHAR_LENGTH(REPLACE({name},'?',''))"
+    if held.doubled:
+        differs = f"({differs} OR {_respelt(name, charset)})"
     # MySQL says NULL for text of ucs2 with half a surrogate pair.
     return f"IFNULL({differs},{name} IS NOT NULL)"
 
 
-def text_or_mark(name: str, charset: str) -> str:
+def _respelt(name: str, charset: str) -> str:
+    """SQL that is true for text that a server would spell with other bytes."""
+    again = f"CONVERT({in_utf8(name)} USING {charset})"
+    return f"CAST({again} AS BINARY)<>CAST({name} AS BINARY)"
+
+
+def text_or_mark(name: str, held: Capacity) -> str:
     """SQL for text in UTF-8, or for what `marked` knows it by if it is lost there."""
     beginning = f"HEX(SUBSTR(CAST({name} AS BINARY),1,{_BEGINNING}))"
     longer = f"CONCAT({beginning},'...',SHA2({name},256))"
     said = f"IF(LENGTH({name})<={_LONGEST},HEX({name}),{longer})"
-    return f"IF({lost(name, charset)},CONCAT({_MARK_SQL},{said}),{in_utf8(name)})"
+    return f"IF({lost(name, held)},CONCAT({_MARK_SQL},{said}),{in_utf8(name)})"
 
 
 def in_utf8(name: str) -> str:

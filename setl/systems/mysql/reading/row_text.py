@@ -81,7 +81,7 @@ def _rendered(column: Column) -> str | None:
     elif held.type in TEXTS or (held.type in _LABELLED and held.labels):
         found = f"QUOTE({name if held.charset == 'utf8mb4' else in_utf8(name)})"
         if held.type in TEXTS and may_be_lost(held):
-            found = f"IF({lost(name, held.charset)},NULL,{found})"
+            found = f"IF({lost(name, held)},NULL,{found})"
     elif held.type in BYTES:
         found = f"IF({name} IS NULL,'NULL',CONCAT('x''',HEX({name}),''''))"
     return found

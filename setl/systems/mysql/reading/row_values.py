@@ -130,7 +130,7 @@ def _selected(column: Column) -> str:
         # With the text, since the labels may have changed since the table was described.
         return f"CONCAT(CAST({name} AS UNSIGNED), ' ', {in_utf8(name)})"
     if _may_be_lost(column) and column.capacity is not None:
-        return text_or_mark(name, column.capacity.charset)
+        return text_or_mark(name, column.capacity)
     if column.kind is Kind.BINARY and (length := logged_length(column)):
         return f"CAST({name} AS BINARY({length}))"
     if has_two_digits(column):
