@@ -30,7 +30,7 @@ def said(sites, there, here, **mapping):
     try:
         file = one_way(servers[0], mysql(servers[1]), [{"from": f"{db}.t", **mapping}])
         found = check_pipeline(PipelineCheck(file.pipelines[0]))
-        return [f for f in found if f.code.startswith("unique-key")]
+        return [f for f in found if f.code.startswith(("unique-key", "key-encodings"))]
     finally:
         for server in servers:
             execute(server, f"DROP TABLE {db}.t")
@@ -146,3 +146,19 @@ def test_the_way_out_is_a_way_out(sites):
     assert found() == []
     for server in servers:
         execute(server, f"DROP TABLE {db}.t")
+
+
+@pytest.mark.parametrize(
+    ("columns", "mapping", "level"),
+    [
+        ("k VARCHAR(9) CHARACTER SET cp932 PRIMARY KEY", {}, "warning"),
+        ("k CHAR(9) CHARACTER SET sjis NOT NULL UNIQUE", {}, "warning"),
+        ("id INT PRIMARY KEY, k CHAR(9) CHARACTER SET ujis NOT NULL", {"key": ["k"]}, "error"),
+        ("id INT PRIMARY KEY, k CHAR(9) CHARACTER SET ujis NOT NULL", {}, ""),
+        ("k CHAR(9) CHARACTER SET gbk PRIMARY KEY", {}, ""),
+    ],
+)
+def test_keys_of_a_character_set_with_two_encodings(sites, columns, mapping, level):
+    found = [f for f in said(sites, columns, columns, **mapping) if f.code == "key-encodings"]
+    assert [f.level for f in found] == ([level] if level else [])
+    assert all(f.acceptable for f in found)

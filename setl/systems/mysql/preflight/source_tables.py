@@ -8,9 +8,10 @@ from setl.channel.routes.routed_table import RoutedTable
 from setl.channel.routes.routing import Route, Router, passing_columns
 from setl.codec.binlog.rows.versioned import WAY_OUT
 from setl.codec.binlog.tables.hidden import looks_hidden
+from setl.codec.charset import DOUBLED
 from setl.counting import count
 from setl.errors import SetlError
-from setl.model.schema import Column, RowSchema
+from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import folds_names, is_versioned, list_tables, read_table
 from setl.systems.mysql.documents.nested_tables import describe_documents
@@ -216,6 +217,7 @@ def _fits(
             f"ALTER TABLE {schema.name} MODIFY {name} YEAR(4) on the source, and on the target",
             code="key-year-2",
         )
+    _check_encodings(schema, key, report, place)
     if key:
         _check_document(schema, route, key, report)
     evaluated = route.expressions or route.where or route.processor
@@ -237,6 +239,30 @@ def _fits(
             code="key-null",
         )
     return not any(f.level == "error" for f in report.findings[before:])
+
+
+def _check_encodings(schema: RowSchema, key: Sequence[int], report: Report, place: str) -> None:
+    """Keys of character sets with two encodings of some characters."""
+    for column in (schema.columns[i] for i in key):
+        held = column.capacity
+        if column.kind is not Kind.TEXT or held is None or held.charset not in DOUBLED:
+            continue
+        what = f"the key column {column.name} is {held.charset}, which has two encodings of some"
+        mend = f"ALTER TABLE {schema.name} MODIFY {column.name} … CHARACTER SET utf8mb4"
+        if held.doubled:
+            report.warning(
+                f"{what} characters: a row with the one that the server does not choose is refused",
+                f"{mend}, if there are such rows",
+                code="key-encodings",
+            )
+        else:
+            report.error(
+                f"{what} characters, and is not in the primary key: rows that only this tells apart"
+                " would become one row",
+                f"{mend}, or make it the primary key, or name other columns under `key` in {place}",
+                code="key-encodings",
+                risk=True,
+            )
 
 
 def _check_document(schema: RowSchema, route: Route, key: Sequence[int], report: Report) -> None:
