@@ -29,6 +29,24 @@ _ODD_TEXTS = ["'%s %% %(a)s'", "'\"`;--'", r"'\\\'\0\Z\r\n\t'", "'ends in a back
 
 _BITS = ",".join(f"'l{i}'" for i in range(64))
 
+
+def _any_labels(count):
+    """ENUM and SET of any labels, in any character set, with numbers of theirs: all, or some."""
+    chance = random.Random(SEED)
+    made = {}
+    for i in range(count):
+        word, charset = chance.choice(("ENUM", "SET")), chance.choice(sorted(CHARSETS))
+        # Servers do not show labels beyond the Basic Multilingual Plane.
+        text = "".join(letter for letter in CHARSETS[charset] if letter < "\U00010000")
+        pool = ["", "", "a", "a", "A", "b", "0", "1", "2", text, text[:1], text[-1:]]
+        labels = chance.choices(pool, k=chance.randint(2, 6))
+        quoted = ",".join(f"'{label}'" for label in labels)
+        numbers = range(len(labels) + 1 if word == "ENUM" else 1 << len(labels))
+        some = chance.sample(numbers, min(len(numbers), 9))
+        made[f"any_{i}"] = (f"{word}({quoted}) CHARACTER SET {charset}", [*map(str, some)])
+    return made
+
+
 # Labels that are not one to one with their numbers, which is what a server keeps. Only a session
 # that is not strict makes all of them. As columns and as keys.
 LABELS = {
@@ -41,6 +59,7 @@ LABELS = {
     "set_twice": ("SET('x','y','x')", ["0", "1", "4", "5", "7"]),
     "set_alike": ("SET('a','A') CHARACTER SET latin1", ["1", "2", "3"]),
     "set_binary": ("SET('a','é') CHARACTER SET binary", ["1", "2", "3"]),
+    **_any_labels(8),
     "set_64": (f"SET({_BITS})", ["1", "2147483649", "9007199254740993", "18446744073709551615"]),
 }
 

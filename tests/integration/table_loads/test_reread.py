@@ -9,6 +9,7 @@ from setl.errors import CollisionError, FatalError
 from tests.integration.pipelines import execute, mysql, one_way, rows
 from tests.integration.sources.test_pipeline_binlog_settings import by_session
 from tests.integration.table_loads.test_table_load import fill, in_step, written
+from tests.integration.type_catalogue import LABELS
 from tests.waiting import eventually
 
 
@@ -195,6 +196,33 @@ def test_keys_are_all_that_images_have_to_hold(servers, db, place):
     running.stop()
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
     assert [row[:3] for row in rows(b, f"{db}.orders")] == [(3, "a", "ann")]
+
+
+def test_labels_that_print_alike_are_read_by_their_numbers(servers, db, place):
+    a, b = servers
+    lenient = "SET sql_mode = ''"
+    for i, (definition, _) in enumerate(LABELS.values()):
+        for server in servers:
+            table = f"{db}.t{i} (k {definition} PRIMARY KEY, v {definition}, n INT)"
+            execute(server, lenient, f"CREATE TABLE {table}")
+    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.t*", "read": "source"}]))
+    changes = 0
+    for i, (_, numbers) in enumerate(LABELS.values()):
+        values = ", ".join(f"({n}, {n}, 1)" for n in numbers)
+        one = f"CAST(k AS UNSIGNED) = {numbers[0]}"
+        execute(
+            a, lenient, f"INSERT INTO {db}.t{i} VALUES {values}",
+            f"UPDATE {db}.t{i} SET n = 2 WHERE {one}", f"DELETE FROM {db}.t{i} WHERE NOT {one}",
+            f"INSERT INTO {db}.t{i} VALUES ({numbers[1]}, {numbers[-1]}, 3)",
+        )  # fmt: skip
+        changes += 2 * len(numbers) + 1
+    running.applied(changes)
+    running.stop()
+    shown = "SELECT CAST(k AS UNSIGNED), CAST(v AS UNSIGNED), n FROM {} ORDER BY 1"
+    for i in range(len(LABELS)):
+        here, there = (execute(server, shown.format(f"{db}.t{i}")) for server in servers)
+        assert here == there
+        assert len(here) == 2
 
 
 @pytest.mark.not_mixed(why="documents in Elasticsearch; rows are the same by then")

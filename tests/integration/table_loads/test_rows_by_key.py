@@ -12,7 +12,7 @@ from setl.systems.mysql.connection import connect
 from setl.systems.mysql.reading.conditions import Condition
 from setl.systems.mysql.reading.table_reader import TableReader
 from tests.integration.pipelines import execute, fresh_name
-from tests.integration.type_catalogue import KEYS
+from tests.integration.type_catalogue import KEYS, LABELS
 from tests.integration.types.test_types_mysql import LENIENT
 from tests.loading import endpoint_of
 
@@ -22,7 +22,7 @@ MORE = {
     "time0": ("TIME", ["'10:00:00'", "0"]),
     "dates": ("DATE", ["'0000-00-00'", "'2024-00-10'", "'2023-02-31'"]),
 }
-KINDS = {**KEYS, **MORE}
+KINDS = {**KEYS, **LABELS, **MORE}
 _MARIADB = pytest.mark.family("mariadb", why="MySQL has no such type")
 
 

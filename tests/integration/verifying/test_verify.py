@@ -24,6 +24,7 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.reading.table_reader import TableReader
 from setl.systems.mysql.reading.table_target import TableTarget
 from tests.integration.compared_pair import AT_ONCE, ORDERS, ROWS, described, fill, named
+from tests.integration.type_catalogue import LABELS
 from tests.mysql_servers import binlog_status
 
 
@@ -371,6 +372,22 @@ def test_more_differences_than_are_named_or_read_again(pair):
     assert verdict.missing == 100
     assert [d.key for d in verdict.sample_keys] == ["0", "1", "2"]
     assert verdict.further == ()
+
+
+@pytest.mark.parametrize("checksums", [True, False])
+def test_numbers_of_labels_that_print_alike_differ(pair, checksums):
+    settings = replace(AT_ONCE, checksums=checksums)
+    pair.both("SET sql_mode = ''")
+    for i, (definition, numbers) in enumerate(LABELS.values()):
+        pair.both(f"CREATE TABLE t{i} (k {definition} NOT NULL PRIMARY KEY, v {definition})")
+        rows = ", ".join(f"({n}, {n})" for n in numbers)
+        pair.both(f"INSERT INTO t{i} VALUES {rows}")
+    assert [named(v) for v in pair.verify(settings=settings) if not v.equal] == []
+    for i, (_, (one, other, *_, last)) in enumerate(LABELS.values()):
+        pair.run(pair.target, f"UPDATE t{i} SET v = {one} WHERE CAST(k AS UNSIGNED) = {last}")
+        pair.run(pair.target, f"DELETE FROM t{i} WHERE CAST(k AS UNSIGNED) = {other}")
+    verdicts = pair.verify(settings=settings)
+    assert [(v.missing, v.different) for v in verdicts] == [(1, 1)] * len(LABELS)
 
 
 @pytest.mark.parametrize("checksums", [True, False])

@@ -24,7 +24,8 @@ from tests.waiting import eventually
 GOODS = """CREATE TABLE {db}.goods (
     id INT PRIMARY KEY, code VARCHAR(20) CHARACTER SET latin1 UNIQUE, name VARCHAR(40) NULL,
     note TEXT NULL, price DECIMAL(12,4) NULL, at DATETIME(6) NULL, raw BLOB NULL, flags BIT(5) NULL,
-    kind ENUM('a','b') NULL, score DOUBLE NULL, day DATE NULL, n INT NULL) CHARACTER SET utf8mb4"""
+    kind ENUM('a','b') NULL, score DOUBLE NULL, day DATE NULL, n INT NULL,
+    parts SET('','x') NULL) CHARACTER SET utf8mb4"""
 WORDS = """CREATE TABLE {db}.words (
     word VARCHAR(20) COLLATE utf8mb4_bin, lang CHAR(2) COLLATE utf8mb4_bin, n INT,
     PRIMARY KEY (word, lang)) CHARACTER SET utf8mb4"""
@@ -57,6 +58,7 @@ DAMAGE = [
     ("UPDATE {goods} SET day = day + INTERVAL 1 DAY WHERE id = 39", {39: What.DIFFERENT}, ("day",)),
     ("UPDATE {goods} SET note = '🙃 größe' WHERE id = 40", {40: What.DIFFERENT}, ("note",)),
     ("UPDATE {goods} SET n = NULL WHERE id = 41", {41: What.DIFFERENT}, ("n",)),
+    ("UPDATE {goods} SET parts = 0 WHERE id = 42", {42: What.DIFFERENT}, ("parts",)),
     (SWAPPED, {50: What.DIFFERENT, 51: What.DIFFERENT}, ("code",)),
     ("UPDATE {goods} SET id = 88888 WHERE id = 60", {60: What.MISSING, 88888: What.EXTRA}, ()),
     ("DELETE FROM {goods} WHERE id BETWEEN 401 AND 520", dict.fromkeys(range(401, 521),
@@ -79,7 +81,7 @@ def good(i):
     return (
         f"({i}, 'é{i}', {'NULL' if i % 25 == 0 else repr(f'name {i}')},"
         f" {chr(39) * 2 if i % 26 == 0 else repr(f'🙂 größe {i}')}, {i}.0500,"
-        f" '2026-01-02 03:04:05.{i:06d}', x'00ff27', {i % 32}, 'a', 0.3, '2026-02-03', 0)"
+        f" '2026-01-02 03:04:05.{i:06d}', x'00ff27', {i % 32}, 'a', 0.3, '2026-02-03', 0, 1)"
     )
 
 
@@ -139,12 +141,13 @@ class Damaged:
     def same(self):
         """Whether both servers have the same, without setl."""
         columns = (
-            "HEX(code), HEX(name), HEX(note), price, at, HEX(raw), flags + 0, kind, score, day, n"
+            "HEX(code), HEX(name), HEX(note), price, at, HEX(raw), flags + 0, kind, score, day, n,"
+            " parts + 0"
         )
         goods, words = (
             [execute(s, f"SELECT {what} ORDER BY 1, 2") for s in self.servers]
             for what in (
-                f"id, {columns}, day, n FROM {self.db}.goods",
+                f"id, {columns} FROM {self.db}.goods",
                 f"HEX(word), HEX(lang), n FROM {self.db}.words",
             )
         )
