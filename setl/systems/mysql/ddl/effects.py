@@ -7,14 +7,14 @@ What is left is told here, and refused where there are rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
 from setl.codec.sql.created_table import actions_among
 from setl.codec.sql.names import name_of
-from setl.codec.sql.table_ddl import Action, TableDdl
+from setl.codec.sql.table_ddl import Action, TableDdl, column_words
 from setl.codec.sql.tokens import Token, TokenKind
 
 _CLOCK: Final = frozenset({
@@ -57,7 +57,9 @@ class Effects:
         ordered: whether rows are put in another order.
         rekeyed: whether the primary key becomes another one.
         loses: whether rows go that have the same key.
-        retyped: columns that are defined anew, in lower case.
+        retyped: columns that are defined anew, in lower case → the word of their type.
+        computed: columns whose values are computed from an expression, in lower case → the names
+            and words of its definition, in lower case.
         types: the words of all types of columns that it adds or defines anew.
         files: whether rows come from a file, or are given up to one.
         unclear: what of its text means one thing or another, as the session has it.
@@ -72,7 +74,8 @@ class Effects:
     ordered: bool = False
     rekeyed: bool = False
     loses: bool = False
-    retyped: tuple[str, ...] = ()
+    retyped: Mapping[str, str] = field(default_factory=dict[str, str])
+    computed: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     types: frozenset[str] = frozenset()
     files: bool = False
     unclear: str = ""
@@ -103,7 +106,8 @@ def effects_of(ddl: TableDdl) -> Effects:
         ordered=any(c.words[:2] == ("ORDER", "BY") for c in ddl.clauses()),
         rekeyed="PRIMARY" in words,
         loses=ignores and bool(words & _REPLACING),
-        retyped=tuple(name for name, _ in changed),
+        retyped={name: c[1].word if len(c) > 1 else "" for name, c in changed},
+        computed=dict(_computed([*added, *(column for _, column in changed)])),
         types=frozenset(c[1].word for c in (*added, *(c for _, c in changed)) if len(c) > 1),
         files="TABLESPACE" in words and bool(words & {"IMPORT", "DISCARD"}),
         unclear=unclear,
@@ -122,6 +126,15 @@ def _changed(ddl: TableDdl) -> Iterator[tuple[str, Sequence[Token]]]:
         if clause.words[0] in ("MODIFY", "CHANGE"):
             for tokens in clause.columns:
                 yield name_of(tokens[0]).lower(), tokens[clause.words[0] == "CHANGE" :]
+
+
+def _computed(columns: Sequence[Sequence[Token]]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Columns with a default or a stored value that is an expression in parentheses."""
+    for column in columns:
+        words = [token.word for token in column]
+        stored = "AS" in words and bool({"STORED", "PERSISTENT"} & set(words))
+        if stored or ("DEFAULT", "(") in pairwise(words):
+            yield name_of(column[0]).lower(), frozenset(column_words(tuple(column[1:])))
 
 
 def _renews(column: Sequence[Token]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pymysql.connections import Connection
@@ -12,6 +13,10 @@ from setl.systems.mysql.ddl.effects import Effects
 from setl.systems.mysql.identifiers import qualified, quote
 
 _TIME_TYPES: Final = frozenset({"timestamp", "datetime", "date", "time"})
+_MOMENT: Final = "timestamp"
+"""The type whose values are moments, and shown in the session's time zone."""
+# What makes a time of a moment, or a moment of a time.
+_OF_MOMENTS: Final = frozenset({_MOMENT, "from_unixtime", "unix_timestamp", "convert_tz"})
 
 
 class TableState(NamedTuple):
@@ -141,12 +146,40 @@ def doubt_of_both_ways(effects: Effects, session: StatementSession) -> str:
     )
 
 
-def doubt_of_copies(effects: Effects, session: StatementSession) -> str:
-    """Why rows may differ that were copied into a shadow, after a statement ran on it; or ""."""
+def doubt_of_copies(effects: Effects, session: StatementSession, types: Mapping[str, str]) -> str:
+    """Why rows may differ that were copied into a shadow, after a statement ran on it; or "".
+
+    Servers log the time zone with a statement that used it. The shadow was empty, so that the
+    statement did not. The copying did, and rows are logged without the session's settings.
+
+    Args:
+        effects: of the statement.
+        session: the statement's, which need not be that of the copying.
+        types: the types of the target's columns before the statement, by name in lower case.
+    """
     by_itself = "TIMESTAMP" in effects.types and not session.explicit_timestamps
     if effects.clock or effects.numbers or effects.numbered or by_itself:
         return "the online schema change filled rows when it copied them, and nothing tells how"
+    if converted := [c for c, new in effects.retyped.items() if _is_zoned(types.get(c), new)]:
+        return _in_a_zone("converted", converted)
+    moments = {column for column, kind in types.items() if kind == _MOMENT} | _OF_MOMENTS
+    if computed := [c for c, words in effects.computed.items() if words & moments]:
+        return _in_a_zone("computed", computed)
     return ""
+
+
+def _is_zoned(old: str | None, new: str) -> bool:
+    """Whether a conversion between types depends on the session's time zone or its date."""
+    if old == "time" and new in ("DATE", "DATETIME"):
+        return True  # a time gets the date of the conversion
+    return old is not None and (old == _MOMENT) != (new.lower() == _MOMENT)
+
+
+def _in_a_zone(what: str, columns: Sequence[str]) -> str:
+    return (
+        f"the online schema change {what} {', '.join(columns)} when it copied the rows, and the"
+        " time zone of the session that did is not in the stream"
+    )
 
 
 def doubt_of_order(

@@ -75,6 +75,11 @@ _ADVICE_ON_READS: Final = (
     "Make the change on the target{by_hand}. Then load the table again, with `setl load --replace`,"
     " since rows that were read at the source (`read: source`) may be wrong"
 )
+_ADVICE_ON_COPIES: Final = (
+    "Make the change on the target{by_hand}, under the time zone of the session that copied the"
+    " rows where it is known. Where it is not, or rows were filled in another way, make it all the"
+    " same, and load the table with `setl load --replace` when the pipeline runs again"
+)
 _ADVICE_ON_ROWS_BEFORE: Final = (
     "The target's table has the change. When the pipeline runs again, load the table with"
     " `setl load --replace`"
@@ -115,6 +120,7 @@ class EquivalenceCheck:
         target: Connection[Any],
         step: Step,
         session: StatementSession,
+        unread: Callable[[Name], bool],
         source_key: Callable[[Step, tuple[str, ...]], tuple[str, ...]],
         source_had: Callable[[str, str], bool],
     ) -> list[str]:
@@ -124,6 +130,7 @@ class EquivalenceCheck:
             target: a connection to the target.
             step: with the statement.
             session: the statement's.
+            unread: see `SchemaChange`.
             source_key: tells a table's primary key at the source behind the step's statement, given
                 that at the target; () if it is not known.
             source_had: tells whether a setting of the source had the value then that it has now.
@@ -155,8 +162,9 @@ class EquivalenceCheck:
                 self._refuse(doubt_with_rows(effects, session, state), step)
                 if self._both_ways:
                     self._refuse(doubt_of_both_ways(effects, session), step, _ADVICE_ON_BOTH_WAYS)
-                if step.copied:
-                    self._refuse(doubt_of_copies(effects, session), step)
+                if step.copied and not unread(step.source):
+                    doubt = doubt_of_copies(effects, session, state.types)
+                    self._refuse(doubt, step, _ADVICE_ON_COPIES)
                 if self._numbers(target, effects, step.tables[0], state):
                     key = source_key(step, state.key)
                     doubt = doubt_of_order(effects, state, whole=step.whole, source_key=key)

@@ -324,8 +324,9 @@ class _Attempt:
                 replaced.refuse(step)
             text = self._equivalence_check.statement(connection, step, session, self._defaults)
             statement = self._target.marked(text)
+            unread = self._change.unread
             more = self._equivalence_check.settings(
-                connection, step, session, self._source_key, self._source_had
+                connection, step, session, unread, self._source_key, self._source_had
             )
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
