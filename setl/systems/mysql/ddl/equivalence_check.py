@@ -13,6 +13,7 @@ from setl.codec.sql.statement import quoting_of
 from setl.codec.sql.table_ddl import Action, TableDdl, parse_table_ddl
 from setl.errors import FatalError, SetlError
 from setl.model.session import StatementSession
+from setl.systems.finding import accepting, finding_id
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
 from setl.systems.mysql.ddl.collating import (
@@ -88,6 +89,13 @@ _STARTED_SINCE: Final = (
     "but the server was started again since, or there is too much ahead of the pipeline to see"
     " whether it was"
 )
+_ADVICE_ON_DIFFERENCE: Final = (
+    "Make the table at the target{by_hand} as the shadow was made, and leave its later changes to"
+    " setl. Where the target's table differs from the source's on purpose, name"
+    " shadow-definition@schema.table under `accept` in the channel file instead, and start again"
+)
+SHADOW_DEFINITION: Final = "shadow-definition"
+"""What `accept` of a pipeline calls it, see `setl.systems.finding.FOUND_LATER`."""
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
@@ -121,6 +129,7 @@ class EquivalenceCheck:
         step: Step,
         session: StatementSession,
         unread: Callable[[Name], bool],
+        *,
         source_key: Callable[[Step, tuple[str, ...]], tuple[str, ...]],
         source_had: Callable[[str, str], bool],
     ) -> list[str]:
@@ -150,8 +159,8 @@ class EquivalenceCheck:
             return []
         effects = effects_of(ddl)
         self._refuse(doubt_without_rows(effects, session), step)
-        if effects.actions and not accepts_actions(self._accept, ".".join(step.source)):
-            self._refuse(self._doubt_of_actions(effects, source_had), step, _ADVICE_ON_ACTIONS)
+        if step.creation is None:
+            self.refuse_actions(step, effects.actions, source_had)
         if is_system_zone(session):
             self._refuse(self._doubt_of_zone(target, source_had), step)
         more: list[str] = []
@@ -176,6 +185,41 @@ class EquivalenceCheck:
             doubt = doubt_of_charsets(step.statement, session)
             self._refuse(doubt, step, _ADVICE_ON_CHARSETS)
         return more + collations
+
+    def refuse_actions(
+        self, step: Step, actions: Sequence[str], source_had: Callable[[str, str], bool]
+    ) -> None:
+        """Refuse foreign keys that change rows by themselves, and not in the stream.
+
+        Args:
+            step: makes them.
+            actions: what they do by themselves.
+            source_had: see `settings`.
+
+        Raises:
+            FatalError: they do so, and nobody has accepted it.
+            SetlError: the source does not answer.
+        """
+        if actions and step.source and not accepts_actions(self._accept, ".".join(step.source)):
+            self._refuse(self._doubt_of_actions(actions, source_had), step, _ADVICE_ON_ACTIONS)
+
+    def refuse_difference(self, step: Step, difference: str) -> None:
+        """Refuse to let a table be that its shadow was created with another definition than.
+
+        Args:
+            step: see `setl.systems.mysql.ddl.shadow_definition.creations`.
+            difference: between the two, "" for none.
+
+        Raises:
+            FatalError: there is one, and nobody has accepted it.
+        """
+        if difference and not self._accepts(SHADOW_DEFINITION, step):
+            doubt = f"an online schema change ends, and its shadow was made otherwise: {difference}"
+            self._refuse(doubt, step, _ADVICE_ON_DIFFERENCE)
+
+    def _accepts(self, code: str, step: Step) -> bool:
+        place = ".".join(step.source or step.tables[0])
+        return bool(accepting(self._accept, finding_id(code, place)))
 
     def refuse_rows_before(
         self,
@@ -298,9 +342,9 @@ class EquivalenceCheck:
         with closing(connect(self._source)) as connection:
             return doubt_of_reads(ddl, before, read_table(connection, *step.reread[0]))
 
-    def _doubt_of_actions(self, effects: Effects, had: Callable[[str, str], bool]) -> str:
+    def _doubt_of_actions(self, actions: Sequence[str], had: Callable[[str, str], bool]) -> str:
         """Why rows that foreign keys change by themselves need not be in the stream, or ""."""
-        said = ", ".join(effects.actions)
+        said = ", ".join(actions)
         logged = False
         if self._source is not None:
             with Server.opened(self._source) as server:

@@ -96,6 +96,19 @@ class Ledger:
         )
         return [(text, StatementSession(*json.loads(session))) for text, session in rows]
 
+    def done_since_kept(self, shadow: str) -> list[str]:
+        """The statements that were done at the target since a shadow was made, until the change.
+
+        There may be later ones, from before the pipeline went back.
+        """
+        rows = self._rows(
+            "SELECT statement FROM retl.setl_ddl WHERE pipeline = %s AND state = 'done'"
+            " AND id <> %s AND version < %s AND version > (SELECT MIN(version) FROM retl.setl_ddl"
+            " WHERE pipeline = %s AND shadow = %s AND state = 'kept') ORDER BY version, step",
+            *(self._change.id, self._change.version, self._ticket.pipeline_key, shadow),
+        )
+        return [str(statement) for (statement,) in rows]
+
     def shadows(self) -> list[str]:
         """The shadow tables of which statements are kept."""
         rows = self._rows(

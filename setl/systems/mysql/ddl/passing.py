@@ -12,7 +12,7 @@ not if they look the same: MySQL 8 and MariaDB 10.6 carry out a DDL statement wh
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import starmap
 from typing import Any, Final
 
@@ -29,17 +29,24 @@ from setl.systems.mysql.catalog import OWN_SCHEMA, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
+from setl.systems.mysql.ddl.collating import default_collations
 from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.other_objects import without_other_objects
-from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
+from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, Swap, plan_ddl, rewritten
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.server_settings import ServerSettings
-from setl.systems.mysql.ddl.shadow_swaps import refuse_drop_before_swap, refuse_other_shadows
+from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining, creations
+from setl.systems.mysql.ddl.shadow_swaps import (
+    refuse_altered,
+    refuse_drop_before_swap,
+    refuse_other_shadows,
+    refuse_unseen,
+)
 from setl.systems.mysql.ddl.source_key import key_at_statement, made_by
 from setl.systems.mysql.ddl.statements import parsed, refuse_schema
 from setl.systems.mysql.load.writer import Writer
@@ -81,7 +88,7 @@ class MysqlDdl:
         self._source = source
         self._accept = accept
         self._mark = mark
-        self._routing = routing
+        self.routing = routing
         self._nonce = nonce
         self._marked_drops = marked_drops
 
@@ -92,7 +99,7 @@ class MysqlDdl:
         try:
             if ddl is None:
                 attempt.follow_database()
-                refuse_schema(change, self._routing)
+                refuse_schema(change, self.routing)
                 return ()
             return attempt.carry_out(ddl)
         except (pymysql.MySQLError, OSError) as error:
@@ -136,7 +143,7 @@ class MysqlDdl:
             return None
         return DatabaseDefaults(
             self._source,
-            self._routing,
+            self.routing,
             ticket,
             change,
             connection=connection,
@@ -172,32 +179,36 @@ class MysqlDdl:
 
     def of_tables(self, ddl: TableDdl, connection: Connection[Any]) -> TableDdl:
         """A statement without what it does to views and sequences; raises SetlError."""
-        return without_other_objects(ddl, self._routing, connection, self._source)
+        return without_other_objects(ddl, self.routing, connection, self._source)
 
     def refuse_drop_before_swap(self, ddl: TableDdl, shadows: Sequence[str]) -> None:
         """Refuse to drop a table of one of these shadows; raises FatalError."""
         named = (shadow.partition(".") for shadow in shadows)
-        refuse_drop_before_swap(ddl, [(schema, name) for schema, _, name in named], self._routing)
+        refuse_drop_before_swap(ddl, [(schema, name) for schema, _, name in named], self.routing)
 
     def targets_of(self, table: Name) -> Sequence[tuple[Name, bool]]:
         """Where a table of the source goes, each with whether it has all of its columns there."""
-        return [(route.target, route.plain) for route in self._routing.route(*table)]
+        return [(route.target, route.plain) for route in self.routing.route(*table)]
 
     def plan(self, ddl: TableDdl) -> Plan:
         """What a statement becomes; raises FatalError."""
         if not ddl.subjects:
             return Plan()
-        return plan_ddl(ddl, self._routing, marked_drops=self._marked_drops)
+        return plan_ddl(ddl, self.routing, marked_drops=self._marked_drops)
 
     def swapped(self, kept: Sequence[tuple[str, StatementSession]], table: Name) -> list[_Run]:
         """The statements that were kept of a shadow, for the table whose place it takes."""
         runs: list[_Run] = []
         for statement, session in kept:
             ddl = parsed(statement, session)
-            if ddl is None or ddl.action is Action.CREATE:
+            if ddl is None:
+                continue
+            if ddl.action is Action.CREATE:
+                if not runs:  # a later one says IF NOT EXISTS
+                    runs += [(step, session) for step in creations(ddl, table, self.routing)]
                 continue
             shadow = (ddl.subjects[0].schema, ddl.subjects[0].table)
-            steps = rewritten(ddl, self._routing, {shadow: table})
+            steps = rewritten(ddl, self.routing, {shadow: table})
             runs += [(step._replace(copied=True), session) for step in steps]
         return runs
 
@@ -249,7 +260,7 @@ class _Attempt:
             self._runner.open(self._ticket)
         done = [self._step(n, run, known.get(n)) for n, run in enumerate(runs)]
         if plan.keep or plan.swaps or plan.forget:
-            self._keep(plan, ledger, len(runs))
+            self._keep(plan, ledger, len(runs), conditional=ddl.conditional)
         return done or (f"noted, of a shadow table: {self._change.statement}",)
 
     def follow_database(self) -> None:
@@ -266,25 +277,24 @@ class _Attempt:
         runs = [(step, self._change.session) for step in plan.steps]
         for shadow, table in plan.swaps:
             kept = ledger.kept(_dotted(shadow))
-            if not kept and not ledger.steps():
-                raise FatalError(
-                    f"{_dotted(shadow)} takes the place of {_dotted(table)}, and how it was made"
-                    " was not seen: the online schema change began before `ddl: pass` did"
-                )
-            self._refuse_other_shadows(kept, table)
+            if kept or not ledger.steps():
+                self._refuse_other_shadows(kept, Swap(shadow, table), ledger)
             runs += self._target.swapped(kept, table)
         return runs
 
     def _refuse_other_shadows(
-        self, kept: Sequence[tuple[str, StatementSession]], table: Name
+        self, kept: Sequence[tuple[str, StatementSession]], swap: Swap, ledger: Ledger
     ) -> None:
         statements = [ddl for ddl in (parsed(*each) for each in kept) if ddl is not None]
-        for target, same in self._target.targets_of(table):
+        refuse_unseen(statements, swap)
+        since = ledger.done_since_kept(_dotted(swap.shadow))
+        for target, same in self._target.targets_of(swap.table):
             described = read_table(self._writer.open(), *target) if same else None
             columns = described.folded if described is not None else ()
-            refuse_other_shadows(statements, table, columns)
+            refuse_other_shadows(statements, swap.table, columns)
+            refuse_altered(since, target, swap)
 
-    def _keep(self, plan: Plan, ledger: Ledger, steps: int) -> None:
+    def _keep(self, plan: Plan, ledger: Ledger, steps: int, *, conditional: bool) -> None:
         """Write down what was done to shadows."""
         statement = self._change.statement
         if plan.keep is not None and self._defaults is not None:
@@ -292,9 +302,11 @@ class _Attempt:
         self._begin()
         if plan.keep is not None:
             shadow = _dotted(plan.keep)
-            if plan.created:
+            there = plan.created and conditional and ledger.kept(shadow)
+            if plan.created and not there:
                 ledger.forget(shadow)
-            ledger.write(0, KEPT, statement, shadow=shadow)
+            if not there:  # CREATE TABLE IF NOT EXISTS does nothing to a shadow that is there
+                ledger.write(0, KEPT, statement, shadow=shadow)
         for gone in (*plan.forget, *(swap.shadow for swap in plan.swaps)):
             ledger.forget(_dotted(gone))
         if plan.swaps:
@@ -304,10 +316,10 @@ class _Attempt:
 
     def _step(self, number: int, run: _Run, known: Recorded | None) -> str:
         """Do a step if it is not done yet; returns its statement."""
-        step, session = run
+        (step, session), kept = run, ""
         connection = self._writer.open()
         statement = self._target.marked(step.statement)
-        if self._is_done(known):
+        if self._is_done(known, step):
             return f"done before: {statement}"
         made = {table: MadeTables(connection, self._ticket).place(table) for table in step.tables}
         of_now = {t: p for t, p in made.items() if p and p.generation == self._change.generation}
@@ -319,6 +331,14 @@ class _Attempt:
         if known is not None and known.state == BEGUN and known.looks != looks:
             self._done(number, step, statement)
             return f"found done: {statement}"
+        if step.creation is not None:
+            (step, kept), session = self._constraining(number, run), NEUTRAL
+            if not step.statement:
+                statement = kept or f"nothing to do: {statement}"
+                self._done(number, step, statement)
+                return statement
+            statement = self._target.marked(step.statement)
+            looks = self._looks(step.tables)
         try:
             if replaced := self._replaced(connection):
                 replaced.refuse(step)
@@ -326,7 +346,12 @@ class _Attempt:
             statement = self._target.marked(text)
             unread = self._change.unread
             more = self._equivalence_check.settings(
-                connection, step, session, unread, self._source_key, self._source_had
+                connection,
+                step,
+                session,
+                unread,
+                source_key=self._source_key,
+                source_had=self._source_had,
             )
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
@@ -334,21 +359,59 @@ class _Attempt:
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
         again = again or len(of_now) < sum(place is not None for place in made.values())
-        try:
-            self._runner.run(statement, session, more)
-        except FatalError as error:
-            raise self._stopped(number, statement, error) from error
-        except pymysql.MySQLError as error:
-            number_of = error_number(error)
-            already = again and number_of in _ALREADY
-            if not already and not (step.may_lack and number_of in MISSING_TABLE):
-                self._refused(number, statement, error)
+        passing = [*(_ALREADY if again else ()), *(MISSING_TABLE if step.may_lack else ())]
+        self._execute(number, statement, session, more, passing)
         failpoints.reached("ddl.ran")
         if self._removes:
             self._forget_made(step.tables)
         self._done(number, step, statement)
         failpoints.reached("ddl.done")
-        return statement
+        return f"{statement} ({kept})" if kept else statement
+
+    def _execute(
+        self,
+        number: int,
+        statement: str,
+        session: StatementSession,
+        more: Sequence[str],
+        passing: Collection[int],
+    ) -> None:
+        """Run a statement, whatever the server says with an error that is among `passing`."""
+        try:
+            self._runner.run(statement, session, more)
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
+        except pymysql.MySQLError as error:
+            if error_number(error) not in passing:
+                self._refused(number, statement, error)
+
+    def _constraining(self, number: int, run: _Run) -> tuple[Step, str]:
+        """A step of `creations` with the statement that is to run, "" for none.
+
+        And what the table keeps though its shadow does not have it, for people; or "".
+        """
+        step, session = run
+        connection = self._writer.open()
+
+        def run_as(statement: str, session: StatementSession) -> None:
+            mine = step._replace(statement=statement)
+            text = self._equivalence_check.statement(connection, mine, session, self._defaults)
+            more = default_collations(connection, session)
+            self._runner.run(self._target.marked(text), session, more)
+
+        try:
+            what = constraining(connection, step, session, self._target.routing, run_as)
+            self._equivalence_check.refuse_actions(step, what.actions, self._source_had)
+            self._equivalence_check.refuse_difference(step, what.difference)
+            if what.before:
+                run_as(what.before, NEUTRAL)
+        except FatalError as error:
+            raise self._stopped(number, step.statement, error) from error
+        except pymysql.MySQLError as error:
+            self._refused(number, step.statement, error)
+            raise
+        kept = f"the target's table keeps what the source's has not: {what.kept}"
+        return step._replace(statement=what.statement), kept if what.kept else ""
 
     def _source_key(self, step: Step, key: tuple[str, ...]) -> tuple[str, ...]:
         """See `EquivalenceCheck.settings`."""
@@ -383,9 +446,13 @@ class _Attempt:
             MadeTables(connection, self._ticket).forget(table)
         connection.commit()
 
-    def _is_done(self, known: Recorded | None) -> bool:
+    def _is_done(self, known: Recorded | None, step: Step | None = None) -> bool:
         if known is None or known.state != DONE:
             return False
+        if step is not None and step.creation is not None:
+            # Where the pipeline has gone back to before a swap, the table is as it became later.
+            # What it is to lose may have been given to it again, by statements that it has had.
+            return True
         # By hand, see `_stopped`; or at this place of the stream before, after which the pipeline
         # has not gone back.
         return known.generation >= self._change.generation

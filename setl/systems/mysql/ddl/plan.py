@@ -57,6 +57,8 @@ class Step(NamedTuple):
         copied: whether it was run on an empty shadow of the table, which rows were copied into.
         reread: tables of the source whose rows are read there (`read: source`), and which it alters
             or renames.
+        creation: the CREATE TABLE of a shadow, where the statement only stands for what is to be
+            done, see `setl.systems.mysql.ddl.shadow_definition`.
     """
 
     statement: str
@@ -67,6 +69,7 @@ class Step(NamedTuple):
     renames_away: bool = False
     copied: bool = False
     reread: tuple[Name, ...] = ()
+    creation: TableDdl | None = None
 
 
 class Swap(NamedTuple):

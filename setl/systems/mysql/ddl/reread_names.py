@@ -53,6 +53,21 @@ def names_given_again(statements: Iterable[TableDdl]) -> set[str]:
     return again
 
 
+def defined_twice(statements: Iterable[TableDdl]) -> set[str]:
+    """Columns that one of some ALTER TABLEs defines, and a later one defines anew.
+
+    Rows that are copied after both have what the second one says; rows that are altered by one
+    after the other may not. In lower case.
+    """
+    defined: set[str] = set()
+    twice: set[str] = set()
+    for ddl in statements:
+        anew = _named(ddl, "MODIFY") | _named(ddl, "CHANGE")
+        twice |= defined & (anew | _named(ddl, "ALTER"))
+        defined |= anew | _named(ddl, "ADD") | set(dict(_renamed(ddl)).values())
+    return twice
+
+
 def given_up(ddl: TableDdl) -> set[str]:
     """Columns that have not got their names any more after an ALTER TABLE, in lower case."""
     return {*dict(_renamed(ddl)), *_named(ddl, "DROP")}

@@ -9,13 +9,48 @@ made like the table.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Final
 
 from setl.codec.sql.created_table import definitions_of
 from setl.codec.sql.names import name_of
-from setl.codec.sql.table_ddl import NOT_COLUMNS, Action, Role, TableDdl
+from setl.codec.sql.table_ddl import NOT_COLUMNS, Action, Role, TableDdl, parse_table_ddl
 from setl.errors import FatalError
-from setl.systems.mysql.ddl.plan import Name, Routing
-from setl.systems.mysql.ddl.reread_names import names_given_again
+from setl.systems.mysql.ddl.plan import Name, Routing, Swap
+from setl.systems.mysql.ddl.reread_names import defined_twice, names_given_again
+
+_ALTERING: Final = frozenset({Action.ALTER, Action.INDEX})
+
+
+def refuse_unseen(kept: Sequence[TableDdl], swap: Swap) -> None:
+    """Refuse a swap for a shadow of which it is not known how it was made.
+
+    Raises:
+        FatalError: its CREATE TABLE is not among the statements that were kept.
+    """
+    if not any(ddl.action is Action.CREATE for ddl in kept):
+        raise FatalError(
+            f"{'.'.join(swap.shadow)} takes the place of {'.'.join(swap.table)}, and how it was"
+            " made was not seen: the online schema change began before `ddl: pass` did"
+        )
+
+
+def refuse_altered(since: Iterable[str], target: Name, swap: Swap) -> None:
+    """Refuse a swap for a shadow that was not altered when the table was.
+
+    Args:
+        since: the statements that ran at the target since the shadow was created.
+        target: the table at the target.
+        swap: the shadow, and the table.
+
+    Raises:
+        FatalError: one of them altered the table.
+    """
+    for statement in since:
+        ddl = parse_table_ddl(statement, "")
+        if ddl is not None and ddl.action in _ALTERING and target in ddl.tables:
+            raise _refused(
+                swap.table, "and the table was altered after its shadow was created", statement
+            )
 
 
 def refuse_other_shadows(kept: Sequence[TableDdl], table: Name, columns: Collection[str]) -> None:
@@ -45,6 +80,13 @@ def refuse_other_shadows(kept: Sequence[TableDdl], table: Name, columns: Collect
             table,
             f"its shadow has another column {', '.join(sorted(again))} now, and nothing tells which"
             " rows got what the old one had",
+            kept[-1].text,
+        )
+    if twice := defined_twice(kept):
+        raise _refused(
+            table,
+            f"its shadow's column {', '.join(sorted(twice))} was defined twice, and nothing tells"
+            " whether rows were copied in between",
             kept[-1].text,
         )
 

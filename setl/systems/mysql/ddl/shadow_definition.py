@@ -1,0 +1,244 @@
+"""Has a table of the target be as its shadow was created, before it is altered as the shadow was.
+
+`shadow_constraints` says what differs by itself. A shadow that was created from a list of columns
+is created at the target as well, without rows and for a moment, so that the server says what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+from pymysql.connections import Connection
+
+from setl.channel.names.shadow_tables import DROPPED_PREFIX
+from setl.codec.sql.created_table import actions_among, definitions_of, without_next_number
+from setl.codec.sql.table_ddl import Role, TableDdl
+from setl.codec.sql.tokens import tokenize
+from setl.errors import FatalError
+from setl.model.session import StatementSession
+from setl.systems.mysql.connection import is_mariadb
+from setl.systems.mysql.created_text import read_created_text
+from setl.systems.mysql.ddl.plan import Name, Routing, Step
+from setl.systems.mysql.ddl.shadow_constraints import (
+    CHECK,
+    FOREIGN_KEY,
+    Constraint,
+    changes,
+    constraints_of,
+    created_keys,
+    kept_keys,
+    made_like,
+    renamed_with,
+)
+from setl.systems.mysql.identifiers import qualified, quote
+
+_KEYS: Final = ("KEY ", "FULLTEXT KEY ", "SPATIAL KEY ")
+"""What begins keys that are not unique, as somebody makes for queries of the target."""
+NEUTRAL: Final = StatementSession(sql_mode=0, foreign_keys=False, unique_checks=True)
+"""The session of the statement that setl makes. The source has checked the rows."""
+
+Run = Callable[[str, StatementSession], None]
+"""Runs a statement at the target as a session of the source would; pymysql's errors pass."""
+
+
+def creations(ddl: TableDdl, table: Name, routing: Routing) -> Iterator[Step]:
+    """The steps that do so, one for each target of a table.
+
+    Args:
+        ddl: the CREATE TABLE of its shadow. They have its text, until `constraining` says what
+            there is to do at the target.
+        table: the table, at the source.
+        routing: the pipeline's tables.
+    """
+    for route in routing.route(*table):
+        yield Step(ddl.text, (route.target,), source=table, whole=route.plain, creation=ddl)
+
+
+class Constraining(NamedTuple):
+    """What gives a table the constraints its shadow was created with.
+
+    Attributes:
+        before: an ALTER TABLE that frees names of foreign keys, "" for none. MySQL gives none away
+            in the statement in which it takes it.
+        statement: the ALTER TABLE, "" if the table has no others.
+        actions: what foreign keys do by themselves that the table did not have.
+        difference: what else the shadow and the table differ in, "" for nothing.
+        kept: keys that the shadow has not, and the table keeps: no row depends on them.
+    """
+
+    before: str = ""
+    statement: str = ""
+    actions: tuple[str, ...] = ()
+    difference: str = ""
+    kept: str = ""
+
+
+def constraining(
+    connection: Connection[Any],
+    step: Step,
+    session: StatementSession,
+    routing: Routing,
+    run: Run,
+) -> Constraining:
+    """What there is to do for a step of `creations`.
+
+    Args:
+        connection: to the target.
+        step: the step.
+        session: that of its CREATE TABLE.
+        routing: the pipeline's tables.
+        run: for the shadow that is created for a moment.
+
+    Raises:
+        FatalError: the CREATE TABLE does not tell all constraints.
+    """
+    ddl, target = step.creation, step.tables[0]
+    if ddl is None or step.source is None:
+        return Constraining()
+    created = read_created_text(connection, *target)
+    present = constraints_of(created, target)
+    mariadb = is_mariadb(connection)
+    alike = session.mariadb is mariadb
+    like = any(name.role is Role.LIKE for name in ddl.names)
+    difference = kept = ""
+    if like:
+        wanted = made_like(present, target[1], numbers=alike and not mariadb)
+    elif not step.whole:
+        return Constraining()  # its columns are other ones, and so are its keys and constraints
+    else:
+        wanted = _foreign_keys(ddl, step, routing, present)
+        # Between the families, names and texts of CHECKs differ anyway.
+        of_shadow = created
+        if alike:
+            of_shadow = _created_here(ddl, target, session, connection, run)
+            difference, kept = _difference(created, of_shadow), _kept(created, of_shadow, ddl)
+        checks = [c for c in constraints_of(of_shadow, target) if c.kind == CHECK]
+        wanted += [renamed_with(check, ddl.subjects[0].table, target[1]) for check in checks]
+    clauses = list(changes(present, wanted))
+    if not clauses:
+        return Constraining(difference=difference, kept=kept)
+    lost, got = ([c for c in a if c not in b] for a, b in ((present, wanted), (wanted, present)))
+    if not like:
+        clauses += kept_keys(created, ddl, (*lost, *got))
+    names = {each.name for each in got if each.kind == FOREIGN_KEY}
+    freed = [f"DROP FOREIGN KEY {quote(each.name)}" for each in lost if each.name in names]
+    had = {each.text for each in present}
+    alter = f"ALTER TABLE {qualified(*target)} "
+    return Constraining(
+        alter + ", ".join(freed) if freed else "",
+        alter + ", ".join(clause for clause in clauses if clause not in freed),
+        tuple(a for c in got if c.text not in had for a in actions_among(c.text.split())),
+        difference,
+        kept,
+    )
+
+
+def _foreign_keys(
+    ddl: TableDdl, step: Step, routing: Routing, present: list[Constraint]
+) -> list[Constraint]:
+    shadow, target = ddl.subjects[0], step.tables[0]
+
+    def parent_of(name: Name) -> Name | None:
+        parent = (name[0] or shadow.schema, name[1])
+        if parent == (shadow.schema, shadow.table):
+            return target
+        if parent == step.source:
+            raise _refused(ddl, "it refers to the table whose place it takes")
+        mine = [r.index for r in routing.route(*(step.source or target)) if r.target == target]
+        routes = routing.route(*parent)
+        same = [r for r in routes if r.index in mine] or routes
+        return same[0].target if len(same) == 1 else None
+
+    keys = created_keys(ddl, parent_of)
+    if keys is None:
+        raise _refused(ddl, "it has foreign keys whose names it does not tell")
+    wanted: list[Constraint] = []
+    for key in keys:
+        if key.text:
+            wanted.append(renamed_with(key, shadow.table, target[1]))
+        else:  # what this refers to is not mapped, and stays as somebody made it
+            wanted += [each for each in present if each.columns == key.columns]
+    return wanted
+
+
+def _created_here(
+    ddl: TableDdl,
+    target: Name,
+    session: StatementSession,
+    connection: Connection[Any],
+    run: Run,
+) -> str:
+    """How the target says that the shadow is made, which is created there for a moment."""
+    shadow = target[0], f"{DROPPED_PREFIX}{crc32(f'shadow of {target[1]}'.encode()):08x}"
+    drop = f"DROP TABLE IF EXISTS {qualified(*shadow)}"
+    run(drop, NEUTRAL)
+    run(_without_foreign_keys(ddl, shadow), session)
+    created = read_created_text(connection, *shadow)
+    run(drop, NEUTRAL)
+    return created.replace(shadow[1], target[1])
+
+
+def _difference(created: str, of_shadow: str) -> str:
+    """What of two tables differs beside their constraints, as texts of SHOW CREATE TABLE; or ""."""
+    mine, its = (list(_parts(text)) for text in (created, of_shadow))
+    lacks = ", ".join(part for part in its if part not in mine)
+    more = ", ".join(p for p in mine if p not in its and not p.startswith(_KEYS))
+    if not lacks and not more:
+        columns = ([part for part in parts if part.startswith("`")] for parts in (mine, its))
+        return "" if next(columns) == next(columns) else "its columns are in another order"
+    return " and ".join(
+        f"{verb} {parts[:200]}" for verb, parts in (("it has", lacks), ("it has no", more)) if parts
+    )
+
+
+def _kept(created: str, of_shadow: str, ddl: TableDdl) -> str:
+    """The keys of a table that its shadow has not, but those that a foreign key may bring."""
+    its = list(_parts(of_shadow))
+    said = [d.text.replace("`", "") for d in definitions_of(ddl.text) if d.is_foreign_key]
+    more = [p for p in _parts(created) if p.startswith(_KEYS) and p not in its]
+    columns = [part[part.rfind("(") :].replace("`", "") for part in more]
+    return ", ".join(
+        part for part, key in zip(more, columns, strict=True) if not any(key in fk for fk in said)
+    )[:200]
+
+
+def _parts(created: str) -> Iterator[str]:
+    end = 0
+    for definition in definitions_of(created):
+        end = definition.end
+        if definition.tokens[0].word != "CONSTRAINT":
+            yield definition.text
+    yield _options(created[end:])
+
+
+def _options(text: str) -> str:
+    """The options of a table, without its engine and its counter, which setl leaves as they are."""
+    text = without_next_number(text).strip().removeprefix(")").strip()
+    tokens = tokenize(text)
+    if [token.word for token in tokens[:2]] == ["ENGINE", "="]:
+        text = text[tokens[2].end :].strip()
+    return " ".join(text.split())
+
+
+def _without_foreign_keys(ddl: TableDdl, name: Name) -> str:
+    """A CREATE TABLE under another name, without foreign keys."""
+    text, end = ddl.text, 0
+    kept: list[str] = []
+    definitions = list(definitions_of(text))
+    for before, definition in pairwise(definitions):
+        if definition.is_foreign_key:
+            kept.append(text[end : before.end])
+            end = definition.end
+    subject = ddl.subjects[0]
+    whole = "".join((*kept, text[end:]))
+    return whole[: subject.start] + qualified(*name) + whole[subject.end :]
+
+
+def _refused(ddl: TableDdl, why: str) -> FatalError:
+    return FatalError(
+        "this schema change cannot be passed on: an online schema change ends, and of its shadow's"
+        f" constraints not all are known: {why}: {ddl.text[:300]}"
+    )
