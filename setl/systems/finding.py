@@ -67,7 +67,9 @@ class Finding:
         return tuple(f[:-1] for f in self.fix if f.endswith(";"))
 
 
-FOUND_LATER: Final = frozenset({"replaced-table", "shadow-definition", "shared-target"})
+FOUND_LATER: Final = frozenset({
+    "copied-in-utc", "replaced-table", "shadow-definition", "shared-target",
+})  # fmt: skip
 """What `accept` may name though a check does not find it.
 
 Only a running pipeline comes upon it, or who looks at the other channels of the cluster, too.

@@ -559,7 +559,9 @@ COPIED = {
     "ADD c INT DEFAULT 7": "",
     "MODIFY d DATE NULL": "",
     "MODIFY d VARCHAR(40)": "",
-    "MODIFY at TIMESTAMP(3) NULL": "",
+    "MODIFY n BIGINT NULL": "",
+    "MODIFY at TIMESTAMP(3) NULL": "converted at",
+    "MODIFY d BIGINT": "converted d",
     "ADD c DATETIME DEFAULT CURRENT_TIMESTAMP": "nothing tells how",
     "ADD c INT AUTO_INCREMENT UNIQUE": "nothing tells how",
     "MODIFY d TIMESTAMP(6) NULL": "converted d",
@@ -596,3 +598,25 @@ def test_rows_that_an_online_schema_change_filled_while_it_copied_them(sites, ch
     assert "setl load --replace" in caught.value.hint
     # Without rows, or where all of them are to be read, nothing is open.
     assert sites.apply(swap, unread=lambda _: True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["MODIFY d TIMESTAMP(6) NULL, MODIFY at DATETIME(6)", "ADD c DATETIME(6) DEFAULT (at)"],
+)
+def test_times_that_are_said_to_be_copied_under_utc(sites, change):
+    *noted, swap = sites.entries(
+        "SET time_zone = '+00:00'",
+        "CREATE TABLE _t_gho LIKE t",
+        f"ALTER TABLE _t_gho {change}",
+        "INSERT INTO _t_gho (id, at, d, n) SELECT id, at, d, n FROM t",
+        "RENAME TABLE t TO _t_del, _t_gho TO t",
+    )
+    for entry in noted:
+        sites.apply(entry)
+    with pytest.raises(FatalError, match="time zone") as caught:
+        sites.apply(swap)
+    assert "copied-in-utc@schema.table" in caught.value.hint
+    accept = [f"copied-in-utc@{sites.db}.t"]
+    sites.apply(swap, sites.passing(marked_drops=False, accept=accept), number=sites.number)
+    sites.assert_same()

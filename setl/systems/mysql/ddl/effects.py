@@ -57,7 +57,8 @@ class Effects:
         ordered: whether rows are put in another order.
         rekeyed: whether the primary key becomes another one.
         loses: whether rows go that have the same key.
-        retyped: columns that are defined anew, in lower case → the word of their type.
+        retyped: columns that are defined anew, in lower case → their type, with what stands in
+            parentheses behind it.
         computed: columns whose values are computed from an expression, in lower case → the names
             and words of its definition, in lower case.
         types: the words of all types of columns that it adds or defines anew.
@@ -106,7 +107,7 @@ def effects_of(ddl: TableDdl) -> Effects:
         ordered=any(c.words[:2] == ("ORDER", "BY") for c in ddl.clauses()),
         rekeyed="PRIMARY" in words,
         loses=ignores and bool(words & _REPLACING),
-        retyped={name: c[1].word if len(c) > 1 else "" for name, c in changed},
+        retyped={name: _type(c) for name, c in changed},
         computed=dict(_computed([*added, *(column for _, column in changed)])),
         types=frozenset(c[1].word for c in (*added, *(c for _, c in changed)) if len(c) > 1),
         files="TABLESPACE" in words and bool(words & {"IMPORT", "DISCARD"}),
@@ -126,6 +127,11 @@ def _changed(ddl: TableDdl) -> Iterator[tuple[str, Sequence[Token]]]:
         if clause.words[0] in ("MODIFY", "CHANGE"):
             for tokens in clause.columns:
                 yield name_of(tokens[0]).lower(), tokens[clause.words[0] == "CHANGE" :]
+
+
+def _type(column: Sequence[Token]) -> str:
+    words = [token.text for token in column[1:]]
+    return "".join(words[: words.index(")") + 1 if words[1:2] == ["("] else 1])
 
 
 def _computed(columns: Sequence[Sequence[Token]]) -> Iterator[tuple[str, frozenset[str]]]:

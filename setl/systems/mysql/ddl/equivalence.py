@@ -9,14 +9,14 @@ from pymysql.connections import Connection
 
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import read_unique_keys
+from setl.systems.mysql.ddl.conversions import converts_alike, is_moment
 from setl.systems.mysql.ddl.effects import Effects
 from setl.systems.mysql.identifiers import qualified, quote
 
 _TIME_TYPES: Final = frozenset({"timestamp", "datetime", "date", "time"})
-_MOMENT: Final = "timestamp"
-"""The type whose values are moments, and shown in the session's time zone."""
+_UTC: Final = ("+00:00", "UTC", "Etc/UTC")
 # What makes a time of a moment, or a moment of a time.
-_OF_MOMENTS: Final = frozenset({_MOMENT, "from_unixtime", "unix_timestamp", "convert_tz"})
+_OF_MOMENTS: Final = frozenset({"timestamp", "from_unixtime", "unix_timestamp", "convert_tz"})
 
 
 class TableState(NamedTuple):
@@ -28,6 +28,7 @@ class TableState(NamedTuple):
         plain: whether rows are in that order on the disk: InnoDB, and no partitions.
         types: the type of each column, in lower case.
         counter: its AUTO_INCREMENT column in lower case, "" for none.
+        definitions: the type of each column with its digits.
     """
 
     rows: bool = False
@@ -35,13 +36,14 @@ class TableState(NamedTuple):
     plain: bool = True
     types: dict[str, str] = {}  # noqa: RUF012 - never changed
     counter: str = ""
+    definitions: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
 def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
     """Look at a table; pymysql's errors pass through."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT COLUMN_NAME, DATA_TYPE, EXTRA FROM information_schema.COLUMNS"
+            "SELECT COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_TYPE FROM information_schema.COLUMNS"
             " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
             name,
         )
@@ -60,8 +62,9 @@ def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
         rows,
         key_of(connection, name),
         engine == "innodb" and "partitioned" not in options,
-        {column.lower(): kind.lower() for column, kind, _ in columns},
-        next((c.lower() for c, _, extra in columns if "auto_increment" in extra.lower()), ""),
+        {column.lower(): kind.lower() for column, kind, *_ in columns},
+        next((c.lower() for c, _, extra, _ in columns if "auto_increment" in extra.lower()), ""),
+        {column.lower(): kind for column, *_, kind in columns},
     )
 
 
@@ -146,7 +149,9 @@ def doubt_of_both_ways(effects: Effects, session: StatementSession) -> str:
     )
 
 
-def doubt_of_copies(effects: Effects, session: StatementSession, types: Mapping[str, str]) -> str:
+def doubt_of_copies(
+    effects: Effects, session: StatementSession, types: Mapping[str, str], *, utc: bool = False
+) -> str:
     """Why rows may differ that were copied into a shadow, after a statement ran on it; or "".
 
     Servers log the time zone with a statement that used it. The shadow was empty, so that the
@@ -156,29 +161,35 @@ def doubt_of_copies(effects: Effects, session: StatementSession, types: Mapping[
         effects: of the statement.
         session: the statement's, which need not be that of the copying.
         types: the types of the target's columns before the statement, by name in lower case.
+        utc: whether somebody says that rows are copied under UTC, as the statement runs here if it
+            was logged with no time zone.
     """
+    utc = utc and session.time_zone in ("", *_UTC)
     by_itself = "TIMESTAMP" in effects.types and not session.explicit_timestamps
     if effects.clock or effects.numbers or effects.numbered or by_itself:
         return "the online schema change filled rows when it copied them, and nothing tells how"
-    if converted := [c for c, new in effects.retyped.items() if _is_zoned(types.get(c), new)]:
-        return _in_a_zone("converted", converted)
-    moments = {column for column, kind in types.items() if kind == _MOMENT} | _OF_MOMENTS
-    if computed := [c for c, words in effects.computed.items() if words & moments]:
-        return _in_a_zone("computed", computed)
+    zone = "the time zone of the session that did is not in the stream"
+    moments = {column for column, kind in types.items() if is_moment(kind)} | _OF_MOMENTS
+    if computed := [c for c, words in effects.computed.items() if words & moments and not utc]:
+        return _copied("computed", computed, zone)
+    retyped = [(c, types[c], new) for c, new in effects.retyped.items() if c in types]
+    if converted := [c for c, old, new in retyped if is_moment(old) != is_moment(new)]:
+        if not utc:
+            return _copied("converted", converted, zone)
+        retyped = [(c, _without_zone(old), _without_zone(new)) for c, old, new in retyped]
+    if converted := [c for c, old, new in retyped if not converts_alike(old, new)]:
+        why = "servers convert otherwise when they alter a table"
+        return _copied("converted", converted, why)
     return ""
 
 
-def _is_zoned(old: str | None, new: str) -> bool:
-    """Whether a conversion between types depends on the session's time zone or its date."""
-    if old == "time" and new in ("DATE", "DATETIME"):
-        return True  # a time gets the date of the conversion
-    return old is not None and (old == _MOMENT) != (new.lower() == _MOMENT)
+def _without_zone(kind: str) -> str:
+    return kind.lower().replace("timestamp", "datetime")
 
 
-def _in_a_zone(what: str, columns: Sequence[str]) -> str:
+def _copied(what: str, columns: Sequence[str], why: str) -> str:
     return (
-        f"the online schema change {what} {', '.join(columns)} when it copied the rows, and the"
-        " time zone of the session that did is not in the stream"
+        f"the online schema change {what} {', '.join(columns)} when it copied the rows, and {why}"
     )
 
 

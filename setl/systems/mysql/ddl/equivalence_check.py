@@ -79,7 +79,9 @@ _ADVICE_ON_READS: Final = (
 _ADVICE_ON_COPIES: Final = (
     "Make the change on the target{by_hand}, under the time zone of the session that copied the"
     " rows where it is known. Where it is not, or rows were filled in another way, make it all the"
-    " same, and load the table with `setl load --replace` when the pipeline runs again"
+    " same, and load the table with `setl load --replace` when the pipeline runs again. Where"
+    " online schema changes always copy times under UTC, name copied-in-utc@schema.table under"
+    " `accept` in the channel file instead, and start again"
 )
 _ADVICE_ON_ROWS_BEFORE: Final = (
     "The target's table has the change. When the pipeline runs again, load the table with"
@@ -94,8 +96,9 @@ _ADVICE_ON_DIFFERENCE: Final = (
     " setl. Where the target's table differs from the source's on purpose, name"
     " shadow-definition@schema.table under `accept` in the channel file instead, and start again"
 )
+COPIED_IN_UTC: Final = "copied-in-utc"
 SHADOW_DEFINITION: Final = "shadow-definition"
-"""What `accept` of a pipeline calls it, see `setl.systems.finding.FOUND_LATER`."""
+"""What `accept` of a pipeline calls them, see `setl.systems.finding.FOUND_LATER`."""
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
@@ -172,7 +175,8 @@ class EquivalenceCheck:
                 if self._both_ways:
                     self._refuse(doubt_of_both_ways(effects, session), step, _ADVICE_ON_BOTH_WAYS)
                 if step.copied and not unread(step.source):
-                    doubt = doubt_of_copies(effects, session, state.types)
+                    utc = self._accepts(COPIED_IN_UTC, step)
+                    doubt = doubt_of_copies(effects, session, state.definitions, utc=utc)
                     self._refuse(doubt, step, _ADVICE_ON_COPIES)
                 if self._numbers(target, effects, step.tables[0], state):
                     key = source_key(step, state.key)

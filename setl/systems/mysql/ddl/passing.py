@@ -30,6 +30,7 @@ from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.collating import default_collations
+from setl.systems.mysql.ddl.conversions import of_copies
 from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
@@ -209,7 +210,7 @@ class MysqlDdl:
                 continue
             shadow = (ddl.subjects[0].schema, ddl.subjects[0].table)
             steps = rewritten(ddl, self.routing, {shadow: table})
-            runs += [(step._replace(copied=True), session) for step in steps]
+            runs += [(step._replace(copied=True), of_copies(ddl, session)) for step in steps]
         return runs
 
     def begin(self, writer: Writer, ticket: LoadTicket) -> None:

@@ -7,12 +7,33 @@ from setl.model.session import StatementSession
 from setl.systems.mysql.ddl.effects import effects_of
 from setl.systems.mysql.ddl.equivalence import doubt_of_copies
 
-TYPES = {"at": "timestamp", "d": "datetime", "day": "date", "t": "time", "n": "int", "s": "varchar"}
+TYPES = {
+    "at": "timestamp(3)",
+    "d": "datetime",
+    "day": "date",
+    "t": "time",
+    "n": "int(11)",
+    "s": "varchar(20)",
+    "d6": "datetime(6)",
+    "f": "float",
+    "e": "enum('a','b')",
+    "j": "json",
+}
 DOUBTS = {
     "MODIFY at TIMESTAMP(6) NULL": "",
-    "MODIFY d DATE, MODIFY day DATETIME, MODIFY n BIGINT, MODIFY s TEXT": "",
-    "MODIFY t TIME(3), CHANGE d t2 TIME": "",
-    "MODIFY n DATETIME": "",
+    "MODIFY d DATE, MODIFY day DATETIME, MODIFY n BIGINT UNSIGNED, MODIFY s TEXT": "",
+    "MODIFY t TIME(3) NOT NULL, MODIFY d DATETIME(6), MODIFY n DECIMAL(20,2), MODIFY n DOUBLE": "",
+    "MODIFY e ENUM('b','a','c'), MODIFY e VARCHAR(9), MODIFY j LONGTEXT, MODIFY f DOUBLE": "",
+    "MODIFY s INT, MODIFY s DATE, MODIFY s JSON, MODIFY s ENUM('a'), MODIFY s BLOB": "",
+    "MODIFY d6 DATETIME": "converted d6",
+    "MODIFY d6 BIGINT": "converted d6",
+    "MODIFY at TIMESTAMP(2)": "converted at",
+    "MODIFY d TIME": "converted d",
+    "MODIFY n DATETIME": "converted n",
+    "MODIFY f VARCHAR(20)": "converted f",
+    "MODIFY f DECIMAL(9,2)": "converted f",
+    "MODIFY s BIT(3)": "converted s",
+    "MODIFY s INET6": "converted s",
     "ADD x VARCHAR(40) DEFAULT (CONCAT(d, n))": "",
     "ADD x VARCHAR(40) DEFAULT 'at'": "",
     "ADD x DATE AS (DATE(at)) VIRTUAL": "",
@@ -39,3 +60,31 @@ def test_values_that_depend_on_the_time_zone_of_the_copying(change):
     doubt = doubt_of_copies(effects_of(ddl), session, TYPES)
     assert DOUBTS[change] in doubt
     assert bool(DOUBTS[change]) == bool(doubt)
+
+
+UTC = {
+    "MODIFY at DATETIME(3), MODIFY d TIMESTAMP, MODIFY day TIMESTAMP(6)": "",
+    "MODIFY at DATE, MODIFY s TIMESTAMP": "",
+    "ADD x DATE AS (DATE(at)) STORED": "",
+    "MODIFY at DATETIME": "converted at",
+    "MODIFY at BIGINT": "converted at",
+    "MODIFY n TIMESTAMP": "converted n",
+    "MODIFY t TIMESTAMP": "converted t",
+}
+
+
+@pytest.mark.parametrize("change", UTC)
+def test_values_that_are_copied_under_utc(change):
+    effects = effects_of(parse_table_ddl(f"ALTER TABLE s.t {change}", ""))
+    session = StatementSession(sql_mode=0, explicit_timestamps=True)
+    doubt = doubt_of_copies(effects, session, TYPES, utc=True)
+    assert UTC[change] in doubt
+    assert bool(UTC[change]) == bool(doubt)
+
+
+def test_a_statement_that_was_logged_with_another_zone_was_not_copied_under_utc():
+    effects = effects_of(parse_table_ddl("ALTER TABLE s.t MODIFY d TIMESTAMP", ""))
+    session = StatementSession(sql_mode=0, explicit_timestamps=True)
+    for zone, doubts in {"+00:00": False, "UTC": False, "+08:00": True, "SYSTEM": True}.items():
+        there = session._replace(time_zone=zone)
+        assert bool(doubt_of_copies(effects, there, TYPES, utc=True)) is doubts
