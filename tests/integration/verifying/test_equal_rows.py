@@ -152,9 +152,10 @@ def test_tables_with_other_rows_never_agree(loose, settings):
 
 def test_a_table_that_cannot_be_compared_does_not_keep_the_others_from_it(loose):
     loose.both("CREATE TABLE good (id INT PRIMARY KEY)")
-    loose.both("CREATE TABLE bad (k VARCHAR(9) CHARSET ucs2 COLLATE ucs2_bin PRIMARY KEY)")
+    loose.both("CREATE TABLE bad (k VARCHAR(9) CHARSET ucs2 COLLATE ucs2_bin PRIMARY KEY, v INT)")
     loose.run(loose.source, "CREATE TABLE gone (id INT PRIMARY KEY)")
-    loose.both("INSERT INTO bad VALUES (X'D800')")
+    loose.run(loose.source, "INSERT INTO bad VALUES (X'D800', 1)")
+    loose.run(loose.target, "INSERT INTO bad VALUES (X'D800', 2)")
     loose.both("INSERT INTO good VALUES (1)")
     failed = {}
 
@@ -163,7 +164,9 @@ def test_a_table_that_cannot_be_compared_does_not_keep_the_others_from_it(loose)
 
     verdicts = loose.verify(failed=fail)
     assert [v.target.partition(".")[2] for v in verdicts if v.equal] == ["good"]
-    assert {name: type(error) for name, error in failed.items()} == {
-        "bad": DataError, "gone": ConfigurationError
-    }  # fmt: skip
-    assert "ed a0 80" in str(failed["bad"])
+    # MariaDB sends such a key as it is, and MySQL says NULL in its place.
+    bad = failed.pop("bad", None)
+    assert {name: type(error) for name, error in failed.items()} == {"gone": ConfigurationError}
+    if bad is not None:
+        assert isinstance(bad, DataError)
+        assert "ed a0 80" in str(bad)
