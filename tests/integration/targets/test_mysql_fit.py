@@ -73,6 +73,8 @@ def target(site_a):
         ("DECIMAL(5,2)", Kind.FLOAT, 1.5, 1.005),
         ("FLOAT", Kind.FLOAT, 0.1, 0.1234567890123),
         ("FLOAT(7,2)", Kind.FLOAT, 12345.67, 0.125),
+        ("FLOAT(7,2)", Kind.FLOAT, -0.1, -0.125),
+        ("DOUBLE(10,5)", Kind.FLOAT, -0.09999999999999998, -0.1),
         ("FLOAT", Kind.INTEGER, 16777216, 16777217),
         ("DOUBLE", Kind.INTEGER, 2**53, 2**53 + 1),
         ("DATETIME", Kind.TEXT, "2026-01-02 03:04:05.0", "2026-01-02 03:04:05.6"),

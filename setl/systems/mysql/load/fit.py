@@ -11,8 +11,10 @@ https://dev.mysql.com/doc/refman/8.4/en/fractional-seconds.html
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import floor
 from operator import methodcaller
 from typing import Any, Final, NamedTuple
 
@@ -224,10 +226,34 @@ def _float_guards(place: int, capacity: Capacity) -> Iterator[Guard]:
     if capacity.type == "float":
         yield Guard(place, is_longer_than_single, "round it to what four bytes hold")
     if capacity.type in {"float", "double"} and scale is not None:
-        digits = scale
-        yield Guard(place, lambda v: round(v, digits) != v, f"round it to {digits} digits")
+        yield _digits_guard(place, scale, single=capacity.type == "float")
     elif capacity.type.endswith("int"):
         yield Guard(place, lambda v: not v.is_integer(), "round it to a whole number")
+
+
+def _digits_guard(place: int, scale: int, *, single: bool) -> Guard:
+    """For FLOAT(M,D) and DOUBLE(M,D), which are rounded as the server does it.
+
+    It rounds the part of a number that is above the next lower whole one. So -0.1 is kept as
+    -0.09999999999999998, and a rounding that gives -0.1 takes each such value for another one.
+    """
+    power = 10.0**scale
+
+    def kept(value: float) -> float:
+        whole = floor(value)
+        return whole + round((value - whole) * power) / power
+
+    if not single:
+        return Guard(place, lambda v: kept(v) != v, f"round it to {scale} digits")
+    return Guard(place, lambda v: not _same_single(kept(v), v), f"round it to {scale} digits")
+
+
+def _same_single(first: float, second: float) -> bool:
+    """Whether four bytes hold the same number for both."""
+    try:
+        return struct.pack("<f", first) == struct.pack("<f", second)
+    except OverflowError:  # the server refuses it
+        return first == second
 
 
 def _label_guard(place: int, kind: Kind, capacity: Capacity) -> Guard:
