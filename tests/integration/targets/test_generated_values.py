@@ -99,6 +99,19 @@ def test_a_virtual_column_without_an_index_is_the_readers_business(place):
     assert days(place) == [(2, EVENING[:19], "2026-01-01")]
 
 
+def test_a_note_about_a_generated_column_is_about_no_value_that_is_written(place):
+    place.table(
+        "id INT PRIMARY KEY, n DECIMAL(5,2), `V at row 1` DECIMAL(5,1) AS (n + 0.05) STORED"
+    )
+    # A number of another kind is written under watch: only the server tells what becomes of it.
+    columns = (ID, Column("n", Kind.FLOAT), Column("V at row 1", Kind.DECIMAL, scale=1))
+    place.write(columns, [(1, 1.5, "1.6"), (2, 1.25, "1.3")])
+    held = [(i, str(n), str(v)) for i, n, v in place.rows()]
+    assert held == [(1, "1.50", "1.6"), (2, "1.25", "1.3")]
+    with pytest.raises(DataError, match="would change a value"):
+        place.write(columns, [(3, 1.005, "1.1")])
+
+
 def test_the_session_is_as_it_was_afterwards(place):
     place.table("id INT PRIMARY KEY, created TIMESTAMP NULL, day DATE AS (DATE(created)) STORED")
     place.table("id INT PRIMARY KEY, created TIMESTAMP NULL", name="plain")

@@ -247,7 +247,7 @@ def _run(
     blanks = statement.blanks_in(rows)
     with _explained(statement), limits.timings.one():
         if blanks or statement.watched:
-            run_watched(connection, text, blanks=blanks)
+            run_watched(connection, text, blanks=blanks, computed=statement.computed)
         else:
             # Not through a cursor, which takes text only and would encode it leniently.
             cast("Any", connection).query(text)

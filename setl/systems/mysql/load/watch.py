@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+import re
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, cast
 
@@ -13,19 +14,28 @@ from setl.errors import DataError
 from setl.systems.mysql.load.row_faults import ROW_FAULTS
 
 _TRUNCATED: Final = 1265  # what the server says of a label that it does not have, among others
+_COLUMN: Final = re.compile(r" for column (?:'(.*)'|`.*`\.`.*`\.`(.*)`) at row \d+$", re.DOTALL)
 _UNDO: Final = "setl_statement"
 _LENIENT: Final = (
     "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'"
 )
 
 
-def run_watched(connection: Connection[Any], text: bytes, *, blanks: int = 0) -> None:
+def run_watched(
+    connection: Connection[Any],
+    text: bytes,
+    *,
+    blanks: int = 0,
+    computed: Collection[str] = (),
+) -> None:
     """Run a statement inside a transaction; undo it if the server changed a value.
 
     Args:
         connection: its session.
         text: the statement.
         blanks: how many ENUM values of no label it writes, of which the server is to say so.
+        computed: generated columns of the table, in lower case. What is noted of them, such as that
+            a DECIMAL was rounded, is about no value that the statement has.
 
     Raises:
         pymysql.MySQLError: the server refuses the statement.
@@ -41,7 +51,8 @@ def run_watched(connection: Connection[Any], text: bytes, *, blanks: int = 0) ->
         with connection.cursor() as cursor:
             cursor.execute("SHOW WARNINGS")
             shown = cursor.fetchall()
-    notes = [note for note in shown if int(note[1]) in ROW_FAULTS]
+    faults = [note for note in shown if int(note[1]) in ROW_FAULTS]
+    notes = [note for note in faults if _column_of(note[2]).lower() not in computed]
     # The server shows no more than `max_error_count` of them, which may be none.
     told_all = len(shown) >= counted
     labels = not blanks or all(int(note[1]) == _TRUNCATED for note in notes)
@@ -57,6 +68,12 @@ def run_watched(connection: Connection[Any], text: bytes, *, blanks: int = 0) ->
         )
     told = "; ".join(f"{text} [{number}]" for _, number, text in notes[:3])
     raise DataError(f"the target would change a value: {told or 'an ENUM has another label'}")
+
+
+def _column_of(text: str) -> str:
+    """The column that a note is about, "" if it names none."""
+    found = _COLUMN.search(text)
+    return (found[1] or found[2]) if found else ""
 
 
 @contextmanager
