@@ -41,6 +41,7 @@ from setl.systems.mysql.ddl.made_later import (
     doubt_of_names_before,
     doubt_of_rows_before,
     held_columns,
+    renames,
 )
 from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.plan import Name, Step
@@ -250,9 +251,9 @@ class EquivalenceCheck:
         if ddl is None:
             return
         doubt = ""
-        if ddl.action is Action.RENAME:
+        if renames(ddl):
             doubt = doubt_of_names_before(target, ddl, later)
-        elif ddl.action is Action.ALTER and has_rows(target, step.tables[0]):
+        if not doubt and ddl.action is Action.ALTER and has_rows(target, step.tables[0]):
             all_come = step.source is not None and unread(step.source)
             # Rows that are read at the source are as they are there.
             if not step.reread and (removes_rows(ddl) or not all_come):

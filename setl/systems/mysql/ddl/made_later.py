@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 from pymysql.connections import Connection
 
 from setl.codec.sql.names import name_of
-from setl.codec.sql.table_ddl import TableDdl
+from setl.codec.sql.table_ddl import Action, Role, TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
 from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.held_rows import has_rows
@@ -64,6 +64,32 @@ def doubt_of_names_before(
     ):
         return ""
     return f"{', '.join(sorted('.'.join(t) for t in left))} had another name before"
+
+
+def names_taken(
+    connection: Connection[Any], ddl: TableDdl, later: Collection[tuple[str, str]]
+) -> tuple[tuple[str, str], ...]:
+    """Created tables without rows that have the names which a statement gives to tables with some.
+
+    Args:
+        connection: to the target.
+        ddl: the statement, of the target's tables.
+        later: those of its tables that were created after it, under the names that it gives.
+
+    Returns:
+        None of them if the tables that get the names are not there, or were created, too.
+    """
+    before = {(name.schema, name.table) for name in ddl.subjects}
+    if not renames(ddl) or before & set(later):
+        return ()
+    if not all(kind_of(connection, name) for name in before):
+        return ()
+    return () if any(has_rows(connection, name) for name in later) else tuple(later)
+
+
+def renames(ddl: TableDdl) -> bool:
+    """Whether a statement gives tables other names."""
+    return ddl.action is Action.RENAME or any(n.role is Role.NEW_NAME for n in ddl.names)
 
 
 def held_columns(connection: Connection[Any], name: tuple[str, str]) -> dict[str, HeldColumn]:

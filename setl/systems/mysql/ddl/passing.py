@@ -35,6 +35,7 @@ from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
+from setl.systems.mysql.ddl.made_later import names_taken
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.other_objects import without_other_objects
 from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, Swap, plan_ddl, rewritten
@@ -50,6 +51,7 @@ from setl.systems.mysql.ddl.shadow_swaps import (
 )
 from setl.systems.mysql.ddl.source_key import key_at_statement, made_by
 from setl.systems.mysql.ddl.statements import parsed, refuse_schema
+from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.writer import Writer
 
 # What a server says to a change that was made before: table, column, key or constraint is there
@@ -197,6 +199,27 @@ class MysqlDdl:
             return Plan()
         return plan_ddl(ddl, self.routing, marked_drops=self._marked_drops)
 
+    def in_the_way(
+        self,
+        connection: Connection[Any],
+        step: Step,
+        session: StatementSession,
+        later: Sequence[Name],
+        change: SchemaChange,
+    ) -> Sequence[Name]:
+        """Those created tables that may be removed for a statement to run; see `names_taken`."""
+        ddl, original = parsed(step.statement, session), parsed(change.statement, change.session)
+        # In two directions, a row may be on its way to the table that would be removed.
+        if self._marked_drops or step.reread or ddl is None or original is None:
+            return ()
+        loaded = {
+            target
+            for table in original.tables
+            if change.unread(table)
+            for target, _ in self.targets_of(table)
+        }
+        return () if loaded & set(later) else names_taken(connection, ddl, later)
+
     def swapped(self, kept: Sequence[tuple[str, StatementSession]], table: Name) -> list[_Run]:
         """The statements that were kept of a shadow, for the table whose place it takes."""
         runs: list[_Run] = []
@@ -326,8 +349,10 @@ class _Attempt:
         of_now = {t: p for t, p in made.items() if p and p.generation == self._change.generation}
         later = [table for table, p in of_now.items() if p.version >= self._change.version]
         if later and self._action is not Action.TRUNCATE and not self._removes:
-            self._refuse_rows_before(number, run, statement, later)
-            return f"in the table since setl has created it: {statement}"
+            if not self._made_room(number, run, later):
+                self._refuse_rows_before(number, run, statement, later)
+                return f"in the table since setl has created it: {statement}"
+            of_now = {t: p for t, p in of_now.items() if t not in later}
         looks = self._looks(step.tables)
         if known is not None and known.state == BEGUN and known.looks != looks:
             self._done(number, step, statement)
@@ -423,6 +448,29 @@ class _Attempt:
     def _source_had(self, setting: str, value: str) -> bool:
         """See `EquivalenceCheck.settings`."""
         return self._settings is not None and self._settings.had(setting, value)
+
+    def _made_room(self, number: int, run: _Run, later: Sequence[Name]) -> bool:
+        """Remove empty tables that setl has created under the names that a statement gives.
+
+        The rows are those of the tables that get these names. If this dies in between, the next
+        leader creates the tables again, and they are removed again.
+        """
+        step, session = run
+        tables = self._target.in_the_way(self._writer.open(), step, session, later, self._change)
+        if not tables:
+            return False
+        connection = self._begin()
+        PresentTables(connection, self._ticket).forget(tables)
+        connection.commit()
+        unchecked = session._replace(foreign_keys=False)
+        for table in tables:
+            statement = self._target.marked(f"DROP TABLE {qualified(*table)}")
+            try:
+                self._runner.run(statement, unchecked)
+            except pymysql.MySQLError as error:
+                self._refused(number, statement, error)
+        self._forget_made(tables)
+        return True
 
     def _refuse_rows_before(
         self, number: int, run: _Run, statement: str, later: Sequence[Name]
