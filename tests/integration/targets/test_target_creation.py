@@ -514,12 +514,16 @@ LATER = {
 @pytest.mark.parametrize("which", LATER)
 def test_rows_from_before_a_change_that_the_created_table_has(servers, source_db, place, which):
     a, b = servers
-    t, start = f"{source_db}.one", binlog_end(a)
+    t = f"{source_db}.one"
     changes, why = LATER[which]
     execute(
         a,
         f"CREATE TABLE {t} (id INT PRIMARY KEY, b INT, at DATETIME) PARTITION BY RANGE (id)"
         " (PARTITION low VALUES LESS THAN (9), PARTITION high VALUES LESS THAN MAXVALUE)",
+    )
+    start = binlog_end(a)
+    execute(
+        a,
         f"INSERT INTO {t} VALUES (1, 1, '2026-01-02 03:04:05'), (10, 10, NULL)",
         *(change.format(t=t) for change in changes),
     )
@@ -602,7 +606,7 @@ def test_check_names_the_privileges_that_creating_takes(servers, source_db, plac
 @pytest.mark.not_mixed(why="statements that pass between the families have tests of their own")
 def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, source_db, place):
     a, b = servers
-    one, two, three = (f"{source_db}.{name}" for name in ("one", "two", "three"))
+    one, two, three, four, five = tables = [f"{source_db}.t{n}" for n in range(1, 6)]
     file = passing_from(a, b, source_db, binlog_end(a))
     execute(
         a,
@@ -619,10 +623,16 @@ def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, s
         f"ALTER TABLE {one} RENAME TO {three}",
         f"RENAME TABLE {two} TO {one}",
         f"CREATE TABLE {two} (id INT PRIMARY KEY, anew INT)",
-        *(f"INSERT INTO {table} (id) VALUES (3)" for table in (one, two, three)),
+        # Made twice, with other columns.
+        f"CREATE TABLE {four} (id INT PRIMARY KEY, a INT)",
+        f"INSERT INTO {four} VALUES (4, 4)",
+        f"RENAME TABLE {four} TO {five}",
+        f"ALTER TABLE {five} ADD at DATETIME DEFAULT CURRENT_TIMESTAMP",
+        f"CREATE TABLE {four} (id INT PRIMARY KEY)",
+        *(f"INSERT INTO {table} (id) VALUES (3)" for table in tables),
     )
-    # The leader creates the one that is missing, before the stream comes to the statement.
-    place.lead(file).applied(3)
-    for table in (one, two, three):
+    # The leader creates those that are missing, before the stream comes to the statements.
+    place.lead(file).applied(6)
+    for table in tables:
         assert text_of(b, table) == text_of(a, table)
         assert rows(b, table) == rows(a, table)

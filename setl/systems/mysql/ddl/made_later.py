@@ -69,21 +69,24 @@ def doubt_of_names_before(
 def names_taken(
     connection: Connection[Any], ddl: TableDdl, later: Collection[tuple[str, str]]
 ) -> tuple[tuple[str, str], ...]:
-    """Created tables without rows that have the names which a statement gives to tables with some.
+    """Created tables without rows that have the names which a statement gives.
 
     Args:
         connection: to the target.
-        ddl: the statement, of the target's tables.
-        later: those of its tables that were created after it, under the names that it gives.
+        ddl: a CREATE TABLE or a statement that renames, of the target's tables.
+        later: those of its tables that were created after it.
 
     Returns:
         None of them if the tables that get the names are not there, or were created, too.
     """
     before = {(name.schema, name.table) for name in ddl.subjects}
-    if not renames(ddl) or before & set(later):
+    if ddl.conditional:  # and perhaps did nothing at the source
         return ()
-    if not all(kind_of(connection, name) for name in before):
-        return ()
+    if ddl.action is not Action.CREATE:
+        if not renames(ddl) or before & set(later):
+            return ()
+        if not all(kind_of(connection, name) for name in before):
+            return ()
     return () if any(has_rows(connection, name) for name in later) else tuple(later)
 
 

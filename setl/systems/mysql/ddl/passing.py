@@ -26,7 +26,7 @@ from setl.errors import ConfigurationError, FatalError, SetlError, TransientErro
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA, read_table
-from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
+from setl.systems.mysql.connection import MysqlEndpoint, error_number, is_mariadb, translate
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.collating import default_collations
@@ -211,6 +211,9 @@ class MysqlDdl:
         ddl, original = parsed(step.statement, session), parsed(change.statement, change.session)
         # In two directions, a row may be on its way to the table that would be removed.
         if self._marked_drops or step.reread or ddl is None or original is None:
+            return ()
+        # The other family may not take the statement, and has a table that is like the source's.
+        if ddl.action is Action.CREATE and session.mariadb is not is_mariadb(connection):
             return ()
         loaded = {
             target
@@ -452,8 +455,8 @@ class _Attempt:
     def _made_room(self, number: int, run: _Run, later: Sequence[Name]) -> bool:
         """Remove empty tables that setl has created under the names that a statement gives.
 
-        The rows are those of the tables that get these names. If this dies in between, the next
-        leader creates the tables again, and they are removed again.
+        So rows go into the table that was theirs then, and later statements find it as it was. If
+        this dies in between, the next leader creates the tables again, and they are removed again.
         """
         step, session = run
         tables = self._target.in_the_way(self._writer.open(), step, session, later, self._change)
