@@ -636,3 +636,20 @@ def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, s
     for table in tables:
         assert text_of(b, table) == text_of(a, table)
         assert rows(b, table) == rows(a, table)
+
+
+@pytest.mark.not_mixed(why="statements that pass between the families have tests of their own")
+def test_a_copy_of_a_table_that_was_created_as_it_is_later(servers, source_db, place):
+    a, b = servers
+    one, two = (f"{source_db}.{name}" for name in ("one", "two"))
+    execute(a, f"CREATE TABLE {one} (id INT PRIMARY KEY)")
+    file = passing_from(a, b, source_db, binlog_end(a))
+    execute(
+        a,
+        f"CREATE TABLE {two} LIKE {one}",
+        f"RENAME TABLE {two} TO {source_db}.three",
+        f"ALTER TABLE {one} ADD more INT",
+    )
+    error = place.lead(file).ends()
+    assert "is like" in error.message
+    assert f"{source_db}.one" in error.message

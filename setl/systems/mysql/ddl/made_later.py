@@ -8,6 +8,7 @@ filled a new column, converted values, or removed the rows of a partition.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from itertools import pairwise
@@ -29,6 +30,7 @@ _AS_WRITTEN: Final = frozenset({
     "tinyint", "smallint", "mediumint", "int", "bigint", "decimal",
     "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set",
 })  # fmt: skip
+_COMPUTED: Final = re.compile(r"\b(?:STORED|VIRTUAL|PERSISTENT) GENERATED\b")
 _CONSTANTS: Final = {"NULL": None, "TRUE": "1", "FALSE": "0"}
 _NO_CONSTANT: Final = object()
 
@@ -40,11 +42,13 @@ class HeldColumn(NamedTuple):
         type: in lower case.
         default: its constant default as text, None for none or NULL.
         constant: whether the default is a constant, or there is none.
+        computed: whether it is a generated column.
     """
 
     type: str
     default: str | None = None
     constant: bool = True
+    computed: bool = False
 
 
 def doubt_of_names_before(
@@ -113,12 +117,16 @@ def held_columns(connection: Connection[Any], name: tuple[str, str]) -> dict[str
 
 
 def _as_mysql_shows(kind: str, default: Any, extra: str) -> HeldColumn:
+    if _COMPUTED.search(extra):
+        return HeldColumn(kind, computed=True)
     if "DEFAULT_GENERATED" in extra:
         return HeldColumn(kind, constant=False)
     return HeldColumn(kind, None if default is None else str(default))
 
 
-def _as_mariadb_shows(kind: str, default: Any, _: str) -> HeldColumn:
+def _as_mariadb_shows(kind: str, default: Any, extra: str) -> HeldColumn:
+    if _COMPUTED.search(extra):
+        return HeldColumn(kind, computed=True)
     text = "NULL" if default is None else str(default)
     if text == "NULL":
         return HeldColumn(kind)
@@ -162,9 +170,11 @@ def _doubts_of_new(ddl: TableDdl, now: Mapping[str, HeldColumn]) -> Iterator[str
 
 def _doubt_of_new(column: Sequence[Token], now: HeldColumn | None) -> str:
     words = [token.word for token in column]
-    if "AS" in words and "DEFAULT" not in words:
-        return ""  # computed from the row, at the target as well
     name = name_of(column[0])
+    if "AS" in words and "DEFAULT" not in words:
+        # Computed from the row at the target as well; unless setl made a plain column of it, whose
+        # values come with the rows.
+        return "" if now is None or now.computed else f"it computed values of {name}"
     default = _default(column, words)
     if ("ON", "UPDATE") in pairwise(words):
         return f"it gave them no time in {name}, and later updates did"

@@ -21,7 +21,7 @@ from pymysql.connections import Connection
 
 from setl import failpoints
 from setl.codec.sql.created_table import without_next_number
-from setl.codec.sql.table_ddl import Action, TableDdl
+from setl.codec.sql.table_ddl import Action, Role, TableDdl
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
@@ -57,6 +57,9 @@ from setl.systems.mysql.load.writer import Writer
 # What a server says to a change that was made before: table, column, key or constraint is there
 # already, or is not there any more.
 _ALREADY: Final = MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
+_AS_IT_IS: Final = (
+    "If the source still has the table, start again: the leader then creates it. Or make it by hand"
+)
 _LOCK_WAIT: Final = 10
 
 _Run = tuple[Step, StatementSession]
@@ -356,6 +359,10 @@ class _Attempt:
                 self._refuse_rows_before(number, run, statement, later)
                 return f"in the table since setl has created it: {statement}"
             of_now = {t: p for t, p in of_now.items() if t not in later}
+        if later_model := self._later_model(run):
+            text = f"it is like {_dotted(later_model)}, which setl has created as it was later"
+            error = FatalError(f"this schema change cannot be passed on: {text}", hint=_AS_IT_IS)
+            raise self._stopped(number, statement, error)
         looks = self._looks(step.tables)
         if known is not None and known.state == BEGUN and known.looks != looks:
             self._done(number, step, statement)
@@ -460,7 +467,7 @@ class _Attempt:
         """
         step, session = run
         tables = self._target.in_the_way(self._writer.open(), step, session, later, self._change)
-        if not tables:
+        if not tables or self._later_model(run):
             return False
         connection = self._begin()
         PresentTables(connection, self._ticket).forget(tables)
@@ -474,6 +481,18 @@ class _Attempt:
                 self._refused(number, statement, error)
         self._forget_made(tables)
         return True
+
+    def _later_model(self, run: _Run) -> Name | None:
+        """The table of which a statement makes a copy, if it is not yet or no more as it was."""
+        step, session = run
+        ddl = parsed(step.statement, session)
+        for name in ddl.names if ddl is not None else ():
+            if name.role is Role.LIKE:
+                table = (name.schema, name.table)
+                place = MadeTables(self._writer.open(), self._ticket).place(table)
+                if place and place.generation == self._change.generation:
+                    return table if place.version >= self._change.version else None
+        return None
 
     def _refuse_rows_before(
         self, number: int, run: _Run, statement: str, later: Sequence[Name]

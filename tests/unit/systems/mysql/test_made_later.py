@@ -31,7 +31,9 @@ CLOCK = HeldColumn("datetime", "CURRENT_TIMESTAMP", constant=False)
         ("ADD c DATETIME DEFAULT NULL ON UPDATE NOW()", HeldColumn("datetime"), "no time in c"),
         ("ADD c TIMESTAMP", CLOCK, "another value in c"),  # which a session may mean by it
         ("ADD c CHAR(9) DEFAULT (CAST(1 AS CHAR))", HeldColumn("char", "1"), "another value in c"),
-        ("ADD c INT AS (a + 1)", HeldColumn("int"), ""),
+        ("ADD c INT AS (a + 1)", HeldColumn("int", computed=True), ""),
+        ("ADD c INT AS (a + 1) STORED", None, ""),
+        ("ADD c INT AS (a + 1)", HeldColumn("int"), "computed values of c"),
         ("ADD c INT AUTO_INCREMENT UNIQUE", HeldColumn("int"), "it numbered rows"),
         ("ADD UNIQUE (c), DROP INDEX k, COMMENT 'c'", HeldColumn("int"), ""),
         ("DROP c", None, ""),
