@@ -802,3 +802,36 @@ def test_nobody_alters_a_table_that_was_asked_for_inside_a_transaction(place):
                 f"ALTER TABLE {place.schema}.t ENGINE = MyISAM",
             )
         connection.rollback()
+
+
+KEY_PARTS = [
+    ("TIME", Kind.TIME, "01:30:00.000000", "00:00:00.000000"),
+    ("TIME(3)", Kind.TIME, "-838:59:59.000000", "01:30:00.500000"),
+    ("TIME(6)", Kind.TIME, "-01:30:00.500000", "01:30:00.500001"),
+    ("DATETIME", Kind.DATETIME, "2026-01-01 01:30:00.000000", "0000-00-00 00:00:00.000000"),
+    ("DATETIME(3)", Kind.DATETIME, "2026-01-01 01:30:00.500000", "2026-01-01 01:30:00.501000"),
+    ("TIMESTAMP", Kind.TIMESTAMP, "2026-01-01 01:30:00.000000", "2026-01-01 01:30:01.000000"),
+    ("DATE", Kind.DATE, "2026-01-01", "0000-00-00"),
+    ("YEAR", Kind.YEAR, 2026, 1901),
+    ("DECIMAL(10,3)", Kind.DECIMAL, "1.500", "-0.001"),
+    ("DOUBLE", Kind.FLOAT, 0.1, -2.5),
+    ("FLOAT", Kind.FLOAT, 0.1, -2.5),
+    ("BIT(9)", Kind.BIT, 257, 0),
+    ("BINARY(4)", Kind.BINARY, b"a\0\0\0", b"\0\0\0\0"),
+    ("CHAR(4)", Kind.TEXT, "a", "\u00e9"),
+    ("ENUM('a','b')", Kind.ENUM, "a", "b"),
+    ("SET('a','b')", Kind.SET, "a,b", ""),
+]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_deletes_find_rows_by_every_type_beside_another_column(place, count):
+    places = "id INT, k {}, PRIMARY KEY (id, k)"
+    for number, (definition, kind, first, second) in enumerate(KEY_PARTS):
+        name, columns = f"k{number}", (ID, Column("k", kind))
+        place.table(places.format(definition), name)
+        rows = [(i, value) for i in range(count) for value in (first, second)]
+        place.write(columns, rows, name=name, key=(0, 1))
+        gone = [(i, first) for i in range(count)]
+        place.write(columns, (), gone, name=name, key=(0, 1))
+        assert [row[0] for row in place.rows(name=name)] == list(range(count)), definition
