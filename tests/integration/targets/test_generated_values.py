@@ -99,6 +99,22 @@ def test_a_virtual_column_without_an_index_is_the_readers_business(place):
     assert days(place) == [(2, EVENING[:19], "2026-01-01")]
 
 
+@pytest.mark.family("mariadb", why="MySQL has no type for addresses")
+def test_an_address_beside_what_a_strict_session_refuses(place):
+    place.table("id INT PRIMARY KEY, a INET4, u UUID, n INT, small TINYINT AS (n) STORED")
+    columns = (
+        ID, Column("a", Kind.BINARY), Column("u", Kind.BINARY), Column("n", Kind.INTEGER),
+        Column("small", Kind.INTEGER),
+    )  # fmt: skip
+    place.write(
+        columns, [(1, b"\x0a\0\0\x01", bytes(15) + b"\x01", 1000, 127), (2, None, None, 5, 5)]
+    )
+    assert place.rows() == [
+        (1, "10.0.0.1", "00000000-0000-0000-0000-000000000001", 1000, 127),
+        (2, None, None, 5, 5),
+    ]
+
+
 def test_a_note_about_a_generated_column_is_about_no_value_that_is_written(place):
     place.table(
         "id INT PRIMARY KEY, n DECIMAL(5,2), `V at row 1` DECIMAL(5,1) AS (n + 0.05) STORED"

@@ -29,7 +29,7 @@ from pymysql.connections import Connection
 from setl.bulk.comparing import Form, forms
 from setl.errors import CollisionError, DataError
 from setl.model.change import Row, TargetChanges, Value
-from setl.model.schema import Column
+from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import error_number
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.anew import AnewRows, write_anew
@@ -53,6 +53,7 @@ RefuseOf = Callable[[TargetChanges], Refuse]
 WriteParts = Callable[[Sequence[Part], RefuseOf], None]
 """Writes the upserts of parts of one table, and says which rows are refused."""
 
+_ADDRESSES: Final = frozenset({"uuid", "inet4", "inet6"})
 _BEFORE: Final = "setl_generated"
 _MOST_ROUNDS: Final = 20
 _CHECK_FAILED: Final = 3819  # MySQL; a MariaDB does not check, see `setl.systems.mysql.load.writer`
@@ -274,8 +275,9 @@ class GeneratedLoad:
     def _compare(self, rows: _Rows, numbers: Sequence[int], session: SourceSession) -> None:
         """Find the rows among these whose columns do not have the values that they say."""
         generated = rows.plan.generated
-        # A session that is not strict may have changed any value of the row.
-        places = generated.compared if session.strict else tuple(range(len(generated.stored)))
+        places = generated.compared
+        if not session.strict:
+            places = _changeable(rows.change.columns, generated.stored)
         if not (places and numbers):
             return
         upserts = rows.rows(numbers, session)
@@ -379,6 +381,20 @@ def _differences(
             ]
             if differing:
                 yield number, differing
+
+
+def _changeable(columns: Sequence[Column], stored: Sequence[Column]) -> tuple[int, ...]:
+    """Columns of which a session that is not strict may have made another value.
+
+    An address or UUID of the row is bytes, and that of the table reads as text.
+    """
+    return tuple(
+        i
+        for i, (given, held) in enumerate(zip(columns, stored, strict=True))
+        if given.kind is not Kind.BINARY
+        or held.capacity is None
+        or held.capacity.type not in _ADDRESSES
+    )
 
 
 def _equal(form: Form, one: Value, other: Value) -> bool:
