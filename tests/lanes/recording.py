@@ -68,6 +68,6 @@ class Recorder:
 def lane_of_item(item):
     values = getattr(getattr(item, "callspec", None), "params", {})
     path = item.nodeid.partition("::")[0]
-    if path.startswith("tests/drills/") and "world" in item.fixturenames:
+    if path.startswith("tests/drills/") and "sites" in values:
         return lane_of(path, sites=values["sites"])
     return lane_of(path, pair_of(item))

@@ -11,6 +11,8 @@ from setl_drills.oracle.sessions import Session
 from setl_drills.oracle.shapes import Column, Shape
 
 TABLES = ("t1", "t2", "t3", "t4")
+_IDENTIFYING = ("PRIMARY", "u")
+"""Without it, rows could not be told apart."""
 
 
 class Alters:
@@ -37,7 +39,7 @@ class Alters:
         if not free:
             return self.change()
         name, quoted = self._chance.choice(free), self._session.name
-        others = list(self._shapes.values())
+        others = [s for s in self._shapes.values() if any(c.name.isascii() for c in s.columns)]
         sort = self._chance.random()
         if others and sort < 0.1:
             return [f"CREATE TABLE {quoted(name)} LIKE {quoted(self._chance.choice(others).name)}"]
@@ -69,6 +71,9 @@ class Alters:
 
     def _alter(self, shape: Shape) -> list[str]:
         clauses = [self._clause(shape) for _ in range(self._chance.choice([1, 1, 1, 2, 3]))]
+        # What a later one of these says would be about what an earlier one has not yet made so.
+        converts = [clause for clause in clauses if "CHARACTER SET" in clause[:30]]
+        clauses = [clause for clause in clauses if clause not in converts[1:]]
         how = self._chance.choice(["", "", "", "", ", ALGORITHM=COPY", ", ALGORITHM=INPLACE"])
         return [f"ALTER TABLE {self._session.name(shape.name)} {', '.join(clauses)}{how}"]
 
@@ -144,7 +149,7 @@ class Alters:
         return f"ADD {self._definitions.index(list(shape.columns), unique=False)}"
 
     def _drop_index(self, shape: Shape) -> str:
-        names = [name for name in shape.indexes if name != "PRIMARY"]
+        names = [name for name in shape.indexes if name not in _IDENTIFYING]
         if not names:
             return self._add_index(shape)
         name = self._session.name(self._chance.choice(names))
@@ -205,12 +210,15 @@ class Alters:
         return [f"RENAME TABLE {first} TO tmp, {second} TO {first}, tmp TO {second}"]
 
     def _create_or_replace(self, shape: Shape) -> list[str]:
-        text = self._definitions.table(shape.name)
+        # With partitions that do not fit the key it fails when the old table is gone.
+        text = self._definitions.table(shape.name).partition(" PARTITION BY ")[0]
         return [text.replace("CREATE TABLE", "CREATE OR REPLACE TABLE", 1)]
 
     def _created_from(self, name: str, other: Shape) -> str:
         quoted = self._session.name
-        chosen = self._chance.sample(other.columns, self._chance.randint(1, len(other.columns)))
+        # Servers log the names in UTF-8, and say that they are in the client's character set.
+        known = [c for c in other.columns if c.name.isascii() or self._session.charset == "utf8mb4"]
+        chosen = self._chance.sample(known, self._chance.randint(1, len(known)))
         named = [f"{quoted(column.name)}" for column in chosen]
         if self._chance.random() < 0.4:
             named.append("'lit' AS lit")
@@ -225,7 +233,7 @@ class Alters:
 
     def _index(self, shape: Shape) -> list[str]:
         table = self._session.name(shape.name)
-        names = [name for name in shape.indexes if name != "PRIMARY"]
+        names = [name for name in shape.indexes if name not in _IDENTIFYING]
         if names and self._chance.random() < 0.4:
             return [f"DROP INDEX {self._session.name(self._chance.choice(names))} ON {table}"]
         columns = self._chance.sample(list(shape.columns), 1)

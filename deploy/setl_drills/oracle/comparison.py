@@ -79,6 +79,16 @@ def rows_of_table(server: DatabaseServer, schema: str, shape: Shape) -> Counter[
         return _rows(connection, schema, shape, mixed=False)
 
 
+def count_rows(server: DatabaseServer, schema: str) -> int:
+    """How many rows all tables of a schema have."""
+    with _opened(server) as connection:
+        counts = [
+            _query(connection, f"SELECT COUNT(*) FROM {_quoted(schema)}.{_quoted(table)}")[0][0]
+            for table in shapes_of(server, schema)
+        ]
+    return sum(map(int, counts))
+
+
 def _compared(
     a: Any, b: Any, schema: str, shape: Shape, at_other: Shape, *, mixed: bool
 ) -> list[Difference]:
@@ -148,7 +158,9 @@ def _checked(connection: Any, schema: str, table: str) -> str:
 
 def _definition(connection: Any, schema: str, table: str) -> str:
     (row,) = _query(connection, f"SHOW CREATE TABLE {_quoted(schema)}.{_quoted(table)}")
-    return re.sub(r" AUTO_INCREMENT=\d+", "", row[1].decode("utf-8", "replace"))
+    # MySQL also shows whether the character set was named, which a collation says anyway.
+    text = re.sub(r"CHARACTER SET \w+ (?=COLLATE)", "", row[1].decode("utf-8", "replace"))
+    return re.sub(r" AUTO_INCREMENT=\d+", "", text)
 
 
 def _text_difference(first: str, second: str) -> str:

@@ -172,7 +172,9 @@ class Definitions:
         else:
             kind, expression = chance.choice(_OF_BYTES)
         stored = chance.choice(("STORED", "STORED", "VIRTUAL"))
-        null = "" if self._grammar.mariadb or chance.random() < 0.8 else " NULL"
+        # Only MySQL knows it, and MariaDB may be the target.
+        known = not (self._grammar.mariadb or self._grammar.mixed)
+        null = " NULL" if known and chance.random() < 0.2 else ""
         return f"{kind} AS ({expression.format(c=name)}) {stored}{null}"
 
     def check(self, columns: list[Column]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from setl_drills.oracle.alters import Alters
 from setl_drills.oracle.definitions import Grammar
@@ -149,7 +150,7 @@ class History:
 
     def _with_image(self) -> list[Step]:
         image = self._chance.choice(["MINIMAL", "NOBLOB"])
-        statements = [s for _ in range(3) for s in self._writer().whole()]
+        statements = [s for _ in range(3) for s in self._writer().with_image(image)]
         return [
             Step(f"SET SESSION binlog_row_image = '{image}'"),
             *self._steps(statements),
@@ -162,7 +163,9 @@ class History:
         ends = [f"XA PREPARE {name}", f"XA COMMIT {name}"]
         if self._chance.random() < 0.4:
             ends = [f"XA COMMIT {name} ONE PHASE"]
-        return self._steps([f"XA START {name}", *statements, f"XA END {name}", *ends])
+        steps = self._steps([f"XA START {name}", *statements, f"XA END {name}", *ends])
+        # What is left prepared holds its locks for ever.
+        return [steps[0], *(replace(step, joined=True) for step in steps[1:])]
 
     def _behind(self) -> list[Step]:
         """The pipeline is paused for a while, so that it comes to statements later."""

@@ -227,6 +227,12 @@ class NodeWorld:
             "load", f"{CHANNEL}/{PIPELINE}", "--table", table, "--replace", "--no-wait", "--yes"
         )
 
+    def roll_back_prepared(self) -> None:
+        """End the XA transactions that a history has left behind, with their locks."""
+        for _, length, _, name in query(self.source, "XA RECOVER"):
+            text = name if isinstance(name, str) else name.decode()
+            execute(self.source, f"XA ROLLBACK '{text[:length]}'")
+
     def make_schema(self, schema: str, options: str) -> None:
         """Create a database on source and target; the replica gets it from the source."""
         for server in (self.target, self.source):

@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 from setl_drills.oracle.sessions import Session
 from setl_drills.oracle.shapes import Column, Shape
-from setl_drills.oracle.values import random_value
+from setl_drills.oracle.values import SPATIAL, random_value
+
+_NO_KEYS = ("json", "vector", *SPATIAL)
+"""Types that count as BLOB."""
 
 
 class Rows:
@@ -45,11 +48,18 @@ class Rows:
         }
         return self._chance.choices(list(kinds), list(kinds.values()))[0]()
 
-    def whole(self) -> list[str]:
-        """A statement that arrives whatever the row image: all columns are given."""
-        return self._chance.choice(
-            [lambda: self._insert(all_columns=True), self.update, self.delete]
-        )()
+    def with_image(self, image: str) -> list[str]:
+        """A statement that arrives though the session does not log whole rows."""
+        columns = self._shape.columns
+        left_out = image == "NOBLOB" and any(c.long or c.kind in _NO_KEYS for c in columns)
+        if left_out or any(column.computed for column in columns):
+            return self.delete()
+        kinds = [
+            lambda: self._insert(all_columns=True),
+            lambda: self.update(keys=False),
+            self.delete,
+        ]
+        return self._chance.choice(kinds)()
 
     def insert(self) -> list[str]:
         """An INSERT of one row or a few."""
@@ -66,11 +76,12 @@ class Rows:
         new = self._chance.choice([f"VALUES({column})", "DEFAULT", "NULL"])
         return self._insert(tail=f" ON DUPLICATE KEY UPDATE {column} = {new}")
 
-    def update(self) -> list[str]:
-        """An UPDATE of rows that agree in one column."""
-        plain = self._shape.plain
-        keys = self._shape.keys
-        pool = keys if keys and self._chance.random() < 0.2 else plain
+    def update(self, *, keys: bool = True) -> list[str]:
+        """An UPDATE of rows that agree in one column; `keys` says whether keys may change."""
+        plain, key = self._shape.plain, self._shape.keys
+        pool = key if key and self._chance.random() < 0.2 else plain
+        if not keys:
+            pool = [column for column in plain if column not in key] or plain
         columns = self._chance.sample(pool, min(len(pool), self._chance.choice([1, 1, 2, 3])))
         sets = ", ".join(f"{self._session.name(c.name)} = {self._new(c)}" for c in columns)
         return [f"UPDATE {self._table} SET {sets} WHERE {self._where()}{self._limit()}"]

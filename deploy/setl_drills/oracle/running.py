@@ -93,34 +93,39 @@ class Tally:
     Attributes:
         rounds: how many were played.
         statements: how many the source has taken.
+        rows: how many rows of the source were compared.
         ends: how many rounds ended in what way, by `Outcome.kind`.
         wrong: how many ended with rows, tables or indexes that are wrong, without an error.
-        native: how many the replica did not copy either.
+        native: how many the replica did not copy either, by `Outcome.native_kind`.
     """
 
     rounds: int = 0
     statements: int = 0
+    rows: int = 0
     ends: Counter[str] = field(default_factory=Counter[str])
     wrong: int = 0
-    native: int = 0
+    native: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, outcome: Outcome) -> None:
         """Count a round."""
         self.rounds += 1
         self.statements += len(outcome.steps) - len(outcome.refused)
+        self.rows += outcome.rows
         self.ends[outcome.kind] += 1
         self.wrong += bool(outcome.wrong)
-        self.native += bool(outcome.replica or outcome.native)
+        self.native.update([outcome.native_kind] if outcome.native_kind else [])
 
     @property
     def lines(self) -> list[str]:
         """The run in a few lines."""
-        kinds = [f"{count:6} {kind}" for kind, count in self.ends.most_common() if kind]
         first = (
-            f"{self.rounds} rounds, {self.statements} statements: {self.ends['']} ended equal,"
-            f" {self.native} without a replica that agrees, {self.wrong} wrong without an error"
+            f"{self.rounds} rounds, {self.statements} statements, {self.rows} rows:"
+            f" {self.ends['']} ended equal, {self.native.total()} without a replica that agrees,"
+            f" {self.wrong} wrong without an error"
         )
-        return [first, *kinds]
+        kinds = [f"{count:6} {kind}" for kind, count in self.ends.most_common() if kind]
+        natives = [f"{count:6} the replica: {kind}" for kind, count in self.native.most_common()]
+        return [first, *kinds, *natives]
 
 
 def play_through_node(
@@ -146,10 +151,15 @@ def play_through_node(
         number = first + tally.rounds
         outcome = rounds.play(number)
         new = outcome.kind not in tally.ends
+        if outcome.native_kind and outcome.native_kind not in tally.native:
+            say(f"round {number}, the replica: {outcome.native_kind}\n{rounds.file(number)}")
+            say("\n".join([outcome.replica, *map(str, outcome.native)]).strip())
         tally.add(outcome)
         if outcome.wrong or (outcome.kind and new):
             say(f"round {number}: {outcome.kind}\n{rounds.file(number)}")
-            say(told(rounds.smaller(outcome, shrink) if shrink else outcome, brief=not shrink))
+            say(told(outcome, brief=True))
+            if shrink:
+                say(told(rounds.smaller(outcome, shrink)))
     return tally
 
 

@@ -45,7 +45,7 @@ class Column:
     @property
     def whole(self) -> bool:
         """Whether it holds integers."""
-        return self.kind.endswith("int")
+        return self.kind in {"tinyint", "smallint", "mediumint", "int", "bigint"}
 
     @property
     def text(self) -> bool:

@@ -43,7 +43,7 @@ _SHAPES: Final = (
     "POINT(1 1)", "POINT(-0.5 1e10)", "LINESTRING(0 0,1 1,2 0)", "POLYGON((0 0,4 0,4 4,0 4,0 0))",
     "MULTIPOINT(0 0,1 1)", "GEOMETRYCOLLECTION(POINT(1 2),LINESTRING(0 0,1 1))",
 )  # fmt: skip
-_SPATIAL: Final = (
+SPATIAL: Final = (
     "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring", "multipolygon",
     "geometrycollection", "geomcollection",
 )  # fmt: skip
@@ -217,7 +217,7 @@ _KINDS: Final[dict[str, _Make]] = {
     "enum": _enum,
     "set": _set,
     "json": _document,
-    **dict.fromkeys(_SPATIAL, _geometry),
+    **dict.fromkeys(SPATIAL, _geometry),
     "vector": _vector,
     "uuid": _uuid,
     "inet4": _inet4,
