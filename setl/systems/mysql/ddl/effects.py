@@ -60,7 +60,7 @@ class Effects:
         retyped: columns that are defined anew, in lower case → their type, with what stands in
             parentheses behind it.
         computed: columns whose values are computed from an expression, in lower case → the names
-            and words of its definition, in lower case.
+            and words of its definition, in lower case, with / where it divides.
         types: the words of all types of columns that it adds or defines anew.
         files: whether rows come from a file, or are given up to one.
         unclear: what of its text means one thing or another, as the session has it.
@@ -140,7 +140,8 @@ def _computed(columns: Sequence[Sequence[Token]]) -> Iterator[tuple[str, frozens
         words = [token.word for token in column]
         stored = "AS" in words and bool({"STORED", "PERSISTENT"} & set(words))
         if stored or ("DEFAULT", "(") in pairwise(words):
-            yield name_of(column[0]).lower(), frozenset(column_words(tuple(column[1:])))
+            division = {"/"} & set(words)
+            yield name_of(column[0]).lower(), frozenset(column_words(tuple(column[1:])) | division)
 
 
 def _renews(column: Sequence[Token]) -> bool:

@@ -16,6 +16,7 @@ from setl.model.session import StatementSession
 from setl.systems.finding import accepting, finding_id
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
+from setl.systems.mysql.ddl.between_families import doubt_between_families
 from setl.systems.mysql.ddl.collating import (
     collated,
     default_collations,
@@ -91,6 +92,10 @@ _ADVICE_ON_ROWS_BEFORE: Final = (
 _STARTED_SINCE: Final = (
     "but the server was started again since, or there is too much ahead of the pipeline to see"
     " whether it was"
+)
+_ADVICE_BETWEEN_FAMILIES: Final = (
+    "If both kinds of servers compute these values alike, make the change on the target{by_hand};"
+    " else make it a plain column there, and load the table with `setl load --replace`"
 )
 _ADVICE_ON_DIFFERENCE: Final = (
     "Make the table at the target{by_hand} as the shadow was made, and leave its later changes to"
@@ -173,6 +178,8 @@ class EquivalenceCheck:
             state = state_of(target, step.tables[0])
             if state.rows:
                 self._refuse(doubt_with_rows(effects, session, state), step)
+                doubt = _doubt_between_families(target, effects, session, state)
+                self._refuse(doubt, step, _ADVICE_BETWEEN_FAMILIES)
                 if self._both_ways:
                     self._refuse(doubt_of_both_ways(effects, session), step, _ADVICE_ON_BOTH_WAYS)
                 if step.copied and not unread(step.source):
@@ -433,3 +440,11 @@ def _doubt_of_children(target: Connection[Any], name: Name) -> str:
     return (
         f"foreign keys of {', '.join(found)} refer to the table, and would refer to none any more"
     )
+
+
+def _doubt_between_families(
+    target: Connection[Any], effects: Effects, session: StatementSession, state: TableState
+) -> str:
+    if not session.known or session.mariadb is is_mariadb(target):
+        return ""
+    return doubt_between_families(effects, state.types)
