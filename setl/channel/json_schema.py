@@ -90,7 +90,9 @@ def _form(schema: Json) -> str:
     """The form of a value that is a reference, "" where it needs no form of its own."""
     if schema.get("type") in {"integer", "number"}:
         return "NumberAsText"
-    if schema.get("type") == "string" and ("enum" in schema or "pattern" in schema):
+    if schema.get("type") == "boolean" or (
+        schema.get("type") == "string" and ("enum" in schema or "pattern" in schema)
+    ):
         return "Reference"
     return ""
 

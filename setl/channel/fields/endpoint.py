@@ -11,7 +11,13 @@ from typing import ClassVar
 from pydantic import Field
 
 from setl.channel.fields.checks import Host, Port, Text
-from setl.channel.fields.field_descriptions import CREDENTIAL, MYSQL_SSL_CA, USER
+from setl.channel.fields.field_descriptions import (
+    CREDENTIAL,
+    MYSQL_INSECURE_LOGIN,
+    MYSQL_PUBLIC_KEY,
+    MYSQL_SSL_CA,
+    USER,
+)
 from setl.channel.text.strict_model import StrictModel
 
 Site = tuple[str, int]
@@ -26,6 +32,8 @@ class Database(StrictModel):
     user: Text = Field(description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
     ssl_ca: str = Field(default="", description=MYSQL_SSL_CA)
+    server_public_key: str = Field(default="", description=MYSQL_PUBLIC_KEY)
+    insecure_login: bool = Field(default=False, description=MYSQL_INSECURE_LOGIN)
 
 
 class SourceConfig(StrictModel):

@@ -10,7 +10,13 @@ from pydantic import Discriminator, Field, Tag
 
 from setl.channel.fields.checks import BinlogFile, Broker, Host, Port, Seconds, Text, Url
 from setl.channel.fields.endpoint import Database, Site, SourceConfig, TargetConfig
-from setl.channel.fields.field_descriptions import CREDENTIAL, MYSQL_SSL_CA, USER
+from setl.channel.fields.field_descriptions import (
+    CREDENTIAL,
+    MYSQL_INSECURE_LOGIN,
+    MYSQL_PUBLIC_KEY,
+    MYSQL_SSL_CA,
+    USER,
+)
 from setl.channel.fields.kafka_endpoints import DtsSource, DtsTarget
 from setl.channel.fields.start_place import LoadStart, Word, start_error, start_kind
 from setl.channel.text.problems import Path
@@ -60,6 +66,8 @@ class MysqlSource(SourceConfig):
     user: Text = Field(description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
     ssl_ca: str = Field(default="", description=MYSQL_SSL_CA)
+    server_public_key: str = Field(default="", description=MYSQL_PUBLIC_KEY)
+    insecure_login: bool = Field(default=False, description=MYSQL_INSECURE_LOGIN)
     server_id: int | None = Field(
         default=None,
         ge=1,
@@ -105,6 +113,8 @@ class MysqlSource(SourceConfig):
             user=self.user,
             password=self.password,
             ssl_ca=self.ssl_ca,
+            server_public_key=self.server_public_key,
+            insecure_login=self.insecure_login,
         )
 
     @property
@@ -134,6 +144,8 @@ class MysqlTarget(TargetConfig):
     user: Text = Field(description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
     ssl_ca: str = Field(default="", description=MYSQL_SSL_CA)
+    server_public_key: str = Field(default="", description=MYSQL_PUBLIC_KEY)
+    insecure_login: bool = Field(default=False, description=MYSQL_INSECURE_LOGIN)
     fence_timeout: Seconds = Field(
         default=5.0,
         description="Seconds a former leader's open transaction may hold a take-over up before"

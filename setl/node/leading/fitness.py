@@ -13,7 +13,9 @@ from setl.channel.reading import resolve_and_parse
 from setl.channel.text.problems import ChannelFileError
 from setl.clock import Clock
 
-_FILES = frozenset({"ssl_ca", "ca_certs", "ssl_cafile", "ssl_certfile", "ssl_keyfile"})
+_FILES = frozenset({
+    "ssl_ca", "server_public_key", "ca_certs", "ssl_cafile", "ssl_certfile", "ssl_keyfile",
+})  # fmt: skip
 _AGAIN = 5.0  # seconds until a node that lacks something looks again
 
 

@@ -17,7 +17,10 @@ _FORMS = (
     "Write kafka://HOST:PORT[,HOST:PORT]/TOPIC[/PARTITION] or mysql://USER@HOST[:PORT]; both take "
     "?ssl_ca=FILE, and Kafka USER@ and ?sid=GROUP as well"
 )
-_OPTIONS = {"kafka": {"ssl_ca", "sid", "mechanism"}, "mysql": {"ssl_ca"}}
+_OPTIONS = {
+    "kafka": {"ssl_ca", "sid", "mechanism"},
+    "mysql": {"ssl_ca", "server_public_key", "insecure_login"},
+}
 _KAFKA_PATH = re.compile(r"/(?P<topic>[^/]+)(?:/(?P<partition>[0-9]+))?/?")
 _MYSQL_HOST = re.compile(r"(?P<host>\[[^\]]+\]|[^:]+)(?::(?P<port>[0-9]+))?")
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
-from ssl import CERT_NONE, PROTOCOL_TLS_CLIENT, SSLCertVerificationError, SSLContext
-from typing import Any, Final, NoReturn, cast
+from pathlib import Path
+from ssl import SSLCertVerificationError
+from typing import Any, Final, cast
 
 import pymysql
 from pymysql.connections import TEXT_TYPES, Connection
@@ -23,6 +23,13 @@ from setl.errors import (
     TransientError,
     UntrustedServerError,
 )
+from setl.systems.mysql.login import (
+    FullExchangeWantedError,
+    PlainConnection,
+    guarded_ways,
+    not_encrypted,
+)
+from setl.systems.wires import stays_here
 
 # Values leave and arrive as they are written in rows: times as UTC text, zero dates allowed,
 # nothing truncated in silence, 0 not turned into the next AUTO_INCREMENT.
@@ -174,6 +181,8 @@ class MysqlEndpoint:
         read_timeout: seconds to wait for an answer before the connection counts as lost.
         ssl_ca: file with the authorities that the server's certificate must come from; with ""
             a connection has TLS if the server offers it, and nobody looks at the certificate.
+        server_public_key: file with the server's RSA key, for which a password may be encrypted.
+        insecure_login: whether whoever answers may have the password.
     """
 
     host: str
@@ -183,6 +192,8 @@ class MysqlEndpoint:
     connect_timeout: float = 5.0
     read_timeout: float = 60.0
     ssl_ca: str = ""
+    server_public_key: str = ""
+    insecure_login: bool = False
 
     def __str__(self) -> str:
         return f"{self.host}:{self.port}"
@@ -213,29 +224,25 @@ def connect(
     # A server does not notice that nobody waits for the answer any more: while tables are locked,
     # each statement that is given up would keep a connection from others.
     table_wait = table_wait or min(max(1, int(endpoint.read_timeout) - 1), _LONGEST_TABLE_WAIT)
-    ssl = {"ca": endpoint.ssl_ca} if endpoint.ssl_ca else None
-    # Whoever answers in the server's place would be given the password itself.
-    guarded = {} if ssl else dict.fromkeys(_PLAIN, _Unanswered)
+    options = {
+        "host": endpoint.host,
+        "port": endpoint.port,
+        "user": endpoint.user,
+        "password": endpoint.password,
+        "charset": "utf8mb4",
+        "autocommit": autocommit,
+        "connect_timeout": max(1, int(endpoint.connect_timeout)),
+        # Also how long the server's greeting is waited for, which a server that hangs does not
+        # send although its machine has taken the connection.
+        "read_timeout": min(endpoint.connect_timeout, endpoint.read_timeout),
+        "write_timeout": endpoint.read_timeout,
+        "init_command": SESSION.format(
+            lock_wait=int(lock_wait), table_wait=table_wait, autocommit=autocommit
+        ),
+        **options,
+    }
     with _logging_in(endpoint):
-        connection: Any = (kind or PlainConnection)(
-            host=endpoint.host,
-            port=endpoint.port,
-            user=endpoint.user,
-            password=endpoint.password,
-            charset="utf8mb4",
-            autocommit=autocommit,
-            connect_timeout=max(1, int(endpoint.connect_timeout)),
-            # Also how long the server's greeting is waited for, which a server that hangs does
-            # not send although its machine has taken the connection.
-            read_timeout=min(endpoint.connect_timeout, endpoint.read_timeout),
-            write_timeout=endpoint.read_timeout,
-            init_command=SESSION.format(
-                lock_wait=int(lock_wait), table_wait=table_wait, autocommit=autocommit
-            ),
-            ssl=ssl,
-            auth_plugin_map=guarded,
-            **options,
-        )
+        connection = _logged_in(endpoint, kind or PlainConnection, options)
         if connection.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS:
             # The server's `init_connect` has begun one, in which nothing would be committed.
             connection.rollback()
@@ -244,12 +251,50 @@ def connect(
     return connection
 
 
+def _logged_in(
+    endpoint: MysqlEndpoint, kind: type[PlainConnection], options: dict[str, Any]
+) -> Any:
+    if endpoint.ssl_ca:
+        connection: Any = kind(ssl={"ca": endpoint.ssl_ca}, **options)
+        if not connection.encrypted:  # no release of the library may take this back
+            connection.close()
+            raise not_encrypted()
+        return connection
+    if endpoint.insecure_login:
+        return kind(**options)
+    key = _public_key(endpoint)
+    options["auth_plugin_map"] = guarded_ways(key, stays_here=stays_here(endpoint.host))
+    try:
+        return kind(**options)
+    except FullExchangeWantedError:
+        PlainConnection(ssl_disabled=True, **options).close()  # and the server remembers it
+        return kind(**options)
+
+
+def _public_key(endpoint: MysqlEndpoint) -> bytes:
+    try:
+        return Path(endpoint.server_public_key).read_bytes() if endpoint.server_public_key else b""
+    except OSError as error:
+        raise NodeLacksError(
+            f"MySQL: {error.strerror or error}", hint="Check the file `server_public_key`"
+        ) from error
+
+
 @contextmanager
 def _logging_in(endpoint: MysqlEndpoint) -> Generator[None]:
     """As `translating`; and no error is about data, since there are none yet."""
     try:
         with translating(endpoint):
             yield
+    except ConfigurationError as error:
+        error.at(server=endpoint)
+        raise
+    except FullExchangeWantedError as error:
+        raise ConfigurationError(
+            "MySQL: the server does not remember the password that it was given",
+            hint="Give `ssl_ca`",
+            server=endpoint,
+        ) from error
     except DataError as error:
         hint = "A server that asks for TLS needs `ssl_ca`"
         raise ConfigurationError(error.message, hint=hint, **error.where) from error
@@ -266,51 +311,10 @@ def is_mariadb(connection: Connection[Any]) -> bool:
     return "mariadb" in str(cast("Any", connection).get_server_info()).lower()
 
 
-_PLAIN: Final = ("mysql_clear_password", "dialog")
-"""Ways to log in that send the password as it is."""
-
-
-class _Unanswered:
-    """A way to log in that is not taken; pymysql asks it for the answer."""
-
-    def __init__(self, _: object) -> None:
-        pass
-
-    def authenticate(self, _: object) -> NoReturn:
-        """Refuse. Raises what pymysql raises where it does not know the way."""
-        raise pymysql.err.OperationalError(
-            _NO_SUCH_LOGIN,
-            "the server asks for the password in clear text, which it is only given over TLS with"
-            " `ssl_ca`",
-        )
-
-
 # pymysql does not know VECTOR of MySQL 9 and would read its bytes as ASCII. Among these types the
 # collation decides, which is ``binary``.
 _VECTOR: Final = 242
 TEXT_TYPES.add(_VECTOR)
-
-_Base: Final[Any] = Connection  # its stubs do not tell what is overridden below
-
-
-class PlainConnection(_Base):
-    """A connection that does not read the system's certificates where nothing is compared to them.
-
-    pymysql does so each time, and it costs more than the connection itself (20 ms). A pipeline
-    opens a dozen when it takes over.
-    """
-
-    def _create_ssl_ctx(self, sslp: dict[str, Any] | SSLContext) -> SSLContext:
-        return _Base._create_ssl_ctx(self, sslp) if sslp else _unverified()  # noqa: SLF001
-
-
-@cache
-def _unverified() -> SSLContext:
-    """For connections whose certificate nobody looks at."""
-    context = SSLContext(PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.verify_mode = CERT_NONE
-    return context
 
 
 @contextmanager

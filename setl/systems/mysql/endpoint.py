@@ -15,4 +15,6 @@ def mysql_endpoint(configured: MysqlSource | MysqlTarget | Database) -> MysqlEnd
         user=configured.user,
         password=configured.password,
         ssl_ca=configured.ssl_ca,
+        server_public_key=configured.server_public_key,
+        insecure_login=configured.insecure_login,
     )

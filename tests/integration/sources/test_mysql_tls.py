@@ -1,13 +1,17 @@
 """Connections to a server that offers TLS."""
 
 import ssl
+from dataclasses import replace
+from typing import cast
 
 import pytest
 
 from setl.errors import ConfigurationError, UntrustedServerError
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.load.bulk_connection import BulkConnection, bulk_of
+from setl.systems.mysql.login import PlainConnection
 from setl_embedded.certificates import CertificateAuthority
+from tests.integration.pipelines import execute, fresh_name
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +81,27 @@ def test_a_statement_is_executed_for_many_rows_over_tls_too(server, authority, n
         assert cursor.fetchall() == (("a,b,c",),)
         cursor.execute("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
         assert cursor.fetchall()[0][1]
+
+
+ACCOUNT = "CREATE USER {0} IDENTIFIED WITH caching_sha2_password BY 'p'"
+PUBLIC_KEY = "SHOW STATUS LIKE 'Caching_sha2_password_rsa_public_key'"
+
+
+@pytest.mark.family("mysql", why="MariaDB has no caching_sha2_password")
+def test_a_password_that_the_server_does_not_know_yet(server, tmp_path, monkeypatch):
+    monkeypatch.setattr("setl.systems.mysql.connection.stays_here", lambda _: False)
+    account = fresh_name("user")
+    execute(server, ACCOUNT.format(account))
+    key = tmp_path / "key.pem"
+    key.write_text(execute(server, PUBLIC_KEY)[0][1])
+    far = MysqlEndpoint(server.host, server.port, account, "p")
+    with pytest.raises(ConfigurationError, match="asks for the password itself"):
+        connect(far)
+    with connect(replace(far, server_public_key=str(key))) as connection:
+        assert cast("PlainConnection", connection).encrypted, "rows are as safe as before"
+    connect(far).close()  # the server remembers it
+    execute(server, "FLUSH PRIVILEGES")
+    with pytest.raises(ConfigurationError, match="asks for the password itself"):
+        connect(far)
+    connect(replace(far, insecure_login=True)).close()
+    execute(server, f"DROP USER {account}")

@@ -22,7 +22,8 @@ from pymysql.err import MySQLError
 from pymysql.protocol import OKPacketWrapper
 
 from setl.errors import SetlError
-from setl.systems.mysql.connection import PlainConnection, error_number
+from setl.systems.mysql.connection import error_number
+from setl.systems.mysql.login import PlainConnection
 
 _COM_STMT_BULK_EXECUTE: Final = 0xFA
 _TYPES_ARE_SENT: Final = 128

@@ -17,12 +17,13 @@ def check_transport(server: Server, report: Report) -> None:
     endpoint = server.endpoint
     if endpoint.ssl_ca or stays_here(endpoint.host):
         return
+    taken = "; whoever answers in its place gets the password" if endpoint.insecure_login else ""
     (row,) = server.rows("SHOW SESSION STATUS LIKE 'Ssl_cipher'")
     if row[1]:
         report.warning(
-            "TLS without `ssl_ca`: nobody looks at the server's certificate",
+            f"TLS without `ssl_ca`: nobody looks at the server's certificate{taken}",
             _FIX,
             code=TLS_UNVERIFIED,
         )
     else:
-        report.warning(NOT_ENCRYPTED, _FIX, code=TLS_MISSING)
+        report.warning(NOT_ENCRYPTED + taken, _FIX, code=TLS_MISSING)

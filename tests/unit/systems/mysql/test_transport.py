@@ -30,3 +30,13 @@ def test_connections_that_leave_this_machine(host, authority, cipher, said):
     check_transport(server, report)
     assert [f.level for f in report.findings] == (["warning"] if said else [])
     assert said in "".join(f.what for f in report.findings)
+
+
+def test_a_password_for_whoever_answers():
+    server: Any = SimpleNamespace(
+        endpoint=MysqlEndpoint("db1", insecure_login=True), rows=lambda _: [("Ssl_cipher", "")]
+    )
+    report = Report("here")
+    check_transport(server, report)
+    (finding,) = report.findings
+    assert "whoever answers in its place gets the password" in finding.what
