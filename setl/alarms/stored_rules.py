@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from setl.channel.fields.alarms import Alarms
 from setl.channel.fields.standing_verification import StandingVerification, verification_of
 from setl.channel.text.raw import Raw, items, part
-from setl.channel.text.references import substitute
+from setl.channel.text.references import substitute_allowed
 from setl.log import fields
 
 _log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ def rules_of(
         "alarms": part(wanted),
         "verify": dict(verification_of(channel, own)),
     }
-    resolved, _ = substitute(given, environment)
+    resolved, _ = substitute_allowed(given, environment)
     try:
         rules = Alarms.model_validate(resolved["alarms"])
     except ValidationError:

@@ -21,7 +21,7 @@ from setl.channel.text.document import (
     read_channel_definition,
 )
 from setl.channel.text.problems import ChannelFileError, Problem
-from setl.channel.text.references import literal_secrets, resolve_references, substitute
+from setl.channel.text.references import literal_secrets, resolve_references, substitute_allowed
 
 __all__ = [
     "ChannelDefinition",
@@ -73,7 +73,7 @@ def resolve_and_parse(definition: Mapping[str, Any], environment: Mapping[str, s
     Raises:
         ChannelFileError: a variable is missing or anything else is wrong; lists everything.
     """
-    resolved, problems = substitute(definition, environment)
+    resolved, problems = substitute_allowed(definition, environment)
     return _checked(resolved, definition, problems)
 
 

@@ -10,29 +10,17 @@ from pydantic import Discriminator, Field, Tag
 from setl.channel.fields.checks import Broker, KafkaSetting, Text, UnixTime
 from setl.channel.fields.endpoint import Database, SourceConfig, TargetConfig
 from setl.channel.fields.field_descriptions import CREDENTIAL, KAFKA_SSL_CA, USER
+from setl.channel.fields.kafka_settings import (
+    CONSUMER_SETTINGS,
+    NOT_ALLOWED,
+    OWN_OF_CONSUMER,
+    OWN_OF_PRODUCER,
+    PRODUCER_SETTINGS,
+)
 from setl.channel.fields.start_place import LoadStart, Word, start_error, start_kind
 from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw, part
 from setl.channel.text.strict_model import StrictModel
-
-OWN_KAFKA_SETTINGS = frozenset({
-    "auto_offset_reset", "bootstrap_servers", "enable_auto_commit", "enable_auto_offset_store",
-    "enable_partition_eof", "group_id", "group_instance_id", "group_protocol", "key_deserializer",
-    "log_connection_close", "log_level", "max_poll_records", "metadata_broker_list",
-    "partition_assignment_strategy", "value_deserializer",
-})  # fmt: skip
-"""What may not be passed to the consumer: it has fields of its own, or would lose the place.
-
-The client's log tells of a lost connection.
-"""
-
-OWN_PRODUCER_SETTINGS = frozenset({
-    "acks", "bootstrap_servers", "delivery_timeout_ms", "enable_gapless_guarantee",
-    "enable_idempotence", "max_in_flight", "max_in_flight_requests_per_connection",
-    "message_send_max_retries", "message_timeout_ms", "queuing_strategy", "request_required_acks",
-    "retries", "transactional_id",
-})  # fmt: skip
-"""What may not be passed to librdkafka's producer: it would lose records, or their order."""
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 _DEALT_OUT = (
@@ -170,8 +158,11 @@ class DtsSource(SourceConfig):
         if raw.get("password") and not raw.get("user"):
             yield ("user",), "is required where there is a password"
         for name in part(raw.get("kafka")):
-            if str(name).replace(".", "_") in OWN_KAFKA_SETTINGS:
+            plain = str(name).replace(".", "_")
+            if plain in OWN_OF_CONSUMER:
                 yield ("kafka", name), "cannot be set; setl keeps the place in the topic itself"
+            elif plain not in CONSUMER_SETTINGS:
+                yield ("kafka", name), NOT_ALLOWED
         if raw.get("partitions") is not None and raw.get("partition"):
             yield ("partition",), "cannot be given together with `partitions`; choose one of them"
         if raw.get("mode") == "subscribe":
@@ -251,7 +242,10 @@ class DtsTarget(TargetConfig):
         if raw.get("password") and not raw.get("user"):
             yield ("user",), "is required where there is a password"
         for name in part(raw.get("kafka")):
-            if str(name).replace(".", "_") in OWN_PRODUCER_SETTINGS:
+            plain = str(name).replace(".", "_")
+            if plain in OWN_OF_PRODUCER:
                 yield ("kafka", name), "cannot be set; `delivery` decides it"
+            elif plain not in PRODUCER_SETTINGS:
+                yield ("kafka", name), NOT_ALLOWED
         if raw.get("partition_by", "order") == "order" and raw.get("partitions", 1) not in (1, "1"):
             yield ("partitions",), _EMPTY

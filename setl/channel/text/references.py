@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, cast
+from fnmatch import fnmatchcase
+from typing import Any, Final, cast
 
 from setl.channel.text.document import lines_of, origin_of
 from setl.channel.text.problems import ChannelFileError, Path, Problem, written
@@ -28,12 +29,38 @@ SECRET_KEYS = frozenset({
     "password", "api_key", "sasl_plain_password", "ssl_password",
     "sasl.password", "sasl_password", "ssl.key.password", "ssl_key_password",
     "ssl.keystore.password", "ssl_keystore_password", "ssl.key.pem", "ssl_key_pem",
+    "sasl.oauthbearer.client.secret", "sasl_oauthbearer_client_secret",
+    "sasl.oauthbearer.config", "sasl_oauthbearer_config",
+    "sasl.oauthbearer.assertion.private.key.passphrase",
+    "sasl_oauthbearer_assertion_private_key_passphrase",
+    "sasl.oauthbearer.assertion.private.key.pem", "sasl_oauthbearer_assertion_private_key_pem",
 })  # fmt: skip
+_SECRET_WORDS = ("password", "passphrase", "api_key", "secret", "pem", "oauthbearer.config",
+                 "oauthbearer_config")  # fmt: skip
+
+ALLOWED: Final = "SETL_CHANNEL_VARIABLES"
+"""Names the variables that channel files may use: patterns such as ``SHOP_*``; all if not set."""
+
+_OWN = "SETL_"
+# The last word of a name that says that the value is a secret.
+_SECRET_NAME = re.compile(
+    r"(?:PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|PW|SECRET|TOKEN|KEY|DIGEST|CREDENTIALS?)$",
+    re.IGNORECASE,
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable's name says that its value is a secret."""
+    return bool(_SECRET_NAME.search(name))
+
+
+def _names(text: str) -> Iterator[str]:
+    return (m.group("name") for m in _REFERENCE.finditer(text) if m.group("name"))
 
 
 def has_reference(text: object) -> bool:
     """Whether a value is text with a reference in it."""
-    return isinstance(text, str) and any(m.group("name") for m in _REFERENCE.finditer(text))
+    return isinstance(text, str) and any(_names(text))
 
 
 def is_secret(path: Path) -> bool:
@@ -52,7 +79,7 @@ def resolve_references(
     Raises:
         ChannelFileError: variables are missing or references malformed; lists all.
     """
-    resolved, problems = substitute(definition, environment)
+    resolved, problems = substitute_allowed(definition, environment)
     if problems:
         raise ChannelFileError(problems, origin_of(definition))
     return resolved
@@ -61,7 +88,47 @@ def resolve_references(
 def substitute(
     definition: Mapping[str, Any], environment: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[Problem]]:
-    """As `resolve_references`, but returns the problems; what is missing stays a reference."""
+    """As `resolve_references`, but returns the problems; what is missing stays a reference.
+
+    It refuses nothing that is there: for a file of whoever has the environment, too.
+    """
+    return _substitute(definition, environment, lambda _path, _name: "")
+
+
+def substitute_allowed(
+    definition: Mapping[str, Any], environment: Mapping[str, str]
+) -> tuple[dict[str, Any], list[Problem]]:
+    """As `substitute`, for a channel file, whose author may not read the whole environment.
+
+    He may not use the node's own variables, nor any that `ALLOWED` does not name. A secret may only
+    stand where setl keeps it one: elsewhere it would end up in a row, an error, or a question to
+    a name server.
+    """
+    patterns = environment.get(ALLOWED, "").split() or ["*"]
+    secrets = {
+        name for path, text in _texts(definition, ()) if is_secret(path) for name in _names(text)
+    }
+
+    def refusal(path: Path, name: str) -> str:
+        if name.upper().startswith(_OWN):
+            return f"names {name}, one of setl's own variables; no channel file may use them"
+        if not any(fnmatchcase(name, pattern) for pattern in patterns):
+            return f"names {name}; {ALLOWED} lets channel files use only {', '.join(patterns)}"
+        if not is_secret(path) and (name in secrets or is_secret_name(name)):
+            return (
+                f"names {name}, a secret by its name or another use; it may only stand where"
+                " secrets do, as `password` and `api_key`. Rename the variable if it is none"
+            )
+        return ""
+
+    return _substitute(definition, environment, refusal)
+
+
+def _substitute(
+    definition: Mapping[str, Any],
+    environment: Mapping[str, str],
+    refusal: Callable[[Path, str], str],
+) -> tuple[dict[str, Any], list[Problem]]:
     problems: list[Problem] = []
     lines = lines_of(definition)
 
@@ -73,6 +140,8 @@ def substitute(
             name = match.group("name")
             if not name:
                 reason = "has a malformed reference; write ${NAME}, ${NAME:-default}, or $${ for ${"
+            elif refused := refusal(path, name):
+                reason = refused
             elif found := environment.get(name) or match.group("default"):
                 return found
             elif match.group("or") or name in environment:
@@ -124,7 +193,7 @@ def without_secrets(definition: Mapping[str, Any]) -> dict[str, Any]:
     def shown(path: Path, text: str) -> str:
         bare = _REFERENCE.sub(lambda m: m.group("default") or "", text)
         key = str(next((part for part in reversed(path) if isinstance(part, str)), "")).lower()
-        named = any(word in key for word in ("password", "api_key", "secret", "pem"))
+        named = any(word in key for word in _SECRET_WORDS)
         if bare and (named or is_secret(path)):
             return HIDDEN
         return _LOGIN.sub(rf"\1{HIDDEN}@", text)

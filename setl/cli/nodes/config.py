@@ -16,7 +16,7 @@ from setl.channel.error_texts import problems_of
 from setl.channel.fields.checks import Name, Text
 from setl.channel.text.document import read_channel_definition
 from setl.channel.text.problems import ChannelFileError, Problem
-from setl.channel.text.references import substitute
+from setl.channel.text.references import ALLOWED, substitute
 from setl.channel.text.strict_model import StrictModel, problem
 from setl.cli.nodes.alarm_config import AlarmConfig
 
@@ -47,6 +47,7 @@ class NodeConfig(StrictModel):
     traces: bool | None = None
     py_files: list[Text] | None = None
     archives: list[Text] | None = None
+    channel_variables: Text | None = None
 
 
 VARIABLES: Mapping[str, str] = {
@@ -62,6 +63,7 @@ VARIABLES: Mapping[str, str] = {
     "master": "SETL_SPARK_MASTER",
     "log_spark": "SETL_LOG_SPARK",
     "traces": "SETL_TRACES",
+    "channel_variables": ALLOWED,
 }
 """Variables of the environment that hold one value of the configuration."""
 

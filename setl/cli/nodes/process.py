@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from setl import garbage_collection
 from setl.alarms.settings import AlarmSettings
+from setl.channel.text.references import ALLOWED
 from setl.cli.access.cluster import cluster_options
 from setl.cli.access.zookeeper import zookeeper_access
 from setl.errors import ConfigurationError
@@ -90,6 +91,15 @@ _OPTIONS = (
         help="Tables of a pipeline that have metrics of their own; all others are one.",
     ),
     click.option(
+        "--channel-variables",
+        envvar=ALLOWED,
+        default="*",
+        show_default=True,
+        metavar="PATTERNS",
+        help="Variables of the environment that channel files may use as ${NAME}, such as"
+        " 'SHOP_* DTS_PASSWORD'; never those that begin with SETL_.",
+    ),
+    click.option(
         "--log-format",
         envvar="SETL_LOG_FORMAT",
         type=click.Choice(("text", "json")),
@@ -125,6 +135,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         log_format: str,
         console: bool,
         metrics_tables: int,
+        channel_variables: str,
         log_json: bool,
         log_level: str,
         zookeeper: str,
@@ -148,7 +159,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             console=console,
             metrics_tables=metrics_tables,
             alarms=click.get_current_context().meta.get(_ALARMS, AlarmSettings()),
-            environment=dict(os.environ),
+            environment={**os.environ, ALLOWED: channel_variables},
         )
         configure(level=log_level.upper(), as_json=log_json or log_format == "json")
         command(settings, **further)

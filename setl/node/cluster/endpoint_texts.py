@@ -40,9 +40,9 @@ def _endpoint(value: object, environment: Mapping[str, str] | None) -> str:
     place = {name: endpoint[name] for name in _PLACES if name in endpoint}
     if environment is not None:
         # Imported late: commands that give no values need not wait for it.
-        from setl.channel.text.references import substitute  # noqa: PLC0415
+        from setl.channel.text.references import substitute_allowed  # noqa: PLC0415
 
-        place, _ = substitute(place, environment)
+        place, _ = substitute_allowed(place, environment)
     return _LOGIN.sub("//", _written(endpoint.get("type"), place))
 
 

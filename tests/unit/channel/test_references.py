@@ -12,6 +12,7 @@ from setl.channel.reading import (
     resolve_references,
 )
 from setl.channel.text.problems import ChannelFileError
+from setl.channel.text.references import ALLOWED, without_secrets
 
 from .channels import ONE_WAY, SEARCH, changed, pipelines_of
 
@@ -89,6 +90,73 @@ def test_references_pass_where_the_file_is_only_looked_at():
     definition = changed("pipelines[0].tables[0].from", "${SCHEMA}.t", definition)
     definition = changed("pipelines[0].tables[0].to", "${X}*", definition)
     assert pipelines_of(parse_channel(definition))[0].source.host == "${HOST}"
+
+
+def refused(path, value, environment, **further):
+    definition = changed(path, value)
+    for place, text in further.items():
+        definition["pipelines"][0]["target"][place] = text
+    with pytest.raises(ChannelFileError) as caught:
+        resolve_and_parse(definition, environment)
+    return {p.path: p.message for p in caught.value.problems}
+
+
+@pytest.mark.parametrize("name", ["SETL_HTTP_TOKEN", "SETL_ZOOKEEPER_DIGEST", "setl_x"])
+@pytest.mark.parametrize("path", ["source.host", "source.password", "tables[0].where"])
+def test_variables_of_setl_are_none_of_a_channel_files(path, name):
+    told = refused(f"pipelines[0].{path}", f"${{{name}}}", {name: "hunter2"})
+    assert "setl's own" in told[f"pipelines[0].{path}"]
+    assert "hunter2" not in str(told)
+
+
+def test_a_node_says_which_variables_channel_files_may_use():
+    environment = {"SHOP_HOST": "db1", "OTHER_HOST": "db2", ALLOWED: "SHOP_* DTS_USER"}
+    definition = changed("pipelines[0].source.host", "${SHOP_HOST}")
+    assert pipelines_of(resolve_and_parse(definition, environment))[0].source.host == "db1"
+    told = refused("pipelines[0].source.host", "${OTHER_HOST}", environment)
+    assert told == {
+        "pipelines[0].source.host": f"names OTHER_HOST; {ALLOWED} lets channel files use only"
+        " SHOP_*, DTS_USER"
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["OTHER_PASSWORD", "API_KEY", "TOKEN", "db_pw", "A_SECRET", "PASS", "X_DIGEST"]
+)
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("source.host", "{}.invalid"),
+        ("source.user", "{}"),
+        ("tables[0].where", "id > '{}'"),
+        ("tables[0].columns", {"x": "'{}'"}),
+    ],
+)
+def test_a_secret_only_stands_where_secrets_do(path, text, name):
+    reference = f"${{{name}}}"
+    written = {k: v.format(reference) for k, v in text.items()} if isinstance(text, dict) else (
+        text.format(reference)
+    )  # fmt: skip
+    told = refused(f"pipelines[0].{path}", written, {name: "hunter2"})
+    assert next(m for p, m in told.items() if path in p).startswith(f"names {name}, a secret")
+    assert "hunter2" not in str(told)
+
+
+def test_a_secret_by_its_use_stands_nowhere_else():
+    told = refused("pipelines[0].source.user", "${WORD}", {"WORD": "hunter2"}, password="${WORD}")
+    assert told["pipelines[0].source.user"].startswith("names WORD, a secret")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["sasl.oauthbearer.config", "sasl_oauthbearer_client_secret", "ssl.key.password",
+     "sasl.password", "ssl.key.pem"],
+)  # fmt: skip
+def test_secrets_of_kafka_clients_are_hidden_and_warned_of(key):
+    source = {"type": "dts", "brokers": ["k:9092"], "topic": "t", "kafka": {key: "hunter2"}}
+    definition = changed("pipelines[0].source", source)
+    assert "hunter2" not in str(without_secrets(definition))
+    assert [p.path for p in definition_warnings(definition)] == [f"pipelines[0].source.kafka.{key}"]
 
 
 @pytest.mark.parametrize(

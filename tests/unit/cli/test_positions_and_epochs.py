@@ -56,17 +56,17 @@ def test_a_place_that_is_none_is_wrong_usage(search, capsys):
 
 
 def test_a_missing_secret_is_wrong_configuration(search, capsys):
-    search.put("hidden", pipelines=["h"], target={**SEARCH, "api_key": "${SETL_TEST_ABSENT}"})
+    search.put("hidden", pipelines=["h"], target={**SEARCH, "api_key": "${TEST_ABSENT_KEY}"})
     assert search.run("position", "show", "h") == 2
-    assert "SETL_TEST_ABSENT" in capsys.readouterr().err
+    assert "TEST_ABSENT_KEY" in capsys.readouterr().err
 
 
 def test_a_channel_that_cannot_be_read_here_hides_no_other_position(search, capsys):
-    search.put("hidden", pipelines=["h"], target={**SEARCH, "api_key": "${SETL_TEST_ABSENT}"})
+    search.put("hidden", pipelines=["h"], target={**SEARCH, "api_key": "${TEST_ABSENT_KEY}"})
     assert search.run("position", "show", "search", "hidden", "-o", "json") == 2
     told = capsys.readouterr()
     assert [row["pipeline"] for row in json.loads(told.out)] == ["search/p"]
-    assert "SETL_TEST_ABSENT is not set (channel hidden" in told.err
+    assert "TEST_ABSENT_KEY is not set (channel hidden" in told.err
 
 
 def test_show_tells_what_it_knows_and_what_not(search, capsys, monkeypatch):

@@ -1,12 +1,21 @@
 """What the Kafka client is told of a channel file."""
 
 import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
 
+from setl.channel.fields.kafka_settings import (
+    CONSUMER_SETTINGS,
+    OF_KAFKA_PYTHON,
+    PRODUCER_SETTINGS,
+)
+from setl.channel.reading import parse_channel
+from setl.channel.text.problems import ChannelFileError
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report
 from setl.systems.kafka.preflight.transport import check_transport
 from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.settings import source_settings
+from tests.unit.channel.channels import DTS, changed
 from tests.unit.systems.kafka.fake_reader import config
 
 
@@ -89,12 +98,42 @@ def test_connections_that_somebody_could_read_are_told(broker, more, code):
     assert [finding.code for finding in report.findings] == ([code] if code else [])
 
 
-@pytest.mark.parametrize("name", ["nonsense", "metrics_enabled", "ssl_nonsense"])
-def test_a_setting_that_librdkafka_does_not_know_is_named(name):
-    settings = source_settings(config(kafka={name: 1}))
-    with pytest.raises(ConfigurationError, match=name.replace("_", ".")) as raised:
+def test_a_setting_that_librdkafka_does_not_know_is_named():
+    settings = {**source_settings(config()), "api.version.nonsense": 1}
+    with pytest.raises(ConfigurationError, match=r"api\.version\.nonsense") as raised:
         TopicReader(settings, "orders", 1.0)
     assert "librdkafka" in raised.value.hint
+
+
+@pytest.mark.parametrize("client", [Consumer, Producer])
+def test_librdkafka_knows_every_setting_that_is_allowed(client):
+    allowed = CONSUMER_SETTINGS if client is Consumer else PRODUCER_SETTINGS
+    for name in allowed - OF_KAFKA_PYTHON:
+        told = ""
+        try:
+            client({"group.id": "g", name.replace("_", "."): "?"})
+        except (KafkaException, TypeError, ValueError) as error:
+            told = str(error)
+        assert "No such configuration" not in told, name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nonsense", "metrics_enabled", "plugin.library.paths", "plugin_library_paths",
+        "ssl.engine.location", "ssl_engine_id", "ssl.providers", "sasl.kerberos.kinit.cmd",
+        "sasl.oauthbearer.assertion.jwt.template.file", "log_cb", "oauth_cb", "opaque", "debug",
+        "statistics.interval.ms", "interceptors",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["source", "target"])
+def test_what_loads_code_or_runs_commands_is_refused(end, name):
+    files = {"source": DTS, "target": {"type": "dts", "brokers": ["k:9092"], "topic": "t"}}
+    given = changed(f"pipelines[0].{end}", {**files[end], "kafka": {name: "x"}})
+    with pytest.raises(ChannelFileError) as caught:
+        parse_channel(given)
+    (problem,) = (p for p in caught.value.problems if "kafka" in p.path)
+    assert "librdkafka" in problem.message
 
 
 def test_every_setting_that_has_another_name_is_one_of_librdkafka():
