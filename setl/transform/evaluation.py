@@ -15,6 +15,7 @@ from setl.model.document import DocumentForm, MadeOf
 from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan
 from setl.transform.projection import document_form, ids_made_of
+from setl.transform.sql_limits import has_subquery
 from setl.transform.typed_rows import result_column, spark_schema
 
 _KEEP = "__setl_keep"
@@ -82,10 +83,14 @@ def _analysed(
 ) -> DataFrame | None:
     """The frame with expressions in it, None if Spark refuses them; `wrong` gets the reason."""
     try:
-        return frame.selectExpr(*expressions)
+        result = frame.selectExpr(*expressions)
     except (AnalysisException, ParseException) as error:
         wrong.append(f"{place}: {str(error).strip().splitlines()[0]}")
         return None
+    if has_subquery(result):
+        wrong.append(f"{place}: a subquery; an expression has only the values of its row")
+        return None
+    return result
 
 
 def analyse(spark: SparkSession, route: Route, schema: RowSchema) -> Evaluation:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from setl.transform.sql_limits import limit
+
 
 class SparkOnDemand:
     """Starts Spark at most once; used by any thread.
@@ -43,7 +45,7 @@ class SparkOnDemand:
         with self._lock:
             if self._session is None:
                 _ = self.context  # of which it takes its settings
-                self._session = SparkSession.builder.getOrCreate()
+                self._session = limit(SparkSession.builder.getOrCreate())
             return self._session
 
     def stop(self) -> None:

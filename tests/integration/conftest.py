@@ -56,7 +56,7 @@ def zookeeper_of_cluster(tmp_path_factory):
 def cluster(zookeeper_of_cluster, site_a, site_b, tmp_path_factory):
     install_system_tables(site_a)
     install_system_tables(site_b)
-    environment = {"SETL_TEST_A": site_a.password, "SETL_TEST_B": site_b.password}
+    environment = {"SITE_A_PASSWORD": site_a.password, "SITE_B_PASSWORD": site_b.password}
     environment["SETL_HTTP_TOKEN"] = TOKEN
     cluster = Cluster(tmp_path_factory.mktemp("nodes"), zookeeper_of_cluster.hosts, environment)
     try:

@@ -51,8 +51,8 @@ class Channel:
                 f"CREATE TABLE {self.db}.t (id BIGINT PRIMARY KEY, v VARCHAR(40))",
             )
         ends = [
-            {**mysql(a), "password": "${SETL_TEST_A}"},
-            {**mysql(b), "password": "${SETL_TEST_B}"},
+            {**mysql(a), "password": "${SITE_A_PASSWORD}"},
+            {**mysql(b), "password": "${SITE_B_PASSWORD}"},
         ]
         tables = [{"from": f"{self.db}.t"}]
         self.file = cluster.folder / f"{self.name}.yaml"

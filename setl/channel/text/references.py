@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from fnmatch import fnmatchcase
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from setl.channel.text.document import lines_of, origin_of
 from setl.channel.text.problems import ChannelFileError, Path, Problem, written
+from setl.channel.variables import ALLOWED, is_among, is_own, is_secret_name, patterns_of
 
 _REFERENCE = re.compile(
     r"(?P<escaped>\$\$\{)|\$\{(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?P<or>:-(?P<default>[^}]*))?\})?"
@@ -37,21 +37,6 @@ SECRET_KEYS = frozenset({
 })  # fmt: skip
 _SECRET_WORDS = ("password", "passphrase", "api_key", "secret", "pem", "oauthbearer.config",
                  "oauthbearer_config")  # fmt: skip
-
-ALLOWED: Final = "SETL_CHANNEL_VARIABLES"
-"""Names the variables that channel files may use: patterns such as ``SHOP_*``; all if not set."""
-
-_OWN = "SETL_"
-# The last word of a name that says that the value is a secret.
-_SECRET_NAME = re.compile(
-    r"(?:PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|PW|SECRET|TOKEN|KEY|DIGEST|CREDENTIALS?)$",
-    re.IGNORECASE,
-)
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a variable's name says that its value is a secret."""
-    return bool(_SECRET_NAME.search(name))
 
 
 def _names(text: str) -> Iterator[str]:
@@ -104,15 +89,15 @@ def substitute_allowed(
     stand where setl keeps it one: elsewhere it would end up in a row, an error, or a question to
     a name server.
     """
-    patterns = environment.get(ALLOWED, "").split() or ["*"]
+    patterns = patterns_of(environment)
     secrets = {
         name for path, text in _texts(definition, ()) if is_secret(path) for name in _names(text)
     }
 
     def refusal(path: Path, name: str) -> str:
-        if name.upper().startswith(_OWN):
+        if is_own(name):
             return f"names {name}, one of setl's own variables; no channel file may use them"
-        if not any(fnmatchcase(name, pattern) for pattern in patterns):
+        if not is_among(name, patterns):
             return f"names {name}; {ALLOWED} lets channel files use only {', '.join(patterns)}"
         if not is_secret(path) and (name in secrets or is_secret_name(name)):
             return (

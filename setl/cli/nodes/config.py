@@ -16,8 +16,9 @@ from setl.channel.error_texts import problems_of
 from setl.channel.fields.checks import Name, Text
 from setl.channel.text.document import read_channel_definition
 from setl.channel.text.problems import ChannelFileError, Problem
-from setl.channel.text.references import ALLOWED, substitute
+from setl.channel.text.references import substitute
 from setl.channel.text.strict_model import StrictModel, problem
+from setl.channel.variables import ALLOWED
 from setl.cli.nodes.alarm_config import AlarmConfig
 
 

@@ -16,7 +16,7 @@ from click.core import ParameterSource
 
 from setl import garbage_collection
 from setl.alarms.settings import AlarmSettings
-from setl.channel.text.references import ALLOWED
+from setl.channel.variables import ALLOWED
 from setl.cli.access.cluster import cluster_options
 from setl.cli.access.zookeeper import zookeeper_access
 from setl.errors import ConfigurationError

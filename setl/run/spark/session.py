@@ -27,12 +27,14 @@ from setl.errors import FatalError
 from setl.log import fields
 from setl.run.runners.job_property import takes_rows
 from setl.run.spark import worker_daemon
+from setl.run.spark.environment import StartOptions
 from setl.run.spark.jvm_folders import make_jvm_folders
 from setl.run.spark.jvm_output import JvmOutput
 from setl.run.spark.own_code import write_own_code
 from setl.run.spark.security import handed_over, secured
 from setl.run.spark.worker_sockets import worker_sockets
 from setl.transform.spark_on_demand import SparkOnDemand
+from setl.transform.sql_limits import LIMITS
 
 _log = logging.getLogger(__name__)
 
@@ -127,6 +129,7 @@ _REQUIRED = {
     "spark.stage.ignoreDecommissionFetchFailure": "false",
     "spark.sql.session.timeZone": "UTC",  # times are UTC text everywhere else
     "spark.sql.ansi.enabled": "true",  # an overflow or a bad cast is an error, never a NULL
+    **LIMITS,
 }
 
 
@@ -198,7 +201,7 @@ def _context(conf: Mapping[str, str], *, workers: bool) -> SparkContext:
         _meanwhile(_import_for_calls)
         try:
             with output.writing() as end, folders.handed_over():
-                popen = {"stdout": end, "stderr": end, "pass_fds": folders.locks}
+                popen = StartOptions(stdout=end, stderr=end, pass_fds=folders.locks)
                 gateway = _out_of_reach(lambda: launch_gateway(spark_conf, popen))
         except Exception:
             _log.error("the JVM of Spark did not start", extra=fields(output=output.last_lines()))

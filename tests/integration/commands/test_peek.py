@@ -400,10 +400,10 @@ def test_a_password_on_the_command_line_is_refused_and_not_repeated(printed):
 @pytest.fixture
 def two_pipelines(site_a, site_b, db, tmp_path, monkeypatch):
     """A channel file with the pipelines one and two, and what one's checkpoint store holds."""
-    monkeypatch.setenv("SETL_TEST_A", site_a.password)
+    monkeypatch.setenv("SITE_A_PASSWORD", site_a.password)
     install_system_tables(site_b)
     start = binlog_end(site_a)
-    source = {**mysql(site_a), "password": "${SETL_TEST_A}", "start": start, "heartbeat": 0}
+    source = {**mysql(site_a), "password": "${SITE_A_PASSWORD}", "start": start, "heartbeat": 0}
     ends = {"source": source, "target": mysql(site_b), "tables": [{"from": f"{db}.t"}]}
     name, file = fresh_name("channel"), tmp_path / "channel.yaml"
     # What a look must not take for its own.

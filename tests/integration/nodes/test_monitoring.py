@@ -103,8 +103,8 @@ class Shop:
             )
         pipeline = {
             "name": "ab",
-            "source": {**mysql(a), "password": "${SETL_TEST_A}", "start": {"load": True}},
-            "target": {**mysql(b), "password": "${SETL_TEST_B}"},
+            "source": {**mysql(a), "password": "${SITE_A_PASSWORD}", "start": {"load": True}},
+            "target": {**mysql(b), "password": "${SITE_B_PASSWORD}"},
             "faulty_rows": "dead_letter",
             "verify": {"every": 5},
             "tables": [{"from": f"{self.db}.t"}],

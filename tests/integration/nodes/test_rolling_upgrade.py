@@ -31,8 +31,8 @@ def earlier(tmp_path):
 def mixed(earlier, zookeeper_of_cluster, site_a, site_b, tmp_path):
     """A cluster whose nodes and commands are of the earlier release."""
     environment = {
-        "SETL_TEST_A": site_a.password,
-        "SETL_TEST_B": site_b.password,
+        "SITE_A_PASSWORD": site_a.password,
+        "SITE_B_PASSWORD": site_b.password,
         "SETL_ROOT": f"/{fresh_name()}",
         **earlier,
     }

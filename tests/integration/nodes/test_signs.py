@@ -19,8 +19,8 @@ def secret_channel(cluster, site_a, site_b):
     """A channel with a variable that is there where it is applied, and on no node."""
     eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 280)
     channel = Channel(cluster, site_a, site_b)
-    channel.file.write_text(channel.file.read_text().replace("SETL_TEST_B", "SETL_TEST_OF_N3"))
-    with patch.dict(os.environ, {"SETL_TEST_OF_N3": site_b.password}):
+    channel.file.write_text(channel.file.read_text().replace("SITE_B_PASSWORD", "N3_PASSWORD"))
+    with patch.dict(os.environ, {"N3_PASSWORD": site_b.password}):
         command(cluster, "apply", str(channel.file))
     yield channel
     command(cluster, "stop", channel.name, check=False)
@@ -57,7 +57,7 @@ def stays_behind(cluster, nid, channel):
 def test_a_node_that_has_the_secret_leads_and_the_others_say_what_they_lack(
     secret_channel, cluster, site_b
 ):
-    channel, why = secret_channel, "the environment variable SETL_TEST_OF_N3 is not set"
+    channel, why = secret_channel, "the environment variable N3_PASSWORD is not set"
     failed = command(cluster, "start", channel.name, check=False)
     assert failed.returncode == 1
     assert "but failed" in failed.stderr
@@ -66,7 +66,7 @@ def test_a_node_that_has_the_secret_leads_and_the_others_say_what_they_lack(
     status = command(cluster, "status", channel.name, "-o", "json").stdout
     assert why in status
     assert get(cluster, "n1", f"/standby/{channel.name}/ab")[0] == 503
-    secret = {"SETL_TEST_OF_N3": site_b.password}
+    secret = {"N3_PASSWORD": site_b.password}
     cluster.start_node("n3", free_port(), master="local[1]", environment=secret)
     eventually(lambda: channel.leader("ab") == channel.leader("ba") == "n3", 280)
     # It begins at the end of the source's binlog, wherever that is when it has looked there.

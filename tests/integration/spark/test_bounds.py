@@ -43,7 +43,7 @@ def target(tmp_path_factory):
 def node(site_a, target, tmp_path_factory):
     """A cluster of one node, which has done nothing else before."""
     install_system_tables(site_a)
-    environment = {"SETL_TEST_A": site_a.password, "SETL_TEST_T": target.password}
+    environment = {"SITE_A_PASSWORD": site_a.password, "SITE_T_PASSWORD": target.password}
     folder = tmp_path_factory.mktemp("bounds")
     with ZooKeeper(folder / "zookeeper") as zookeeper:
         cluster = Cluster(folder, zookeeper.hosts, environment)
@@ -72,10 +72,10 @@ class Channel:
             "name": "p",
             "source": {
                 **mysql(source),
-                "password": "${SETL_TEST_A}",
+                "password": "${SITE_A_PASSWORD}",
                 "start": binlog_end(source),
             },
-            "target": {**mysql(target), "password": "${SETL_TEST_T}"},
+            "target": {**mysql(target), "password": "${SITE_T_PASSWORD}"},
             "tables": [{"from": f"{self.db}.t"}],
             "buffer_bytes": BUFFER,
             "batch_bytes": BUFFER // 4,  # so that what is kept comes near to the limit

@@ -181,8 +181,8 @@ def test_check_imports_the_processors(servers, db, tmp_path, option, function, s
     a, b = servers
     module = fresh_name("checked")
     (tmp_path / f"{module}.py").write_text(textwrap.dedent(CODE))
-    source = {**mysql(a), "password": "${SETL_TEST_A}"}
-    target = {**mysql(b), "password": "${SETL_TEST_B}"}
+    source = {**mysql(a), "password": "${SITE_A_PASSWORD}"}
+    target = {**mysql(b), "password": "${SITE_B_PASSWORD}"}
     tables = [{"from": f"{db}.orders", "processor": f"{module}:{function}"}]
     pipeline = {"name": "p", "source": source, "target": target, "tables": tables}
     (tmp_path / "channel.json").write_text(json.dumps({"channel": db, "pipelines": [pipeline]}))
@@ -190,7 +190,7 @@ def test_check_imports_the_processors(servers, db, tmp_path, option, function, s
     done = subprocess.run(
         [SETL, "check", *code, "channel.json"],
         cwd=tmp_path,
-        env={**os.environ, "SETL_TEST_A": a.password, "SETL_TEST_B": b.password},
+        env={**os.environ, "SITE_A_PASSWORD": a.password, "SITE_B_PASSWORD": b.password},
         capture_output=True,
         text=True,
         timeout=120,

@@ -77,7 +77,7 @@ def cluster(request, workers, python, zookeeper, servers, tmp_path_factory):
     code = folder / "scale_out_rules.py"
     code.write_text(textwrap.dedent(RULES))
     environment = {
-        "SETL_TEST_A": a.password, "SETL_TEST_B": b.password, "SETL_ROOT": f"/{fresh_name()}",
+        "SITE_A_PASSWORD": a.password, "SITE_B_PASSWORD": b.password, "SETL_ROOT": f"/{fresh_name()}",
         "SETL_PY_FILES": str(code), "PYSPARK_PYTHON": str(python),
     }  # fmt: skip
     cluster = Cluster(folder, zookeeper.hosts, environment)
@@ -112,8 +112,8 @@ class Channel:
                 f"CREATE DATABASE {self.db}",
                 f"CREATE TABLE {self.table} (id BIGINT PRIMARY KEY, v VARCHAR(200), n INT)",
             )
-        source = {**mysql(self.a), "password": "${SETL_TEST_A}"}
-        target = {**mysql(self.b), "password": "${SETL_TEST_B}"}
+        source = {**mysql(self.a), "password": "${SITE_A_PASSWORD}"}
+        target = {**mysql(self.b), "password": "${SITE_B_PASSWORD}"}
         tables = [{"from": self.table, "processor": "scale_out_rules:rule"}]
         pipeline = {"name": "p", "source": source, "target": target, "tables": tables, **options}
         file = cluster.folder / f"{self.name}.yaml"

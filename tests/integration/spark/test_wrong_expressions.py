@@ -21,3 +21,35 @@ def test_all_wrong_expressions_of_a_route_are_named(spark):
     for name in ("`stauts`", "`uper`", "`nam`"):
         assert name in said
     assert "right" not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "reflect('java.lang.System', 'getenv', 'HOME')",
+        "builtin.java_method('java.lang.System', 'getenv', 'HOME')",
+        "system.builtin.try_reflect('java.lang.System', 'getenv', 'HOME')",
+        "`reflect`('java.lang.System', 'exit', 1)",
+        "(SELECT max(value) FROM text.`/etc/hostname`)",
+        "(SELECT 'x')",
+        "CAST(id IN (SELECT 1) AS STRING)",
+        "CAST(EXISTS (SELECT 1) AS STRING)",
+        "concat(name, (SELECT name))",
+        "transform(array(1), x -> (SELECT 1))[0]",
+    ],
+)
+@pytest.mark.parametrize("place", ["columns", "where"])
+def test_an_expression_runs_no_code_and_reads_only_its_row(spark, text, place):
+    route = (
+        Route(0, ("shop", "t"), expressions={"x": text})
+        if place == "columns"
+        else Route(0, ("shop", "t"), where=f"{text} = 'x'")
+    )
+    with pytest.raises(ConfigurationError, match=f"Spark cannot evaluate {place}"):
+        analyse(spark, route, SCHEMA)
+
+
+def test_an_expression_reads_no_variables_of_the_environment(spark):
+    texts = ("${env:PATH}", "${system:user.home}", "${spark:spark.app.id}", "${PATH}")
+    frame = spark.range(1).selectExpr(*(f"'{text}' AS c{i}" for i, text in enumerate(texts)))
+    assert tuple(frame.collect()[0]) == texts

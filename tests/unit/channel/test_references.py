@@ -12,7 +12,8 @@ from setl.channel.reading import (
     resolve_references,
 )
 from setl.channel.text.problems import ChannelFileError
-from setl.channel.text.references import ALLOWED, without_secrets
+from setl.channel.text.references import without_secrets
+from setl.channel.variables import ALLOWED
 
 from .channels import ONE_WAY, SEARCH, changed, pipelines_of
 

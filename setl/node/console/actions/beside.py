@@ -84,7 +84,7 @@ class Beside:
     def __init__(
         self,
         environment: Mapping[str, str],
-        program: Sequence[str] = (sys.executable, "-c", _PROGRAM),
+        program: Sequence[str] = (sys.executable, "-P", "-c", _PROGRAM),
     ) -> None:
         """Nothing runs.
 
