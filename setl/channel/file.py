@@ -141,7 +141,9 @@ class Pipeline(StrictModel):
         " file: in `checkpoint_file`, for a pipeline that only one node ever leads.",
     )
     checkpoint_file: Text | None = Field(
-        default=None, description="The file on the node, for `checkpoint: file`."
+        default=None,
+        description="The file on the node, for `checkpoint: file`; below the node's"
+        " `checkpoint_folder`.",
     )
     checkpoint_interval: float = Field(
         default=5.0,

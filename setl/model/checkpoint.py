@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from setl.content_shape import shape
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import (
@@ -157,7 +158,7 @@ class Checkpoint:
             )
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FatalError(
-                f"not a stored checkpoint: {str(value)[:200]}",
+                f"not a stored checkpoint: {shape(value)}",
                 hint="Reset the position; it was not written by this version of setl",
             ) from error
 

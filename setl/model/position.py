@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from setl.content_shape import shape
 from setl.errors import FatalError
 
 # Bits of a document version, highest first: generation, then the order within a source.
@@ -168,7 +169,7 @@ def position_from_json(value: dict[str, Any]) -> Position:
         )
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FatalError(
-            f"not a stored position: {str(value)[:200]}",
+            f"not a stored position: {shape(value)}",
             hint="It was not written by this version of setl; reset the position",
         ) from error
 

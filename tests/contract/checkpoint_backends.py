@@ -138,7 +138,8 @@ class FileBackend(NotedBackend):
         return self.folder / host / f"{(key or self.key).pipeline}.json"
 
     def store(self, key=None, host="here"):
-        return FileCheckpointStore(self.path(key, host), self.notes(key), self.owner(key, host))
+        path, notes, owner = self.path(key, host), self.notes(key), self.owner(key, host)
+        return FileCheckpointStore(path, notes, owner, self.folder)
 
 
 class KafkaBackend(NotedBackend):

@@ -84,7 +84,10 @@ _ALONE = {
 }
 # A third of them each, by time; "unit" is the rest.
 _UNIT = {
-    "unit beside": tuple(f"tests/unit/{folder}" for folder in ("cli", "lanes", "node")),
+    "unit beside": (
+        "tests/security",
+        *(f"tests/unit/{folder}" for folder in ("cli", "lanes", "node")),
+    ),
     "unit of runs": tuple(f"tests/unit/{folder}" for folder in ("arbiter", "protocol", "run")),
 }
 
@@ -160,10 +163,10 @@ def lane_of(path: str, pair: Pair | None = None, sites: str = "mariadb") -> str:
         pair: the database servers it runs on, None for none.
         sites: the sites of the drill it rehearses, a key of `setl_drills.world.SITES`.
     """
+    for lane, folders in _UNIT.items():
+        if any(path.startswith(f"{folder}/") for folder in folders):
+            return lane
     if path.startswith("tests/unit/"):
-        for lane, folders in _UNIT.items():
-            if any(path.startswith(f"{folder}/") for folder in folders):
-                return lane
         return "unit"
     if path.startswith("tests/bench/"):
         return "bench"

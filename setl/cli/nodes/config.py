@@ -20,6 +20,7 @@ from setl.channel.text.references import substitute
 from setl.channel.text.strict_model import StrictModel, problem
 from setl.channel.variables import ALLOWED
 from setl.cli.nodes.alarm_config import AlarmConfig
+from setl.select.checkpoints.folder import FOLDER_VARIABLE
 
 
 def _address(value: str) -> str:
@@ -38,6 +39,7 @@ class NodeConfig(StrictModel):
     session_timeout: float | None = Field(default=None, ge=1)
     http: Annotated[str, AfterValidator(_address)] | None = None
     console: bool | None = None
+    checkpoint_folder: Text | None = None
     metrics_tables: int | None = Field(default=None, ge=0)
     log_format: Literal["text", "json"] | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] | None = None
@@ -58,6 +60,7 @@ VARIABLES: Mapping[str, str] = {
     "session_timeout": "SETL_SESSION_TIMEOUT",
     "http": "SETL_HTTP",
     "console": "SETL_CONSOLE",
+    "checkpoint_folder": FOLDER_VARIABLE,
     "metrics_tables": "SETL_METRICS_TABLES",
     "log_format": "SETL_LOG_FORMAT",
     "log_level": "SETL_LOG_LEVEL",

@@ -22,6 +22,8 @@ from setl.cli.access.zookeeper import zookeeper_access
 from setl.errors import ConfigurationError
 from setl.log import LEVELS, configure
 from setl.node.settings import NodeSettings, default_nid
+from setl.select.checkpoints.folder import FOLDER_VARIABLE
+from setl.select.checkpoints.folder import checkpoint_folder as default_folder
 
 if TYPE_CHECKING:
     from setl.node.engines.engine import Engine
@@ -82,6 +84,15 @@ _OPTIONS = (
         help="Serve pages for people at the same address, too.",
     ),
     click.option(
+        "--checkpoint-folder",
+        envvar="SETL_CHECKPOINT_FOLDER",
+        type=click.Path(file_okay=False),
+        default=lambda: str(default_folder(os.environ)),
+        metavar="FOLDER",
+        help="Files of checkpoints must be below it."
+        " [default: the state directory of systemd, else /var/lib/setl]",
+    ),
+    click.option(
         "--metrics-tables",
         envvar="SETL_METRICS_TABLES",
         type=click.IntRange(min=0),
@@ -134,6 +145,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         http: str,
         log_format: str,
         console: bool,
+        checkpoint_folder: str,
         metrics_tables: int,
         channel_variables: str,
         log_json: bool,
@@ -148,6 +160,8 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         if print_config:
             _print_config(click.get_current_context())
             return
+        # Stores of checkpoints look there, in commands as in nodes.
+        os.environ[FOLDER_VARIABLE] = checkpoint_folder
         settings = NodeSettings(
             nid=nid,
             zookeeper=zookeeper,

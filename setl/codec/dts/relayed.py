@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from setl.content_shape import shape
 from setl.errors import DataError
 
 HEADER: Final = "setl"
@@ -124,7 +125,7 @@ def _parsed(value: bytes) -> RelayPlace:
         _ = place.order  # a file without a number is no place
     except (ValueError, LookupError) as error:
         raise DataError(
-            f"not a relay's place: {value[:200]!r}",
+            f"not a relay's place: {shape(value)}",
             hint="The record was written by another release of setl, or by something else",
         ) from error
     return place

@@ -15,6 +15,7 @@ from enum import Enum
 from typing import Any, cast
 
 from arbiter.values import ChannelState
+from setl.content_shape import shape
 from setl.errors import FatalError
 from setl.operate import units
 from setl.systems.write_stop import Writes
@@ -115,7 +116,7 @@ class CutOver:
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise FatalError(
-                f"not a stored cut-over: {str(value)[:200]}",
+                f"not a stored cut-over: {shape(value)}",
                 hint="It was not written by this version of setl; see to the source yourself",
             ) from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 from contextlib import closing
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from setl.run.checkpoints.compared_fence import ComparedFence
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.container import container_sign, lost_with_container
 from setl.select.checkpoints.file import FileCheckpointStore
+from setl.select.checkpoints.folder import checkpoint_folder
 from setl.select.checkpoints.lookup import LookupStore, OtherStore
 from setl.select.checkpoints.note import Notes, missing
 from setl.select.checkpoints.owner import Owner
@@ -68,7 +70,7 @@ def store_of(
     elif name == "kafka":
         store = system_of(pipeline.source).checkpoints(pipeline, owner, notes, turns)
     elif name == "file":
-        store = FileCheckpointStore(pipeline.checkpoint_file or "", notes, owner)
+        store = _in_file(pipeline.checkpoint_file or "", notes, owner)
     return store or ArbiterCheckpointStore(arbiter, ident)
 
 
@@ -152,12 +154,17 @@ def _in_target(pipeline: Pipeline, notes: Notes, owner: Owner) -> OtherStore | N
     return OtherStore("target", load)
 
 
+def _in_file(path: str, notes: Notes, owner: Owner) -> FileCheckpointStore:
+    # The folder is one of the process, a node or a command, and not of the channel.
+    return FileCheckpointStore(path, notes, owner, checkpoint_folder(os.environ))
+
+
 def _noted_file(notes: Notes, owner: Owner) -> Checkpoint | None:
     """The checkpoint in the file that an earlier `checkpoint: file` has left behind."""
     note = notes.read()
     if note is None or note.store != "file":
         return None
-    return FileCheckpointStore(note.place, notes, owner).load()
+    return _in_file(note.place, notes, owner).load()
 
 
 def _committed(pipeline: Pipeline, notes: Notes, owner: Owner) -> Checkpoint | None:

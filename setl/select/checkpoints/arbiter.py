@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound
 from arbiter.values import PipelineId
+from setl.content_shape import shape
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import stored_number
@@ -126,7 +127,7 @@ class ArbiterCheckpointStore:
             return Kept(Checkpoint.from_json(value["checkpoint"]), stored_number(value["epoch"]))
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise FatalError(
-                f"not a stored checkpoint: {str(value)[:200]}",
+                f"not a stored checkpoint: {shape(value)}",
                 hint="Reset the position; it was not written by this version of setl",
                 pipeline=self._pipeline,
             ) from error

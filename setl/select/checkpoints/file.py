@@ -10,10 +10,12 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from setl.content_shape import shape
 from setl.errors import ConfigurationError, FatalError, FencedError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
+from setl.select.checkpoints.folder import confined
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.checkpoints.owner import Owner
 from setl.select.checkpoints.succession import Kept, Succession
@@ -22,6 +24,7 @@ _PERMANENT = frozenset({
     errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS,
     errno.ENAMETOOLONG, errno.ELOOP,
 })  # fmt: skip
+_MODE = 0o600
 _LOCK_SECONDS = 5.0
 _LOCK_STEP = 0.05
 
@@ -41,14 +44,16 @@ class FileCheckpointStore:
     Belongs to one thread.
     """
 
-    def __init__(self, path: Path | str, notes: Notes, owner: Owner) -> None:
+    def __init__(self, path: Path | str, notes: Notes, owner: Owner, folder: Path) -> None:
         """Nothing is read yet.
 
         Args:
             path: the file; its folder exists.
             notes: where the pipeline's note is kept.
             owner: whose checkpoint it is.
+            folder: below which it has to be, see `setl.select.checkpoints.folder`.
         """
+        self._folder = folder
         self._path = Path(path)
         self._owner = owner
         self._notes = notes
@@ -75,10 +80,15 @@ class FileCheckpointStore:
     def peek(self) -> Kept | None:
         """What is in the file, None without one. Raises what `load` raises."""
         with self._translating():
+            confined(self._path, self._folder)
             try:
-                text = self._path.read_text(encoding="utf-8")
+                # Of a pipe nobody would ever write into, a reader would wait for ever.
+                with _opened(self._path, os.O_RDONLY | os.O_NONBLOCK) as file:
+                    text = file.read()
             except FileNotFoundError:
                 return None
+            except UnicodeDecodeError as error:
+                raise self._unreadable(f"{shape(error.object)} that are no text") from None
         return self._parsed(text)
 
     def store(self, checkpoint: Checkpoint, epoch: int) -> None:
@@ -139,8 +149,9 @@ class FileCheckpointStore:
             "epoch": epoch,
             "checkpoint": checkpoint.to_json(),
         }
+        confined(self._path, self._folder)
         beside = self._path.with_name(f"{self._path.name}.new")
-        with beside.open("w", encoding="utf-8") as file:
+        with _opened(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
             file.write(json.dumps(value) + "\n")
             file.flush()
             os.fsync(file.fileno())
@@ -157,10 +168,7 @@ class FileCheckpointStore:
             kept = Kept(Checkpoint.from_json(value["checkpoint"]), int(value["epoch"]))
             pipeline = str(value["pipeline"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise FatalError(
-                f"not a stored checkpoint: {text[:200]!r}",
-                hint="Reset the position; it was not written by this version of setl",
-            ).at(**self._where()) from error
+            raise self._unreadable(shape(text)) from error
         if pipeline != self._owner.pipeline:
             raise ConfigurationError(
                 f"the file keeps the checkpoint of {pipeline}",
@@ -168,10 +176,18 @@ class FileCheckpointStore:
             ).at(**self._where())
         return kept
 
+    def _unreadable(self, what: str) -> FatalError:
+        return FatalError(
+            f"not a stored checkpoint: {what}",
+            hint="Reset the position; it was not written by this version of setl",
+        ).at(**self._where())
+
     @contextmanager
     def _locked(self) -> Generator[None]:
         """Keep other processes of this machine out; a frozen one must not hold a leader up."""
-        with self._path.with_name(f"{self._path.name}.lock").open("a") as lock:
+        confined(self._path, self._folder)
+        beside = self._path.with_name(f"{self._path.name}.lock")
+        with _opened(beside, os.O_WRONLY | os.O_CREAT | os.O_APPEND) as lock:
             deadline = time.monotonic() + _LOCK_SECONDS
             while True:
                 try:
@@ -203,3 +219,14 @@ class FileCheckpointStore:
     def _where(self) -> dict[str, object]:
         owner = self._owner
         return {"pipeline": owner.pipeline, "file": self._path, "host": owner.host}
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Generator[IO[str]]:
+    """A file of nobody but this user. A link in its place is an error, wherever it leads to."""
+    number = os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE)
+    mode = "r" if flags & os.O_ACCMODE == os.O_RDONLY else "w"
+    with os.fdopen(number, mode, encoding="utf-8") as file:
+        if flags & os.O_CREAT:
+            os.fchmod(number, _MODE)  # one of an earlier release may be open to others
+        yield file

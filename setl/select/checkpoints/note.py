@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, cast
 
+from setl.content_shape import shape
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import stored_number
@@ -87,7 +88,7 @@ def read_note(value: Mapping[str, Any]) -> CheckpointNote | None:
         )
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
         raise FatalError(
-            f"not a note about a checkpoint: {str(value)[:200]}",
+            f"not a note about a checkpoint: {shape(value)}",
             hint="Reset the position; it was not written by this version of setl",
         ) from error
 

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, cast
 
+from setl.content_shape import shape
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition
@@ -101,7 +102,7 @@ def read_commit(topic: str, partition: int, offset: int, metadata: str) -> Commi
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise FatalError(
-            f"not a stored checkpoint: {metadata[:200]!r}",
+            f"not a stored checkpoint: {shape(metadata)}",
             hint="Reset the position; it was not written by this version of setl",
         ) from error
 

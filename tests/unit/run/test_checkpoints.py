@@ -52,7 +52,8 @@ def arbiter():
 
 
 @pytest.fixture
-def filed(tmp_path):
+def filed(tmp_path, monkeypatch):
+    monkeypatch.setenv("SETL_CHECKPOINT_FOLDER", str(tmp_path))
     return {"checkpoint": "file", "checkpoint_file": str(tmp_path / "p.json")}
 
 

@@ -14,6 +14,7 @@ from setl.model.position import BinlogPosition
 from setl.select.checkpoints import file as checkpoint_file
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.select.checkpoints.file import FileCheckpointStore
+from setl.select.checkpoints.folder import checkpoint_folder
 from setl.select.checkpoints.owner import Owner
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
@@ -37,7 +38,7 @@ def store(arbiter, tmp_path):
         (tmp_path / host).mkdir(exist_ok=True)
         owner = Owner(str(pipeline), f"node-{host}", host)
         path = path or tmp_path / host / "p.json"
-        return FileCheckpointStore(path, ArbiterNotes(arbiter, pipeline), owner)
+        return FileCheckpointStore(path, ArbiterNotes(arbiter, pipeline), owner, tmp_path)
 
     return make
 
@@ -208,3 +209,63 @@ def test_zookeeper_takes_over_from_a_note(store, arbiter):
         beside.store(at(200), 3)
     beside.store(at(200), 5)
     assert ArbiterCheckpointStore(arbiter, ID).load() == at(200)
+
+
+def test_a_file_outside_the_folder_is_neither_read_nor_written(store, tmp_path):
+    outside = tmp_path.parent / f"{tmp_path.name}-outside"
+    outside.mkdir()
+    (tmp_path / "way-out").symlink_to(outside)
+    paths = ("/proc/self/environ", outside / "p.json", tmp_path / "way-out" / "p.json",
+             tmp_path / ".." / outside.name / "p.json")  # fmt: skip
+    for path in paths:
+        for act in (FileCheckpointStore.load, lambda kept: kept.replace(at(1), 1)):
+            with pytest.raises(ConfigurationError, match="must be below") as refused:
+                act(store(path=path))
+            assert "SETL_CHECKPOINT_FOLDER" in refused.value.hint
+    assert not list(outside.iterdir())
+
+
+def test_a_link_is_not_followed(store, tmp_path):
+    store().store(at(1), 1)
+    kept = (tmp_path / "here" / "p.json").read_text()
+    other = tmp_path / "of-somebody-else"
+    for name in ("p.json", "p.json.new", "p.json.lock"):
+        other.write_text("as it was")
+        place = tmp_path / "here" / name
+        place.unlink(missing_ok=True)
+        place.symlink_to(other)
+        with pytest.raises(ConfigurationError):
+            store().store(at(2), 1)
+        assert other.read_text() == "as it was"
+        place.unlink()
+        (tmp_path / "here" / "p.json").write_text(kept)
+    store().store(at(2), 1)
+
+
+def test_nobody_else_may_read_it(store, tmp_path):
+    for name in ("p.json.new", "p.json.lock"):
+        (tmp_path / "here").mkdir(exist_ok=True)
+        (tmp_path / "here" / name).touch(mode=0o666)
+    before = os.umask(0)
+    try:
+        store().store(at(1), 1)
+    finally:
+        os.umask(before)
+    modes = {each.name: each.stat().st_mode & 0o777 for each in (tmp_path / "here").iterdir()}
+    assert modes == {"p.json": 0o600, "p.json.lock": 0o600}
+
+
+@pytest.mark.parametrize("content", [b"MARKER", b"MARKER\xff", b'{"MARKER": 1}', b'["MARKER"]'])
+def test_an_error_says_nothing_of_what_a_file_holds(store, tmp_path, content):
+    store()
+    (tmp_path / "here" / "p.json").write_bytes(content)
+    with pytest.raises(FatalError, match="not a stored checkpoint: ") as refused:
+        store().load()
+    assert "MARKER" not in str(refused.value)
+
+
+def test_the_folder_is_the_setting_or_what_systemd_gave():
+    assert checkpoint_folder({}) == Path("/var/lib/setl")
+    assert checkpoint_folder({"STATE_DIRECTORY": "/var/lib/a:/var/lib/b"}) == Path("/var/lib/a")
+    both = {"STATE_DIRECTORY": "/var/lib/a", "SETL_CHECKPOINT_FOLDER": "/srv"}
+    assert checkpoint_folder(both) == Path("/srv")

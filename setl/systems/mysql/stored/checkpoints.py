@@ -12,6 +12,7 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT
 from pymysql.cursors import Cursor
 
+from setl.content_shape import shape
 from setl.errors import FatalError, FencedError, TargetWentBackError
 from setl.model.checkpoint import Checkpoint, check_progress
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
@@ -218,7 +219,7 @@ class MysqlCheckpointStore:
             return Checkpoint.from_json(json.loads(text))
         except (ValueError, TypeError, AttributeError) as error:
             raise FatalError(
-                f"not a stored checkpoint: {str(text)[:200]!r}",
+                f"not a stored checkpoint: {shape(text)}",
                 hint="Reset the position; it was not written by this version of setl",
                 pipeline=self._pipeline,
                 server=self._endpoint,
