@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from setl.channel.names.shadow_tables import Shadow
 from setl.channel.routes.routing import Route
 from setl.codec.row_codec import RowCodec, single_entries
+from setl.codec.sql.redaction import without_texts
 from setl.codec.sql.statement import tables_of
 from setl.errors import DataError, FatalError, SetlError
 from setl.extract.begun import BegunTransaction
@@ -329,7 +330,7 @@ class Extractor:
             ):
                 raise FatalError(
                     "a schema change was run with retl as the session's schema, as setl does, and"
-                    f" its mark is missing: {entry.statement[:300]}",
+                    f" its mark is missing: {without_texts(entry.statement)[:300]}",
                     hint="If a person ran it there, do what it did to the other site by hand;"
                     " else see that both sites have the table. Then move the position past it",
                     position=entry.position,

@@ -129,7 +129,7 @@ def build_run(
         job=job,
         fence=fence_for_run(pipeline, leadership, arbiter),
         heartbeat_id=heartbeat.id if heartbeat and tells_lag(heartbeat) else None,
-        ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress),
+        ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress, router.maps),
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
         tables=TableLoadingParts(
             job,

@@ -31,11 +31,11 @@ from math import isfinite
 from typing import Any
 
 from setl.codec.dts.envelope import FILLER, Envelope
+from setl.codec.sql.redaction import redacted
 from setl.model.change import ABSENT, Value
 from setl.model.position import BinlogPosition
 from setl.model.typed import TypedChange, TypedRow
 from setl.operate.peek.moments import iso_time
-from setl.operate.peek.redaction import redacted
 from setl.systems.seen_record import SeenRecord
 
 

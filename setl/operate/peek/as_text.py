@@ -18,11 +18,11 @@ from typing import NamedTuple
 
 from setl.channel.names.patterns import escape
 from setl.codec.dts.envelope import FILLER, Envelope
+from setl.codec.sql.redaction import redacted
 from setl.model.change import Value
 from setl.model.schema import Kind
 from setl.model.typed import TypedChange
 from setl.operate.peek.moments import iso_time
-from setl.operate.peek.redaction import redacted
 from setl.systems.seen_record import SeenRecord
 
 _TEXT_SHOWN = 160  # characters of a value

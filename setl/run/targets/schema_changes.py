@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal
 
-from setl.codec.sql.statement import tables_of
+from setl.codec.sql.redaction import outline, without_texts
+from setl.codec.sql.statement import quoting_of, tables_of
+from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.extract.extractor import RoutedRows
 from setl.load.sink import LoadTicket, SchemaChange, SchemaChanges
@@ -36,8 +38,18 @@ class SchemaChangePolicy:
         target: SchemaChanges | None,
         leadership: Leadership,
         progress: Progress,
+        maps: Callable[[str], bool] = lambda _: False,
     ) -> None:
-        """Act as `choice` says; `target` is where ``pass`` passes them to."""
+        """Act as `choice` says.
+
+        Args:
+            choice: what to do.
+            target: where ``pass`` passes them to.
+            leadership: on whose behalf.
+            progress: told of them.
+            maps: whether a mapping names tables of a schema.
+        """
+        self._maps = maps
         self._choice = choice
         self._target = target
         self._leadership = leadership
@@ -70,7 +82,7 @@ class SchemaChangePolicy:
         for entry in entries:
             if self._choice == "stop":
                 raise FatalError(
-                    f"schema change at the source: {entry.statement[:_SHOWN]}",
+                    f"schema change at the source: {self._shown(entry)}",
                     hint="Apply it to the target (in a channel of two directions after SET SESSION"
                     " sql_log_bin = 0), then `setl apply` the file with `ddl: ignore`, and `setl"
                     " start` the channel. Write `ddl: stop` again when the pipeline is past it",
@@ -100,13 +112,15 @@ class SchemaChangePolicy:
             )
             ran = self._target.apply(ticket, change)
         for statement in ran:
-            self._report(logging.INFO, "schema change passed on", entry, ran=statement[:_SHOWN])
+            self._report(
+                logging.INFO, "schema change passed on", entry, ran=_cut(without_texts(statement))
+            )
         if ran:
-            self._progress.changed_schema(entry.statement[:_SHOWN])
+            self._progress.changed_schema(self._shown(entry))
         else:
             self._report(logging.WARNING, "schema change at the source is not passed on", entry)
             names = [f"{schema}.{table}" for schema, table in tables_of(entry)]
-            self._progress.ignored_schema_change(entry.statement[:_SHOWN], _place(entry), names)
+            self._progress.ignored_schema_change(self._shown(entry), _place(entry), names)
         return bool(ran)
 
     def explain(self, error: SetlError, rows: Iterable[RoutedRows]) -> None:
@@ -134,14 +148,28 @@ class SchemaChangePolicy:
                 + (f". {error.hint}" if error.hint else "")
             )
 
+    def _shown(self, entry: Entry) -> str:
+        """What of a statement is shown and logged: no text of it, and of other objects the name."""
+        quoting = quoting_of(entry.session) if entry.session else Quoting()
+        if any(table for _, table in tables_of(entry)):
+            return _cut(without_texts(entry.statement, quoting))
+        words, schema = outline(entry.statement, quoting)
+        if self._maps(schema or entry.default_schema or entry.schema):
+            return _cut(words)
+        return "DDL in a schema of which no table is mapped"
+
     def _report(self, level: int, message: str, entry: Entry, **more: str) -> None:
         place = fields(
             **self._leadership.fields,
             position=str(entry.position),
-            statement=entry.statement[:_SHOWN],
+            statement=self._shown(entry),
             **more,
         )
         _log.log(level, message, extra=place)
+
+
+def _cut(text: str) -> str:
+    return text[:_SHOWN]
 
 
 def _place(entry: Entry) -> str:

@@ -5,6 +5,7 @@ import pytest
 
 from setl.channel.names.patterns import parse_tables
 from setl.codec.dts.envelope import FILLER, Envelope, read_envelope
+from setl.codec.sql.redaction import redacted
 from setl.errors import DataError
 from setl.model.change import ABSENT, Op
 from setl.model.position import BinlogPosition, KafkaPosition
@@ -12,7 +13,6 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.model.typed import TypedChange
 from setl.operate.peek.as_json import json_line
 from setl.operate.peek.as_text import text_lines
-from setl.operate.peek.redaction import redacted
 from setl.systems.seen_record import UNREADABLE, SeenRecord, Wanted
 from tests.unit.codec.dts_records import fixture_records, record
 
@@ -216,6 +216,9 @@ def test_which_records_are_wanted():
          "ALTER USER a IDENTIFIED BY '***' REPLACE '***'"),
         ("CREATE TABLE t (password CHAR(9) DEFAULT 'x' COMMENT 'as it is')",
          "CREATE TABLE t (password CHAR(9) DEFAULT 'x' COMMENT 'as it is')"),
+        ("ALTER TABLE t CONNECTION='mysql://u:secret@h/d/t'", "ALTER TABLE t CONNECTION='***'"),
+        ("CREATE TABLE t (a INT) ENGINE=FEDERATED CONNECTION 'secret'",
+         "CREATE TABLE t (a INT) ENGINE=FEDERATED CONNECTION '***'"),
         ("ALTER TABLE t ADD c ENUM('by', 'x')", "ALTER TABLE t ADD c ENUM('by', 'x')"),
     ],
 )  # fmt: skip

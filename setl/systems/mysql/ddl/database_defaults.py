@@ -16,6 +16,7 @@ from pymysql.connections import Connection
 
 from setl.clock import SystemClock
 from setl.codec.sql.database_ddl import DEFAULT, DatabaseDdl, parse_database_ddl
+from setl.codec.sql.redaction import redacted
 from setl.codec.sql.statement import quoting_of
 from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError
@@ -145,7 +146,8 @@ class DatabaseDefaults:
 
     def _unknown(self, why: str) -> FatalError:
         return FatalError(
-            f"this schema change cannot be passed on: {why}: {self._change.statement[:300]}",
+            f"this schema change cannot be passed on: {why}:"
+            f" {redacted(self._change.statement)[:300]}",
             hint=_ADVICE.format(by_hand=self._by_hand),
         )
 

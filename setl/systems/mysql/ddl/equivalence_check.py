@@ -9,6 +9,7 @@ from typing import Any, Final
 import pymysql
 from pymysql.connections import Connection
 
+from setl.codec.sql.redaction import redacted
 from setl.codec.sql.statement import quoting_of
 from setl.codec.sql.table_ddl import Action, TableDdl, parse_table_ddl
 from setl.errors import FatalError, SetlError
@@ -268,7 +269,8 @@ class EquivalenceCheck:
         if doubt:
             raise FatalError(
                 "rows of the target may not be as a schema change left them at the source, since"
-                f" setl created the table as it was later: {doubt}: {step.statement[:300]}",
+                f" setl created the table as it was later: {doubt}:"
+                f" {redacted(step.statement)[:300]}",
                 hint=_ADVICE_ON_ROWS_BEFORE,
             )
 
@@ -323,7 +325,8 @@ class EquivalenceCheck:
     def _refuse(self, doubt: str, step: Step, advice: str = _ADVICE) -> None:
         if doubt:
             raise FatalError(
-                f"this schema change cannot be passed on: {doubt}: {step.statement[:300]}",
+                f"this schema change cannot be passed on: {doubt}:"
+                f" {redacted(step.statement)[:300]}",
                 hint=advice.format(by_hand=self._by_hand),
             )
 

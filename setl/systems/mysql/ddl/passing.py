@@ -21,6 +21,7 @@ from pymysql.connections import Connection
 
 from setl import failpoints
 from setl.codec.sql.created_table import without_next_number
+from setl.codec.sql.redaction import without_texts
 from setl.codec.sql.table_ddl import Action, Role, TableDdl
 from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
@@ -532,7 +533,8 @@ class _Attempt:
         failure = translate(error)
         if isinstance(failure, TransientError):
             raise failure from error
-        text = f"the target refuses a schema change: {statement[:300]}: {failure.message}"
+        shown = without_texts(statement)[:300]
+        text = f"the target refuses a schema change: {shown}: {failure.message}"
         raise self._stopped(number, statement, FatalError(text)) from error
 
     def _stopped(self, number: int, statement: str, error: FatalError) -> SetlError:

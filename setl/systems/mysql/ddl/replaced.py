@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from pymysql.connections import Connection
 
+from setl.codec.sql.redaction import redacted
 from setl.codec.sql.table_ddl import Action, parse_table_ddl
 from setl.errors import FatalError
 from setl.load.sink import LoadTicket
@@ -77,7 +78,7 @@ class ReplacedTables:
                 raise FatalError(
                     "this schema change cannot be passed on: it puts another table in the place of"
                     f" {shown}, and rows that clients of the target wrote may be on their way to"
-                    f" the source's new table: {step.statement[:300]}",
+                    f" the source's new table: {redacted(step.statement)[:300]}",
                     hint="Have nobody write to the table, let both pipelines catch up, and make"
                     " the change on the target by hand, after SET SESSION sql_log_bin = 0; then"
                     " compare with `setl verify`. For a table that only the source's clients"

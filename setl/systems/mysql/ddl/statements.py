@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from setl.codec.sql.redaction import redacted
 from setl.codec.sql.statement import parse_statement, quoting_of
 from setl.codec.sql.table_ddl import TableDdl, parse_table_ddl
 from setl.codec.sql.tokens import tokenize
@@ -30,7 +31,7 @@ def refuse_schema(change: SchemaChange, routing: Routing) -> None:
         if routing.maps(schema):
             raise FatalError(
                 f"this schema change cannot be passed on: tables of {schema} are mapped, and which"
-                f" of them there were is not known: {change.statement[:300]}",
+                f" of them there were is not known: {redacted(change.statement)[:300]}",
                 hint="Drop their tables (of an index: delete their documents) at the target by"
                 " hand, then let the pipeline pass it with"
                 " `ddl: ignore`",
