@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
-from arbiter.arbiter import Arbiter, Conflict, Contact, NotFound, Unreachable
+from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, NotFound, Unreachable
 from arbiter.clock import Clock
 from arbiter.election import Action, Decision, ElectionSettings, View, decide
 from arbiter.handover import answers, handover_due, handover_in_vacancy
@@ -291,7 +291,7 @@ class Campaign:
             mainstem = self._arbiter.campaign(self._pipeline, self._nid)
         except (Unreachable, Conflict, NotFound) as error:
             # If it took effect after all, the next look finds the mainstem.
-            return view, Decision(Action.WAIT, f"{decision.sentence}, without success: {error}")
+            return view, _in_vain(Action.WAIT, decision, error)
         now = self._clock.monotonic()
         session, contact = self._arbiter.session_id(), self._arbiter.contact()
         self._past = after_look(
@@ -318,7 +318,7 @@ class Campaign:
         try:
             self._arbiter.resign(self._pipeline, held)
         except (Unreachable, Conflict) as error:
-            return view, Decision(decision.action, f"{decision.sentence}, without success: {error}")
+            return view, _in_vain(decision.action, decision, error)
         self._past = after_resignation(self._past, ending, now=self._clock.monotonic())
         return replace(view, mainstem=None, past=self._past), decision
 
@@ -339,3 +339,12 @@ class Campaign:
                 }
             },
         )
+
+
+def _in_vain(action: Action, decision: Decision, error: ArbiterError) -> Decision:
+    said = decision.public or decision.sentence
+    return Decision(
+        action,
+        f"{decision.sentence}, without success: {error}",
+        public=f"{said}, without success",
+    )

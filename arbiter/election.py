@@ -135,6 +135,7 @@ class Decision:
     Attributes:
         action: what to do.
         sentence: says so.
+        public: the same without what errors say, where the sentence has that; "" where it has not.
         due: monotonic time from which it would be another one even if nothing else changes; None
             if time alone does not change it.
     """
@@ -142,6 +143,7 @@ class Decision:
     action: Action
     sentence: str
     due: float | None = field(default=None, compare=False)
+    public: str = field(default="", compare=False)
 
 
 def decide(view: View, settings: ElectionSettings) -> Decision:
@@ -224,8 +226,8 @@ def _as_started_leader(view: View, mainstem: Mainstem) -> Decision:
             return Decision(Action.DRAIN, f"{me} finishes what is loading, then {to}")
         return Decision(Action.RESIGN, f"{me} {to} and gives epoch {mainstem.epoch} up")
     if view.unable and not view.busy:
-        why = f"{me} gives epoch {mainstem.epoch} up: it cannot lead this pipeline: {view.unable}"
-        return Decision(Action.RESIGN, why)
+        why = f"{me} gives epoch {mainstem.epoch} up: it cannot lead this pipeline"
+        return Decision(Action.RESIGN, f"{why}: {view.unable}", public=why)
     why = _why_another_epoch(view, mainstem)
     if why and view.busy:
         return _stop(view, Action.ABORT, why)
@@ -247,8 +249,8 @@ def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:
     if view.turn is None:
         return Decision(Action.WAIT, f"node {view.nid} never leads this pipeline, and nobody does")
     if view.unable:
-        why = f"node {view.nid} cannot lead this pipeline, and nobody does: {view.unable}"
-        return Decision(Action.WAIT, why)
+        why = f"node {view.nid} cannot lead this pipeline, and nobody does"
+        return Decision(Action.WAIT, f"{why}: {view.unable}", public=why)
     named = _by_request(view, view.turn, settings)
     if named is not None:
         return named

@@ -80,6 +80,7 @@ def node_payload(node: NodeInfo) -> bytes:
             "ready": node.ready,
             "serves": list(node.serves),
             "unable": _unable_payload(node.unable),
+            "read_key": node.read_key,
         },
     )
 
@@ -104,6 +105,7 @@ def read_node(nid: str, data: bytes, wrong: list[str] | None = None) -> NodeInfo
         ready=read.flag("ready"),
         serves=read.names("serves", EVERYTHING),
         unable=_read_unable(read.texts("unable")),
+        read_key=read.text("read_key"),
     )
     _note(read, wrong)
     return node
@@ -341,6 +343,7 @@ def read_history(data: bytes, wrong: list[str] | None = None) -> HistoryItem | N
             error=read.text("error"),
             outage_least=read.seconds("outage_least"),
             applied_until=read.seconds("applied_until"),
+            error_public=read.text("error_public"),
         )
     elif not read.wrong:
         read.wrong.append("has no epoch or no time")

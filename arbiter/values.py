@@ -53,6 +53,8 @@ class NodeInfo:
             its users say (see `arbiter.turns.Preference.needs`).
         unable: pipelines of these kinds that it cannot lead as it is, and what it lacks for them,
             for people.
+        read_key: shown to its HTTP interface, it lets somebody read what strangers must not; who
+            may read this may read that. "" if the node has none.
     """
 
     nid: str
@@ -63,6 +65,7 @@ class NodeInfo:
     ready: bool = False
     serves: tuple[str, ...] = EVERYTHING
     unable: Mapping[PipelineId, str] = field(default_factory=dict[PipelineId, str])
+    read_key: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,7 @@ class HistoryItem:
         applied_until: when changes were last known to be applied, seconds since 1970 UTC: in this
             leadership, if it has ended as it should or failed; before it, if it never came to
             apply any. None while it is on, and if nobody knows.
+        error_public: what anybody may read of `error`, which may quote rows.
     """
 
     epoch: int
@@ -134,6 +138,7 @@ class HistoryItem:
     error: str = ""
     outage_least: float | None = None
     applied_until: float | None = None
+    error_public: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -39,7 +40,8 @@ class Cluster:
         self.setl = str(Path(sys.executable).with_name("setl"))
         self.nodes: dict[str, ServerProcess] = {}
         self.http: dict[str, str] = {}
-        self._environment = {**environment, "SETL_ZOOKEEPER": zookeeper}
+        own = {"SETL_HTTP_TOKEN": secrets.token_hex(16)}
+        self._environment = {**own, **environment, "SETL_ZOOKEEPER": zookeeper}
 
     def start_node(
         self,
@@ -85,8 +87,9 @@ class Cluster:
         return process
 
     def status(self, nid: str, timeout: float = 1.0) -> dict[str, Any] | None:
-        """What a node says of itself, None if it does not answer."""
-        return status_at(self.http[nid], timeout)
+        """What a node says of itself, the texts of errors too; None if it does not answer."""
+        token = self._environment["SETL_HTTP_TOKEN"]
+        return status_at(self.http[nid], timeout, {"Authorization": f"Bearer {token}"})
 
     def run(
         self, *arguments: str, check: bool = True, timeout: float = 600

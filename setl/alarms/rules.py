@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from setl.alarms.expiring import CRITICAL_PART, seconds_before
 from setl.alarms.judgement import AlarmKey, Judgement, Severity
+from setl.error_text import public
 from setl.operate.found_words import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration, size
 from setl.systems.lasting import ServerDisk
@@ -280,7 +281,7 @@ def _of_position(made: _Judging) -> Iterator[Judgement]:
         "position_lost",
         rule,
         holds=None if kept is None else bool(kept.lost),
-        text=f"position is lost: {kept.lost if kept else ''}",
+        text=f"position is lost: {public(kept.lost) if kept else ''}",
         way_out="Move on with `setl position reset`, then load the tables again: `setl status`"
         " says how",
         severity="critical",
@@ -312,7 +313,7 @@ def _of_cutover(made: _Judging) -> Iterator[Judgement]:
         "cutover",
         made.rules.cutover,
         holds=None if cutover is None else bool(cutover),
-        text=f"its source may be read-only: {cutover}",
+        text=f"its source may be read-only: {public(cutover or '')}",
         way_out=f"If nobody works on it, `setl cutover {name} --status`, and `--abort` puts it"
         " back",
         severity="critical",

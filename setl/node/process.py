@@ -33,6 +33,7 @@ from setl.node.host.memory import MemoryLook
 from setl.node.host.service_manager import service_manager
 from setl.node.host.thread_turns import ThreadTurns
 from setl.node.http.probes import hangs
+from setl.node.http.readers import new_read_key
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.leading.candidacies import Candidacies
 from setl.node.leading.cycle_problems import CycleProblem, DamagedZnodes, LostChannels
@@ -90,6 +91,7 @@ class NodeProcess:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._warm = False
+        self._read_key = new_read_key()
         self._started = self._clock.now()
         self._memory = MemoryLook(self._clock)
         self._arbiter: Session = arbiter or ZooKeeperArbiter(
@@ -145,6 +147,7 @@ class NodeProcess:
                 registry=registry,
             ),
             nid=settings.nid,
+            read_key=self._read_key,
             token=settings.http_token,
             console=_console(settings),
         )
@@ -314,6 +317,7 @@ class NodeProcess:
             ready=self._warm,
             serves=self._engine.serves,
             unable=self._candidacies.unable(),
+            read_key=self._read_key,
         )
 
     def _survive_tick(self) -> float:

@@ -171,7 +171,8 @@ class EtlWork:
         try:
             return self._apply(batches, allowed)
         except SetlError as error:
-            self._course.failed(str(error))
+            # Traces go to another system, whose readers need not be those of rows.
+            self._course.failed(error.public)
             raise
 
     def _apply(self, batches: Sequence[Batch], allowed: Callable[[], bool]) -> Applied | None:

@@ -350,7 +350,7 @@ class PipelineRun:
             error.hint = "Its commits do not end: its log says why; mostly its disk is full"
         error.at(**self._place())
         reached = self._reached.order if self._reached else None
-        self._progress.failed(error.message, reached, shown=str(error))
+        self._progress.failed(error.brief, reached, shown=error.text)
         self._progress.add(retries=1)
 
     def _retry_later(self, failure: str) -> None:

@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ from setl import __version__
 from setl.cli.access.cluster import cluster_options, joined
 from setl.cli.looking.views import pipeline_row
 from setl.cli.terminal.output import to_stderr
+from setl.error_text import HIDDEN, public
 from setl.errors import SetlError
-from setl.node.cluster.view import history_row, look_at
+from setl.node.cluster.public_facts import public_facts
+from setl.node.cluster.view import history_row, public_look
 from setl.node.stored import pipelines_of
 
 _LIBRARIES = (
@@ -27,6 +30,8 @@ _LIBRARIES = (
     "kazoo", "pydantic", "click", "uvicorn", "starlette",
 )  # fmt: skip
 _HISTORY = 10
+_WRITTEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_MODE = 0o600
 _JAVA_SECONDS = 20.0
 # Of these the value may be shown; of all others only that they are set.
 _PLAIN = frozenset({
@@ -51,7 +56,8 @@ def doctor(file: Path | None, zookeeper: str, root: str) -> None:
     Versions, Java, the platform, settings, and what the cluster tells: nodes, channels, pipelines
     with all their figures, and the last leaderships. Passwords are left out: channel files show
     references only, and of the environment's variables those that may hold a secret show only that
-    they are set. Look through it all the same: it has names of hosts, tables and accounts.
+    they are set. Texts of errors are left out, since they quote rows: `setl status` has them. Look
+    through it all the same: it has names of hosts, tables and accounts.
     """
     import yaml  # noqa: PLC0415
 
@@ -65,7 +71,10 @@ def doctor(file: Path | None, zookeeper: str, root: str) -> None:
     if file is None:
         click.echo(text, nl=False)
         return
-    file.write_text(text, encoding="utf-8")
+    # It is sent to others; on this machine it is nobody's but its user's.
+    with os.fdopen(os.open(file, _WRITTEN, _MODE), "w", encoding="utf-8") as written:
+        os.fchmod(written.fileno(), _MODE)
+        written.write(text)
     to_stderr(f"written to {file}")
 
 
@@ -123,18 +132,24 @@ def _cluster(zookeeper: str, root: str) -> dict[str, Any]:
             }
             return {name: _value_or_error(look, arbiter) for name, look in parts.items()}
     except (ArbiterError, SetlError) as error:
-        return {"error": str(error)}
+        return {"error": _public(error)}
+
+
+def _public(error: ArbiterError | SetlError) -> str:
+    """What the report has of an error; whoever runs the command reads the rest himself."""
+    to_stderr(f"not in the report: {error}")
+    return error.public if isinstance(error, SetlError) else f"ZooKeeper: {HIDDEN}"
 
 
 def _value_or_error(look: Callable[[Arbiter], Any], arbiter: Arbiter) -> Any:
     try:
         return look(arbiter)
     except (ArbiterError, SetlError) as error:
-        return {"error": str(error)}
+        return {"error": _public(error)}
 
 
 def _nodes(arbiter: Arbiter) -> Any:
-    view = look_at(arbiter)
+    view = public_look(arbiter)
     return {
         nid: {
             "host": node.host,
@@ -157,7 +172,7 @@ def _nodes(arbiter: Arbiter) -> Any:
 def _channels(arbiter: Arbiter) -> Any:
     from setl.channel.text.references import without_secrets  # noqa: PLC0415
 
-    facts = arbiter.facts()
+    facts = public_facts(arbiter.facts())
     return {
         "damaged": dict(facts.damaged),
         **{
@@ -173,13 +188,13 @@ def _channels(arbiter: Arbiter) -> Any:
 def _pipelines(arbiter: Arbiter) -> Any:
     return [
         {**pipeline_row(pipeline), "decisions": dict(pipeline.decisions)}
-        for pipeline in look_at(arbiter).pipelines
+        for pipeline in public_look(arbiter).pipelines
     ]
 
 
 def _history(arbiter: Arbiter) -> Any:
     return [
-        history_row(ident, item)
+        history_row(ident, replace(item, error=item.error_public or public(item.error)))
         for _, channel in sorted(arbiter.facts().channels.items())
         for ident in pipelines_of(channel)
         for item in list(arbiter.history(ident))[-_HISTORY:]

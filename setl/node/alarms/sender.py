@@ -39,7 +39,9 @@ from setl.clock import Clock
 from setl.log import fields
 from setl.node.alarms.status import AlarmStatus, firing_alarm
 from setl.node.cluster.answers import ask_nodes
+from setl.node.cluster.public_facts import public_facts
 from setl.node.cluster.view import ClusterView, PipelineView, view_of
+from setl.node.public_form import public_status
 from setl.node.status import NodeStatus, as_json
 from setl.node.zookeeper.ensemble import servers_in
 from setl.node.zookeeper.needed_certificates import all_known, needed_in
@@ -188,11 +190,13 @@ class AlarmSender:
         self._status = AlarmStatus(receivers=self._sending.names, trouble=trouble)
 
     def _view(self, snapshot: Snapshot) -> ClusterView:
-        nodes = snapshot.facts.nodes
-        answers = ask_nodes(node for nid, node in nodes.items() if nid != self._nid)
-        if self._nid in nodes:
-            answers[self._nid] = as_json(self._own())
-        return view_of(snapshot.facts, answers, self._clock.now())
+        """The cluster as anybody may read it: alarms go out by mail, and stand on open pages."""
+        facts = public_facts(snapshot.facts)
+        others = (node for nid, node in facts.nodes.items() if nid != self._nid)
+        answers = ask_nodes(others, whole=False)
+        if self._nid in facts.nodes:
+            answers[self._nid] = as_json(public_status(self._own()))
+        return view_of(facts, answers, self._clock.now())
 
     def _facts(self, view: ClusterView) -> Iterable[PipelineFacts]:
         channels = view.facts.channels

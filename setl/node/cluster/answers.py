@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import repeat
+from types import MappingProxyType
 from typing import Any, TypeGuard
 
 from arbiter.values import NodeInfo, PipelineId
 
+KEY_HEADER = "Setl-Read-Key"
+"""The header that shows a node the key of its znode, see `arbiter.values.NodeInfo.read_key`."""
+
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _TIMEOUT = 2.0
 _AT_ONCE = 32
 
 
 def ask_nodes(
-    nodes: Iterable[NodeInfo], timeout: float = _TIMEOUT
+    nodes: Iterable[NodeInfo], timeout: float = _TIMEOUT, *, whole: bool = True
 ) -> dict[str, dict[str, Any] | None]:
     """Every node's status by nid; None for one that does not answer.
 
@@ -24,21 +30,26 @@ def ask_nodes(
     Args:
         nodes: whom to ask.
         timeout: seconds that a node may be silent.
+        whole: whether to ask for all, and not only for what anybody may read.
     """
     asked: list[NodeInfo] = list(nodes)
     if not asked:
         return {}
     with ThreadPoolExecutor(min(len(asked), _AT_ONCE)) as pool:
-        answers = pool.map(node_status, asked, repeat(timeout))
+        answers = pool.map(partial(node_status, whole=whole), asked, repeat(timeout))
         return {node.nid: answer for node, answer in zip(asked, answers, strict=True)}
 
 
-def node_status(node: NodeInfo, timeout: float = _TIMEOUT) -> dict[str, Any] | None:
-    """What a node says of itself; None if it does not answer in time."""
-    return status_at(node.http, timeout)
+def node_status(
+    node: NodeInfo, timeout: float = _TIMEOUT, *, whole: bool = True
+) -> dict[str, Any] | None:
+    """What a node says of itself; None if it does not answer in time. For the rest see above."""
+    return status_at(node.http, timeout, {KEY_HEADER: node.read_key} if whole else {})
 
 
-def status_at(address: str, timeout: float = _TIMEOUT) -> dict[str, Any] | None:
+def status_at(
+    address: str, timeout: float = _TIMEOUT, headers: Mapping[str, str] = _NO_HEADERS
+) -> dict[str, Any] | None:
     """What the node at an address says of itself; None if it does not answer in time, or not whole.
 
     Nodes are killed and frozen at any moment, in the middle of an answer too.
@@ -46,6 +57,7 @@ def status_at(address: str, timeout: float = _TIMEOUT) -> dict[str, Any] | None:
     Args:
         address: of its HTTP interface, ``http://host:port``.
         timeout: seconds that it may be silent.
+        headers: what the request shows: a key, or a token; nothing for what anybody may read.
     """
     if not address.startswith("http"):
         return None
@@ -54,7 +66,8 @@ def status_at(address: str, timeout: float = _TIMEOUT) -> dict[str, Any] | None:
     from http.client import HTTPException  # noqa: PLC0415
 
     try:
-        with urllib.request.urlopen(f"{address}/status", timeout=timeout) as answer:  # noqa: S310
+        request = urllib.request.Request(f"{address}/status", headers=dict(headers))  # noqa: S310
+        with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
             status: object = json.load(answer)
     # HTTPException is no OSError: it is what half an answer raises.
     except (OSError, HTTPException, ValueError):

@@ -21,6 +21,7 @@ from arbiter.values import (
     SignalKind,
 )
 from setl.node.cluster.answers import ask_nodes, reports_of
+from setl.node.cluster.public_facts import public_facts
 from setl.node.roles import hopeless, unserved
 from setl.node.stored import pipelines_of, preference_of
 
@@ -128,6 +129,12 @@ def look_at(arbiter: Arbiter, channel: str = "") -> ClusterView:
     """Look at the whole cluster, or at the pipelines of one channel."""
     facts = arbiter.facts()
     return view_of(facts, ask_nodes(facts.nodes.values()), time.time(), channel)
+
+
+def public_look(arbiter: Arbiter) -> ClusterView:
+    """Look at the whole cluster as somebody does who may not read the texts of errors."""
+    facts = public_facts(arbiter.facts())
+    return view_of(facts, ask_nodes(facts.nodes.values(), whole=False), time.time())
 
 
 def view_of(

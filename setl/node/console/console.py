@@ -22,6 +22,7 @@ from arbiter.arbiter import Arbiter, Unreachable
 from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
 from setl.clock import Clock
+from setl.error_text import ErrorText
 from setl.node.cluster.view import ClusterView
 from setl.node.console.actions.beside import Beside, environment_of
 from setl.node.console.actions.forms import Acting, Asked
@@ -107,10 +108,11 @@ class Console:
             environment_of(settings.environment, settings.zookeeper, settings.root)
         )
         self._jobs = Jobs(node.clock, self._beside, changed=self._look_anew)
-        watch = ClusterWatch(node.nid, node.status, node.snapshot, node.clock)
+        look = partial(ClusterWatch, node.nid, node.status, node.snapshot, node.clock)
         self._pages = PageValues(
             node.nid,
-            watch,
+            look(whole=True),
+            look(whole=False),
             node.arbiter,
             node.clock,
             jobs=self._jobs,
@@ -329,4 +331,4 @@ def _contact_words(arbiter: Arbiter, now: float) -> str:
     """``connected``, or what the contact with the arbiter is instead, and why."""
     contact = contact_at(arbiter, now).value
     why = arbiter.trouble()
-    return f"{contact} ({why})" if why else contact
+    return ErrorText(f"{contact} ({why})" if why else contact, contact)

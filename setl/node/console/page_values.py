@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import HistoryItem, OperatorAction, PipelineId
 from setl.alarms.rules import RULES
 from setl.clock import Clock
+from setl.error_text import public
 from setl.node.cluster.view import ClusterView
 from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.silencing import ALARMS, SilenceRow, silence_rows
@@ -79,6 +80,7 @@ class PageValues:
         self,
         nid: str,
         watch: ClusterWatch,
+        open_watch: ClusterWatch,
         arbiter: Arbiter,
         clock: Clock,
         *,
@@ -91,6 +93,7 @@ class PageValues:
         Args:
             nid: the node.
             watch: the cluster.
+            open_watch: the same as anybody may read it.
             arbiter: for histories and the log of actions.
             clock: for the age of what is known.
             jobs: long work that was begun from here.
@@ -99,6 +102,7 @@ class PageValues:
         """
         self._nid = nid
         self._watch = watch
+        self._open_watch = open_watch
         self._arbiter = arbiter
         self._jobs = jobs
         self._contact = contact
@@ -134,7 +138,15 @@ class PageValues:
             address: which page.
             session: of whoever looks, None for a stranger.
         """
-        view = self.view()
+        view = self.view() if session else self._open_watch.view()
+        contact, cutovers = self._contact(), self.cutovers(view)
+        # Addresses of sites may be secrets that somebody keeps in the node's environment.
+        environment = self._environment if session else None
+        if session is None:
+            contact = public(contact)
+            cutovers = {
+                of: replace(each, words=public(each.words)) for of, each in cutovers.items()
+            }
         page: object | None = None
         others: list[str] = []
         jobs: Sequence[Job] = ()
@@ -144,20 +156,19 @@ class PageValues:
             page = overview_of(
                 view,
                 here=self._nid,
-                contact=self._contact(),
+                contact=contact,
                 looked=self.looked,
-                cutovers=self.cutovers(view),
-                environment=self._environment,
+                cutovers=cutovers,
+                environment=environment,
             )
             jobs = self._work(CLUSTER) if session else ()
         elif address.kind == "channel" and address.channel in view.facts.channels:
-            page = channel_page(view, address.channel, self._environment, contact=self._contact())
+            page = channel_page(view, address.channel, environment, contact=contact)
             jobs = self._work(address.channel) if session else ()
         elif address.kind == "pipeline" and any(p.ident == address.ident for p in view.pipelines):
             ident = address.ident
-            history, contact = self.history(ident), self._contact()
-            page = pipeline_page(view, ident, history, self._environment, contact=contact)
-            begun = self.cutovers(view).get(ident)
+            page = pipeline_page(view, ident, self.history(ident), environment, contact=contact)
+            begun = cutovers.get(ident)
             cutover = begun.words if begun else ""
             loads = self.loads(ident) if session else ()
             others = [standby.node for standby in view.pipeline(ident).standbys]

@@ -7,14 +7,17 @@ arbiter that hangs must not make a node look dead.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from arbiter.arbiter import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Facts, PipelineId
+from setl.error_text import public
 from setl.node.cluster.naming import known_pipelines, meant_by
+from setl.node.cluster.public_facts import public_facts
 from setl.node.leading.watchdog import ExplainedSession, contact_at
+from setl.node.public_form import public_status
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
 from setl.run.measured.figures import RunState
@@ -93,6 +96,16 @@ def moment(at: float, status: NodeStatus, session: Session, snapshot: Snapshot |
         session=session.session_id(),
         trouble=session.trouble(),
         snapshot=snapshot,
+    )
+
+
+def public_moment(now: Moment) -> Moment:
+    """The same facts, as far as anybody may read them."""
+    return replace(
+        now,
+        status=public_status(now.status),
+        trouble=public(now.trouble),
+        snapshot=now.snapshot and replace(now.snapshot, facts=public_facts(now.snapshot.facts)),
     )
 
 

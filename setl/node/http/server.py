@@ -26,6 +26,7 @@ from arbiter.arbiter import Arbiter, ArbiterError
 from arbiter.snapshot import Snapshot
 from arbiter.values import HistoryItem, PipelineId
 from setl.clock import Clock
+from setl.error_text import HIDDEN
 from setl.log import fields
 from setl.node.cluster.naming import known_pipelines
 from setl.node.console.console import Console, ConsoleNode, ConsoleSettings, wants_page
@@ -33,6 +34,7 @@ from setl.node.http import overview, probes
 from setl.node.http.bounded_calls import BoundedCalls
 from setl.node.http.operations import Operations
 from setl.node.http.probes import NO, OK, TOO_MANY, Moment, Reply
+from setl.node.http.readers import Readers
 from setl.node.http.token_guard import TokenGuard
 from setl.node.status import NodeStatus, as_json
 
@@ -125,6 +127,7 @@ class NodeHttp:
         *,
         nid: str = "",
         token: str = "",
+        read_key: str = "",
         call_seconds: float = _CALL_SECONDS,
         console: ConsoleSettings | None = None,
     ) -> None:
@@ -136,6 +139,7 @@ class NodeHttp:
             inside: the node.
             nid: its id.
             token: what requests that change something must show; empty if none may.
+            read_key: what the node's znode says; whoever shows it may read everything, too.
             call_seconds: limit of what a request needs from the arbiter.
             console: how its pages for people are run; None if there are to be none.
 
@@ -147,6 +151,7 @@ class NodeHttp:
         self._socket = _bound(host, port)
         self.address = f"http://{_announced(host)}:{self._socket.getsockname()[1]}"
         guard = TokenGuard(token, inside.clock)
+        self._readers = Readers(guard, read_key)
         self._operations = Operations(
             inside.arbiter, inside.clock, nid=nid, guard=guard, call_seconds=call_seconds
         )
@@ -196,18 +201,26 @@ class NodeHttp:
 
     def _application(self) -> Starlette:
         look: dict[str, Callable[[Request], Reply]] = {
-            "/health": lambda _: probes.health(self._moment()),
+            "/health": lambda r: probes.health(self._moment(r)),
             "/liveness": self._liveness,
             "/readiness": self._readiness,
-            "/leader/{name:path}": lambda r: probes.leader(self._moment(), r.path_params["name"]),
-            "/standby/{name:path}": lambda r: probes.standby(self._moment(), r.path_params["name"]),
-            "/cluster": lambda _: _of_cluster(self._moment()),
-            "/status": lambda _: Reply(OK, as_json(self._inside.status())),
+            "/leader/{name:path}": lambda r: probes.leader(self._moment(r), r.path_params["name"]),
+            "/standby/{name:path}": lambda r: probes.standby(
+                self._moment(r), r.path_params["name"]
+            ),
+        }
+        told: dict[str, Callable[[Request], Reply]] = {
+            "/cluster": lambda r: _of_cluster(self._moment(r)),
+            "/status": lambda r: Reply(OK, as_json(self._moment(r).status)),
         }
         return Starlette(
             routes=[
                 Route("/", self._first, methods=_READING),
                 *(Route(path, _probe(answer), methods=_READING) for path, answer in look.items()),
+                *(
+                    Route(path, _probe(self._unless_wrong(answer)), methods=_READING)
+                    for path, answer in told.items()
+                ),
                 Route("/history", self._show_history, methods=_READING),
                 Route("/metrics", self._metrics, methods=["GET", "HEAD"]),
                 *self._operations.routes(),
@@ -224,12 +237,18 @@ class NodeHttp:
         reply.headers["Vary"] = "Accept"
         return reply
 
-    def _moment(self) -> Moment:
+    def _unless_wrong(self, answer: Callable[[Request], Reply]) -> Callable[[Request], Reply]:
+        """The same; but a wrong token is an error. To probes it is none: it changes no code."""
+        return lambda request: self._readers.wrong(request) or answer(request)
+
+    def _moment(self, request: Request) -> Moment:
+        """What is known now, as far as whoever asks may read it."""
         inside = self._inside
         # The look comes before the status that was decided from it, never after.
         snapshot = inside.snapshot()
         at = inside.clock.monotonic()
-        return probes.moment(at, inside.status(), inside.arbiter, snapshot)
+        now = probes.moment(at, inside.status(), inside.arbiter, snapshot)
+        return now if self._readers.admits(request) else probes.public_moment(now)
 
     def _liveness(self, _: Request) -> Reply:
         return probes.liveness(
@@ -244,20 +263,23 @@ class NodeHttp:
         lag = probes.seconds("lag", request.query_params.get("lag"))
         if isinstance(lag, Reply):
             return lag
-        return probes.readiness(self._moment(), lag, request.query_params.get("pipeline", ""))
+        return probes.readiness(
+            self._moment(request), lag, request.query_params.get("pipeline", "")
+        )
 
     async def _show_history(self, request: Request) -> Response:
         if self._reading >= _HISTORY_READERS:
             return _answer(Reply(TOO_MANY, {"error": "too many are reading the history"}), request)
         self._reading += 1
         try:
-            return _answer(await self._read_history(request), request)
+            wrong = self._readers.wrong(request)
+            return _answer(wrong or await self._read_history(request), request)
         finally:
             self._reading -= 1
 
     async def _read_history(self, request: Request) -> Reply:
         """The history, from the arbiter itself, since no node keeps a copy."""
-        now, name = self._moment(), request.query_params.get("pipeline", "")
+        now, name = self._moment(request), request.query_params.get("pipeline", "")
         if now.snapshot is None:
             return probes.NOT_LOOKED
         found = probes.find(name, now) if name else None
@@ -272,7 +294,7 @@ class NodeHttp:
         try:
             return Reply(OK, {"history": overview.history(await self._history.run(read))})
         except ArbiterError as error:
-            return Reply(NO, {"error": str(error)})
+            return Reply(NO, {"error": str(error) if self._readers.admits(request) else HIDDEN})
 
     def _metrics(self, _: Request) -> Response:
         return Response(generate_latest(self._inside.registry), media_type=CONTENT_TYPE_LATEST)

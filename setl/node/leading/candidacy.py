@@ -13,7 +13,15 @@ from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
 from arbiter.values import Channel, Mainstem, PipelineId, SignalState
 from setl.clock import Clock
-from setl.errors import FencedError, NodeFullError, NodeLacksError, SetlError, TransientError
+from setl.error_text import ErrorText
+from setl.errors import (
+    FencedError,
+    NodeFullError,
+    NodeLacksError,
+    SetlError,
+    TransientError,
+    unexpected,
+)
 from setl.node.leading.lacking import Lacking
 from setl.node.leading.record import LeadershipRecord, leadership_fields
 from setl.node.leading.run_requests import Controls, RunRequests
@@ -309,14 +317,14 @@ class Candidacy:
                     self._lacking.tell(revision, error)
                 self._failed_at = revision
             error.at(pipeline=self.pipeline)
-            self._progress.enter(RunState.FAILED, str(error))
+            self._progress.enter(RunState.FAILED, error.text)
             _log.error(
                 "pipeline is fenced off" if fenced else "pipeline failed",
                 extra=self._fields(mainstem, error=str(error)),
             )
-            self._record.failed(mainstem, self._election, str(error))
+            self._record.failed(mainstem, self._election, error.text)
         except Exception as error:  # noqa: BLE001 - a defect: shown in status, the others go on
-            self._failed_at, shown = revision, f"unexpected {type(error).__name__}: {error}"
+            self._failed_at, shown = revision, unexpected(error)
             self._progress.enter(RunState.FAILED, shown)
             _log.exception("pipeline failed unexpectedly", extra=self._fields(mainstem))
             self._record.failed(mainstem, self._election, shown)
@@ -329,9 +337,9 @@ class Candidacy:
         error.at(pipeline=self.pipeline)
         if self._progress.figures().retries == counted:
             # It did not fail where it could be counted.
-            self._progress.failed(error.message, shown=str(error))
+            self._progress.failed(error.brief, shown=error.text)
         else:
-            self._progress.enter(RunState.RETRYING, str(error))
+            self._progress.enter(RunState.RETRYING, error.text)
         attempts = self._progress.figures().attempts
         wait = Backoff(self._random, failures=max(0, attempts - 1)).failed()
         self._not_before = self._clock.monotonic() + wait
@@ -344,7 +352,7 @@ class Candidacy:
                 wait=round(wait, 2),
             ),
         )
-        self._record.failed(mainstem, self._election, str(error))
+        self._record.failed(mainstem, self._election, error.text)
 
     def _fields(self, mainstem: Mainstem, **values: object) -> dict[str, object]:
         return leadership_fields(self.pipeline, self._nid, mainstem, **values)
@@ -353,17 +361,22 @@ class Candidacy:
         """The candidacy as others see it."""
         election = self._election
         mainstem = election.mainstem if election else None
-        decision = election.decision.sentence if election else "not decided yet"
         return PipelineStatus(
             channel=self.pipeline.channel,
             pipeline=self.pipeline.pipeline,
             leader=mainstem.nid if mainstem else "",
             epoch=mainstem.epoch if mainstem else 0,
             mine=bool(election and election.mine),
-            decision=self.trouble or decision,
+            decision=self.trouble or self._decision(),
             figures=self._progress.figures(),
             unable=self._unable,
         )
+
+    def _decision(self) -> ErrorText:
+        if self._election is None:
+            return ErrorText("not decided yet", "not decided yet")
+        decision = self._election.decision
+        return ErrorText(decision.sentence, decision.public or decision.sentence)
 
     def measured(self) -> Distributions:
         """Histograms of what was measured here in its last leadership."""

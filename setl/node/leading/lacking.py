@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from arbiter.turns import Preference, able
 from arbiter.values import Channel, Facts, PipelineId
 from setl.clock import Clock
+from setl.error_text import ErrorText
 from setl.errors import (
     LoginRefusedError,
     NodeFullError,
@@ -79,11 +80,12 @@ class Lacking:
         """Keep what a run has failed with; from any thread."""
         if isinstance(error, NodeFullError):
             until = self._clock.monotonic() + _FULL_SECONDS
-            self._failure = _Failure(revision, str(error), if_others=True, until=until)
+            self._failure = _Failure(revision, error.text, if_others=True, until=until)
             return
         again = f"`setl start {self._pipeline.channel}` lets this node try again"
         refused = isinstance(error, LoginRefusedError | UntrustedServerError)
-        self._failure = _Failure(revision, f"{error}; {again}", if_others=refused, until=None)
+        told = ErrorText(f"{error}; {again}", f"{error.public}; {again}")
+        self._failure = _Failure(revision, told, if_others=refused, until=None)
 
     def find(self, channel: Channel | None, facts: Facts) -> str:
         """What is missing here, "" for nothing.

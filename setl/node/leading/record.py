@@ -12,6 +12,7 @@ from arbiter.campaign import ElectionState
 from arbiter.past import Vacancy
 from arbiter.values import HistoryItem, Mainstem, MainstemStatus, PipelineId
 from setl.clock import Clock
+from setl.error_text import public
 from setl.log import fields
 from setl.run.measured.figures import HandoverCost
 
@@ -107,7 +108,8 @@ class LeadershipRecord:
         short = error if len(error) <= _ERROR_KEPT else error[: _ERROR_KEPT - 1] + "…"
         item = self._item(mainstem, election)
         until = self._clock.now() if self.at_work else item.applied_until
-        self._amend(replace(item, error=short, applied_until=until), mainstem)
+        told = replace(item, error=short, error_public=public(error), applied_until=until)
+        self._amend(told, mainstem)
 
     def ended(self, mainstem: Mainstem, at: float, *, stopped: bool = False) -> None:
         """It has given the leadership up, after changes were applied until `at`.

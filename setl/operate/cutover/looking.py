@@ -8,6 +8,7 @@ from typing import Any
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
+from setl.error_text import ErrorText
 from setl.errors import FatalError
 from setl.operate import units
 from setl.operate.cutover.steps import CutOver, Step
@@ -56,19 +57,21 @@ def _stops_writes(record: CutOver | FatalError) -> bool:
     return not ended and record.restore is not None
 
 
-def _sentence(record: CutOver | FatalError | None) -> str:
-    if record is None or isinstance(record, FatalError):
-        return str(record or "")
-    return record.sentence(units.moment(record.begun))
+def _sentence(record: CutOver | FatalError) -> ErrorText:
+    if isinstance(record, FatalError):
+        return record.text
+    sentence = record.sentence(units.moment(record.begun))
+    return ErrorText(sentence, sentence)
 
 
-def _with_ways_out(record: CutOver | FatalError, ident: PipelineId) -> str:
+def _with_ways_out(record: CutOver | FatalError, ident: PipelineId) -> ErrorText:
     sentence = _sentence(record)
     if isinstance(record, FatalError):
         return sentence
     goes_on = record.step is not Step.DONE and not record.aborting
     carries_on = f"`setl cutover {ident}` carries it on, " if goes_on else ""
-    return f"{sentence}; {carries_on}`setl cutover {ident} --abort` puts it back"
+    text = f"{sentence}; {carries_on}`setl cutover {ident} --abort` puts it back"
+    return ErrorText(text, text)
 
 
 def _record(arbiter: Arbiter, ident: PipelineId) -> CutOver | FatalError | None:

@@ -389,7 +389,7 @@ class Progress:
                 attempts=pace.retrying.attempts if pace.retrying else 0,
                 stage=pace.stage,
                 stage_seconds=round(pace.in_stage, 3) if pace.stage is not Stage.NONE else 0.0,
-                stalled=str(stall or ""),
+                stalled=stall.text if stall else "",
                 stalled_stage=stall.stage.value if stall else "",
                 stalled_reason=stall.reason.value if stall else "",
                 stalled_seconds=round(stall.seconds, 1) if stall else 0.0,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from setl.counting import count
+from setl.error_text import READ_MORE, ErrorText
 from setl.load.target_view import LockWait, Statement, TargetView
 from setl.run.measured.pace import Pace, Retrying, Stage
 from setl.select.source import HeldUp
@@ -56,8 +57,16 @@ class Stall:
     detail: str = ""
 
     def __str__(self) -> str:
-        text = f"{self.stage.value}: no progress for {self.seconds:.0f} s, {self.reason.value}"
-        return f"{text}: {self.detail}" if self.detail else text
+        return f"{self._summary}: {self.detail}" if self.detail else self._summary
+
+    @property
+    def text(self) -> ErrorText:
+        """Both forms: the detail may quote errors, statements and accounts of servers."""
+        return ErrorText(str(self), f"{self._summary}; {READ_MORE}")
+
+    @property
+    def _summary(self) -> str:
+        return f"{self.stage.value}: no progress for {self.seconds:.0f} s, {self.reason.value}"
 
 
 @dataclass(frozen=True, slots=True)

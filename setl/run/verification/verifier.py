@@ -18,7 +18,7 @@ from setl.bulk.comparison import What
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.repair import Repair, repair_of
 from setl.clock import Clock
-from setl.errors import ConfigurationError, FencedError, SetlError, TransientError
+from setl.errors import ConfigurationError, FencedError, SetlError, TransientError, unexpected
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.model.standing import TableFinding, Verification
@@ -146,7 +146,7 @@ class Verifier:
             pause = self._failed(error)
         except Exception as error:  # noqa: BLE001 - a defect in it must not look like an end of it
             self._log.failed_unexpectedly()
-            pause = self._failed(TransientError(f"unexpected {type(error).__name__}: {error}"))
+            pause = self._failed(TransientError(unexpected(error)))
         self._tell()
         return pause
 
@@ -305,7 +305,7 @@ class Verifier:
         """Note an error, and leave a table out that fails again and again."""
         if self._stopping.is_set():
             return 0.0
-        first, self._error = not self._error, str(error)
+        first, self._error = not self._error, error.text
         if first:
             self._log.fails(str(error))
         kept = self._kept
@@ -316,7 +316,7 @@ class Verifier:
             if self._at_range and place is not None:
                 kept.state = course.failed(kept.state)
                 if place.failures + 1 >= _FAILURES:
-                    self._leave_out(kept, names, str(error))
+                    self._leave_out(kept, names, error.text)
         return self._backoff.failed()
 
     def _leave_out(self, kept: _Kept, names: Sequence[Name], error: str) -> None:

@@ -131,7 +131,10 @@ def translate(error: Exception) -> SetlError:
 
 
 def _answered(error: ApiError) -> SetlError:
-    status = error.status_code
+    return _typed(error, error.status_code).coded(error.status_code)
+
+
+def _typed(error: ApiError, status: int) -> SetlError:
     reason = error_of(cast("object", error.body))
     what = f"{reason.get('type')}: {reason.get('reason')}" if reason else error.message
     text = f"Elasticsearch: {what} [{status}]"

@@ -40,7 +40,7 @@ def topic_kept(config: DtsSource, position: KafkaPosition) -> StreamKept:
         bounds = reader.bounds(config.partition)
     now = time.time()
     if not bounds.first <= position.offset <= bounds.end:
-        return StreamKept(lost=expired(position.offset, bounds).message, now=now)
+        return StreamKept(lost=expired(position.offset, bounds).brief, now=now)
     written = float(position.timestamp) if position.timestamp else None
     if position.offset >= bounds.end:
         written = None

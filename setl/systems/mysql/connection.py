@@ -297,7 +297,9 @@ def _logging_in(endpoint: MysqlEndpoint) -> Generator[None]:
         ) from error
     except DataError as error:
         hint = "A server that asks for TLS needs `ssl_ca`"
-        raise ConfigurationError(error.message, hint=hint, **error.where) from error
+        raise ConfigurationError(error.message, hint=hint, **error.where).coded(
+            error.code
+        ) from error
     except RuntimeError as error:  # pymysql asks for another package
         raise NodeLacksError(
             f"MySQL: {error}",
@@ -375,6 +377,10 @@ def was_cut_off(error: BaseException | None) -> bool:
 def translate(error: BaseException) -> SetlError:
     """The kind of setl error that a pymysql or socket error is."""
     number = error.args[0] if error.args and isinstance(error.args[0], int) else 0
+    return _typed(error, number).coded(number)
+
+
+def _typed(error: BaseException, number: int) -> SetlError:
     text = str(error.args[1]) if len(error.args) > 1 else str(error)
     cause = getattr(error, "original_exception", error)
     if isinstance(cause, _UNREADABLE):

@@ -6,15 +6,18 @@ import re
 import signal
 import stat
 import time
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 import psutil
+import yaml
 
 from setl_embedded.ports import free_port
 from tests.integration import wires
 from tests.integration.pipelines import execute
 from tests.integration.spark_cluster import descendants, listening_addresses
-from tests.integration.two_nodes import TIMEOUT, command, is_warm, write
+from tests.integration.two_nodes import TIMEOUT, TOKEN, command, is_warm, write
 from tests.waiting import eventually
 
 POST = (
@@ -54,6 +57,49 @@ def test_verify_names_the_keys_that_differ(channel, cluster, spark_command):
     done = spark_command(cluster, "verify", channel.name, "--pipeline", "ab", check=False)
     assert done.returncode == 1
     assert "'other'" in done.stdout
+
+
+def test_a_stranger_reads_no_value_of_the_row_that_stops_a_pipeline(channel, cluster, tmp_path):
+    value, table = "alice.liddell-4711@private.example", f"{channel.db}.t"
+    execute(channel.b, "SET sql_log_bin = 0", f"ALTER TABLE {table} ADD UNIQUE (v)")
+    execute(
+        channel.a,
+        f"ALTER TABLE {table} COMMENT '{value}'",
+        f"INSERT INTO {table} VALUES (1, '{value}'), (2, '{value}')",
+    )
+    eventually(lambda: channel.listed()["ab"]["state"] == "failed", 60)
+    name, leader = f"{channel.name}/ab", channel.leader()
+    pages = ("/", f"/console/channels/{channel.name}", f"/console/pipelines/{name}")
+    programs = ("status", "cluster", "readiness", "health", "history", "metrics",
+                f"leader/{name}", f"standby/{name}")  # fmt: skip
+    for http in cluster.http.values():
+        for path in programs:
+            assert value not in asked(f"{http}/{path}"), path
+        for page in pages:
+            assert value not in asked(f"{http}{page}", Accept="text/html"), page
+    shown = asked(f"{cluster.http[leader]}/status")
+    assert f"table {table}, the server's code 1062)" in shown
+    # Who has the token, and who reads ZooKeeper without it.
+    known = {"Authorization": f"Bearer {TOKEN}"}
+    for path in ("status", "cluster", "readiness", f"leader/{name}"):
+        assert value in asked(f"{cluster.http[leader]}/{path}", **known), path
+    assert value in command(cluster, "status", channel.name).stdout
+    report = tmp_path / "report.yaml"
+    command(cluster, "doctor", "-f", str(report))
+    assert f"table {table}, the server's code 1062)" in json.dumps(
+        yaml.safe_load(report.read_text())
+    )
+    assert value not in report.read_text()
+
+
+def asked(address, **headers):
+    """What a node answers, whatever its code is."""
+    request = urllib.request.Request(address, headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.read().decode()
 
 
 def test_what_differs_is_repaired_sent_again_or_loaded_anew(channel, cluster, spark_command):

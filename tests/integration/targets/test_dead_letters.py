@@ -124,6 +124,10 @@ def test_without_dead_letters_the_first_one_stops_the_pipeline(servers, items, p
     error = place.lead(file).ends()
     assert isinstance(error, DataError)
     assert error.where["key"] == "3"
+    # What anybody may read of it, on the way from the task to the driver too.
+    assert error.code in {1264, 1406}
+    assert f"table {items}.items, the server's code {error.code})" in error.public
+    assert "position" not in error.public
     assert letters(file) == []
     # Where the row event ends that has it.
     file_name, _, offset = error.where["position"].split(" ")[0].rpartition(":")

@@ -5,6 +5,7 @@ import yaml
 from arbiter.values import HistoryItem
 from setl.cli.looking.doctor import shown_environment
 from setl.cli.main import run
+from setl.error_text import HIDDEN
 from tests.unit.cli.cluster_in_memory import AB, definition
 
 
@@ -17,7 +18,9 @@ def test_what_is_gathered(shop, tmp_path, monkeypatch):
     file["pipelines"][1]["source"]["password"] = "${SHOP_PASSWORD}"
     shop.arbiter.put_channel("shop", file)
     shop.node("n1").leads(AB, lag=0.5)
-    shop.arbiter.add_history(AB, HistoryItem(5, "n1", "first", 1e9, error="no room"))
+    shop.arbiter.add_history(
+        AB, HistoryItem(5, "n1", "first", 1e9, error="no room", error_public="fatal")
+    )
     report = tmp_path / "report.yaml"
     assert shop.run("doctor", "-f", str(report)) == 0
     text = report.read_text()
@@ -35,14 +38,17 @@ def test_what_is_gathered(shop, tmp_path, monkeypatch):
         "${SHOP_PASSWORD}",
     )
     assert cluster["pipelines"][0]["lag"] == 0.5
-    assert cluster["history"][0]["error"] == "no room"
+    assert cluster["history"][0]["error"] == "fatal"
+    assert report.stat().st_mode & 0o777 == 0o600
 
 
 def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
     monkeypatch.setattr("setl.cli.looking.doctor.joined", _refused)
     assert run(["doctor"]) == 0
-    told = yaml.safe_load(capsys.readouterr().out)
-    assert told["cluster"] == {"error": "nobody answers"}
+    printed = capsys.readouterr()
+    told = yaml.safe_load(printed.out)
+    assert told["cluster"] == {"error": f"ZooKeeper: {HIDDEN}"}
+    assert "nobody answers" in printed.err
     assert told["machine"]["java"]
 
 

@@ -58,7 +58,7 @@ def test_a_leader_that_does_not_answer_is_shown_as_such(shop, capsys):
 
 
 def test_many_silent_nodes_are_waited_for_side_by_side(shop, capsys, monkeypatch):
-    def silent(node, timeout):
+    def silent(node, timeout, *, whole):
         time.sleep(0.3)
 
     monkeypatch.setattr(node_answers, "node_status", silent)

@@ -57,7 +57,7 @@ def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkey
     told = "ZooKeeper holds none of the channels that it held (shop): it was set up anew."
     lost = {"pipelines": [], "lost_channels": f"{told} `setl apply` them again"}
     answers = {"n1": None, "n2": lost}
-    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: answers)
+    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes, whole: answers)
     sender = sender_of(arbiter, clock)
     sender.look()
     (alarm,) = sender.status().firing
@@ -77,7 +77,9 @@ def test_a_lost_zookeeper_server_raises_one_alarm_for_all_nodes(monkeypatch):
     arbiter = MemoryArbiter(MemoryCluster(clock))
     seen = [{"address": f"zk{n}:2181", "answers": n != 2} for n in (1, 2, 3)]
     answer = {"pipelines": [], "zookeeper": seen}
-    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: {"n1": answer, "n2": answer})
+    monkeypatch.setattr(
+        alarm_sender, "ask_nodes", lambda nodes, whole: {"n1": answer, "n2": answer}
+    )
     sender = sender_of(arbiter, clock)
 
     def raised(seconds):
@@ -112,7 +114,7 @@ def test_a_certificate_for_zookeeper_raises_one_alarm_until_it_is_renewed(monkey
     )
     answer = {"pipelines": [], "zookeeper_certificates": [mine, ours]}
     answers: dict[str, Any] = {"n1": answer, "n2": answer}
-    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: answers)
+    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes, whole: answers)
 
     def raised(seconds):
         clock.advance(seconds)
@@ -146,7 +148,7 @@ def test_the_node_that_decides_does_not_ask_itself_over_http(monkeypatch):
     arbiter = MemoryArbiter(MemoryCluster(clock))
     arbiter.announce(NodeInfo("n1", host="h", pid=1, http="http://h:1", started=0.0))
     asked = []
-    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes: asked.extend(nodes) or {})
+    monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes, whole: asked.extend(nodes) or {})
     sender = AlarmSender(
         "n1",
         arbiter,

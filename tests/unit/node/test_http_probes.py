@@ -8,11 +8,12 @@ import pytest
 
 from arbiter.arbiter import Contact
 from arbiter.values import ChannelState, HistoryItem, NodeInfo
+from setl.error_text import HIDDEN
 from setl.node.http import probes
 from setl.node.http.server import INDEX, NodeHttp
 from setl.run.measured.figures import RunState
 
-from .http_node import BACK, SEARCH, THERE, Node
+from .http_node import BACK, SEARCH, THERE, TOKEN, Node
 
 
 @pytest.fixture
@@ -22,8 +23,8 @@ def node():
     node.close()
 
 
-def answer(node, path):
-    reply = node.get(path)
+def answer(node, path, **shown):
+    reply = node.ask("GET", path, **shown)
     return reply.code, reply.json.get("error", "")
 
 
@@ -124,9 +125,13 @@ def test_a_node_that_is_not_warm_or_not_connected_is_not_ready(node):
 )
 def test_a_leader_is_ready_when_its_pipelines_are_as_wanted(node, state, code):
     node.lead(state=state, error="the disk is full" if code == 503 else "")
-    got, error = answer(node, "/readiness")
+    got, error = answer(node, "/readiness", token=TOKEN)
     assert got == code
     assert ("the disk is full" in error) == (code == 503)
+    got, error = answer(node, "/readiness")
+    assert got == code
+    assert "the disk is full" not in error
+    assert (HIDDEN in error) == (code == 503)
 
 
 @pytest.mark.parametrize(("limit", "code"), [("1.5", 200), ("1.4", 503), ("0", 503), ("1e3", 200)])

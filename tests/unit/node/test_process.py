@@ -20,6 +20,7 @@ from arbiter.requests import change_state
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.errors import FatalError
 from setl.node import process as process_module
+from setl.node.cluster.answers import KEY_HEADER
 from setl.node.engines.relay import RelayEngine
 from setl.node.process import NodeProcess
 from setl.node.roles import LOAD, RELAY
@@ -120,8 +121,10 @@ class World:
         return {p: m.nid for p, m in self.operator.facts().mainstems.items()}
 
     def ask(self, nid, path):
+        """As somebody asks who may read ZooKeeper."""
         node = self.operator.facts().nodes[nid]
-        with urllib.request.urlopen(f"{node.http}{path}", timeout=10) as answer:
+        asked = urllib.request.Request(f"{node.http}{path}", headers={KEY_HEADER: node.read_key})
+        with urllib.request.urlopen(asked, timeout=10) as answer:
             return json.load(answer)
 
 

@@ -13,7 +13,9 @@ from arbiter.snapshot import Snapshot
 from arbiter.values import Facts
 from setl.clock import Clock
 from setl.node.cluster.answers import ask_nodes
+from setl.node.cluster.public_facts import public_facts
 from setl.node.cluster.view import ClusterView, view_of
+from setl.node.public_form import public_status
 from setl.node.status import NodeStatus, as_json
 
 FRESH_SECONDS = 1.0
@@ -29,6 +31,8 @@ class ClusterWatch:
         status: Callable[[], NodeStatus],
         snapshot: Callable[[], Snapshot | None],
         clock: Clock,
+        *,
+        whole: bool = True,
     ) -> None:
         """Ask nobody yet.
 
@@ -37,7 +41,9 @@ class ClusterWatch:
             status: this node, as of now.
             snapshot: its last look at the cluster, None before the first.
             clock: for the age of what is known.
+            whole: whether to look at all, and not only at what anybody may read.
         """
+        self._whole = whole
         self._nid = nid
         self._status = status
         self._snapshot = snapshot
@@ -66,11 +72,13 @@ class ClusterWatch:
 
     def _look(self) -> ClusterView:
         snapshot = self._snapshot()
-        facts = snapshot.facts if snapshot else Facts()
+        facts, status = snapshot.facts if snapshot else Facts(), self._status()
+        if not self._whole:
+            facts, status = public_facts(facts), public_status(status)
         others = [node for nid, node in facts.nodes.items() if nid != self._nid]
         answers: dict[str, Mapping[str, Any] | None] = {
-            **ask_nodes(others, ANSWER_SECONDS),
-            self._nid: as_json(self._status()),
+            **ask_nodes(others, ANSWER_SECONDS, whole=self._whole),
+            self._nid: as_json(status),
         }
         known = {nid: answers[nid] for nid in (*facts.nodes, self._nid)}
         return view_of(facts, known, self._clock.now())

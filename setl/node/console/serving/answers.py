@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from arbiter.arbiter import ArbiterError
+from setl.error_text import HIDDEN
 from setl.errors import SetlError
 from setl.node.console.pages import rendering
 from setl.node.console.serving import headers
@@ -76,13 +77,19 @@ class Answers:
             except Unwanted as refused:
                 code, title, text = refused.code, refused.title, str(refused)
             except ArbiterError as error:
-                code, title, text = 503, "ZooKeeper does not answer", str(error)
+                code, title, text = 503, "ZooKeeper does not answer", self._told(request, error)
             except SetlError as error:
-                code, title, text = 503, "That did not work", str(error)
+                code, title, text = 503, "That did not work", self._told(request, error)
             values = {"title": title, "text": text, "log_in": code == 401}
             return self.shown(request, "fault.html", values, "fault", code=code)
 
         return endpoint
+
+    def _told(self, request: Request, error: ArbiterError | SetlError) -> str:
+        """What an error says, as far as whoever asks may read it."""
+        if self._authenticator.session(request) is not None:
+            return str(error)
+        return error.public if isinstance(error, SetlError) else HIDDEN
 
     def session(self, request: Request) -> Session:
         """The session of somebody who may see more than strangers do.

@@ -33,7 +33,7 @@ def binlog_kept(endpoint: MysqlEndpoint, position: BinlogPosition) -> StreamKept
     try:
         server.check(position)
     except PositionLostError as error:
-        return replace(kept, lost=error.message)
+        return replace(kept, lost=error.brief)
     names = [file.name for file in server.files()]
     if position.file not in names[:-1]:
         return kept

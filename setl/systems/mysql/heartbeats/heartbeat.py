@@ -174,7 +174,7 @@ class MysqlHeartbeat:
         )
 
     def _failed(self, error: SetlError) -> None:
-        before, text = self._status, str(error)
+        before, text = self._status, error.text
         if text != before.error:
             _LOG.warning("%s: no heartbeat: %s", self._name, text)
         hangs_at = str(self._endpoint) if isinstance(error, _CommitHangsError) else ""

@@ -232,7 +232,8 @@ def _named(
             raise
         if error_number(told) not in _DUPLICATES:
             return error
-        return CollisionError(f"{_UNNAMED}: {failure.message}", hint=error.hint, **error.where)
+        named = CollisionError(f"{_UNNAMED}: {failure.message}", hint=error.hint, **error.where)
+        return named.coded(failure.code)
     ask("ROLLBACK TO SAVEPOINT `in the way`")
     return error
 
@@ -264,9 +265,12 @@ def _explained(statement: RowStatement) -> Generator[None]:
             raise
         if _is_collision(error):
             detail = "" if error_number(error) == _OVERFLOW else f": {failure.message}"
-            raise CollisionError(f"{_UNNAMED}{detail}", hint=_IN_THE_WAY) from error
+            what = CollisionError(f"{_UNNAMED}{detail}", hint=_IN_THE_WAY)
+            raise what.coded(failure.code) from error
         if error_number(error) == _NO_DEFAULT and statement.counts is not None:
-            raise _NoDefaultError(failure.message, table=statement.table) from error
+            lacking = _NoDefaultError(failure.message, table=statement.table)
+            raise lacking.coded(failure.code) from error
         if error_number(error) in ROW_FAULTS:
             raise failure from error
-        raise FatalError(failure.message, hint=_NOT_A_ROW, table=statement.table) from error
+        fatal = FatalError(failure.message, hint=_NOT_A_ROW, table=statement.table)
+        raise fatal.coded(failure.code) from error

@@ -76,6 +76,7 @@ def test_a_leader_that_has_found_no_checkpoint_does_not_say_how_much_is_applied(
 
 def test_names_and_errors_are_escaped(node, browser):
     node.lead(error="<script>alert(1)</script>")
+    browser.log_in()
     text = browser.get("/").body.decode()
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)" in text
