@@ -77,7 +77,8 @@ def cluster(request, workers, python, zookeeper, servers, tmp_path_factory):
     code = folder / "scale_out_rules.py"
     code.write_text(textwrap.dedent(RULES))
     environment = {
-        "SITE_A_PASSWORD": a.password, "SITE_B_PASSWORD": b.password, "SETL_ROOT": f"/{fresh_name()}",
+        "SITE_A_PASSWORD": a.password, "SITE_B_PASSWORD": b.password,
+        "SETL_ROOT": f"/{fresh_name()}",
         "SETL_PY_FILES": str(code), "PYSPARK_PYTHON": str(python),
     }  # fmt: skip
     cluster = Cluster(folder, zookeeper.hosts, environment)
