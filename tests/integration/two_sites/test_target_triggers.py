@@ -41,7 +41,8 @@ def db(servers):
 
 def channel(servers, db, accept=()):
     mappings = [{"from": f"{db}.{table}"} for table in MAPPED]
-    return two_way(*servers, mappings, accept=list(accept))
+    a, b = servers
+    return two_way(a, b, mappings, accept=list(accept))
 
 
 def found(file):

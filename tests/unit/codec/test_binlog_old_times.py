@@ -1,6 +1,7 @@
 """Times in the format of MariaDB 5.3: with fractions they are refused, whatever their bytes."""
 
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
@@ -42,7 +43,7 @@ def whole(type_, date, clock):
     return struct.pack("<Q", (year * 10_000 + month * 100 + day) * 1_000_000 + number)
 
 
-def decode(types, images, told=None):
+def decode(types, images, told=None) -> Any:
     """The rows of (bits of NULL, values) for columns of these types behind an id, and a text."""
     writer = EventWriter(mariadb=True)
     columns = [(3, b""), *((t, b"") for t in types), VARCHAR]

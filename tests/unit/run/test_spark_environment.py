@@ -20,9 +20,10 @@ def test_a_process_gets_no_secret():
     options = StartOptions(stdout=subprocess.PIPE)
     options["stdin"] = subprocess.PIPE
     options["env"] = dict.fromkeys((*SECRETS, *KEPT), "hunter2")
+    options["text"] = True
     with subprocess.Popen(["/usr/bin/env"], **options) as process:
         told, _ = process.communicate(timeout=20)
-    names = {line.partition("=")[0] for line in told.decode().splitlines()}
+    names = {line.partition("=")[0] for line in told.splitlines()}
     assert names == {*KEPT, "PYTHONSAFEPATH"}
 
 

@@ -53,9 +53,15 @@ DOUBTS = {
 }
 
 
+def parsed(text):
+    ddl = parse_table_ddl(text, "")
+    assert ddl is not None
+    return ddl
+
+
 @pytest.mark.parametrize("change", DOUBTS)
 def test_values_that_depend_on_the_time_zone_of_the_copying(change):
-    ddl = parse_table_ddl(f"ALTER TABLE s.t {change}", "")
+    ddl = parsed(f"ALTER TABLE s.t {change}")
     session = StatementSession(sql_mode=0, explicit_timestamps=True)
     doubt = doubt_of_copies(effects_of(ddl), session, TYPES)
     assert DOUBTS[change] in doubt
@@ -75,7 +81,7 @@ UTC = {
 
 @pytest.mark.parametrize("change", UTC)
 def test_values_that_are_copied_under_utc(change):
-    effects = effects_of(parse_table_ddl(f"ALTER TABLE s.t {change}", ""))
+    effects = effects_of(parsed(f"ALTER TABLE s.t {change}"))
     session = StatementSession(sql_mode=0, explicit_timestamps=True)
     doubt = doubt_of_copies(effects, session, TYPES, utc=True)
     assert UTC[change] in doubt
@@ -83,7 +89,7 @@ def test_values_that_are_copied_under_utc(change):
 
 
 def test_a_statement_that_was_logged_with_another_zone_was_not_copied_under_utc():
-    effects = effects_of(parse_table_ddl("ALTER TABLE s.t MODIFY d TIMESTAMP", ""))
+    effects = effects_of(parsed("ALTER TABLE s.t MODIFY d TIMESTAMP"))
     session = StatementSession(sql_mode=0, explicit_timestamps=True)
     for zone, doubts in {"+00:00": False, "UTC": False, "+08:00": True, "SYSTEM": True}.items():
         there = session._replace(time_zone=zone)

@@ -43,7 +43,7 @@ class PretendedServer(Server):
         self.product = f"{'MariaDB' if mariadb else 'MySQL'} {'.'.join(map(str, version))}"
         self.account = "'u'@'%'"
         self.denied = denied
-        self.grants = grants
+        self._given = grants
         self.asked = []
         self.hangs = False
         self.variables = {
@@ -57,7 +57,7 @@ class PretendedServer(Server):
 
     def rows(self, sql, args=()):
         self.asked.append(sql)
-        return [(grant,) for grant in self.grants] if sql == "SHOW GRANTS" else []
+        return [(grant,) for grant in self._given] if sql == "SHOW GRANTS" else []
 
     def records(self, sql, args=()):
         self.asked.append(sql)

@@ -1,5 +1,7 @@
 """Which constraints a table loses and gets when a shadow takes its place."""
 
+from typing import Any
+
 import pytest
 
 from setl.codec.sql.table_ddl import parse_table_ddl
@@ -24,8 +26,14 @@ TABLE = ("s", "c")
 DROPPED_KEY = "DROP FOREIGN KEY `c_fk`"
 
 
-def keys_of(text, parents=None):
-    ddl = parse_table_ddl(f"CREATE TABLE s._c_new {text}", "")
+def parsed(text):
+    ddl = parse_table_ddl(text, "")
+    assert ddl is not None
+    return ddl
+
+
+def keys_of(text, parents=None) -> Any:
+    ddl = parsed(f"CREATE TABLE s._c_new {text}")
     return created_keys(ddl, lambda name: (parents or {}).get(name[1], ("t", name[1])))
 
 
@@ -83,5 +91,5 @@ def test_keys_that_the_shadow_names_outlive_the_foreign_key_they_were_made_for()
         "(id INT, pid INT, KEY c_fk (pid))": ["RENAME INDEX `c_fk` TO `c_fk`"],
         "(id INT, pid INT)": [],
     }.items():
-        ddl = parse_table_ddl(f"CREATE TABLE s._c_new {text}", "")
+        ddl = parsed(f"CREATE TABLE s._c_new {text}")
         assert list(kept_keys(SHOWN, ddl, changed)) == kept
