@@ -8,10 +8,6 @@ _WRONG = {
     TokenKind.EXECUTED: "holds a comment that a server executes",
     TokenKind.COMMENT: "holds a comment",
 }
-_SIGNS = {
-    ";": "holds a ;",
-    **{quote: f"has a {quote} without its end" for quote in ("'", '"', "`")},
-}
 
 
 def condition_problem(text: str) -> str:
@@ -22,9 +18,12 @@ def condition_problem(text: str) -> str:
     """
     depth, says = 0, False
     for token in lexemes(text):
-        wrong = _WRONG.get(token.kind) or (token.kind is TokenKind.SIGN and _SIGNS.get(token.text))
-        if wrong:
-            return wrong
+        if token.kind in _WRONG:
+            return _WRONG[token.kind]
+        if not token.closed:
+            return f"has a {token.text[0]} without its end"
+        if token.word == ";":
+            return "holds a ;"
         depth += (token.word == "(") - (token.word == ")")
         if depth < 0:
             return "closes a bracket that it did not open"

@@ -36,7 +36,7 @@ def name_of(token: Token) -> str:
     There double quotes are around a name also if nothing tells of ANSI_QUOTES.
     """
     if token.kind is TokenKind.TEXT and token.text[0] == '"':
-        return token.text[1:-1].replace('""', '"')
+        return token.inside.replace('""', '"')
     return token.name
 
 

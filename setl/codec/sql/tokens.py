@@ -38,12 +38,15 @@ class Token(NamedTuple):
         text: as it stands there, quotes included.
         start: index of its first character.
         end: index behind its last one.
+        closed: False for quotes and comments without their end: all that follows is inside. No
+            server logs such a statement.
     """
 
     kind: TokenKind
     text: str
     start: int
     end: int
+    closed: bool = True
 
     @property
     def word(self) -> str:
@@ -55,12 +58,20 @@ class Token(NamedTuple):
         """The name that it is, without quotes; "" if it is text or a sign."""
         if self.kind is TokenKind.NAME:
             quote = self.text[0]
-            return self.text[1:-1].replace(quote * 2, quote)
+            return self.inside.replace(quote * 2, quote)
         return self.text if self.kind is TokenKind.WORD else ""
+
+    @property
+    def inside(self) -> str:
+        """What stands between the quotes, as it is written; only for names and text."""
+        return self.text[1:-1] if self.closed else self.text[1:]
 
 
 _BARE = frozenset({TokenKind.WORD, TokenKind.SIGN})
-_KINDS = {kind.value: kind for kind in TokenKind}
+_KINDS = {kind.value: (kind, True) for kind in TokenKind} | {
+    f"open_{kind.value}": (kind, False)
+    for kind in (TokenKind.COMMENT, TokenKind.NAME, TokenKind.TEXT)
+}
 _APART = frozenset({TokenKind.COMMENT, TokenKind.EXECUTED})
 
 
@@ -92,7 +103,7 @@ def text_of(token: Token, *, no_backslash: bool = False) -> str:
     """
     if token.kind is not TokenKind.TEXT:
         return ""
-    inside, quote = token.text[1:-1], token.text[0]
+    inside, quote = token.inside, token.text[0]
     if no_backslash or "\\" not in inside:
         return inside.replace(quote * 2, quote)
     pieces = re.split(rf"(\\.|{quote * 2})", inside, flags=re.DOTALL)
@@ -110,7 +121,8 @@ def _unescaped(piece: str, quote: str) -> str:
 
 @cache
 def _pattern(quoting: Quoting) -> re.Pattern[str]:
-    # Possessive, so that megabytes of text take no memory to go back.
+    # Possessive, so that megabytes of text take no memory to go back. What has no end is one token:
+    # looking for its end again from each of the quotes in it would take the square of its length.
     escape, pair = ("", "") if quoting.no_backslash else (r"\\", r"|\\.")
     single = rf"'[^'{escape}]*+(?:(?:''{pair})[^'{escape}]*+)*+'"
     double = rf'"[^"{escape}]*+(?:(?:""{pair})[^"{escape}]*+)*+"'
@@ -120,6 +132,7 @@ def _pattern(quoting: Quoting) -> re.Pattern[str]:
     else:
         texts.append(double)
     mark = "!" if quoting.mysql else "M?!"
+    open_names, open_texts = ('`"', "'") if quoting.ansi else ("`", "'\"")
     # White space is what a server's own rules say; Python's knows more.
     return re.compile(
         rf"""
@@ -127,6 +140,9 @@ def _pattern(quoting: Quoting) -> re.Pattern[str]:
         | (?P<executed> /\*{mark}(?:\d{{6}}|\d{{5}})? | \*/ )
         | (?P<name> {"|".join(names)} )
         | (?P<text> {"|".join(texts)} )
+        | (?P<open_comment> /\*(?!{mark}).* )
+        | (?P<open_name> [{open_names}].* )
+        | (?P<open_text> [{open_texts}].* )
         | (?P<word> [0-9A-Za-z_$\u0080-\U0010ffff]+ )
         | (?P<sign> [^\x00-\x20] )
         """,
@@ -142,7 +158,7 @@ def lexemes(text: str, quoting: Quoting = _PLAIN) -> Iterator[Token]:
     search = _pattern(quoting).search
     at, inside = 0, False  # of a comment that is executed
     while found := search(text, at):
-        kind, said = _KINDS[found.lastgroup or ""], found.group()
+        (kind, closed), said = _KINDS[found.lastgroup or ""], found.group()
         if kind is TokenKind.EXECUTED:
             ends = said == "*/"
             if ends and not inside:
@@ -151,7 +167,7 @@ def lexemes(text: str, quoting: Quoting = _PLAIN) -> Iterator[Token]:
                 inside = not ends
         start = found.start()
         at = start + len(said)
-        yield Token(kind, said, start, at)
+        yield Token(kind, said, start, at, closed)
 
 
 def tokens_of(text: str, quoting: Quoting = _PLAIN) -> Iterator[Token]:
