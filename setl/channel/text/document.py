@@ -10,6 +10,7 @@ from typing import Any, cast
 import yaml
 
 from setl.channel.text.problems import ChannelFileError, Path, Problem, written
+from setl.channel.text.scalars import scalar_value
 from setl.errors import ConfigurationError
 
 # A few kilobytes are usual. The limit on values keeps a file whose anchors refer to each
@@ -140,10 +141,9 @@ class _Reader:
             if isinstance(node, yaml.SequenceNode):
                 items = cast("list[yaml.Node]", node.value)
                 return [self.value(item, (*path, i)) for i, item in enumerate(items)]
-            return self.loader.construct_object(node)  # pyright: ignore
+            return scalar_value(cast("yaml.ScalarNode", node))
         except ValueError as error:
-            # Dates such as 2026-02-30 and numbers such as 0o9 that YAML takes for its own.
-            self.problems.append(Problem(written(path), f"is not a value: {error}", line))
+            self.problems.append(Problem(written(path), str(error), line))
             return None
         finally:
             self._open.discard(id(node))

@@ -38,6 +38,7 @@ VALUES = [
     None, True, 1, -1, 1.5, "nonsense", "", [], [1], [{"x": 1}], {}, {"a": 1}, {1: 2},
     {"newest": 1}, {"newest": ""}, {"newest": "a", "b": 2}, {"load": False}, {"offset": "x"},
     {"file": 1}, {"gtid": []}, {"timestamp": "x"}, {"offset": 3, "timestamp": 4},
+    10**40, -(10**400), {"timestamp": 10**400},  # the second is too large for a float
 ]  # fmt: skip
 INSIDES = re.compile(
     r"Input should|function-|literal\[|union|unable to|Value error|Keys should|Field required"

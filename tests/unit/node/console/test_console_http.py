@@ -296,6 +296,13 @@ def test_mistakes_are_told_with_their_lines_while_somebody_types(anna, password)
     reply = anna.post("/console/faults", {"csrf": anna.csrf(), "text": wrong}).json
     assert {(fault["line"], fault["level"]) for fault in reply} == {(3, "error"), (7, "error")}
     assert anna.post("/console/faults", {"csrf": anna.csrf(), "text": FILE}).json == []
+    for number in ("0b" + "1" * 200_000, "1" + ":59" * 100_000, "9" * 5_000, "1:30"):
+        text = FILE.replace("channel: ", f"channel: {number} # ", 1)
+        assert text != FILE
+        faults = anna.post("/console/faults", {"csrf": anna.csrf(), "text": text}).json
+        (fault,) = [fault for fault in faults if fault["path"] == "channel"]
+        assert fault["line"] == 1
+        assert re.search("decimal number|40 digits", fault["text"])
     (broken,) = anna.post("/console/faults", {"csrf": anna.csrf(), "text": "a: [1"}).json
     assert "is not YAML" in broken["text"]
 
