@@ -40,12 +40,23 @@ class _Daemon(Server):
             tried.settimeout(1)
             return tried.connect_ex((HOST, self._web_port)) == 0
 
+    def _settings(self) -> dict[str, str]:
+        """What setl's sessions ask of master and workers, see ``docs/pages/cluster.md``."""
+        return {
+            "spark.authenticate": "true",
+            "spark.authenticate.secret": self.secret,
+            "spark.network.crypto.enabled": "true",
+            "spark.network.crypto.authEngineVersion": "2",
+            "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+            "spark.network.crypto.saslFallback": "false",
+        }
+
     def _spark_class(self, name: str, *arguments: str) -> list[str]:
         program = resources.files("pyspark") / "bin" / "spark-class"
         # Not among the arguments, which everybody on the machine can see.
         file = self.folder / "secret.conf"
         file.touch(mode=0o600)
-        file.write_text(f"spark.authenticate true\nspark.authenticate.secret {self.secret}\n")
+        file.write_text("".join(f"{name} {value}\n" for name, value in self._settings().items()))
         options = f"{_QUICK} {os.environ.get(OPTIONS, '')}".strip()
         return [
             "/usr/bin/env",

@@ -15,6 +15,9 @@ from py4j.protocol import Py4JError
 NO_SECRET = "Expected SaslMessage, received something else"
 """What Spark answers to whoever does not prove first that it knows the secret."""
 
+NO_HANDSHAKE = "Unknown challenge message"
+"""What it answers instead where connections are encrypted, and nothing else will do."""
+
 _RPC_REQUEST, _RPC_FAILURE, _STREAM_REQUEST = 3, 5, 6
 
 

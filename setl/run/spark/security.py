@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -25,7 +25,17 @@ VARIABLE = "SETL_SPARK_SECRET"
 _SECRET = "spark.authenticate.secret"  # noqa: S105 - a setting's name
 _AUTHENTICATE = "spark.authenticate"
 _ARGUMENTS = "PYSPARK_SUBMIT_ARGS"  # what PySpark starts its JVM with
-_ENCRYPTED = {"spark.network.crypto.enabled": "true", "spark.io.encryption.enabled": "true"}
+_CONNECTIONS = {
+    "spark.network.crypto.enabled": "true",
+    # Spark's defaults encrypt without authentication: who is on the wire could change bits of
+    # calls, which carry code, and nobody would notice (CVE-2025-55039).
+    "spark.network.crypto.authEngineVersion": "2",
+    "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+    # Otherwise who makes the handshake fail gets a connection that is not encrypted at all.
+    "spark.network.crypto.saslFallback": "false",
+}
+_FILES = {"spark.io.encryption.enabled": "true"}
+_TLS = "spark.ssl.rpc.enabled"  # Spark then leaves its own encryption out
 _MAKES_ITS_OWN = ("yarn", "k8s")
 
 
@@ -48,8 +58,8 @@ def secured(
     rest = {name: value for name, value in conf.items() if name != _SECRET}
     if conf.get(_AUTHENTICATE) == "false":
         return rest, ""
-    local = master.startswith("local") and not master.startswith("local-cluster")
-    settings = {_AUTHENTICATE: "true", **({} if local else _ENCRYPTED), **rest}
+    local = _is_local(master)
+    settings = {_AUTHENTICATE: "true", **({} if local else {**_CONNECTIONS, **_FILES}), **rest}
     if local or master.startswith(_MAKES_ITS_OWN):
         return settings, conf.get(_SECRET, "")
     secret = conf.get(_SECRET) or environment.get(VARIABLE, "")
@@ -61,6 +71,36 @@ def secured(
             " `--spark-conf spark.authenticate=false` allows",
         )
     return settings, secret
+
+
+def weaknesses(master: str, conf: Mapping[str, str]) -> Iterator[str]:
+    """What the user's own settings take from a session's protection, in words for the log.
+
+    They are obeyed: a cluster may be older, or alone in its network.
+
+    Args:
+        master: of the session.
+        conf: the user's settings.
+    """
+    if conf.get(_AUTHENTICATE) == "false":
+        yield f"`{_AUTHENTICATE}` is false: whoever reaches a port of Spark can run code there"
+        return
+    if _is_local(master):
+        return
+    for name, value in ({} if conf.get(_TLS) == "true" else _CONNECTIONS).items():
+        given = conf.get(name, value)
+        if given.lower() != value.lower():
+            yield (
+                f"`{name}` is {given} in place of {value}: who is on the wire may read or change"
+                " what Spark's processes send each other, code among it"
+            )
+    for name, value in _FILES.items():
+        if conf.get(name, value).lower() != value:
+            yield f"`{name}` is {conf[name]}: rows lie unencrypted in Spark's files"
+
+
+def _is_local(master: str) -> bool:
+    return master.startswith("local") and not master.startswith("local-cluster")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import pyspark
 from pyspark import SparkConf, SparkContext
@@ -31,7 +31,7 @@ from setl.run.spark.environment import StartOptions
 from setl.run.spark.jvm_folders import make_jvm_folders
 from setl.run.spark.jvm_output import JvmOutput
 from setl.run.spark.own_code import write_own_code
-from setl.run.spark.security import handed_over, secured
+from setl.run.spark.security import VARIABLE, handed_over, secured, weaknesses
 from setl.run.spark.worker_sockets import worker_sockets
 from setl.transform.spark_on_demand import SparkOnDemand
 from setl.transform.sql_limits import LIMITS
@@ -150,8 +150,11 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
 
     Raises:
         ConfigurationError: a standalone cluster's secret is not given.
+        FatalError: the cluster does not take the application.
     """
     given, secret = secured(settings.master, settings.conf, os.environ)
+    for weakness in weaknesses(settings.master, settings.conf):
+        _log.warning("Spark is less protected than by default: %s", weakness)
     os.environ["PYSPARK_PYTHON"] = worker_python(settings, os.environ.get("PYSPARK_PYTHON", ""))
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     conf = dict(_DEFAULTS)
@@ -178,6 +181,8 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
     with handed_over(secret), _own_interrupts():
         at_once = workers and settings.is_local
         context = _context({**chosen, **conf, **given, **_REQUIRED}, workers=at_once)
+    if not settings.is_local:
+        see_taken(context, settings.master)
     for file in settings.py_files:
         context.addPyFile(file)
     if not settings.is_local:
@@ -188,6 +193,29 @@ def start_context(settings: SparkSettings, *, workers: bool = False) -> SparkCon
         # Not first when many pipelines are taken over. Commands that compare need no answer.
         takes_rows(context)
     return context
+
+
+def see_taken(context: SparkContext, master: str) -> None:
+    """See that the cluster has taken the application of a new session.
+
+    Without it Spark gives the session up and returns it all the same; its first use would fail
+    with a text that says nothing.
+
+    Args:
+        context: of the session.
+        master: of the session.
+
+    Raises:
+        FatalError: Spark has given the session up.
+    """
+    if not cast("Any", context)._jsc.sc().isStopped():  # noqa: SLF001
+        return
+    raise FatalError(
+        f"the Spark cluster {master} does not take this application",
+        hint="Spark's log (`log_spark: error`) and the master's say why. The usual causes: it"
+        f" cannot be reached; {VARIABLE} is not its secret; its master and workers lack the"
+        " `spark.network.crypto.…` settings that setl uses",
+    )
 
 
 def _context(conf: Mapping[str, str], *, workers: bool) -> SparkContext:

@@ -224,7 +224,7 @@ def test_what_a_stranger_gets_at_the_ports_of_the_cluster(channel, workers):
                     continue
                 if "pyspark.worker" in said:
                     assert wires.worker_refuses(port)
-                elif wires.NO_SECRET in wires.spark_request(port, address):
+                elif wires.NO_HANDSHAKE in wires.spark_request(port, address):
                     turned_away.append(said)
                     if b"import os" in wires.spark_stream(CODE, port, address):
                         serving.append(said)

@@ -3,13 +3,22 @@
 import os
 import stat
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from setl.errors import ConfigurationError
-from setl.run.spark.security import handed_over, secured
+from setl.errors import ConfigurationError, FatalError
+from setl.run.spark.security import handed_over, secured, weaknesses
+from setl.run.spark.session import see_taken
 
-ENCRYPTED = {"spark.network.crypto.enabled": "true", "spark.io.encryption.enabled": "true"}
+ENCRYPTED = {
+    "spark.network.crypto.enabled": "true",
+    "spark.network.crypto.authEngineVersion": "2",
+    "spark.network.crypto.cipher": "AES/GCM/NoPadding",
+    "spark.network.crypto.saslFallback": "false",
+    "spark.io.encryption.enabled": "true",
+}
 STANDALONE = "spark://m:7077"
 
 
@@ -41,6 +50,33 @@ def test_an_open_cluster_has_to_be_asked_for():
     assert secured(STANDALONE, conf, {"SETL_SPARK_SECRET": "s"}) == (conf, "")
 
 
+@pytest.mark.parametrize("master", [STANDALONE, "yarn", "k8s://https://h:6443"])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.authenticate", "false"),
+        ("spark.network.crypto.enabled", "false"),
+        ("spark.network.crypto.authEngineVersion", "1"),
+        ("spark.network.crypto.cipher", "AES/CTR/NoPadding"),
+        ("spark.network.crypto.saslFallback", "true"),
+        ("spark.io.encryption.enabled", "False"),
+    ],
+)
+def test_settings_that_weaken_a_session_on_a_cluster_are_named(master, name, value):
+    (said,) = weaknesses(master, {name: value, "spark.cores.max": "2"})
+    assert name in said
+
+
+def test_nothing_is_said_of_settings_that_keep_the_protection():
+    assert not list(weaknesses(STANDALONE, {}))
+    assert not list(weaknesses(STANDALONE, {**ENCRYPTED, "spark.network.crypto.enabled": "TRUE"}))
+    # Where TLS protects the connections, Spark does not use its own encryption.
+    tls = {"spark.ssl.rpc.enabled": "true", "spark.network.crypto.enabled": "false"}
+    assert not list(weaknesses(STANDALONE, tls))
+    assert not list(weaknesses("local[2]", {"spark.io.encryption.enabled": "false"}))
+    assert list(weaknesses("local[2]", {"spark.authenticate": "false"}))
+
+
 @pytest.mark.parametrize("before", [None, "--verbose pyspark-shell"])
 def test_the_secret_is_in_a_file_for_the_time_of_the_start(monkeypatch, before):
     monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
@@ -57,3 +93,16 @@ def test_the_secret_is_in_a_file_for_the_time_of_the_start(monkeypatch, before):
     assert os.environ.get("PYSPARK_SUBMIT_ARGS") == before
     with handed_over(""):
         assert os.environ.get("PYSPARK_SUBMIT_ARGS") == before
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_session_that_the_cluster_did_not_take_says_so(stopped):
+    java = SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=lambda: stopped))
+    context = cast("Any", SimpleNamespace(_jsc=java))
+    if not stopped:
+        see_taken(context, STANDALONE)
+        return
+    with pytest.raises(FatalError, match="spark://m:7077 does not take") as raised:
+        see_taken(context, STANDALONE)
+    assert "SETL_SPARK_SECRET" in raised.value.hint
+    assert "spark.network.crypto" in raised.value.hint
