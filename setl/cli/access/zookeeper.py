@@ -20,6 +20,7 @@ from arbiter.access import Access, Tls
 from arbiter.arbiter import Invalid
 from setl.counting import count
 from setl.errors import ConfigurationError
+from setl.systems.wires import stays_here
 
 _PREFIX = "SETL_ZOOKEEPER_"
 _YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
@@ -62,6 +63,49 @@ def read_access(environment: Mapping[str, str]) -> Access:
     user, _, password = sasl.partition(":")
     login = {"mechanism": "DIGEST-MD5", "username": user, "password": password}
     return Access(digest=digest, sasl=login if sasl else {}, tls=tls)
+
+
+def weaknesses(access: Access, zookeeper: str) -> list[str]:
+    """What somebody else in the network can do to ZooKeeper, and so to all channels.
+
+    Nothing is said of servers on this machine.
+
+    Args:
+        access: how this process logs in.
+        zookeeper: the servers, ``host:port,host:port``.
+    """
+    # Late, since it imports the client, which help and most refusals do without.
+    from arbiter.servers import servers_of  # noqa: PLC0415
+
+    try:
+        hosts = [host for host, _ in servers_of(zookeeper)]
+    except Invalid:
+        return []  # told of where it is connected to
+    if all(stays_here(host) for host in hosts):
+        return []
+    found: list[str] = []
+    if not (access.digest or access.sasl):
+        found.append(
+            "no login with ZooKeeper: whoever reaches it can lead, stop and redefine channels, and"
+            f" so read and change their data; set {_PREFIX}DIGEST or {_PREFIX}SASL"
+        )
+    if access.tls is None:
+        if access.digest:
+            found.append(
+                f"no TLS with ZooKeeper: the password of {_PREFIX}DIGEST goes in plain with each"
+                f" connection; set {_PREFIX}CA"
+            )
+        elif access.sasl:
+            found.append(
+                "no TLS with ZooKeeper: who is on the wire can read all, and take over a"
+                f" connection after its login; set {_PREFIX}CA"
+            )
+    elif not access.tls.check_hostname:
+        found.append(
+            f"{_PREFIX}CHECK_HOSTNAME is no: whoever has any certificate of the authority can"
+            " answer in ZooKeeper's place"
+        )
+    return found
 
 
 class _Reader:

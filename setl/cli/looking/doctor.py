@@ -17,10 +17,11 @@ import click
 from arbiter.arbiter import Arbiter, ArbiterError
 from setl import __version__
 from setl.cli.access.cluster import cluster_options, joined
+from setl.cli.access.zookeeper import read_access, weaknesses
 from setl.cli.looking.views import pipeline_row
 from setl.cli.terminal.output import to_stderr
 from setl.error_text import HIDDEN, public
-from setl.errors import SetlError
+from setl.errors import ConfigurationError, SetlError
 from setl.node.cluster.public_facts import public_facts
 from setl.node.cluster.view import history_row, public_look
 from setl.node.stored import pipelines_of
@@ -65,6 +66,7 @@ def doctor(file: Path | None, zookeeper: str, root: str) -> None:
         "setl": __version__,
         "machine": _machine(),
         "environment": shown_environment(os.environ),
+        "warnings": _warnings(zookeeper),
         "cluster": _cluster(zookeeper, root),
     }
     text = yaml.safe_dump(_plain(report), sort_keys=False, allow_unicode=True, width=100)
@@ -76,6 +78,14 @@ def doctor(file: Path | None, zookeeper: str, root: str) -> None:
         os.fchmod(written.fileno(), _MODE)
         written.write(text)
     to_stderr(f"written to {file}")
+
+
+def _warnings(zookeeper: str) -> list[str]:
+    """What a node with this environment would warn of."""
+    try:
+        return weaknesses(read_access(os.environ), zookeeper)
+    except ConfigurationError as error:
+        return [str(error)]
 
 
 def _machine() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
@@ -14,6 +15,7 @@ from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw
 from setl.channel.text.references import has_reference
 from setl.channel.text.strict_model import StrictModel, problem
+from setl.systems.wires import stays_here
 
 
 def _address(value: str) -> str:
@@ -39,6 +41,17 @@ class WebhookConfig(StrictModel):
     secret: str = Field(default="", repr=False)
     token: str = Field(default="", repr=False)
     ca: str = ""
+
+    @classmethod
+    def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
+        """A token is not sent in plain; a secret only signs, and is not sent at all."""
+        url = raw.get("url")
+        if not (raw.get("token") and isinstance(url, str)):
+            return
+        parts = urlsplit(url.lower())
+        if parts.scheme == "http" and not stays_here(parts.hostname or ""):
+            # Told at the token, whose value no message repeats: an address often holds a secret.
+            yield ("token",), "needs a `url` with https://, since it would go in plain"
 
 
 class MailConfig(StrictModel):

@@ -99,6 +99,8 @@ def read_config(file: Path | None, environment: Mapping[str, str]) -> dict[str, 
         resolved, missing = substitute({"alarms": definition.get("alarms")}, environment)
         content = {**definition, **resolved}
         problems += missing
+        if not problems:  # what only shows once a reference has its value
+            problems += _problems(resolved, definition.lines, definition)
     given = {
         key: _WORDS[key](environment[name]) if key in _WORDS else environment[name]
         for key, name in VARIABLES.items()
@@ -117,9 +119,12 @@ def read_config(file: Path | None, environment: Mapping[str, str]) -> dict[str, 
     return values
 
 
-def _problems(content: Mapping[str, Any], lines: Mapping[Any, int]) -> list[Problem]:
+def _problems(
+    content: Mapping[str, Any], lines: Mapping[Any, int], written: Mapping[str, Any] | None = None
+) -> list[Problem]:
+    """All that is wrong; messages repeat what was written, not what a reference stands for."""
     try:
         NodeConfig.model_validate(content)
     except ValidationError as error:
-        return sorted(problems_of(error, content, lines), key=lambda p: p.line or 0)
+        return sorted(problems_of(error, written or content, lines), key=lambda p: p.line or 0)
     return []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ from setl import garbage_collection
 from setl.alarms.settings import AlarmSettings
 from setl.channel.variables import ALLOWED
 from setl.cli.access.cluster import cluster_options
-from setl.cli.access.zookeeper import zookeeper_access
+from setl.cli.access.zookeeper import weaknesses, zookeeper_access
 from setl.errors import ConfigurationError
 from setl.log import LEVELS, configure
 from setl.node.settings import NodeSettings, default_nid
@@ -27,6 +28,8 @@ from setl.select.checkpoints.folder import checkpoint_folder as default_folder
 
 if TYPE_CHECKING:
     from setl.node.engines.engine import Engine
+
+_log = logging.getLogger(__name__)
 
 _ALARMS = "setl.alarms"  # where the context keeps what no option says
 _ALARMS_FILE = "setl.alarms.file"  # and the file that says it
@@ -176,6 +179,8 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             environment={**os.environ, ALLOWED: channel_variables},
         )
         configure(level=log_level.upper(), as_json=log_json or log_format == "json")
+        for weakness in weaknesses(settings.access, zookeeper):
+            _log.warning("%s", weakness)
         command(settings, **further)
 
     found: Callable[..., None] = with_settings

@@ -11,8 +11,9 @@ from tests.unit.cli.cluster_in_memory import AB, definition
 
 def test_what_is_gathered(shop, tmp_path, monkeypatch):
     monkeypatch.setenv("SETL_ZOOKEEPER", "zk1:2181")
-    for name in ("SETL_HTTP_TOKEN", "SETL_ZOOKEEPER_DIGEST", "SETL_MY_DATABASE"):
+    for name in ("SETL_HTTP_TOKEN", "SETL_MY_DATABASE"):
         monkeypatch.setenv(name, "hunter2")
+    monkeypatch.setenv("SETL_ZOOKEEPER_DIGEST", "setl:hunter2")
     file = definition()
     file["pipelines"][0]["source"]["password"] = "hunter2"
     file["pipelines"][1]["source"]["password"] = "${SHOP_PASSWORD}"
@@ -29,6 +30,8 @@ def test_what_is_gathered(shop, tmp_path, monkeypatch):
     assert told["environment"]["SETL_ZOOKEEPER"] == "zk1:2181"
     assert told["environment"]["SETL_HTTP_TOKEN"] == "(set)"
     assert told["machine"]["libraries"]["pyspark"][0].isdigit()
+    (warning,) = told["warnings"]
+    assert "the password of SETL_ZOOKEEPER_DIGEST goes in plain" in warning
     cluster = told["cluster"]
     assert cluster["nodes"]["n1"]["answers"] is True
     assert cluster["channels"]["shop"]["state"] == "START"
@@ -49,6 +52,7 @@ def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
     told = yaml.safe_load(printed.out)
     assert told["cluster"] == {"error": f"ZooKeeper: {HIDDEN}"}
     assert "nobody answers" in printed.err
+    assert told["warnings"] == []  # of ZooKeeper on this machine
     assert told["machine"]["java"]
 
 

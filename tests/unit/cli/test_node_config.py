@@ -88,6 +88,42 @@ def test_what_is_printed_says_that_alarms_are_left_out(tmp_path, capsys):
     assert "take it over" not in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("url", "more", "refused"),
+    [
+        ("http://alarms.example.org/setl", "token: t", True),
+        ("http://10.0.0.5:9000", "token: t, secret: s", True),
+        ("http://${ALARM_HOST}/setl", "token: '${ALARM_TOKEN}'", True),
+        ("${ALARM_URL}", "token: t", True),
+        ("https://alarms.example.org/setl", "token: t", False),
+        ("http://alarms.example.org/setl", "secret: s", False),  # it signs, and is not sent
+        ("http://127.0.0.1:9000/setl", "token: t", False),
+        ("http://[::1]:9000", "token: t", False),
+        ("http://localhost", "token: t", False),
+    ],
+)
+def test_a_token_for_a_webhook_is_not_sent_in_plain(tmp_path, url, more, refused):
+    file = tmp_path / "node.yaml"
+    file.write_text(f"alarms:\n  webhooks:\n  - {{url: '{url}', {more}}}\n")
+    environment = {
+        "ALARM_TOKEN": "hunter2",
+        "ALARM_HOST": "alarms.example.org",
+        "ALARM_URL": "http://alarms.example.org/hidden",
+    }
+    if not refused:
+        assert read_config(file, environment)["alarms"].webhooks
+        return
+    with pytest.raises(ChannelFileError) as caught:
+        read_config(file, environment)
+    (problem,) = map(str, caught.value.problems)
+    assert problem.startswith(
+        "alarms.webhooks[0].token: needs a `url` with https://, since it would go in plain"
+    )
+    assert problem.endswith(" (line 3)")
+    assert "hunter2" not in problem
+    assert "hidden" not in problem
+
+
 def test_a_relay_takes_the_file_of_a_node(tmp_path, capsys):
     file = tmp_path / "node.yaml"
     file.write_text(resources.read_text(resources.EXAMPLES, "node.yaml"))

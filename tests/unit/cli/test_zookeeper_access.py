@@ -4,7 +4,7 @@ import pytest
 
 from arbiter.access import Access, Tls
 from setl.cli import main as command
-from setl.cli.access.zookeeper import read_access, zookeeper_access
+from setl.cli.access.zookeeper import read_access, weaknesses, zookeeper_access
 from setl.cli.nodes.run_node import node
 from setl.errors import ConfigurationError
 from setl.node import process
@@ -112,7 +112,7 @@ def test_wrong_variables_are_wrong_usage(arguments, monkeypatch, capsys):
     assert "hunter2" not in printed.out + printed.err
 
 
-def test_a_node_logs_in_with_what_the_environment_says(monkeypatch):
+def test_a_node_logs_in_with_what_the_environment_says(monkeypatch, capfd):
     made = []
 
     class Recorded(process.NodeProcess):
@@ -126,7 +126,34 @@ def test_a_node_logs_in_with_what_the_environment_says(monkeypatch):
     monkeypatch.setattr(process, "NodeProcess", Recorded)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     monkeypatch.setenv("SETL_ZOOKEEPER_DIGEST", "u:hunter2")
-    node.main(["--id", "n1"], standalone_mode=False)
+    node.main(["--id", "n1", "--zookeeper", "zk1:2181"], standalone_mode=False)
+    assert "the password of SETL_ZOOKEEPER_DIGEST goes in plain" in capfd.readouterr().err
     (recorded,) = made
     assert recorded._arbiter._session_of_kazoo._access == Access(digest="u:hunter2")
     assert "hunter2" not in repr(recorded._settings)
+
+
+@pytest.mark.parametrize(
+    ("variables", "words"),
+    [
+        ({}, ["no login with ZooKeeper"]),
+        ({"TLS": "yes"}, ["no login with ZooKeeper"]),
+        ({"DIGEST": "a:hunter2"}, ["SETL_ZOOKEEPER_DIGEST goes in plain"]),
+        ({"SASL": "a:hunter2"}, ["take over a connection"]),
+        ({"DIGEST": "a:hunter2", "CA": "/ca.pem"}, []),
+        ({"SASL": "a:hunter2", "TLS": "yes"}, []),
+        ({"SASL": "a:hunter2", "CHECK_HOSTNAME": "no"}, ["SETL_ZOOKEEPER_CHECK_HOSTNAME is no"]),
+        ({"CHECK_HOSTNAME": "no"}, ["no login", "SETL_ZOOKEEPER_CHECK_HOSTNAME is no"]),
+    ],
+)
+def test_what_is_not_protected_is_said(variables, words):
+    found = weaknesses(read(**variables), "127.0.0.1:2181,zk2:2181/root")
+    assert len(found) == len(words)
+    assert all(word in said for word, said in zip(words, found, strict=True))
+    assert "hunter2" not in "".join(found)
+    # Nobody else is on the way to servers of this machine.
+    assert not weaknesses(read(**variables), "127.0.0.1:2181,localhost:2182,[::1]:2183")
+
+
+def test_what_are_no_addresses_is_said_elsewhere():
+    assert not weaknesses(Access(), "zk1:not a port")

@@ -33,3 +33,11 @@ def check_transport(settings: Mapping[str, Any], report: Report) -> None:
             "Leave `enable.ssl.certificate.verification` out",
             code=TLS_UNVERIFIED,
         )
+    elif str(settings.get("ssl.endpoint.identification.algorithm", "https")).lower() == "none":
+        report.warning(
+            "TLS without a look at the names in the brokers' certificates: whoever has any"
+            " certificate of their authority can answer in their place",
+            "Leave `ssl.endpoint.identification.algorithm` (`ssl_check_hostname`) out, and give the"
+            " brokers certificates with the names that `brokers` has",
+            code=TLS_UNVERIFIED,
+        )

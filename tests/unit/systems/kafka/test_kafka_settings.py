@@ -89,6 +89,16 @@ def test_who_names_something_of_tls_gets_it(more, protocol):
             {"security.protocol": "SSL", "enable.ssl.certificate.verification": "False"},
             "tls-unverified",
         ),
+        (
+            "b1:9092",
+            {"security.protocol": "SASL_SSL", "ssl.endpoint.identification.algorithm": "None"},
+            "tls-unverified",
+        ),
+        (
+            "b1:9092",
+            {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "https"},
+            "",
+        ),
     ],
 )
 def test_connections_that_somebody_could_read_are_told(broker, more, code):
@@ -96,6 +106,23 @@ def test_connections_that_somebody_could_read_are_told(broker, more, code):
     plain = {"bootstrap.servers": broker, "security.protocol": "PLAINTEXT"}
     check_transport({**plain, **more}, report)
     assert [finding.code for finding in report.findings] == ([code] if code else [])
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"ssl_check_hostname": False},
+        {"ssl_endpoint_identification_algorithm": "none"},
+        {"ssl.endpoint.identification.algorithm": "none"},
+        {"enable.ssl.certificate.verification": False},
+        {"enable_ssl_certificate_verification": "false"},
+    ],
+)
+def test_each_way_to_verify_less_is_told(setting):
+    report = Report("here")
+    settings = source_settings(config(ssl_ca="/ca.pem", kafka=setting))
+    check_transport({**settings, "bootstrap.servers": "b1:9092"}, report)
+    assert [finding.code for finding in report.findings] == ["tls-unverified"]
 
 
 def test_a_setting_that_librdkafka_does_not_know_is_named():
