@@ -11,7 +11,7 @@ from tests.integration.pipelines import execute, install_system_tables
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 SERVICES = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())["services"]
-PASSWORD = "of-a-test"
+PASSWORD = """it's\\\\ of a "test" $PATH `id` \\'"""  # quotes, backslashes, what a shell expands
 
 pytestmark = [
     pytest.mark.servers,

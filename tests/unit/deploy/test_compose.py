@@ -46,6 +46,16 @@ def test_every_service_comes_back_and_is_looked_after(name):
         assert port.startswith("127.0.0.1:")  # nothing but this machine is asked in
 
 
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_password_is_an_argument(name):
+    """Arguments are in the list of processes; only the shell that runs a line may name one."""
+    service = SERVICES[name]
+    said = [*service.get("healthcheck", {}).get("test", ()), *service.get("command", ())]
+    for word in " ".join(map(str, said)).split():
+        assert "PASSWORD" not in word or re.match(r"[A-Z_]+=", word), word
+        assert not re.match(r"--?p(assword)?=", word), word
+
+
 def test_ports_are_taken_once():
     taken = [port.split(":")[1] for each in SERVICES.values() for port in each.get("ports", ())]
     assert len(taken) == len(set(taken))
