@@ -155,7 +155,7 @@ def stages():
     for line in joined.splitlines():
         if line.startswith("FROM "):
             found.append([])
-        if line:
+        if line and found:  # what stands in front of the first is an argument of the build
             found[-1].append(line)
     return found
 
