@@ -6,7 +6,7 @@ from typing import Final
 
 from setl.codec.sql.names import behind_condition, read_name
 from setl.codec.sql.objects import SCHEMAS, object_of
-from setl.codec.sql.tokens import Quoting, Token, TokenKind, lexemes, tokenize, with_others
+from setl.codec.sql.tokens import Quoting, TokenKind, lexemes, tokenize, with_others
 
 # IDENTIFIED [WITH or VIA plugin] BY, AS or USING [PASSWORD[(]] '…'; PASSWORD [(] '…' as an option
 # of servers and replication; SET PASSWORD [FOR account] = [PASSWORD(] '…'. What REPLACE and BY
@@ -25,11 +25,12 @@ def redacted(statement: str) -> str:
     if _ACCOUNTS.isdisjoint(words):
         return statement
     sets = words[:2] == ["SET", "PASSWORD"]
-    for at in reversed(range(len(tokens))):
-        token = tokens[at]
-        if token.kind is TokenKind.TEXT and _is_password(tokens[:at], sets=sets):
-            statement = f"{statement[: token.start]}'***'{statement[token.end :]}"
-    return statement
+    found = (
+        token
+        for at, token in enumerate(tokens)
+        if token.kind is TokenKind.TEXT and _is_password(words[max(0, at - 4) : at], sets=sets)
+    )
+    return with_others(statement, ((token, "'***'") for token in found))
 
 
 def without_texts(statement: str, quoting: Quoting = Quoting()) -> str:  # noqa: B008 - a value
@@ -69,9 +70,8 @@ def outline(statement: str, quoting: Quoting = Quoting()) -> tuple[str, str]:  #
     return f"{words} {schema}.{name}" if schema else f"{words} {name}", schema
 
 
-def _is_password(before: list[Token], *, sets: bool) -> bool:
-    """Whether a text is one, by what stands in front of it."""
-    words = [token.word for token in before[-4:]]
+def _is_password(words: list[str], *, sets: bool) -> bool:
+    """Whether a text is one, by the four words in front of it."""
     if words and words[-1] == "(":
         words.pop()
         if words and words[-1] not in _FUNCTIONS:

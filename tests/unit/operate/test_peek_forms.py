@@ -227,3 +227,15 @@ def test_passwords_in_statements_are_not_shown(statement, told):
     seen = SeenRecord(AT, "DDL", statement=statement)
     assert "secret" not in json_line(seen).lower().replace("se''cret", "secret")
     assert not any("secret" in line.text.lower() for line in text_lines(seen))
+
+
+def test_a_password_without_its_end_is_hidden_with_all_behind_it():
+    """So it looks to who does not know that a backslash is nothing else in its session."""
+    assert redacted(r"SET PASSWORD = 'hunter2\'") == "SET PASSWORD = '***'"
+
+
+@pytest.mark.timeout(60)
+def test_a_statement_of_many_texts_is_read_once():
+    """It takes two seconds. Looking at all in front of each text would take minutes."""
+    many = "'a' " * (1 << 18)
+    assert redacted(f"SET PASSWORD = {many}") == f"SET PASSWORD = '***'{many[3:]}"
