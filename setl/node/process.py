@@ -150,6 +150,7 @@ class NodeProcess:
             read_key=self._read_key,
             token=settings.http_token,
             console=_console(settings),
+            exposure=settings.exposure,
         )
         self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
@@ -228,7 +229,9 @@ class NodeProcess:
         place = fields(nid=self._settings.nid)
         self._arbiter.watch(self._wake.set)
         self._announcement.make()
-        _log.info("node joins", extra=fields(nid=self._settings.nid, http=self._http.address))
+        at = {"http": self._http.address, "probes": self._http.probes}
+        place_of = {name: address for name, address in at.items() if address}
+        _log.info("node joins", extra=fields(nid=self._settings.nid, **place_of))
         with suppress(ArbiterError):  # it is asked again, and what is needed is made ready then
             self._prepare(look(self._arbiter, self._clock, None))
         self._engine.start(self._lose_engine, self._gives_up_waiting)

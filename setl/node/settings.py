@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from arbiter.access import Access
 from arbiter.election import ElectionSettings
 from setl.alarms.settings import AlarmSettings
+from setl.node.http.exposure import Exposure
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class NodeSettings:
         http_host: address the HTTP interface binds to.
         http_port: its port; 0 takes any free one, which the node announces.
         http_token: what a request that changes something must show; empty if none may.
+        exposure: what of the HTTP interface is reached from where.
         console: whether it serves pages for people, too.
         metrics_tables: tables of a pipeline that have metrics of their own.
         cycle: seconds between two looks at the cluster when nothing wakes the node.
@@ -45,6 +47,7 @@ class NodeSettings:
     http_token: str = field(
         default_factory=lambda: os.environ.get("SETL_HTTP_TOKEN", ""), repr=False
     )
+    exposure: Exposure = field(default_factory=Exposure)
     console: bool = True
     metrics_tables: int = 100
     cycle: float = 0.5

@@ -20,13 +20,16 @@ from setl.channel.text.references import substitute
 from setl.channel.text.strict_model import StrictModel, problem
 from setl.channel.variables import ALLOWED
 from setl.cli.nodes.alarm_config import AlarmConfig
+from setl.node.http.exposure import host_and_port
 from setl.select.checkpoints.folder import FOLDER_VARIABLE
 
 
 def _address(value: str) -> str:
-    port = value.rpartition(":")[2]
-    if ":" not in value or not port.isdigit() or int(port) > 65535:
-        raise problem("must be HOST:PORT, such as 0.0.0.0:8080")
+    if value:
+        try:
+            host_and_port(value)
+        except ValueError:
+            raise problem("must be HOST:PORT, such as 0.0.0.0:8080") from None
     return value
 
 
@@ -38,6 +41,7 @@ class NodeConfig(StrictModel):
     root: Text | None = None
     session_timeout: float | None = Field(default=None, ge=1)
     http: Annotated[str, AfterValidator(_address)] | None = None
+    probes: Annotated[str, AfterValidator(_address)] | None = None
     console: bool | None = None
     checkpoint_folder: Text | None = None
     metrics_tables: int | None = Field(default=None, ge=0)
@@ -59,6 +63,7 @@ VARIABLES: Mapping[str, str] = {
     "root": "SETL_ROOT",
     "session_timeout": "SETL_SESSION_TIMEOUT",
     "http": "SETL_HTTP",
+    "probes": "SETL_PROBES",
     "console": "SETL_CONSOLE",
     "checkpoint_folder": FOLDER_VARIABLE,
     "metrics_tables": "SETL_METRICS_TABLES",

@@ -22,6 +22,7 @@ from setl.cli.access.cluster import cluster_options
 from setl.cli.access.zookeeper import weaknesses, zookeeper_access
 from setl.errors import ConfigurationError
 from setl.log import LEVELS, configure
+from setl.node.http.exposure import Exposure, host_and_port
 from setl.node.settings import NodeSettings, default_nid
 from setl.select.checkpoints.folder import FOLDER_VARIABLE
 from setl.select.checkpoints.folder import checkpoint_folder as default_folder
@@ -80,6 +81,13 @@ _OPTIONS = (
         help="Address for status and metrics; port 0 takes any free port.",
     ),
     click.option(
+        "--probes",
+        envvar="SETL_PROBES",
+        default="",
+        metavar="HOST:PORT",
+        help="A further address for health probes alone, which others cannot keep busy.",
+    ),
+    click.option(
         "--console/--no-console",
         default=True,
         envvar="SETL_CONSOLE",
@@ -134,6 +142,13 @@ _OPTIONS = (
 )
 
 
+def _address(text: str, option: str) -> tuple[str, int]:
+    try:
+        return host_and_port(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not HOST:PORT", param_hint=option) from None
+
+
 def process_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of every command that runs a process.
 
@@ -146,6 +161,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         nid: str,
         session_timeout: float,
         http: str,
+        probes: str,
         log_format: str,
         console: bool,
         checkpoint_folder: str,
@@ -157,9 +173,8 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         root: str,
         **further: Any,
     ) -> None:
-        host, _, port = http.rpartition(":")
-        if not port.isdigit():
-            raise click.BadParameter(f"{http!r} is not HOST:PORT", param_hint="--http")
+        host, port = _address(http, "--http")
+        exposure = Exposure(probes=_address(probes, "--probes") if probes else None)
         if print_config:
             _print_config(click.get_current_context())
             return
@@ -171,8 +186,9 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             root=root,
             access=zookeeper_access(os.environ),
             session_timeout=session_timeout,
-            http_host=host or "127.0.0.1",
-            http_port=int(port),
+            http_host=host,
+            http_port=port,
+            exposure=exposure,
             console=console,
             metrics_tables=metrics_tables,
             alarms=click.get_current_context().meta.get(_ALARMS, AlarmSettings()),
@@ -253,9 +269,9 @@ def run_process(settings: NodeSettings, engine: Engine) -> None:
         process = NodeProcess(settings, engine, set_turn=sys.setswitchinterval)
     except OSError as error:
         raise ConfigurationError(
-            f"the HTTP interface cannot be at {settings.http_host}:{settings.http_port}:"
-            f" {error.strerror or error}",
-            hint="Choose another address with --http or SETL_HTTP; port 0 takes any free one",
+            f"the HTTP interface cannot be at {error}",
+            hint="Choose another address with --http or SETL_HTTP (that of probes alone with"
+            " --probes or SETL_PROBES); port 0 takes any free one",
         ) from error
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # One that is started with nohup stays when its terminal is closed.

@@ -43,7 +43,7 @@ from setl.node.console.serving.daemon_calls import DaemonCalls
 from setl.node.console.serving.files import files
 from setl.node.console.serving.sessions import Session
 from setl.node.console.serving.stream import Streams
-from setl.node.http.token_guard import TokenGuard
+from setl.node.http.token_guard import TokenGuard, client_of
 from setl.node.leading.watchdog import contact_at
 from setl.node.status import NodeStatus
 
@@ -196,7 +196,9 @@ class Console:
         address = address_of(path)
         if address is None:
             raise Unwanted(404, "Not found", "There is no such page.")
-        if self._streams.full:
+        known = self._authenticator.session(request) is not None
+        stranger = None if known else client_of(request)
+        if self._streams.is_full(stranger):
             raise Unwanted(429, "Too many", "Too many pages are open.")
 
         async def render() -> dict[str, str] | None:
@@ -210,7 +212,7 @@ class Console:
             return rendering.regions(address.kind, {**around, **values})
 
         return StreamingResponse(
-            self._streams.events(render),
+            self._streams.events(render, stranger),
             media_type="text/event-stream",
             headers={**headers.PAGE, "X-Accel-Buffering": "no"},
         )

@@ -6,15 +6,10 @@ front of it does both where they are wanted.
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import socket
-import threading
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 
-import uvicorn
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -32,6 +27,9 @@ from setl.node.cluster.naming import known_pipelines
 from setl.node.console.console import Console, ConsoleNode, ConsoleSettings, wants_page
 from setl.node.http import overview, probes
 from setl.node.http.bounded_calls import BoundedCalls
+from setl.node.http.connections import OF_PROBES, Limits
+from setl.node.http.exposure import Exposure
+from setl.node.http.listener import Listener
 from setl.node.http.operations import Operations
 from setl.node.http.probes import NO, OK, TOO_MANY, Moment, Reply
 from setl.node.http.readers import Readers
@@ -40,12 +38,10 @@ from setl.node.status import NodeStatus, as_json
 
 _log = logging.getLogger(__name__)
 
-_CONNECTIONS = 512  # further ones are answered 503
-_STOP_SECONDS = 3.0
-_TICK_SECONDS = 1.0
 _CALL_SECONDS = 10.0
 _HISTORY_READERS = 8
-_ANYWHERE = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognised, not bound to
+_HIDDEN = Exposure()
+_LIMITS = Limits()
 
 INDEX: Mapping[str, str] = {
     "GET /health": "200 if this node is warm and reaches ZooKeeper",
@@ -89,35 +85,8 @@ class Inside:
     registry: CollectorRegistry
 
 
-class _Server(uvicorn.Server):
-    """Looks whether to end once a second, and not ten times: a node does so all its life."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        """Not started yet."""
-        super().__init__(config)
-        self._ended: Callable[[], object] = lambda: None
-
-    def end(self) -> None:
-        """Begin to end, at once; from any thread."""
-        self.should_exit = True
-        self._ended()
-
-    async def main_loop(self) -> None:
-        """See `uvicorn.Server.main_loop`; the first of ten looks renews the header `Date`."""
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
-
-        def end() -> None:
-            with suppress(RuntimeError):  # it has ended already
-                loop.call_soon_threadsafe(ended.set)
-
-        self._ended = end
-        while not await self.on_tick(0):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(ended.wait(), _TICK_SECONDS)
-
-
 class NodeHttp:
-    """Serves from its own thread, on a socket that is bound at once."""
+    """Serves from threads of its own, on sockets that are bound at once."""
 
     def __init__(
         self,
@@ -130,6 +99,8 @@ class NodeHttp:
         read_key: str = "",
         call_seconds: float = _CALL_SECONDS,
         console: ConsoleSettings | None = None,
+        exposure: Exposure = _HIDDEN,
+        limits: Limits = _LIMITS,
     ) -> None:
         """Bind, but do not answer yet.
 
@@ -142,14 +113,14 @@ class NodeHttp:
             read_key: what the node's znode says; whoever shows it may read everything, too.
             call_seconds: limit of what a request needs from the arbiter.
             console: how its pages for people are run; None if there are to be none.
+            exposure: what of it is reached from where.
+            limits: of its connections.
 
         Raises:
-            OSError: the port is taken, or the address is not this machine's.
+            ListenError: a port is taken, or an address is not this machine's.
         """
         self._inside = inside
         self._nid = nid
-        self._socket = _bound(host, port)
-        self.address = f"http://{_announced(host)}:{self._socket.getsockname()[1]}"
         guard = TokenGuard(token, inside.clock)
         self._readers = Readers(guard, read_key)
         self._operations = Operations(
@@ -168,25 +139,21 @@ class NodeHttp:
                 call_seconds=call_seconds,
             )
             self._console = Console(node, console, guard)
-        config = uvicorn.Config(
-            self._application(),
-            log_level="critical",
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            limit_concurrency=_CONNECTIONS,
-            timeout_graceful_shutdown=1,
-        )
-        self._server = _Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, kwargs={"sockets": [self._socket]}, name="http", daemon=True
-        )
+        self._listeners = [Listener("http", host, port, self._application(), limits)]
+        self.address = self._listeners[0].address
+        self.probes = ""
+        if exposure.probes is not None:
+            # In a thread of its own: what strangers ask of the other one does not hold it up.
+            there = (*exposure.probes, self._probes_alone(), OF_PROBES)
+            self._listeners.append(Listener("http-probes", *there))
+            self.probes = self._listeners[1].address
 
     def start(self) -> None:
         """Begin to answer."""
         if self._console is not None:
             self._console.start()
-        self._thread.start()
+        for listener in self._listeners:
+            listener.start()
 
     def stop(self) -> None:
         """Stop answering; bounded."""
@@ -194,21 +161,11 @@ class NodeHttp:
         self._history.stop()
         if self._console is not None:
             self._console.stop()
-        self._server.end()
-        if self._thread.is_alive():
-            self._thread.join(timeout=_STOP_SECONDS)
-        self._socket.close()
+        for listener in self._listeners:
+            listener.stop()
 
     def _application(self) -> Starlette:
-        look: dict[str, Callable[[Request], Reply]] = {
-            "/health": lambda r: probes.health(self._moment(r)),
-            "/liveness": self._liveness,
-            "/readiness": self._readiness,
-            "/leader/{name:path}": lambda r: probes.leader(self._moment(r), r.path_params["name"]),
-            "/standby/{name:path}": lambda r: probes.standby(
-                self._moment(r), r.path_params["name"]
-            ),
-        }
+        look = self._probes()
         told: dict[str, Callable[[Request], Reply]] = {
             "/cluster": lambda r: _of_cluster(self._moment(r)),
             "/status": lambda r: Reply(OK, as_json(self._moment(r).status)),
@@ -225,6 +182,26 @@ class NodeHttp:
                 Route("/metrics", self._metrics, methods=["GET", "HEAD"]),
                 *self._operations.routes(),
                 *(self._console.routes() if self._console else ()),
+            ],
+            exception_handlers={HTTPException: _not_served, 500: _defect},
+        )
+
+    def _probes(self) -> dict[str, Callable[[Request], Reply]]:
+        return {
+            "/health": lambda r: probes.health(self._moment(r)),
+            "/liveness": self._liveness,
+            "/readiness": self._readiness,
+            "/leader/{name:path}": lambda r: probes.leader(self._moment(r), r.path_params["name"]),
+            "/standby/{name:path}": lambda r: probes.standby(
+                self._moment(r), r.path_params["name"]
+            ),
+        }
+
+    def _probes_alone(self) -> Starlette:
+        return Starlette(
+            routes=[
+                Route(path, _probe(answer), methods=_READING)
+                for path, answer in self._probes().items()
             ],
             exception_handlers={HTTPException: _not_served, 500: _defect},
         )
@@ -337,17 +314,3 @@ def _defect(request: Request, error: Exception) -> Response:
     _log.error("request failed unexpectedly", exc_info=error, extra=fields(request=where))
     text = f"unexpected {type(error).__name__}; the node's log says more"
     return JSONResponse({"error": text}, status_code=500)
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    bare = host.removeprefix("[").removesuffix("]")
-    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
-    return socket.create_server((bare, port), family=family)
-
-
-def _announced(host: str) -> str:
-    """The host by which others reach this node; a wildcard is no address to call."""
-    bare = host.removeprefix("[").removesuffix("]")
-    if bare in _ANYWHERE:
-        return socket.gethostname()
-    return f"[{bare}]" if ":" in bare else bare

@@ -79,10 +79,27 @@ def test_what_is_named_is_there():
 def test_a_pod_runs_a_node_with_its_own_id(capsys):
     pod = the("StatefulSet")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    (named,) = container["env"]
+    variables = {each["name"]: each for each in container["env"]}
+    named = variables.pop("SETL_NODE_ID")
     assert named["valueFrom"]["fieldRef"]["fieldPath"] == "metadata.name"
+    own = {name: each["value"] for name, each in variables.items()}
     arguments = [word.replace("/etc/setl", str(FOLDER)) for word in container["args"]]
-    found = settings(arguments, {named["name"]: "setl-1"}, capsys)
+    found = settings(arguments, {**own, named["name"]: "setl-1"}, capsys)
     assert found["id"] == "setl-1"
-    assert found["http"].rpartition(":")[2] == str(container["ports"][0]["containerPort"])
+    ports = {each["name"]: str(each["containerPort"]) for each in container["ports"]}
+    for name in ("http", "probes"):
+        assert found[name].rpartition(":")[2] == ports[name]
+
+
+def test_only_the_kubelet_reaches_the_port_of_probes():
+    pod = the("StatefulSet")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+        assert container[probe]["httpGet"]["port"] == "probes"
+    (rule,) = the("NetworkPolicy")["spec"]["ingress"]
+    assert [each["port"] for each in rule["ports"]] == ["http"]
+
+
+def test_a_pod_has_time_to_drain():
+    pod = the("StatefulSet")["spec"]["template"]["spec"]
     assert pod["terminationGracePeriodSeconds"] > 30  # a drain takes up to 30 s

@@ -9,6 +9,8 @@ from prometheus_client import CollectorRegistry
 from arbiter.snapshot import look
 from arbiter.values import EVERYTHING, ChannelState, Facts, NodeInfo, PipelineId
 from setl.node.console.console import ConsoleSettings
+from setl.node.http.connections import Limits
+from setl.node.http.exposure import Exposure
 from setl.node.http.server import Inside, NodeHttp
 from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
@@ -56,6 +58,8 @@ class Node:
     call_seconds: float = 5.0
     console: bool = True
     environment: dict[str, str] = field(default_factory=dict)
+    exposure: Exposure = field(default_factory=Exposure)
+    limits: Limits = field(default_factory=Limits)
     figures: dict[PipelineId, Figures] = field(default_factory=dict)
     snapshot = None
     server = None
@@ -129,6 +133,8 @@ class Node:
             token=self.token,
             call_seconds=self.call_seconds,
             console=ConsoleSettings(environment=self.environment) if self.console else None,
+            exposure=self.exposure,
+            limits=self.limits,
         )
         server.start()
         return server

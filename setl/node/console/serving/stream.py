@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from arbiter.arbiter import ArbiterError
+from setl.node.http.addresses import client_name
 
 EVERY_SECONDS = 2.0
 MOST_STREAMS = 64
+MOST_OF_STRANGER = 16
 RETRY_MILLISECONDS = 2000
 
 Render = Callable[[], Awaitable[dict[str, str] | None]]
@@ -22,25 +25,42 @@ def event(name: str, data: object) -> str:
 
 
 class Streams:
-    """The open streams of a node, limited in number."""
+    """The open streams of a node, limited in number.
+
+    Those of strangers take no place from those of who is logged in, and those of one stranger
+    leave places to others. To be used from one event loop.
+    """
 
     def __init__(self) -> None:
         """None is open."""
-        self._open = 0
+        self._known = 0
+        self._strangers: Counter[str] = Counter()
         self._ending = False
 
-    @property
-    def full(self) -> bool:
-        """Whether there is room for no further one."""
-        return self._open >= MOST_STREAMS
+    def is_full(self, stranger: str | None) -> bool:
+        """Whether there is room for no further one.
+
+        Args:
+            stranger: the address of who would open it; None if he is logged in.
+        """
+        if stranger is None:
+            return self._known >= MOST_STREAMS
+        if self._strangers[client_name(stranger)] >= MOST_OF_STRANGER:
+            return True
+        return self._strangers.total() >= MOST_STREAMS
 
     def stop(self) -> None:
         """End all of them within a moment, so that the node can end."""
         self._ending = True
 
-    async def events(self, render: Render) -> AsyncIterator[str]:
-        """Events of one page; the first one has all regions, the others what has changed."""
-        self._open += 1
+    async def events(self, render: Render, stranger: str | None) -> AsyncIterator[str]:
+        """Events of one page; the first one has all regions, the others what has changed.
+
+        None at all if others have taken the last place meanwhile: the browser asks again then.
+        """
+        if self.is_full(stranger):
+            return
+        self._count(stranger, 1)
         try:
             yield f"retry: {RETRY_MILLISECONDS}\n\n"
             sent: dict[str, str] = {}
@@ -58,7 +78,16 @@ class Streams:
                     yield event("regions", changed) if changed else event("alive", None)
                 await self._pause()
         finally:
-            self._open -= 1
+            self._count(stranger, -1)
+
+    def _count(self, stranger: str | None, change: int) -> None:
+        if stranger is None:
+            self._known += change
+            return
+        name = client_name(stranger)
+        self._strangers[name] += change
+        if not self._strangers[name]:
+            del self._strangers[name]
 
     async def _pause(self) -> None:
         loop = asyncio.get_running_loop()
