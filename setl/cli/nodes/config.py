@@ -20,7 +20,7 @@ from setl.channel.text.references import substitute
 from setl.channel.text.strict_model import StrictModel, problem
 from setl.channel.variables import ALLOWED
 from setl.cli.nodes.alarm_config import AlarmConfig
-from setl.node.http.exposure import host_and_port
+from setl.node.http.exposure import host_and_port, networks
 from setl.select.checkpoints.folder import FOLDER_VARIABLE
 
 
@@ -33,6 +33,14 @@ def _address(value: str) -> str:
     return value
 
 
+def _networks(value: str) -> str:
+    try:
+        networks(value)
+    except ValueError as error:
+        raise problem(str(error)) from None
+    return value
+
+
 class NodeConfig(StrictModel):
     """What a configuration file may hold; all but `alarms` are options, too."""
 
@@ -42,6 +50,7 @@ class NodeConfig(StrictModel):
     session_timeout: float | None = Field(default=None, ge=1)
     http: Annotated[str, AfterValidator(_address)] | None = None
     probes: Annotated[str, AfterValidator(_address)] | None = None
+    behind: Annotated[str, AfterValidator(_networks)] | None = None
     console: bool | None = None
     checkpoint_folder: Text | None = None
     metrics_tables: int | None = Field(default=None, ge=0)
@@ -64,6 +73,7 @@ VARIABLES: Mapping[str, str] = {
     "session_timeout": "SETL_SESSION_TIMEOUT",
     "http": "SETL_HTTP",
     "probes": "SETL_PROBES",
+    "behind": "SETL_HTTP_BEHIND",
     "console": "SETL_CONSOLE",
     "checkpoint_folder": FOLDER_VARIABLE,
     "metrics_tables": "SETL_METRICS_TABLES",

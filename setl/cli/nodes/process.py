@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 import click
@@ -22,7 +22,7 @@ from setl.cli.access.cluster import cluster_options
 from setl.cli.access.zookeeper import weaknesses, zookeeper_access
 from setl.errors import ConfigurationError
 from setl.log import LEVELS, configure
-from setl.node.http.exposure import Exposure, host_and_port
+from setl.node.http.exposure import Exposure, host_and_port, networks
 from setl.node.settings import NodeSettings, default_nid
 from setl.select.checkpoints.folder import FOLDER_VARIABLE
 from setl.select.checkpoints.folder import checkpoint_folder as default_folder
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_T = TypeVar("_T")
 _ALARMS = "setl.alarms"  # where the context keeps what no option says
 _ALARMS_FILE = "setl.alarms.file"  # and the file that says it
 
@@ -86,6 +87,13 @@ _OPTIONS = (
         default="",
         metavar="HOST:PORT",
         help="A further address for health probes alone, which others cannot keep busy.",
+    ),
+    click.option(
+        "--behind",
+        envvar="SETL_HTTP_BEHIND",
+        default="",
+        metavar="ADDRESS[,ADDRESS]",
+        help="Proxies, by address or network, that say in X-Forwarded-For who asks.",
     ),
     click.option(
         "--console/--no-console",
@@ -149,6 +157,13 @@ def _address(text: str, option: str) -> tuple[str, int]:
         raise click.BadParameter(f"{text!r} is not HOST:PORT", param_hint=option) from None
 
 
+def _checked(parse: Callable[[str], _T], text: str, option: str) -> _T:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{error}, not {text!r}", param_hint=option) from None
+
+
 def process_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options of every command that runs a process.
 
@@ -162,6 +177,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         session_timeout: float,
         http: str,
         probes: str,
+        behind: str,
         log_format: str,
         console: bool,
         checkpoint_folder: str,
@@ -174,7 +190,10 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         **further: Any,
     ) -> None:
         host, port = _address(http, "--http")
-        exposure = Exposure(probes=_address(probes, "--probes") if probes else None)
+        exposure = Exposure(
+            probes=_address(probes, "--probes") if probes else None,
+            behind=_checked(networks, behind, "--behind"),
+        )
         if print_config:
             _print_config(click.get_current_context())
             return

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import threading
 
 from setl.clock import Clock
+from setl.node.http.addresses import client_name
 
 FREE_ATTEMPTS = 5
 LONGEST_WAIT = 300.0
@@ -21,7 +21,13 @@ class Attempts:
     """
 
     def __init__(self, clock: Clock, most: int = MOST_CLIENTS) -> None:
-        """Nobody has tried yet; `most` clients are remembered."""
+        """Nobody has tried yet.
+
+        Args:
+            clock: for the time that has passed.
+            most: clients that are remembered. Guesses from more than that push out whoever has
+                tried least: it is better to forget one of them than to let nobody else in.
+        """
         self._clock = clock
         self._most = most
         self._lock = threading.Lock()
@@ -32,21 +38,21 @@ class Attempts:
         now = self._clock.monotonic()
         with self._lock:
             self._forget_old(now)
-            number, last = self._failed.get(_network(client), (0, 0.0))
-            if _network(client) not in self._failed and len(self._failed) >= self._most:
-                return LONGEST_WAIT  # guessing from everywhere at once
+            number, last = self._failed.get(client_name(client), (0, 0.0))
             return max(0.0, last + _pause(number) - now)
 
     def failed(self, client: str) -> None:
         """The client showed a wrong token."""
-        now, name = self._clock.monotonic(), _network(client)
+        now, name = self._clock.monotonic(), client_name(client)
         with self._lock:
+            if name not in self._failed and len(self._failed) >= self._most:
+                del self._failed[min(self._failed, key=self._failed.__getitem__)]
             self._failed[name] = (self._failed.get(name, (0, 0.0))[0] + 1, now)
 
     def succeeded(self, client: str) -> None:
         """The client showed the right one."""
         with self._lock:
-            self._failed.pop(_network(client), None)
+            self._failed.pop(client_name(client), None)
 
     def _forget_old(self, now: float) -> None:
         for name, (_, last) in list(self._failed.items()):
@@ -58,13 +64,3 @@ def _pause(number: int) -> float:
     if number < FREE_ATTEMPTS:
         return 0.0
     return min(LONGEST_WAIT, 2.0 ** min(number - FREE_ATTEMPTS, 16))
-
-
-def _network(client: str) -> str:
-    try:
-        address = ipaddress.ip_address(client)
-    except ValueError:
-        return client
-    if address.version == 6:
-        return str(ipaddress.ip_network((address, 64), strict=False))
-    return client

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from dataclasses import dataclass
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+_WITH_PORT = re.compile(r"\[(?P<six>[^\]]*)\](:\d+)?|(?P<four>[\d.]+):\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,9 +19,50 @@ class Exposure:
     Attributes:
         probes: host and port at which probes are answered, too, apart from everything else; None
             for nowhere.
+        behind: the proxies that are believed what they say of their clients.
     """
 
     probes: tuple[str, int] | None = None
+    behind: tuple[Network, ...] = ()
+
+    def is_proxy(self, address: str) -> bool:
+        """Whether an address is that of a proxy that the configuration names."""
+        found = address_of(address) if self.behind else None
+        return found is not None and any(found in network for network in self.behind)
+
+
+def address_of(text: str) -> Address | None:
+    """An IP address, also one with a port; None if it is something else."""
+    bare = text.strip()
+    if found := _WITH_PORT.fullmatch(bare):
+        bare = found["six"] or found["four"]
+    try:
+        address = ipaddress.ip_address(bare)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if address.version == 6 else None
+    return mapped or address
+
+
+def networks(text: str) -> tuple[Network, ...]:
+    """The parts of ADDRESS[,ADDRESS], each an address or a network.
+
+    Raises:
+        ValueError: one is something else.
+    """
+    found: list[Network] = []
+    for each in items(text):
+        try:
+            found.append(ipaddress.ip_network(each))
+        except ValueError:
+            wanted = "must be addresses or networks, such as 10.0.0.9,10.1.0.0/16"
+            raise ValueError(wanted) from None
+    return tuple(found)
+
+
+def items(text: str) -> list[str]:
+    """What stands between commas."""
+    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def host_and_port(text: str) -> tuple[str, int]:

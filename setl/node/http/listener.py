@@ -12,6 +12,8 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from setl.node.http.connections import Limits, bounded
+from setl.node.http.exposure import Exposure
+from setl.node.http.forwarded import Forwarded
 
 _STOP_SECONDS = 3.0
 _TICK_SECONDS = 1.0
@@ -53,7 +55,14 @@ class Listener:
     """Serves an application on a socket that is bound at once."""
 
     def __init__(
-        self, name: str, host: str, port: int, application: ASGIApp, limits: Limits
+        self,
+        name: str,
+        host: str,
+        port: int,
+        application: ASGIApp,
+        *,
+        limits: Limits,
+        exposure: Exposure,
     ) -> None:
         """Bind, but do not answer yet.
 
@@ -63,6 +72,7 @@ class Listener:
             port: port to bind to; 0 takes any free one.
             application: what answers.
             limits: of its connections.
+            exposure: the proxies, which may have as many connections as there are.
 
         Raises:
             ListenError: the port is taken, or the address is not this machine's.
@@ -74,8 +84,11 @@ class Listener:
             raise ListenError(f"{host}:{port}: {why}") from error
         self.address = f"http://{_announced(host)}:{self._socket.getsockname()[1]}"
         config = uvicorn.Config(
-            application,
-            http=bounded(limits),
+            Forwarded(application, exposure),
+            http=bounded(limits, exposure.is_proxy),
+            # What clients say of themselves is looked at by `Forwarded` alone, and
+            # FORWARDED_ALLOW_IPS by nobody.
+            proxy_headers=False,
             ws="none",
             log_level="critical",
             access_log=False,

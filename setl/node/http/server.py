@@ -139,14 +139,16 @@ class NodeHttp:
                 call_seconds=call_seconds,
             )
             self._console = Console(node, console, guard)
-        self._listeners = [Listener("http", host, port, self._application(), limits)]
+        app = self._application()
+        self._listeners = [Listener("http", host, port, app, limits=limits, exposure=exposure)]
         self.address = self._listeners[0].address
         self.probes = ""
         if exposure.probes is not None:
             # In a thread of its own: what strangers ask of the other one does not hold it up.
-            there = (*exposure.probes, self._probes_alone(), OF_PROBES)
-            self._listeners.append(Listener("http-probes", *there))
-            self.probes = self._listeners[1].address
+            at, app = exposure.probes, self._probes_alone()
+            apart = Listener("http-probes", *at, app, limits=OF_PROBES, exposure=exposure)
+            self._listeners.append(apart)
+            self.probes = apart.address
 
     def start(self) -> None:
         """Begin to answer."""

@@ -8,6 +8,7 @@ import math
 from starlette.requests import Request
 
 from setl.clock import Clock
+from setl.node.http.addresses import LONGEST_NAME
 from setl.node.http.attempts import Attempts
 
 
@@ -39,5 +40,5 @@ class TokenGuard:
 
 
 def client_of(request: Request) -> str:
-    """The address that a request comes from."""
-    return request.client.host if request.client else "somebody"
+    """The address that a request comes from; that of a proxy's client if the proxy is known."""
+    return request.client.host[:LONGEST_NAME] if request.client else "somebody"

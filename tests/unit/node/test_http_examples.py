@@ -62,6 +62,14 @@ def test_haproxy_uses_only_what_it_declares(haproxy):
             assert [w for w in lines if w[0] == "server"]
 
 
+def test_haproxy_says_itself_who_asks(haproxy):
+    lines = haproxy["frontend setl"]
+    assert lines.index(["http-request", "del-header", "X-Forwarded-For"]) < lines.index(
+        ["option", "forwardfor"]
+    )
+    assert ["http-request", "set-header", "X-Forwarded-Proto", "https"] in lines
+
+
 def test_haproxy_waits_longer_than_a_request_may(haproxy):
     limits = {w[1]: w[2] for w in haproxy["defaults"] if w[0] == "timeout"}
     for side in ("client", "server"):

@@ -99,8 +99,19 @@ def test_a_network_of_ipv6_is_one_client_and_an_hour_forgives(clock):
 
 
 def test_guessing_from_everywhere_at_once_does_not_grow_without_bound(clock):
+    """Nor does it keep out who has not tried yet; and those who tried most are remembered."""
     attempts = Attempts(clock, most=3)
-    for n in range(3):
+    for _ in range(FREE_ATTEMPTS):
+        attempts.failed("10.0.9.9")
+    for n in range(50):
+        clock.advance(0.001)
         attempts.failed(f"10.0.0.{n}")
-    assert attempts.wait("10.0.1.1") == LONGEST_WAIT
-    assert attempts.wait("10.0.0.1") == 0.0
+    assert len(attempts._failed) == 3
+    assert attempts.wait("10.0.1.1") == 0.0
+    assert attempts.wait("10.0.9.9") > 0.0
+
+
+def test_a_client_without_an_address_is_remembered_by_a_short_name(clock):
+    attempts = Attempts(clock)
+    attempts.failed("x" * 60_000)
+    assert max(map(len, attempts._failed)) == 64
