@@ -20,7 +20,7 @@ from setl.channel.text.references import substitute
 from setl.channel.text.strict_model import StrictModel, problem
 from setl.channel.variables import ALLOWED
 from setl.cli.nodes.alarm_config import AlarmConfig
-from setl.node.http.exposure import host_and_port, networks
+from setl.node.http.exposure import host_and_port, host_names, networks
 from setl.select.checkpoints.folder import FOLDER_VARIABLE
 
 
@@ -41,6 +41,14 @@ def _networks(value: str) -> str:
     return value
 
 
+def _hosts(value: str) -> str:
+    try:
+        host_names(value)
+    except ValueError as error:
+        raise problem(str(error)) from None
+    return value
+
+
 class NodeConfig(StrictModel):
     """What a configuration file may hold; all but `alarms` are options, too."""
 
@@ -51,6 +59,7 @@ class NodeConfig(StrictModel):
     http: Annotated[str, AfterValidator(_address)] | None = None
     probes: Annotated[str, AfterValidator(_address)] | None = None
     behind: Annotated[str, AfterValidator(_networks)] | None = None
+    hosts: Annotated[str, AfterValidator(_hosts)] | None = None
     console: bool | None = None
     checkpoint_folder: Text | None = None
     metrics_tables: int | None = Field(default=None, ge=0)
@@ -74,6 +83,7 @@ VARIABLES: Mapping[str, str] = {
     "http": "SETL_HTTP",
     "probes": "SETL_PROBES",
     "behind": "SETL_HTTP_BEHIND",
+    "hosts": "SETL_HTTP_HOSTS",
     "console": "SETL_CONSOLE",
     "checkpoint_folder": FOLDER_VARIABLE,
     "metrics_tables": "SETL_METRICS_TABLES",

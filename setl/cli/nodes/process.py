@@ -22,7 +22,7 @@ from setl.cli.access.cluster import cluster_options
 from setl.cli.access.zookeeper import weaknesses, zookeeper_access
 from setl.errors import ConfigurationError
 from setl.log import LEVELS, configure
-from setl.node.http.exposure import Exposure, host_and_port, networks
+from setl.node.http.exposure import Exposure, host_and_port, host_names, networks
 from setl.node.settings import NodeSettings, default_nid
 from setl.select.checkpoints.folder import FOLDER_VARIABLE
 from setl.select.checkpoints.folder import checkpoint_folder as default_folder
@@ -94,6 +94,13 @@ _OPTIONS = (
         default="",
         metavar="ADDRESS[,ADDRESS]",
         help="Proxies, by address or network, that say in X-Forwarded-For who asks.",
+    ),
+    click.option(
+        "--hosts",
+        envvar="SETL_HTTP_HOSTS",
+        default="",
+        metavar="HOST[,HOST]",
+        help="Names by which it is asked for, beside its addresses and the machine's name.",
     ),
     click.option(
         "--console/--no-console",
@@ -178,6 +185,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         http: str,
         probes: str,
         behind: str,
+        hosts: str,
         log_format: str,
         console: bool,
         checkpoint_folder: str,
@@ -193,6 +201,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         exposure = Exposure(
             probes=_address(probes, "--probes") if probes else None,
             behind=_checked(networks, behind, "--behind"),
+            hosts=_checked(host_names, hosts, "--hosts"),
         )
         if print_config:
             _print_config(click.get_current_context())

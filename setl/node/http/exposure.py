@@ -10,6 +10,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _WITH_PORT = re.compile(r"\[(?P<six>[^\]]*)\](:\d+)?|(?P<four>[\d.]+):\d+")
+_HOST = re.compile(r"(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,13 @@ class Exposure:
         probes: host and port at which probes are answered, too, apart from everything else; None
             for nowhere.
         behind: the proxies that are believed what they say of their clients.
+        hosts: names by which it is asked for, beside those of the machine; ``*.NAME`` for all
+            below a name.
     """
 
     probes: tuple[str, int] | None = None
     behind: tuple[Network, ...] = ()
+    hosts: tuple[str, ...] = ()
 
     def is_proxy(self, address: str) -> bool:
         """Whether an address is that of a proxy that the configuration names."""
@@ -58,6 +62,18 @@ def networks(text: str) -> tuple[Network, ...]:
             wanted = "must be addresses or networks, such as 10.0.0.9,10.1.0.0/16"
             raise ValueError(wanted) from None
     return tuple(found)
+
+
+def host_names(text: str) -> tuple[str, ...]:
+    """The parts of HOST[,HOST].
+
+    Raises:
+        ValueError: one is no name of a host.
+    """
+    found = tuple(items(text))
+    if not all(_HOST.fullmatch(each) for each in found):
+        raise ValueError("must be names of hosts, such as setl.example.org,*.setl-nodes")
+    return found
 
 
 def items(text: str) -> list[str]:

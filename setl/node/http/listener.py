@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 from setl.node.http.connections import Limits, bounded
 from setl.node.http.exposure import Exposure
 from setl.node.http.forwarded import Forwarded
+from setl.node.http.known_hosts import KnownHosts
 
 _STOP_SECONDS = 3.0
 _TICK_SECONDS = 1.0
@@ -72,7 +73,8 @@ class Listener:
             port: port to bind to; 0 takes any free one.
             application: what answers.
             limits: of its connections.
-            exposure: the proxies, which may have as many connections as there are.
+            exposure: the names for which it answers; and the proxies, which may have as many
+                connections as there are.
 
         Raises:
             ListenError: the port is taken, or the address is not this machine's.
@@ -82,9 +84,11 @@ class Listener:
         except OSError as error:
             why = error.strerror or error
             raise ListenError(f"{host}:{port}: {why}") from error
-        self.address = f"http://{_announced(host)}:{self._socket.getsockname()[1]}"
+        announced = _announced(host)
+        self.address = f"http://{announced}:{self._socket.getsockname()[1]}"
+        named = KnownHosts(application, (*exposure.hosts, announced))
         config = uvicorn.Config(
-            Forwarded(application, exposure),
+            Forwarded(named, exposure),
             http=bounded(limits, exposure.is_proxy),
             # What clients say of themselves is looked at by `Forwarded` alone, and
             # FORWARDED_ALLOW_IPS by nobody.
