@@ -196,13 +196,13 @@ class Console:
         address = address_of(path)
         if address is None:
             raise Unwanted(404, "Not found", "There is no such page.")
-        known = self._authenticator.session(request) is not None
+        known = self._authenticator.session(request, touch=False) is not None
         stranger = None if known else client_of(request)
         if self._streams.is_full(stranger):
             raise Unwanted(429, "Too many", "Too many pages are open.")
 
         async def render() -> dict[str, str] | None:
-            session = self._authenticator.session(request)
+            session = self._authenticator.session(request, touch=False)
             values = await self._values(address, session)
             if values is None and not self._pages.looked:
                 raise Unreachable(_NOT_LOOKED)  # whether it is gone is not known yet

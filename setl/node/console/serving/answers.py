@@ -55,7 +55,9 @@ class Answers:
             live: whether it is kept up to date.
             code: HTTP status code.
         """
-        session = self._authenticator.session(request)
+        # Pages for who does something have asked for the session by now. What is left are refusals,
+        # also of the events that an open page asks for by itself.
+        session = self._authenticator.session(request, touch=False)
         around = {
             "here": self._nid,
             "kind": kind,

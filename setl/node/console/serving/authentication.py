@@ -66,10 +66,17 @@ class Authenticator:
         """Whether there is a token at all."""
         return self._guard.is_set
 
-    def session(self, request: Request) -> Session | None:
-        """The session of whoever sends a request."""
+    def session(self, request: Request, *, touch: bool = True) -> Session | None:
+        """The session of whoever sends a request.
+
+        Args:
+            request: what is sent.
+            touch: whether it keeps the session alive; see `Sessions.find`.
+        """
         ident = request.cookies.get(self._cookie)
-        return self._sessions.find(ident) if ident and self._guard.is_set else None
+        if not ident or not self._guard.is_set:
+            return None
+        return self._sessions.find(ident, touch=touch)
 
     def let_in(self, request: Request, name: str, token: str) -> LoggedIn:
         """Log somebody in.

@@ -25,7 +25,7 @@ class Session:
         who: for the audit log: the name that he gave, and where he came from.
         csrf: what each of his forms carries, so that no other site can send one for him.
         began: monotonic time of the log-in.
-        used: monotonic time of the last request.
+        used: monotonic time of the last request that somebody made himself.
         notes: what the next page tells him, once: level and text.
     """
 
@@ -90,13 +90,19 @@ class Sessions:
             self._open[_key(ident)] = session
         return ident, session
 
-    def find(self, ident: str) -> Session | None:
-        """The session of a cookie; None if there is none (any more)."""
+    def find(self, ident: str, *, touch: bool = True) -> Session | None:
+        """The session of a cookie; None if there is none (any more).
+
+        Args:
+            ident: the cookie's value.
+            touch: whether somebody does something, which keeps the session alive. A page that is
+                left open asks again and again by itself.
+        """
         now = self._clock.monotonic()
         with self._lock:
             self._forget_old(now)
             session = self._open.get(_key(ident))
-            if session is not None:
+            if session is not None and touch:
                 session.used = now
             return session
 
