@@ -20,6 +20,7 @@ from setl.alarms.settings import AlarmSettings
 from setl.channel.variables import ALLOWED
 from setl.cli.access.cluster import cluster_options
 from setl.cli.access.zookeeper import weaknesses, zookeeper_access
+from setl.cli.nodes.http_token import refuse_weak
 from setl.errors import ConfigurationError
 from setl.log import LEVELS, configure
 from setl.node.http.exposure import Exposure, host_and_port, host_names, networks
@@ -208,6 +209,7 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
             return
         # Stores of checkpoints look there, in commands as in nodes.
         os.environ[FOLDER_VARIABLE] = checkpoint_folder
+        refuse_weak(os.environ.get("SETL_HTTP_TOKEN", ""))
         settings = NodeSettings(
             nid=nid,
             zookeeper=zookeeper,

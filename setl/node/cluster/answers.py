@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -11,6 +10,7 @@ from types import MappingProxyType
 from typing import Any, TypeGuard
 
 from arbiter.values import NodeInfo, PipelineId
+from setl.node.cluster.asking import asked
 
 KEY_HEADER = "Setl-Read-Key"
 """The header that shows a node the key of its znode, see `arbiter.values.NodeInfo.read_key`."""
@@ -32,12 +32,12 @@ def ask_nodes(
         timeout: seconds that a node may be silent.
         whole: whether to ask for all, and not only for what anybody may read.
     """
-    asked: list[NodeInfo] = list(nodes)
-    if not asked:
+    those: list[NodeInfo] = list(nodes)
+    if not those:
         return {}
-    with ThreadPoolExecutor(min(len(asked), _AT_ONCE)) as pool:
-        answers = pool.map(partial(node_status, whole=whole), asked, repeat(timeout))
-        return {node.nid: answer for node, answer in zip(asked, answers, strict=True)}
+    with ThreadPoolExecutor(min(len(those), _AT_ONCE)) as pool:
+        answers = pool.map(partial(node_status, whole=whole), those, repeat(timeout))
+        return {node.nid: answer for node, answer in zip(those, answers, strict=True)}
 
 
 def node_status(
@@ -62,13 +62,10 @@ def status_at(
     if not address.startswith("http"):
         return None
     # Imported late: TLS comes with it, and most commands say what they have to without a node.
-    import urllib.request  # noqa: PLC0415
     from http.client import HTTPException  # noqa: PLC0415
 
     try:
-        request = urllib.request.Request(f"{address}/status", headers=dict(headers))  # noqa: S310
-        with urllib.request.urlopen(request, timeout=timeout) as answer:  # noqa: S310
-            status: object = json.load(answer)
+        status = asked(f"{address}/status", timeout, headers=headers)
     # HTTPException is no OSError: it is what half an answer raises.
     except (OSError, HTTPException, ValueError):
         return None

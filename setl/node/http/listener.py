@@ -12,6 +12,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from setl.node.http.connections import Limits, bounded
+from setl.node.http.default_headers import DefaultHeaders
 from setl.node.http.exposure import Exposure
 from setl.node.http.forwarded import Forwarded
 from setl.node.http.known_hosts import KnownHosts
@@ -88,7 +89,7 @@ class Listener:
         self.address = f"http://{announced}:{self._socket.getsockname()[1]}"
         named = KnownHosts(application, (*exposure.hosts, announced))
         config = uvicorn.Config(
-            Forwarded(named, exposure),
+            Forwarded(DefaultHeaders(named), exposure),
             http=bounded(limits, exposure.is_proxy),
             # What clients say of themselves is looked at by `Forwarded` alone, and
             # FORWARDED_ALLOW_IPS by nobody.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import urllib.request
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from typing import Any, cast
 
 from arbiter.values import NodeInfo, PipelineId
+from setl.node.cluster.asking import asked
 from setl.node.console.figures.series import Point, of_columns
 from setl.node.console.links import series_link
 
@@ -28,18 +27,17 @@ def recorded_elsewhere(
         pipeline: the pipeline.
         since: seconds since 1970 UTC.
     """
-    asked: list[NodeInfo] = [node for node in nodes if node.http.startswith("http")]
-    if not asked:
+    others: list[NodeInfo] = [node for node in nodes if node.http.startswith("http")]
+    if not others:
         return []
-    with ThreadPoolExecutor(min(len(asked), _AT_ONCE)) as pool:
-        addresses = [f"{n.http}{series_link(pipeline)}?since={since}&own=yes" for n in asked]
+    with ThreadPoolExecutor(min(len(others), _AT_ONCE)) as pool:
+        addresses = [f"{n.http}{series_link(pipeline)}?since={since}&own=yes" for n in others]
         return list(pool.map(_recorded, addresses))
 
 
 def _recorded(address: str) -> list[Point]:
     try:
-        with urllib.request.urlopen(address, timeout=TIMEOUT) as answer:  # noqa: S310 - a node's
-            value: object = json.loads(answer.read(_MOST_BYTES))
+        value = asked(address, TIMEOUT, _MOST_BYTES)
         return of_columns(cast("dict[str, Any]", value)) if isinstance(value, dict) else []
     except (OSError, HTTPException, ValueError, TypeError):
         return []
