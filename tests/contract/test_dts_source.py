@@ -283,8 +283,8 @@ def test_dts_settings_are_passed_through_and_mistakes_are_named(dts):
     dts.write()
     source.open(dts.origin)
     assert kinds(read_rows(source, 2)) == "BRRC"
-    with pytest.raises(ConfigurationError, match="nonsense"):
-        dts.source(kafka={"nonsense": 1}).initial()
+    with pytest.raises(ConfigurationError, match=r"fetch\.min\.bytes"):
+        dts.source(kafka={"fetch.min.bytes": -5}).initial()
 
 
 def expire(dts, offset):

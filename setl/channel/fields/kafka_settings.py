@@ -33,7 +33,7 @@ OWN_OF_PRODUCER: Final = frozenset({
 _OF_BOTH: Final = """
     allow.auto.create.topics api.version.fallback.ms api.version.request
     api.version.request.timeout.ms broker.address.family broker.address.ttl
-    broker.version.fallback client.dns.lookup client.id client.rack connections.max.idle.ms
+    broker.version.fallback client.dns.lookup client.id client.rack connections.max.idle.ms debug
     enable.metrics.push enable.ssl.certificate.verification message.copy.max.bytes
     message.max.bytes metadata.max.age.ms metadata.recovery.rebootstrap.trigger.ms
     metadata.recovery.strategy receive.message.max.bytes reconnect.backoff.max.ms

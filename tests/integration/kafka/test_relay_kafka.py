@@ -152,9 +152,9 @@ def test_no_broker_answers(caplog, capfd):
     assert any(record.name == "setl.systems.kafka.librdkafka" for record in caplog.records)
 
 
-def test_an_unknown_setting(topic):
-    with pytest.raises(ConfigurationError, match="bogus"):
-        topic.log(kafka={"bogus": 1}).take_over()
+def test_a_setting_that_librdkafka_refuses(topic):
+    with pytest.raises(ConfigurationError, match="batch"):
+        topic.log(kafka={"batch.num.messages": -5}).take_over()
 
 
 def test_no_password_is_told(caplog):
@@ -219,10 +219,10 @@ def test_check_without_an_answer():
     assert "refused" in what
 
 
-def test_check_of_a_setting_that_is_unknown(topic):
-    ((level, what),) = checked(topic, kafka={"bogus": 1})
+def test_check_of_a_setting_that_librdkafka_refuses(topic):
+    ((level, what),) = checked(topic, kafka={"batch.num.messages": -5})
     assert level == "error"
-    assert "bogus" in what
+    assert "batch" in what
 
 
 def test_check_of_brokers_without_transactions(topic, monkeypatch):

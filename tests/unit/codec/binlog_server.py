@@ -9,6 +9,7 @@ from setl.codec.binlog.header import BinlogHeaderReader
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import Kind
+from setl.systems.mysql.reading.row_values import has_two_digits, whole_year
 from tests.mysql_servers import binlog_status
 
 
@@ -83,6 +84,8 @@ def selected(cursor, table, schema):
             name = f"CAST({name} AS UNSIGNED)"
         elif column.kind is Kind.FLOAT:
             name = f"CAST({name} AS DOUBLE)"
+        elif has_two_digits(column):
+            name = whole_year(name)
         columns.append(name)
     cursor.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY 1")
     return [

@@ -149,7 +149,7 @@ def test_librdkafka_knows_every_setting_that_is_allowed(client):
     [
         "nonsense", "metrics_enabled", "plugin.library.paths", "plugin_library_paths",
         "ssl.engine.location", "ssl_engine_id", "ssl.providers", "sasl.kerberos.kinit.cmd",
-        "sasl.oauthbearer.assertion.jwt.template.file", "log_cb", "oauth_cb", "opaque", "debug",
+        "sasl.oauthbearer.assertion.jwt.template.file", "log_cb", "oauth_cb", "opaque",
         "statistics.interval.ms", "interceptors",
     ],
 )  # fmt: skip
