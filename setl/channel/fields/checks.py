@@ -7,6 +7,7 @@ are the end of a sentence that begins with the value's path.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -76,6 +77,8 @@ def _not_blank(value: str) -> str:
 def _python_function(value: str) -> str:
     module, colon, function = value.partition(":")
     names = (*module.split("."), *function.split("."))
+    if names[0] in sys.stdlib_module_names:
+        return f"must be a function for rows, and {names[0]} is a module of Python's own"
     if colon and all(name.isidentifier() for name in names):
         return ""
     return "must be a Python function as module:function"

@@ -177,3 +177,11 @@ def test_columns_named_password_are_no_secrets():
     tables = [{"from": "a.b", "columns": {"password": "sha2(secret, 256)"}}]
     assert definition_warnings(changed("pipelines[0].tables", tables)) == ()
     assert definition_warnings(ONE_WAY) == ()
+
+
+@pytest.mark.parametrize(
+    "function", ["os:system", "subprocess:run", "builtins:eval", "os.path:join"]
+)
+def test_a_processor_is_no_function_of_pythons_own_library(function):
+    told = refused("pipelines[0].tables[0].processor", function, {})
+    assert "module of Python's own" in told["pipelines[0].tables[0].processor"]
