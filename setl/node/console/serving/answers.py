@@ -115,8 +115,8 @@ class Answers:
         if session is None:
             refuse_other_sites(request)
             text = (
-                "Nothing was done: your session is over. It ends after an hour without a request,"
-                " and with the node."
+                "Nothing was done: your session is over. It ends an hour after you did something"
+                " last, and with the node."
             )
             raise Unwanted(401, "Not logged in", text)
         form = await form_of(request)
