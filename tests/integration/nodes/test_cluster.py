@@ -21,7 +21,7 @@ from tests.integration.two_nodes import TIMEOUT, TOKEN, command, is_warm, write
 from tests.waiting import eventually
 
 POST = (
-    "POST /switchover HTTP/1.1\r\nhost: node\r\ncontent-type: application/json\r\n"
+    "POST /switchover HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
     "content-length: 2\r\nconnection: close\r\n\r\n{}"
 )
 
