@@ -33,6 +33,8 @@ ROWS = {
     "columns_2_36": "68719476736 columns where the table has 3",
     "columns_2_63": "9223372036854775808 columns where the table has 3",
 }
+# What is whole, and was once refused.
+WHOLE = ("enum_binary_mysql", "enum_binary_mariadb")
 OLD_FORMATS = {"corrupt_relay_log": 18, "load_data": 22}
 
 
@@ -88,6 +90,18 @@ def test_a_format_without_checksums_is_refused_before_its_events_are(name):
         entries_of(events, checksum=checksum)
 
 
+@pytest.mark.parametrize("name", WHOLE)
+def test_labels_in_the_character_set_binary_are_read(name):
+    events, checksum = stream(name)
+    entries, _ = entries_of(events, checksum=checksum, hold_bytes=0)
+    (entry,) = [entry for entry in entries if entry.kind is EntryKind.ROWS]
+    decoded = BinlogRowCodec().decode(entry.payload, entry.context)
+    assert [after for _, after in decoded.images] == [
+        (1, "BITMAP", "a,b", b"xy".ljust(10, b"\0"), b"zz"),
+        (4_000_000_000, None, None, bytes(10), b"q"),
+    ]
+
+
 def test_each_recorded_file_is_read():
     files = {path.stem for path in (DATA / "damaged").iterdir()}
-    assert files == STREAMS.keys() | ROWS.keys()
+    assert files == STREAMS.keys() | ROWS.keys() | set(WHOLE)
