@@ -109,6 +109,17 @@ def test_literals_of_bytes_stay_those_bytes(sites):
     sites.assert_same()
 
 
+def test_literals_whose_bytes_are_no_text_are_not_guessed(sites):
+    """What stands beside N'…' is in the client's character set, and the rest of it in UTF-8."""
+    column = b"VARBINARY(9) NOT NULL DEFAULT"
+    (entry,) = sites.entries(
+        "SET character_set_client = latin1, collation_connection = utf8mb4_general_ci",
+        b"ALTER TABLE t ADD c " + column + b" '\xe9', ADD zz " + column + b" N'\xe9'",
+    )
+    with pytest.raises(FatalError, match="no characters of its session's character set"):
+        sites.apply(entry)
+
+
 def test_fractions_are_cut_or_rounded_as_at_the_source(sites):
     with sites.a.connect() as source:
         mode = "TIME_ROUND_FRACTIONAL" if is_mariadb(source) else "TIME_TRUNCATE_FRACTIONAL"

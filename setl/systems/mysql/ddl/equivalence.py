@@ -14,6 +14,7 @@ from setl.systems.mysql.ddl.effects import Effects
 from setl.systems.mysql.identifiers import qualified, quote
 
 _TIME_TYPES: Final = frozenset({"timestamp", "datetime", "date", "time"})
+_NO_CHARACTER: Final = "\N{REPLACEMENT CHARACTER}"
 _UTC: Final = ("+00:00", "UTC", "Etc/UTC")
 # What makes a time of a moment, or a moment of a time.
 _OF_MOMENTS: Final = frozenset({"timestamp", "from_unixtime", "unix_timestamp", "convert_tz"})
@@ -96,8 +97,10 @@ def system_zone(connection: Connection[Any]) -> tuple[str, str]:
         return str(row[0]), str(row[1])
 
 
-def doubt_without_rows(effects: Effects, session: StatementSession) -> str:
+def doubt_without_rows(effects: Effects, session: StatementSession, statement: str) -> str:
     """Why a statement may mean something else at the target, whatever rows there are; or ""."""
+    if _NO_CHARACTER in statement:
+        return "some of its bytes are no characters of its session's character set"
     if effects.files:
         return "its rows come from a file of the source's server, or go with one"
     if session.error:

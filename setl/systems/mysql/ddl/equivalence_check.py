@@ -168,7 +168,7 @@ class EquivalenceCheck:
         if ddl is None:
             return []
         effects = effects_of(ddl)
-        self._refuse(doubt_without_rows(effects, session), step)
+        self._refuse(doubt_without_rows(effects, session, step.statement), step)
         if step.creation is None:
             self.refuse_actions(step, effects.actions, source_had)
         if is_system_zone(session):
