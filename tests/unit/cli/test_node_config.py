@@ -138,3 +138,20 @@ def test_the_commented_file_holds_every_key():
         assert f"\n{key}: " in text or f"\n# {key}:" in text, key
     loaded = yaml.safe_load(text)
     assert NodeConfig.model_validate(loaded).log_spark == "off"
+
+
+def test_who_may_come_near_is_checked_in_the_file_and_on_the_command_line(tmp_path, capsys):
+    file = tmp_path / "node.yaml"
+    file.write_text("probes: here\nbehind: proxy.example\nhosts: a b\n")
+    with pytest.raises(ChannelFileError) as caught:
+        read_config(file, {"SETL_HTTP_BEHIND": "10.0.0.0/33"})
+    wrong = [str(problem).partition(":")[0] for problem in caught.value.problems]
+    assert wrong == ["probes", "behind", "hosts", "SETL_HTTP_BEHIND"]
+    for name in ("probes", "behind", "hosts"):
+        assert run(["node", f"--{name}", "a b"]) == 2
+        assert f"--{name}" in capsys.readouterr().err
+    said = ["--probes", "127.0.0.1:81", "--behind", "10.1.0.0/16,::1", "--hosts", "a.b,*.c"]
+    shown = printed(capsys, "node", *said)
+    assert [shown[name][0].strip() for name in ("probes", "behind", "hosts")] == [
+        "127.0.0.1:81", "10.1.0.0/16,::1", "a.b,*.c",
+    ]  # fmt: skip
