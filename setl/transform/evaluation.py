@@ -69,11 +69,7 @@ def select_evaluated(
     for name, text in texts.items():
         _analysed(result, f"columns.{name}", wrong, f"{text} AS x")
     if wrong:
-        raise ConfigurationError(
-            f"Spark cannot evaluate {'; nor '.join(wrong)}",
-            hint="See https://spark.apache.org/docs/latest/api/sql/ for what Spark SQL offers",
-            table=".".join(route.target),
-        )
+        raise _cannot_evaluate(wrong, route)
     outputs = [f"{text} AS `__setl_{i}`" for i, text in enumerate(texts.values())]
     return result.selectExpr(*carried, _KEEP, *outputs)
 
@@ -87,10 +83,28 @@ def _analysed(
     except (AnalysisException, ParseException) as error:
         wrong.append(f"{place}: {str(error).strip().splitlines()[0]}")
         return None
-    if has_subquery(result):
-        wrong.append(f"{place}: a subquery; an expression has only the values of its row")
-        return None
     return result
+
+
+def _refuse_subqueries(frame: DataFrame, route: Route) -> None:
+    places = {f"columns.{name}": text for name, text in route.expressions.items()}
+    if route.where:
+        places = {"where": route.where, **places}
+    wrong = [
+        f"{place}: a subquery; an expression has only the values of its row"
+        for place, text in places.items()
+        if has_subquery(frame.selectExpr(f"{text} AS x"))
+    ]
+    if wrong:
+        raise _cannot_evaluate(wrong, route)
+
+
+def _cannot_evaluate(wrong: Sequence[str], route: Route) -> ConfigurationError:
+    return ConfigurationError(
+        f"Spark cannot evaluate {'; nor '.join(wrong)}",
+        hint="See https://spark.apache.org/docs/latest/api/sql/ for what Spark SQL offers",
+        table=".".join(route.target),
+    )
 
 
 def analyse(spark: SparkSession, route: Route, schema: RowSchema) -> Evaluation:
@@ -105,6 +119,8 @@ def analyse(spark: SparkSession, route: Route, schema: RowSchema) -> Evaluation:
     inputs = tuple(schema.columns[schema.index[name]] for name in names)
     empty = spark.createDataFrame([], spark_schema(inputs))
     evaluated = select_evaluated(empty, route, ())
+    if has_subquery(evaluated):
+        _refuse_subqueries(empty, route)
     outputs = tuple(
         result_column(name, evaluated.schema[f"__setl_{i}"].dataType)
         for i, name in enumerate(route.expressions)

@@ -4,22 +4,14 @@ import socket
 
 import pytest
 
-from tests.unit.node.http_node import Node
+from tests.unit.node.http_node import node  # noqa: F401
 
 STRANGER = "127.0.0.2"
 """Another address of this machine than the one from which `Node.ask` comes."""
 
 
 @pytest.fixture
-def node():
-    node = Node()
-    node.lead()
-    yield node
-    node.close()
-
-
-@pytest.fixture
-def connect(node):
+def connect(node):  # noqa: F811
     """Opens connections to a node, from an address that is not that of `Node.ask`."""
     opened = []
 

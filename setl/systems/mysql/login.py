@@ -166,6 +166,8 @@ class PlainConnection(_Base):
     it takes over.
     """
 
+    _verifies = False  # what holds where TLS is off, and no context is made
+
     def _create_ssl_ctx(self, sslp: dict[str, Any] | SSLContext) -> SSLContext:
         self._verifies = bool(sslp)
         return _Base._create_ssl_ctx(self, sslp) if sslp else _unverified()  # noqa: SLF001
@@ -179,8 +181,6 @@ class PlainConnection(_Base):
             # whatever the account needs.
             self._auth_plugin_name = _FROM_SHA256
         _Base._request_authentication(self)  # noqa: SLF001
-
-    _verifies = False
 
     @property
     def encrypted(self) -> bool:

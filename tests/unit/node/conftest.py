@@ -6,16 +6,7 @@ from arbiter import requests
 from arbiter.values import ChannelState
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
-from .http_node import Node
-
-
-@pytest.fixture
-def node():
-    """A node that leads a pipeline, and answers over HTTP."""
-    node = Node()
-    node.lead()
-    yield node
-    node.close()
+from .http_node import node  # noqa: F401
 
 
 @pytest.fixture

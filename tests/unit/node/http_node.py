@@ -4,6 +4,7 @@ import http.client
 import json
 from dataclasses import dataclass, field
 
+import pytest
 from prometheus_client import CollectorRegistry
 
 from arbiter.snapshot import look
@@ -163,3 +164,12 @@ class Node:
     def close(self):
         if self.server is not None:
             self.server.stop()
+
+
+@pytest.fixture
+def node():
+    """A node that leads a pipeline, and answers over HTTP."""
+    node = Node()
+    node.lead()
+    yield node
+    node.close()
