@@ -4,9 +4,10 @@ The client reads an answer whole, and undoes a compression that the server says 
 anybody asked for it or not. So whoever answers at the address, or a broken proxy before it, could
 take all memory of a node with one answer of a few kilobytes.
 
-It takes an answer without a body for nothing, and once it has seen that a server is Elasticsearch,
-a page of HTML for what was asked. A connection that ends behind the headers, and a proxy that asks
-people to log in, say no more than that there is no answer.
+It also takes an answer without a body for nothing, and once it has seen that a server is
+Elasticsearch, a page of HTML or a list for the object that was asked for. A connection that ends
+behind the headers, and a proxy that asks people to log in, say no more than that there is no
+answer.
 """
 
 from __future__ import annotations
@@ -46,7 +47,6 @@ class _BoundedPool:
     def __init__(self, pool: Any, most: int) -> None:
         self._pool = pool
         self._most = most
-        self._is_elasticsearch = False
 
     def urlopen(self, method: str, url: str, **more: Any) -> _Answer:
         """See `urllib3.HTTPConnectionPool.urlopen`; the body is read.
@@ -69,10 +69,13 @@ class _BoundedPool:
         if not data and method != "HEAD":
             raise HTTPError("the answer is empty")
         own = _PRODUCT in headers
-        if self._is_elasticsearch and not own:
-            kind = headers.get("content-type", "no type")
-            raise HTTPError(f"the answer is not of Elasticsearch but of another server ({kind})")
-        self._is_elasticsearch = self._is_elasticsearch or own
+        # All that is asked for is an object of JSON.
+        if not own or (data and data.lstrip()[:1] != b"{"):
+            kind = headers.get("content-type", "no content type")
+            raise HTTPError(
+                f"the answer is not one of Elasticsearch ({kind}); look at what stands at this"
+                " address, such as a proxy"
+            )
 
     def _body(self, response: Any) -> bytes:
         pieces: list[bytes] = []

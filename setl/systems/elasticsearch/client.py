@@ -118,7 +118,7 @@ def translate(error: Exception) -> SetlError:
     if isinstance(error, ApiError):
         return _answered(error)
     if isinstance(error, UnsupportedProductError):
-        return ConfigurationError("the server is not Elasticsearch", hint="Check `hosts`")
+        return TransientError("the server is not Elasticsearch", hint="Check `hosts`")
     if isinstance(error, TlsError):
         untrusted = "CERTIFICATE_VERIFY_FAILED" in error.message
         kind = UntrustedServerError if untrusted else ConfigurationError

@@ -9,9 +9,12 @@ from typing import ClassVar
 import pytest
 from elasticsearch import Elasticsearch
 
+from setl.channel.file import ElasticsearchTarget
 from setl.channel.reading import parse_channel
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.preflight.indexes import seconds
+from setl.systems.elasticsearch.preflight.target import check_elasticsearch_target
+from setl.systems.finding import Report
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql
 
@@ -322,3 +325,21 @@ def test_an_alias_that_shows_some_documents_only(site_a, cluster):
 )  # fmt: skip
 def test_times(written, expected):
     assert seconds(written) == expected
+
+
+@pytest.mark.parametrize(
+    ("answer", "level", "expected"),
+    [
+        ([], "error", "the answer is not one of Elasticsearch"),
+        ("<html>", "error", "the answer is not one of Elasticsearch"),
+        ({}, "warning", "the cluster has unknown"),
+    ],
+)
+def test_a_proxy_that_answers_for_the_cluster(cluster, answer, level, expected):
+    url, answers = cluster
+    answers["/"] = 200, answer
+    target = ElasticsearchTarget(type="elasticsearch", hosts=(url,))
+    report = Report("c/p")
+    with report.failing():
+        check_elasticsearch_target(target, {}, "c/p", report)
+    assert [f.level for f in report.findings if expected in f.what] == [level]

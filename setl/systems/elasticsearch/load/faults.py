@@ -26,6 +26,10 @@ _TOLD_OF_THE_INDEX = (
     "no write index is defined for alias",
     "only write ops with an op_type of create are allowed in data streams",
 )
+_PIPELINES = (
+    "Take the ingest pipeline off the index (`index.default_pipeline`, `index.final_pipeline`), or"
+    " the failure store off its template"
+)
 
 
 class Origin(NamedTuple):
@@ -153,7 +157,9 @@ def put_aside(
             )
         fault = DataError(
             f"Elasticsearch refuses the document: {reason}",
-            hint="Correct the row at the source, or the index's mapping",
+            hint=_PIPELINES
+            if result["status"] < 300
+            else "Correct the row at the source, or the index's mapping",
             index=index,
         )
         origins[number].refuse(faults, fault)

@@ -28,7 +28,7 @@ def outcome_of(item: dict[str, Any]) -> Outcome:
     ((operation, result),) = item.items()
     status = int(result["status"])
     if 200 <= status < 300:
-        return Outcome.DONE
+        return Outcome.REFUSED if _not_written(result) else Outcome.DONE
     if status == 409:
         return Outcome.STALE
     if status == 404:
@@ -41,6 +41,21 @@ def outcome_of(item: dict[str, Any]) -> Outcome:
     if status in RETRY_STATUSES:
         return Outcome.AGAIN
     return Outcome.FORBIDDEN if status in NO_ACCESS_STATUSES else Outcome.REFUSED
+
+
+_DIVERTED: Final = frozenset({"used", "failed"})
+
+
+def _not_written(result: dict[str, Any]) -> str:
+    """Why an action that is said to have succeeded has left the index as it was; "" if it did not.
+
+    Source: https://www.elastic.co/docs/manage-data/data-store/data-streams/failure-store
+    """
+    if result.get("result") == "noop":
+        return "the document was dropped, as ingest pipelines do; the index does not hold it"
+    if result.get("failure_store") in _DIVERTED:
+        return "the document went to the failure store; the index does not hold it"
+    return ""
 
 
 _HELD: Final = re.compile(r"current version \[(\d+)\]")
@@ -58,7 +73,7 @@ def reason_of(item: dict[str, Any]) -> str:
     (result,) = item.values()
     error = error_of(result)
     if not error:
-        return f"[{result['status']}] {result.get('error') or ''}".rstrip()
+        return f"[{result['status']}] {result.get('error') or _not_written(result)}".rstrip()
     texts = [f"[{result['status']}] {error.get('type')}: {error.get('reason')}"]
     while error := error_of(error, "caused_by"):
         texts.append(str(error.get("reason")))

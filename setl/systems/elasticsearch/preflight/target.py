@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from elasticsearch import Elasticsearch
 
 from setl.channel.file import ElasticsearchTarget
 from setl.load.identities import Identity
+from setl.systems.elasticsearch.answers import part
 from setl.systems.elasticsearch.client import make_client, translating
 from setl.systems.elasticsearch.endpoint import elastic_endpoint
 from setl.systems.elasticsearch.identities import index_identities
@@ -60,17 +61,16 @@ def _check_names(found: Mapping[str, Identity], report: Report) -> None:
 
 
 def _check_cluster(client: Elasticsearch, report: Report) -> None:
-    version = str(client.info().body["version"]["number"])
-    major = int(version.partition(".")[0])
-    if major < _OLDEST:
+    version = str(part(client.info().body, "version").get("number", "unknown"))
+    major = version.partition(".")[0]
+    if not major.isdecimal() or int(major) < _OLDEST:
         report.warning(
-            f"Elasticsearch {version} is older than {_OLDEST}, which setl is made for",
+            f"setl is made for Elasticsearch {_OLDEST} and later; the cluster has {version}",
             code="old-server",
         )
     else:
         report.ok(f"Elasticsearch {version} answers")
-    health: dict[str, Any] = client.cluster.health().body
-    if health["status"] == "red":
+    if cast("dict[str, Any]", client.cluster.health().body).get("status") == "red":
         report.error(
             "the cluster's health is red: some indexes cannot be written to",
             "GET _cluster/allocation/explain says why",

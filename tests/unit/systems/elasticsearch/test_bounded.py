@@ -19,11 +19,16 @@ class Answering(BaseHTTPRequestHandler):
     def do_GET(self):
         size = int(self.path.rpartition("/")[2])
         body = b'{"n": "' + b"x" * (size - 9) + b'"}' if size else b""
+        if "list" in self.path:
+            body = b"[]"
+        if "page" in self.path:
+            body = b"<!doctype html><p>Back soon"
         self.send_response(200)
         if "packed" in self.path:
             body = gzip.compress(body)
             self.send_header("content-encoding", "gzip")
-        self.send_header("content-type", "application/json")
+        kind = "text/html" if "page" in self.path else "application/json"
+        self.send_header("content-type", kind)
         if "login" not in self.path:
             self.send_header("x-elastic-product", "Elasticsearch")
         if "ends" in self.path:
@@ -94,9 +99,12 @@ def test_an_answer_without_a_body_is_none(answering, how):
     assert len(get("/plain/50").body["n"]) == 41
 
 
-def test_a_page_of_a_proxy_is_no_answer_of_the_cluster(answering):
+@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize("how", ["login", "login-page", "page", "list"])
+def test_an_answer_of_a_proxy_is_no_answer_of_the_cluster(answering, how, before):
     _, get = answering
-    get("/plain/50")
-    with pytest.raises(TransientError, match="not of Elasticsearch but of another server"):
-        get("/login/50")
+    if before:
+        get("/plain/50")
+    with pytest.raises(TransientError, match="the answer is not one of Elasticsearch"):
+        get(f"/{how}/50")
     get("/plain/50")

@@ -111,7 +111,6 @@ def test_an_older_server_tells_no_watermarks(cluster):
         (403, {"error": {"type": "security_exception", "reason": "lacks monitor"}, "status": 403}),
         (200, {"nodes": {"a": {"name": "es-1", "roles": ["data"], "fs": {}}}}),
         (200, {"nodes": {}}),
-        (200, []),
     ],
 )
 def test_what_is_not_told_is_not_known(cluster, status, body):
@@ -119,7 +118,11 @@ def test_what_is_not_told_is_not_known(cluster, status, body):
     assert disks_of(cluster) is None
 
 
-def test_a_cluster_that_does_not_answer_is_an_error(cluster):
-    cluster.answers = 503, {"error": {"type": "no_master", "reason": "none"}, "status": 503}
+@pytest.mark.parametrize(
+    "answers",
+    [(503, {"error": {"type": "no_master", "reason": "none"}, "status": 503}), (200, [])],
+)
+def test_a_cluster_that_does_not_answer_is_an_error(cluster, answers):
+    cluster.answers = answers
     with pytest.raises(TransientError):
         disks_of(cluster)

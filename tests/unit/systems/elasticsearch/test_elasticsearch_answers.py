@@ -23,6 +23,8 @@ def test_items_of_an_answer_without_failures_are_only_counted():
     "content",
     [
         answer(200, 409),
+        {"errors": False, "items": [{"index": {"result": "noop", "status": 200}}]},
+        {"errors": False, "items": [{"index": {"status": 201, "failure_store": "used"}}]},
         answer(200, took=3),
         {"took": 3, **answer(200)},
         {"items": [{"index": {"status": 200}}]},

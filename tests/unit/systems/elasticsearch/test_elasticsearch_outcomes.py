@@ -13,6 +13,10 @@ from setl.systems.elasticsearch.load.outcomes import Outcome, outcome_of, reason
     [
         ({"index": {"status": 200}}, Outcome.DONE),
         ({"index": {"status": 201}}, Outcome.DONE),
+        ({"index": {"status": 201, "result": "created"}}, Outcome.DONE),
+        ({"index": {"status": 200, "result": "noop"}}, Outcome.REFUSED),
+        ({"index": {"status": 201, "failure_store": "used"}}, Outcome.REFUSED),
+        ({"index": {"status": 201, "failure_store": "not_enabled"}}, Outcome.DONE),
         ({"index": {"status": 409, "error": {"type": "version_conflict"}}}, Outcome.STALE),
         ({"delete": {"status": 404}}, Outcome.DONE),
         ({"delete": {"status": 404, "result": "not_found"}}, Outcome.DONE),
@@ -49,6 +53,8 @@ def test_the_reason_goes_down_to_its_cause():
     )
     assert reason_of({"index": {"status": 400, "error": "just text"}}) == "[400] just text"
     assert reason_of({"index": {"status": 503}}) == "[503]"
+    assert "dropped" in reason_of({"index": {"status": 200, "result": "noop"}})
+    assert "failure store" in reason_of({"index": {"status": 201, "failure_store": "used"}})
 
 
 NO_STREAM = "only write ops with an op_type of create are allowed in data streams"
