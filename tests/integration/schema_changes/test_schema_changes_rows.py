@@ -612,6 +612,40 @@ def test_rows_that_an_online_schema_change_filled_while_it_copied_them(sites, ch
 
 
 @pytest.mark.parametrize(
+    ("expression", "open_"),
+    [("DATE(at)", True), ("TO_DAYS(hour)", True), ("HOUR(hour)", False), ("DATE(d)", False)],
+)
+def test_stored_columns_that_copying_computes_again(sites, expression, open_):
+    columns = "id INT PRIMARY KEY, at TIMESTAMP NULL, d DATETIME, hour TIME"
+    for server in (sites.a, sites.b):
+        execute(
+            server,
+            f"USE {sites.db}",
+            "DROP TABLE t",
+            f"CREATE TABLE t ({columns}, v BIGINT AS ({expression}) STORED)",
+            "SET time_zone = '+08:00'",
+            "INSERT INTO t (id, at, d, hour) VALUES (1, '2024-01-02 03:00', '2024-01-02', '3:00')",
+        )
+    *noted, swap = sites.entries(
+        "SET time_zone = '+00:00'",
+        "CREATE TABLE _t_gho LIKE t",
+        "ALTER TABLE _t_gho ADD c INT",
+        "INSERT INTO _t_gho (id, at, d, hour) SELECT id, at, d, hour FROM t",
+        "RENAME TABLE t TO _t_del, _t_gho TO t",
+    )
+    for entry in noted:
+        sites.apply(entry)
+    if not open_:
+        sites.apply(swap)
+        sites.assert_same()
+        return
+    with pytest.raises(FatalError, match="computed v when it copied the rows") as caught:
+        sites.apply(swap)
+    assert "setl load --replace" in caught.value.hint
+    assert sites.apply(swap, unread=lambda _: True)
+
+
+@pytest.mark.parametrize(
     "change",
     ["MODIFY d TIMESTAMP(6) NULL, MODIFY at DATETIME(6)", "ADD c DATETIME(6) DEFAULT (at)"],
 )

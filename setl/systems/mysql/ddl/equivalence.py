@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -18,6 +19,13 @@ _NO_CHARACTER: Final = "\N{REPLACEMENT CHARACTER}"
 _UTC: Final = ("+00:00", "UTC", "Etc/UTC")
 # What makes a time of a moment, or a moment of a time.
 _OF_MOMENTS: Final = frozenset({"timestamp", "from_unixtime", "unix_timestamp", "convert_tz"})
+# What makes a date of a TIME, with the day on which it is computed in the session's time zone.
+_OF_DAYS: Final = frozenset({
+    "date", "datetime", "timestamp", "to_days", "to_seconds", "last_day", "year", "quarter",
+    "month", "monthname", "week", "weekofyear", "weekday", "yearweek", "day", "dayname",
+    "dayofmonth", "dayofweek", "dayofyear", "date_format", "unix_timestamp", "timestampdiff",
+    "datediff", "date_add", "date_sub", "adddate", "subdate",
+})  # fmt: skip
 
 
 class TableState(NamedTuple):
@@ -30,6 +38,7 @@ class TableState(NamedTuple):
         types: the type of each column, in lower case.
         counter: its AUTO_INCREMENT column in lower case, "" for none.
         definitions: the type of each column with its digits.
+        stored: the expression of each STORED generated column, as the server writes it.
     """
 
     rows: bool = False
@@ -38,13 +47,15 @@ class TableState(NamedTuple):
     types: dict[str, str] = {}  # noqa: RUF012 - never changed
     counter: str = ""
     definitions: dict[str, str] = {}  # noqa: RUF012 - never changed
+    stored: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
 def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
     """Look at a table; pymysql's errors pass through."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_TYPE FROM information_schema.COLUMNS"
+            "SELECT COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_TYPE, GENERATION_EXPRESSION"
+            " FROM information_schema.COLUMNS"
             " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
             name,
         )
@@ -64,8 +75,9 @@ def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
         key_of(connection, name),
         engine == "innodb" and "partitioned" not in options,
         {column.lower(): kind.lower() for column, kind, *_ in columns},
-        next((c.lower() for c, _, extra, _ in columns if "auto_increment" in extra.lower()), ""),
-        {column.lower(): kind for column, *_, kind in columns},
+        next((c.lower() for c, _, extra, *_ in columns if "auto_increment" in extra.lower()), ""),
+        {column.lower(): kind for column, _, _, kind, _ in columns},
+        {c.lower(): text for c, _, extra, _, text in columns if "STORED GENERATED" in extra},
     )
 
 
@@ -172,8 +184,8 @@ def doubt_of_copies(
     if effects.clock or effects.numbers or effects.numbered or by_itself:
         return "the online schema change filled rows when it copied them, and nothing tells how"
     zone = "the time zone of the session that did is not in the stream"
-    moments = {column for column, kind in types.items() if is_moment(kind)} | _OF_MOMENTS
-    if computed := [c for c, words in effects.computed.items() if words & moments and not utc]:
+    computed = [c for c, words in effects.computed.items() if _of_session(words, types)]
+    if computed and not utc:
         return _copied("computed", computed, zone)
     retyped = [(c, types[c], new) for c, new in effects.retyped.items() if c in types]
     if converted := [c for c, old, new in retyped if is_moment(old) != is_moment(new)]:
@@ -184,6 +196,40 @@ def doubt_of_copies(
         why = "servers convert otherwise when they alter a table"
         return _copied("converted", converted, why)
     return ""
+
+
+def doubt_of_stored(state: TableState, *, utc: bool = False) -> str:
+    """Why rows that were copied into a shadow may hold other computed values than before, or "".
+
+    What a STORED generated column computes of a moment, it computes again when a row is copied, in
+    the time zone of that session. The target's rows keep what their own sessions computed.
+
+    Args:
+        state: of the target's table.
+        utc: whether somebody says that rows are copied under UTC.
+    """
+    again = [
+        column
+        for column, text in state.stored.items()
+        if _of_session(frozenset(re.findall(r"\w+", text.lower())), state.definitions)
+    ]
+    zone = "the time zone of the session that did is not in the stream"
+    return _copied("computed", again, zone) if again and not utc else ""
+
+
+def _of_session(words: frozenset[str], types: Mapping[str, str]) -> bool:
+    """Whether an expression of these names and functions depends on a session's time zone.
+
+    Args:
+        words: in lower case.
+        types: the types of the table's columns, by name in lower case.
+    """
+    named = [kind for column, kind in types.items() if set(re.findall(r"\w+", column)) <= words]
+    if words & _OF_MOMENTS or any(is_moment(kind) for kind in named):
+        return True
+    return bool(words & _OF_DAYS) and any(
+        kind.lower().startswith("time(") or kind.lower() == "time" for kind in named
+    )
 
 
 def _without_zone(kind: str) -> str:

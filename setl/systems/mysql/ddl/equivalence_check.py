@@ -31,6 +31,7 @@ from setl.systems.mysql.ddl.equivalence import (
     doubt_of_both_ways,
     doubt_of_copies,
     doubt_of_order,
+    doubt_of_stored,
     doubt_with_rows,
     doubt_without_rows,
     has_unnumbered,
@@ -198,6 +199,24 @@ class EquivalenceCheck:
             doubt = doubt_of_charsets(step.statement, session)
             self._refuse(doubt, step, _ADVICE_ON_CHARSETS)
         return more + collations
+
+    def refuse_recomputed(
+        self, target: Connection[Any], step: Step, unread: Callable[[Name], bool]
+    ) -> None:
+        """Refuse a swap whose copying computed again what the table's rows had.
+
+        Args:
+            target: a connection to the target.
+            step: see `setl.systems.mysql.ddl.shadow_definition.creations`.
+            unread: see `SchemaChange`.
+
+        Raises:
+            FatalError: it may have computed something else, and nobody has accepted it.
+        """
+        state = state_of(target, step.tables[0])
+        if state.rows and step.source is not None and not unread(step.source):
+            doubt = doubt_of_stored(state, utc=self._accepts(COPIED_IN_UTC, step))
+            self._refuse(doubt, step, _ADVICE_ON_COPIES)
 
     def refuse_actions(
         self, step: Step, actions: Sequence[str], source_had: Callable[[str, str], bool]

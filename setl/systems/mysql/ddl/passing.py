@@ -437,6 +437,7 @@ class _Attempt:
             self._runner.run(self._target.marked(text), session, more)
 
         try:
+            self._equivalence_check.refuse_recomputed(connection, step, self._change.unread)
             what = constraining(connection, step, session, self._target.routing, run_as)
             self._equivalence_check.refuse_actions(step, what.actions, self._source_had)
             self._equivalence_check.refuse_difference(step, what.difference)
