@@ -423,6 +423,9 @@ def test_a_server_without_a_binlog_and_one_that_filters(scene, another_server, t
         (("ALTER TABLE SCHEMA.orders MODIFY id BIGINT NOT NULL, DROP PRIMARY KEY,"
          " ADD PRIMARY KEY (user_name)"),
          "the target table's key is (user_name), the source's is (id)"),
+        (("ALTER TABLE SCHEMA.orders MODIFY id BIGINT NOT NULL, DROP PRIMARY KEY, ADD KEY (id),"
+         " ADD tmp_id BIGINT AUTO_INCREMENT PRIMARY KEY"),
+         "the target table's key is (tmp_id), the source's is (id)"),
         ("ALTER TABLE SCHEMA.orders ENGINE = MyISAM",
          "the target is a MyISAM table, which has no transactions"),
         ("ALTER TABLE SCHEMA.orders ADD COLUMN extra INT NOT NULL",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from setl.channel.routes.routing import passing_columns
@@ -255,7 +255,7 @@ class TargetTables:
         if self.source is not None:
             check_filled(self.source, computed, flow.route, place)
         before = len(place.findings)
-        _check_key(flow, passing, described, place)
+        _check_key(flow, passing, described, facts, place)
         if self.source is not None and len(place.findings) == before:
             check_unique_keys(
                 UniqueKeys.read(self.source, flow.source),
@@ -298,7 +298,11 @@ def _check_column(
 
 
 def _check_key(
-    flow: Flow, passing: Sequence[tuple[int, str]], described: RowSchema, place: Report
+    flow: Flow,
+    passing: Sequence[tuple[int, str]],
+    described: RowSchema,
+    facts: Mapping[str, ColumnFacts],
+    place: Report,
 ) -> None:
     by_source = {i: target.lower() for i, target in reversed(passing)}
     wanted = {by_source[i] for i in source_key(flow.source, flow.route) if i in by_source}
@@ -329,8 +333,13 @@ def _check_key(
         )
         return
     there = ", ".join(described.columns[i].name for i in described.key)
+    # A key of the target's own, such as a counter, need not go, and often cannot.
+    beside = not own & {target.lower() for _, target in passing}
+    change = "ADD UNIQUE KEY" if beside else "DROP PRIMARY KEY, ADD PRIMARY KEY"
+    nullable = [quote(n) for n in sorted(wanted) if beside and facts[n].nullable]
     place.error(
         f"the target table's key is ({there}), the source's is ({shown})",
-        f"ALTER TABLE {table} DROP PRIMARY KEY, ADD PRIMARY KEY ({names});",
+        *([f"Make {', '.join(nullable)} NOT NULL at the target"] if nullable else []),
+        f"ALTER TABLE {table} {change} ({names});",
         code="target-key",
     )
