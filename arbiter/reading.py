@@ -14,34 +14,16 @@ from arbiter.znodes import Znodes
 def read_facts(znodes: Znodes, paths: Paths) -> Facts:
     """See `arbiter.arbiter.Arbiter.facts`."""
     damaged: dict[str, str] = {}
-    nids, names = (
-        _names(folder, found, damaged)
-        for folder, found in zip(
-            (paths.nodes, paths.channels),
-            znodes.children_all((paths.nodes, paths.channels)),
-            strict=True,
-        )
-    )
-    epoch, *found = znodes.read_all(
-        [
-            paths.epoch,
-            *(f"{paths.nodes}/{nid}" for nid in nids),
-            *(f"{paths.channels}/{name}" for name in names),
-        ]
-    )
+    (found,) = znodes.children_all([paths.channels])
+    names = _names(paths.channels, found, damaged)
+    epoch, *read = znodes.read_all([paths.epoch, *(f"{paths.channels}/{name}" for name in names)])
     if epoch is not None:
         try:
             read_epoch(epoch.data)
         except Invalid as error:
             damaged[paths.epoch] = f"is no base for epochs, so that nobody can take over: {error}"
-    nodes: dict[str, NodeInfo] = {}
-    for nid, znode in zip(nids, found[: len(nids)], strict=True):
-        if znode is not None:
-            wrong: list[str] = []
-            nodes[nid] = read_node(nid, znode.data, wrong)
-            _note(damaged, f"{paths.nodes}/{nid}", wrong)
     channels: dict[str, Channel] = {}
-    for name, znode in zip(names, found[len(nids) :], strict=True):
+    for name, znode in zip(names, read, strict=True):
         if znode is not None:
             channel = channels[name] = read_channel(name, znode.data, znode.version)
             if channel.damage:
@@ -56,7 +38,31 @@ def read_facts(znodes: Znodes, paths: Paths) -> Facts:
         for pipeline in _names(f"{paths.channels}/{name}", below, damaged)
     ]
     mainstems = _read_mainstems(znodes, paths, pipelines, damaged)
-    signals = _read_signals(znodes, paths, pipelines, damaged)
+    # Nodes last: a session's znodes go at once, so a leader whose mainstem was seen to be gone must
+    # not be seen to live. Its outage would count from then, and not from its last sign of life.
+    found, *signs = znodes.children_all([paths.nodes, *(paths.signals(p) for p in pipelines)])
+    nids = _names(paths.nodes, found, damaged)
+    named = [(p, name) for p, below in zip(pipelines, signs, strict=True) for name in below]
+    read = znodes.read_all(
+        [
+            *(f"{paths.nodes}/{nid}" for nid in nids),
+            *(f"{paths.signals(p)}/{name}" for p, name in named),
+        ]
+    )
+    nodes: dict[str, NodeInfo] = {}
+    for nid, znode in zip(nids, read[: len(nids)], strict=True):
+        if znode is not None:
+            wrong: list[str] = []
+            nodes[nid] = read_node(nid, znode.data, wrong)
+            _note(damaged, f"{paths.nodes}/{nid}", wrong)
+    signals: dict[PipelineId, tuple[Signal, ...]] = {}
+    for (ident, name), znode in zip(named, read[len(nids) :], strict=True):
+        if znode is not None:
+            wrong = []
+            signal = read_signal(name, znode.data, znode.version, wrong)
+            _note(damaged, f"{paths.signals(ident)}/{name}", wrong)
+            if signal is not None:
+                signals[ident] = (*signals.get(ident, ()), signal)
     return Facts(nodes, channels, mainstems, signals, damaged)
 
 
@@ -73,23 +79,6 @@ def _read_mainstems(
             )
             _note(damaged, path, wrong)
     return mainstems
-
-
-def _read_signals(
-    znodes: Znodes, paths: Paths, pipelines: list[PipelineId], damaged: dict[str, str]
-) -> dict[PipelineId, tuple[Signal, ...]]:
-    signals: dict[PipelineId, tuple[Signal, ...]] = {}
-    folders = znodes.children_all([paths.signals(p) for p in pipelines])
-    named = [(p, name) for p, below in zip(pipelines, folders, strict=True) for name in below]
-    places = [f"{paths.signals(p)}/{name}" for p, name in named]
-    for (ident, name), path, znode in zip(named, places, znodes.read_all(places), strict=True):
-        if znode is not None:
-            wrong: list[str] = []
-            signal = read_signal(name, znode.data, znode.version, wrong)
-            _note(damaged, path, wrong)
-            if signal is not None:
-                signals[ident] = (*signals.get(ident, ()), signal)
-    return signals
 
 
 def _names(folder: str, found: Iterable[str], damaged: dict[str, str]) -> list[str]:

@@ -242,3 +242,24 @@ def test_facts_are_not_kept_for_ever(a, cluster):
     cluster.advance(60)
     a.facts()
     assert a.link.calls > calls
+
+
+@pytest.mark.parametrize("call", range(6))
+def test_a_leader_whose_mainstem_is_seen_to_be_gone_is_not_seen_to_live(a, b, call):
+    """Its session ends just before one of the requests of a look, whichever that is."""
+    b.announce(NodeInfo("n2"))
+    b.campaign(PIPELINE, "n2")
+    for name in ("children_all", "read_all"):
+        original = getattr(a.link, name)
+
+        def counted(paths, original=original):
+            nonlocal call
+            if call == 0:
+                b.close()
+            call -= 1
+            return original(paths)
+
+        setattr(a.link, name, counted)
+    facts = a.facts()
+    assert PIPELINE in facts.mainstems or "n2" not in facts.nodes
+    assert "n2" not in a.facts().nodes
