@@ -301,7 +301,9 @@ class Job:
         a, b = self.stack.databases
         self.console.print(
             f"""
-Everything is still running. In another terminal:
+Everything is still running. The console is at {self.cluster.http["n2"]}/
+The token to log in with: {self.cluster.token}
+In another terminal:
   export SETL_ZOOKEEPER={self.stack.zookeeper_hosts}
   export SHOP_A_PASSWORD={a.password} SHOP_B_PASSWORD={b.password}
   {self.cluster.setl} list                 # nodes, pipelines, who leads, lag

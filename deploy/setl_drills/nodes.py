@@ -40,8 +40,14 @@ class Cluster:
         self.setl = str(Path(sys.executable).with_name("setl"))
         self.nodes: dict[str, ServerProcess] = {}
         self.http: dict[str, str] = {}
-        own = {"SETL_HTTP_TOKEN": secrets.token_hex(16)}
-        self._environment = {**own, **environment, "SETL_ZOOKEEPER": zookeeper}
+        self._environment = {
+            "SETL_HTTP_TOKEN": secrets.token_hex(16), **environment, "SETL_ZOOKEEPER": zookeeper
+        }  # fmt: skip
+
+    @property
+    def token(self) -> str:
+        """What a request shows that changes something, and a person who logs in."""
+        return self._environment["SETL_HTTP_TOKEN"]
 
     def start_node(
         self,
@@ -88,8 +94,7 @@ class Cluster:
 
     def status(self, nid: str, timeout: float = 1.0) -> dict[str, Any] | None:
         """What a node says of itself, the texts of errors too; None if it does not answer."""
-        token = self._environment["SETL_HTTP_TOKEN"]
-        return status_at(self.http[nid], timeout, {"Authorization": f"Bearer {token}"})
+        return status_at(self.http[nid], timeout, {"Authorization": f"Bearer {self.token}"})
 
     def run(
         self, *arguments: str, check: bool = True, timeout: float = 600

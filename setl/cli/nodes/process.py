@@ -227,6 +227,10 @@ def process_options(command: Callable[..., None]) -> Callable[..., None]:
         configure(level=log_level.upper(), as_json=log_json or log_format == "json")
         for weakness in weaknesses(settings.access, zookeeper):
             _log.warning("%s", weakness)
+        if not settings.http_token:
+            _log.info(
+                "the HTTP interface and the console are read-only: SETL_HTTP_TOKEN is not set"
+            )
         command(settings, **further)
 
     found: Callable[..., None] = with_settings

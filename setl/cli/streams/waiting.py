@@ -114,7 +114,7 @@ class ProgressLine:
         if waited.seconds - self._last_line_at < _TELL_EVERY:
             return
         self._last_line_at = waited.seconds
-        far = "" if waited.behind is None else f", {waited.behind:,} {waited.unit} to go"
+        far = f", {waited.behind:,} {waited.unit} to go" if waited.behind else ""
         line = f"{self._ident}: waiting for {waited.place_text}, {waited.why}{far}"
         to_stderr(f"{line}, {waited.seconds:.0f} s")
 

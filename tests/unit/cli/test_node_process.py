@@ -9,11 +9,13 @@ import pytest
 from setl.cli.main import run
 
 
-def test_an_http_port_that_is_taken(capsys):
+def test_an_http_port_that_is_taken(capsys, monkeypatch):
+    monkeypatch.delenv("SETL_HTTP_TOKEN", raising=False)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run(["relay", "--http", f"127.0.0.1:{port}", "--zookeeper", "127.0.0.1:1"]) == 2
-    (line,) = capsys.readouterr().err.splitlines()
+    read_only, line = capsys.readouterr().err.splitlines()
+    assert "SETL_HTTP_TOKEN is not set" in read_only
     assert line.startswith(f"Error: the HTTP interface cannot be at 127.0.0.1:{port}: Address alr")
     assert "--http" in line
 
