@@ -1,0 +1,393 @@
+"""Carries out one schema change on a target, step by step, and writes down how far it came.
+
+See `setl.systems.mysql.ddl.passing` for what the record in ``retl.setl_ddl`` is for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Sequence
+from itertools import starmap
+from typing import Any, Final
+
+import pymysql
+from pymysql.connections import Connection
+
+from setl import failpoints
+from setl.codec.sql.created_table import without_next_number
+from setl.codec.sql.redaction import without_texts
+from setl.codec.sql.table_ddl import Action, Role, TableDdl
+from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.load.sink import LoadTicket, SchemaChange
+from setl.model.session import StatementSession
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.connection import error_number, translate
+from setl.systems.mysql.created_text import read_created_text
+from setl.systems.mysql.creation.present_tables import PresentTables
+from setl.systems.mysql.ddl.collating import default_collations
+from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
+from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
+from setl.systems.mysql.ddl.made_tables import MadeTables
+from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
+from setl.systems.mysql.ddl.replaced import ReplacedTables
+from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining
+from setl.systems.mysql.ddl.shadow_swaps import (
+    refuse_altered,
+    refuse_other_shadows,
+    refuse_unseen,
+)
+from setl.systems.mysql.ddl.source_key import made_by
+from setl.systems.mysql.ddl.statements import parsed
+from setl.systems.mysql.ddl.target import DdlTarget, Run
+from setl.systems.mysql.identifiers import qualified
+
+# What a server says to a change that was made before: table, column, key or constraint is there
+# already, or is not there any more.
+_ALREADY: Final = MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
+_AS_IT_IS: Final = (
+    "If the source still has the table, start again: the leader then creates it. Or make it by hand"
+)
+
+
+class Attempt:
+    """One attempt at one change, over connections of its own."""
+
+    def __init__(self, target: DdlTarget, ticket: LoadTicket, change: SchemaChange) -> None:
+        self._target = target
+        self._ticket = ticket
+        self._change = change
+        self._writer = target.writer()
+        self._runner = target.runner()
+        self._equivalence_check = target.equivalence_check()
+        self._defaults = target.database_defaults(ticket, change, self._writer.open, self._begin)
+        self._settings = target.server_settings(ticket, change, self._writer.open, self._begin)
+        self._action: Action | None = None
+        self._removes = False  # whether the table is another one afterwards, or none
+
+    def carry_out(self, ddl: TableDdl) -> Sequence[str]:
+        """Do what is not done yet; returns what was done, for people."""
+        ledger = Ledger(self._writer.open(), self._ticket, self._change)
+        known = ledger.steps()
+        self._action = ddl.action
+        self._removes = ddl.action is Action.DROP or ddl.replaces
+        try:
+            if not known:
+                ddl = self._target.of_tables(ddl, self._writer.open())
+            if ddl.action is Action.DROP:
+                self._target.refuse_drop_before_swap(ddl, ledger.shadows())
+            plan = self._target.plan(ddl)
+            runs = self._runs(plan, ledger)
+        except FatalError as error:
+            if self._is_done(known.get(0)):
+                return (f"done by hand: {self._change.statement}",)
+            raise self._stopped(0, self._change.statement, error) from error
+        if plan.empty:
+            return ()
+        self._writer.register(self._ticket)
+        if runs:
+            self._runner.open(self._ticket)
+        done = [self._step(n, run, known.get(n)) for n, run in enumerate(runs)]
+        if plan.keep or plan.swaps or plan.forget:
+            self._keep(plan, ledger, len(runs), conditional=ddl.conditional)
+        return done or (f"noted, of a shadow table: {self._change.statement}",)
+
+    def follow_database(self) -> None:
+        """Note what the change says about a database's default collation. Raises SetlError."""
+        if self._defaults is not None:
+            self._defaults.follow()
+
+    def close(self) -> None:
+        """Give the connections up."""
+        self._runner.close()
+        self._writer.close()
+
+    def _runs(self, plan: Plan, ledger: Ledger) -> list[Run]:
+        runs = [(step, self._change.session) for step in plan.steps]
+        for shadow, table in plan.swaps:
+            kept = ledger.kept(_dotted(shadow))
+            if kept or not ledger.steps():
+                self._refuse_other_shadows(kept, Swap(shadow, table), ledger)
+            runs += self._target.swapped(kept, table)
+        return runs
+
+    def _refuse_other_shadows(
+        self, kept: Sequence[tuple[str, StatementSession]], swap: Swap, ledger: Ledger
+    ) -> None:
+        statements = [ddl for ddl in (parsed(*each) for each in kept) if ddl is not None]
+        refuse_unseen(statements, swap)
+        since = ledger.done_since_kept(_dotted(swap.shadow))
+        for target, same in self._target.targets_of(swap.table):
+            described = read_table(self._writer.open(), *target) if same else None
+            columns = described.folded if described is not None else ()
+            refuse_other_shadows(statements, swap.table, columns)
+            refuse_altered(since, target, swap)
+
+    def _keep(self, plan: Plan, ledger: Ledger, steps: int, *, conditional: bool) -> None:
+        """Write down what was done to shadows."""
+        statement = self._change.statement
+        if plan.keep is not None and self._defaults is not None:
+            statement = self._defaults.named(statement, self._change.session, plan.keep[0])
+        self._begin()
+        if plan.keep is not None:
+            shadow = _dotted(plan.keep)
+            there = plan.created and conditional and ledger.kept(shadow)
+            if plan.created and not there:
+                ledger.forget(shadow)
+            if not there:  # CREATE TABLE IF NOT EXISTS does nothing to a shadow that is there
+                ledger.write(0, KEPT, statement, shadow=shadow)
+        for gone in (*plan.forget, *(swap.shadow for swap in plan.swaps)):
+            ledger.forget(_dotted(gone))
+        if plan.swaps:
+            # So that a swap that comes again is known, though nothing of its shadow is any more.
+            ledger.write(steps, DONE, self._change.statement)
+        self._writer.open().commit()
+
+    def _step(self, number: int, run: Run, known: Recorded | None) -> str:
+        """Do a step if it is not done yet; returns its statement."""
+        (step, session), kept = run, ""
+        connection = self._writer.open()
+        statement = self._target.marked(step.statement)
+        if self._is_done(known, step):
+            return f"done before: {statement}"
+        made = {table: MadeTables(connection, self._ticket).place(table) for table in step.tables}
+        of_now = {t: p for t, p in made.items() if p and p.generation == self._change.generation}
+        later = [table for table, p in of_now.items() if p.version >= self._change.version]
+        if later and self._action is not Action.TRUNCATE and not self._removes:
+            if not self._made_room(number, run, later):
+                self._refuse_rows_before(number, run, statement, later)
+                return f"in the table since setl has created it: {statement}"
+            of_now = {t: p for t, p in of_now.items() if t not in later}
+        if later_model := self._later_model(run):
+            text = f"it is like {_dotted(later_model)}, which setl has created as it was later"
+            error = FatalError(f"this schema change cannot be passed on: {text}", hint=_AS_IT_IS)
+            raise self._stopped(number, statement, error)
+        looks = self._looks(step.tables)
+        if known is not None and known.state == BEGUN and known.looks != looks:
+            self._done(number, step, statement)
+            return f"found done: {statement}"
+        if step.creation is not None:
+            (step, kept), session = self._constraining(number, run), NEUTRAL
+            if not step.statement:
+                statement = kept or f"nothing to do: {statement}"
+                self._done(number, step, statement)
+                return statement
+            statement = self._target.marked(step.statement)
+            looks = self._looks(step.tables)
+        try:
+            if replaced := self._replaced(connection):
+                replaced.refuse(step)
+            text = self._equivalence_check.statement(connection, step, session, self._defaults)
+            statement = self._target.marked(text)
+            unread = self._change.unread
+            more = self._equivalence_check.settings(
+                connection,
+                step,
+                session,
+                unread,
+                source_key=self._source_key,
+                source_had=self._source_had,
+            )
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
+        self._write(number, BEGUN, statement, looks=looks, may_leave=step.tables)
+        failpoints.reached("ddl.begun")
+        again = known is not None and known.generation < self._change.generation
+        again = again or len(of_now) < sum(place is not None for place in made.values())
+        passing = [*(_ALREADY if again else ()), *(MISSING_TABLE if step.may_lack else ())]
+        self._execute(number, statement, session, more, passing)
+        failpoints.reached("ddl.ran")
+        if self._removes:
+            self._forget_made(step.tables)
+        self._done(number, step, statement)
+        failpoints.reached("ddl.done")
+        return f"{statement} ({kept})" if kept else statement
+
+    def _execute(
+        self,
+        number: int,
+        statement: str,
+        session: StatementSession,
+        more: Sequence[str],
+        passing: Collection[int],
+    ) -> None:
+        """Run a statement, whatever the server says with an error that is among `passing`."""
+        try:
+            self._runner.run(statement, session, more)
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
+        except pymysql.MySQLError as error:
+            if error_number(error) not in passing:
+                self._refused(number, statement, error)
+
+    def _constraining(self, number: int, run: Run) -> tuple[Step, str]:
+        """A step of `creations` with the statement that is to run, "" for none.
+
+        And what the table keeps though its shadow does not have it, for people; or "".
+        """
+        step, session = run
+        connection = self._writer.open()
+
+        def run_as(statement: str, session: StatementSession) -> None:
+            mine = step._replace(statement=statement)
+            text = self._equivalence_check.statement(connection, mine, session, self._defaults)
+            more = default_collations(connection, session)
+            self._runner.run(self._target.marked(text), session, more)
+
+        try:
+            self._equivalence_check.refuse_recomputed(connection, step, self._change.unread)
+            what = constraining(connection, step, session, self._target.routing, run_as)
+            self._equivalence_check.refuse_actions(step, what.actions, self._source_had)
+            self._equivalence_check.refuse_difference(step, what.difference)
+            if what.before:
+                run_as(what.before, NEUTRAL)
+        except FatalError as error:
+            raise self._stopped(number, step.statement, error) from error
+        except pymysql.MySQLError as error:
+            self._refused(number, step.statement, error)
+            raise
+        kept = f"the target's table keeps what the source's has not: {what.kept}"
+        return step._replace(statement=what.statement), kept if what.kept else ""
+
+    def _source_key(self, step: Step, key: tuple[str, ...]) -> tuple[str, ...]:
+        """See `EquivalenceCheck.settings`."""
+        done = Ledger(self._writer.open(), self._ticket, self._change).done()
+        made = step.tables[0] in made_by(ddl for ddl in starmap(parsed, done) if ddl is not None)
+        return self._target.source_key(self._change, step, key, made=made)
+
+    def _source_had(self, setting: str, value: str) -> bool:
+        """See `EquivalenceCheck.settings`."""
+        return self._settings is not None and self._settings.had(setting, value)
+
+    def _made_room(self, number: int, run: Run, later: Sequence[Name]) -> bool:
+        """Remove empty tables that setl has created under the names that a statement gives.
+
+        So rows go into the table that was theirs then, and later statements find it as it was. If
+        this dies in between, the next leader creates the tables again, and they are removed again.
+        """
+        step, session = run
+        tables = self._target.in_the_way(self._writer.open(), step, session, later, self._change)
+        if not tables or self._later_model(run):
+            return False
+        connection = self._begin()
+        PresentTables(connection, self._ticket).forget(tables)
+        connection.commit()
+        unchecked = session._replace(foreign_keys=False)
+        for table in tables:
+            statement = self._target.marked(f"DROP TABLE {qualified(*table)}")
+            try:
+                self._runner.run(statement, unchecked)
+            except pymysql.MySQLError as error:
+                self._refused(number, statement, error)
+        self._forget_made(tables)
+        return True
+
+    def _later_model(self, run: Run) -> Name | None:
+        """The table of which a statement makes a copy, if it is not yet or no more as it was."""
+        step, session = run
+        ddl = parsed(step.statement, session)
+        for name in ddl.names if ddl is not None else ():
+            if name.role is Role.LIKE:
+                table = (name.schema, name.table)
+                place = MadeTables(self._writer.open(), self._ticket).place(table)
+                if place and place.generation == self._change.generation:
+                    return table if place.version >= self._change.version else None
+        return None
+
+    def _refuse_rows_before(
+        self, number: int, run: Run, statement: str, later: Sequence[Name]
+    ) -> None:
+        check, unread = self._equivalence_check, self._change.unread
+        try:
+            check.refuse_rows_before(self._writer.open(), *run, later, unread)
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
+
+    def _replaced(self, connection: Connection[Any]) -> ReplacedTables | None:
+        return self._target.replaced_tables(connection, self._ticket)
+
+    def _done(self, number: int, step: Step, statement: str) -> None:
+        """Write down that a step is done, and what it did to names."""
+        replaced = self._replaced(self._writer.open())
+        self._write(number, DONE, statement, looks=replaced.looks(step) if replaced else "")
+
+    def _forget_made(self, tables: Sequence[Name]) -> None:
+        connection = self._begin()
+        for table in tables:
+            MadeTables(connection, self._ticket).forget(table)
+        connection.commit()
+
+    def _is_done(self, known: Recorded | None, step: Step | None = None) -> bool:
+        if known is None or known.state != DONE:
+            return False
+        if step is not None and step.creation is not None:
+            # Where the pipeline has gone back to before a swap, the table is as it became later.
+            # What it is to lose may have been given to it again, by statements that it has had.
+            return True
+        # By hand, see `_stopped`; or at this place of the stream before, after which the pipeline
+        # has not gone back.
+        return known.generation >= self._change.generation
+
+    def _refused(self, number: int, statement: str, error: pymysql.MySQLError) -> None:
+        failure = translate(error)
+        if isinstance(failure, TransientError):
+            raise failure from error
+        shown = without_texts(statement)[:300]
+        text = f"the target refuses a schema change: {shown}: {failure.message}"
+        raise self._stopped(number, statement, FatalError(text)) from error
+
+    def _stopped(self, number: int, statement: str, error: FatalError) -> SetlError:
+        """Write a failure down, with the way on for whoever reads it."""
+        self._write(number, FAILED, statement, error=error.message)
+        where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{self._change.id}'"
+        way = error.hint or (
+            "Make it possible and start again; or make the change on the target"
+            f"{self._target.by_hand}"
+        )
+        error.hint = (
+            f"{way}. When it is made, run there: UPDATE retl.setl_ddl SET state = 'done' WHERE"
+            f" {where} AND step = {number}; and start again"
+        )
+        return error
+
+    def _write(
+        self,
+        number: int,
+        state: str,
+        statement: str,
+        *,
+        looks: str = "",
+        error: str | None = None,
+        may_leave: Sequence[Name] = (),
+    ) -> None:
+        connection = self._begin()
+        PresentTables(connection, self._ticket).forget(may_leave)
+        ledger = Ledger(connection, self._ticket, self._change)
+        ledger.write(number, state, statement, looks=looks, error=error)
+        if state == DONE:
+            ledger.trim()
+        self._writer.open().commit()
+
+    def _begin(self) -> Connection[Any]:
+        self._writer.register(self._ticket)
+        self._target.begin(self._writer, self._ticket)
+        return self._writer.open()
+
+    def _looks(self, tables: Sequence[Name]) -> str:
+        """A digest of how tables are made."""
+        connection = self._writer.open()
+        texts = [_look(connection, name) for name in tables]
+        return hashlib.sha256("\n".join(texts).encode()).hexdigest()
+
+
+def _look(connection: Connection[Any], name: Name) -> str:
+    try:
+        return without_next_number(read_created_text(connection, *name))
+    except pymysql.MySQLError as error:
+        failure = translate(error)
+        if error_number(error) in MISSING_TABLE or isinstance(failure, ConfigurationError):
+            return f"{_dotted(name)} is missing"
+        raise
+
+
+def _dotted(name: Name) -> str:
+    return f"{name[0]}.{name[1]}"
