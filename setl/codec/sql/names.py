@@ -41,7 +41,7 @@ def name_of(token: Token) -> str:
 
 
 def read_name(tokens: Sequence[Token], at: int) -> tuple[QualifiedName, int] | None:
-    """Read a name that may be qualified.
+    """Read a name that may be qualified; MariaDB takes ``.t`` for ``t``.
 
     Args:
         tokens: of a statement.
@@ -50,13 +50,17 @@ def read_name(tokens: Sequence[Token], at: int) -> tuple[QualifiedName, int] | N
     Returns:
         The name, and the index of the first token behind it; None if no name is there.
     """
+    first, schema = at, ""
+    if at < len(tokens) and tokens[at].word == ".":
+        at += 1
+    elif at + 1 < len(tokens) and tokens[at + 1].word == ".":
+        schema, at = name_of(tokens[at]), at + 2
+        if not schema:
+            return None
     if at >= len(tokens) or not name_of(tokens[at]):
         return None
-    first = tokens[at]
-    if at + 2 < len(tokens) and tokens[at + 1].word == ".":
-        last = tokens[at + 2]
-        return QualifiedName(name_of(first), name_of(last), first.start, last.end), at + 3
-    return QualifiedName("", name_of(first), first.start, first.end), at + 1
+    last = tokens[at]
+    return QualifiedName(schema, name_of(last), tokens[first].start, last.end), at + 1
 
 
 def listed(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:

@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import islice
 from typing import Final, NamedTuple
 
-from setl.codec.sql.names import behind_condition, name_of
+from setl.codec.sql.names import behind_condition, name_of, read_name
 from setl.codec.sql.objects import ACCOUNTS, BESIDE, SCHEMAS, TABLES, object_of
 from setl.codec.sql.table_ddl import TableDdl, behind_settings, read_table_ddl
 from setl.codec.sql.tokens import Quoting, Token, tokenize, tokens_of
@@ -46,7 +46,7 @@ class Statement(NamedTuple):
         kind: see `StatementKind`.
         tables: (schema, table) of each table that it creates, changes, renames (both names),
             drops, or moves rows from or to; the table is "" where a whole schema is meant. Empty
-            for other objects.
+            for other objects. All that may be a name, where the names of tables are not found.
         name: of a savepoint, else "".
     """
 
@@ -182,7 +182,9 @@ def _ddl(text: str, tokens: list[Token], default_schema: str) -> Statement:
     kind = tokens[at].word if at < len(tokens) else ""
     if verb == "TRUNCATE" or kind in TABLES:
         ddl = read_table_ddl(text, tokens, default_schema)
-        return Statement(StatementKind.UNKNOWN) if ddl is None else _of_tables(ddl)
+        if ddl is None:
+            return Statement(StatementKind.DDL, _possible_names(tokens, default_schema))
+        return _of_tables(ddl)
     if kind == "TEMPORARY":
         # One with rows is logged as a statement only, and what its functions write is in it.
         rows = verb == "CREATE" and any(t.word in ("SELECT", "VALUES") for t in tokens)
@@ -198,6 +200,18 @@ def _of_tables(ddl: TableDdl) -> Statement:
     # Where rows are logged as rows, CREATE TABLE … SELECT is logged without its query.
     kind = StatementKind.ROWS if ddl.with_rows else StatementKind.DDL
     return Statement(kind, ddl.tables)
+
+
+def _possible_names(tokens: list[Token], default: str) -> tuple[tuple[str, str], ...]:
+    """Whatever could be the name of a table, as it is written, and as a server may fold it."""
+    found: dict[tuple[str, str], None] = {}
+    for at in range(len(tokens)):
+        named = read_name(tokens, at)
+        if named is not None:
+            name = named[0].schema or default, named[0].name
+            alone = default, name_of(tokens[at])
+            found |= dict.fromkeys((name, alone, (name[0].lower(), name[1].lower())))
+    return tuple(name for name in found if all(name))
 
 
 def _schema(tokens: list[Token], at: int, default: str) -> str:

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from setl.codec.sql.names import behind_condition, listed, read_name
 from setl.codec.sql.objects import object_of
+from setl.codec.sql.qualified_columns import without_qualifiers
 from setl.codec.sql.tokens import Quoting, Token, TokenKind, said_outright, tokenize
 
 
@@ -141,6 +142,8 @@ _ACTIONS: Final = {
     "TRUNCATE": Action.TRUNCATE,
 }
 _NOT_A_TABLE: Final = frozenset({"COLUMN", "INDEX", "KEY"})
+_NAMES_ONLY: Final = frozenset({Action.DROP, Action.RENAME, Action.TRUNCATE})
+_BEHIND_NAMES: Final = frozenset({"CASCADE", "RESTRICT", "WAIT", "NOWAIT", ";"})
 
 
 def parse_table_ddl(
@@ -156,7 +159,8 @@ def parse_table_ddl(
         quoting: of the session that ran it.
 
     Returns:
-        None if the statement is not about permanent tables.
+        None if the statement is not about permanent tables, or their names are not where they are
+        looked for. Of that `setl.codec.sql.statement.parse_statement` gives all that may be one.
     """
     text = said_outright(text, quoting)
     tokens = tokenize(text, quoting)
@@ -168,7 +172,15 @@ def parse_table_ddl(
     if opening:
         text = text[: tokens[opening].start].rstrip() + text[tokens[opening + 1].end :]
         tokens = tokenize(text, quoting)
-    return read_table_ddl(text, tokens, default_schema)
+    ddl = read_table_ddl(text, tokens, default_schema)
+    if ddl is None or ddl.action in _NAMES_ONLY or "." not in text:
+        return ddl
+    spans = [(name.start, name.end) for name in ddl.names]
+    called = {name.table for name in ddl.names if name.role in (Role.SUBJECT, Role.NEW_NAME)}
+    plain = without_qualifiers(text, tokens, spans, called)
+    if plain == text:
+        return ddl
+    return read_table_ddl(plain, tokenize(plain, quoting), default_schema)
 
 
 def _opening(tokens: Sequence[Token]) -> int:
@@ -217,6 +229,7 @@ class _Reader:
         self._names: list[TableName] = []
         self._conditional = False
         self._replaces = False
+        self._clear = True  # whether names stood where they were looked for
 
     def read(self) -> TableDdl | None:
         action = _ACTIONS.get(self._peek())
@@ -235,9 +248,9 @@ class _Reader:
             return None
         self._condition()
         body = self._subjects(action)
-        if not self._names:
+        with_rows = self._rest(action, body) if self._names else False
+        if not self._clear:
             return None
-        with_rows = self._rest(action, body)
         return TableDdl(
             action,
             self._text,
@@ -262,7 +275,15 @@ class _Reader:
             while self._peek() == ",":
                 self._at += 1
                 self._name(Role.SUBJECT)
+        if action in _NAMES_ONLY and any(t.word not in _BEHIND_NAMES for t in self._left()):
+            self._clear = False  # there may be more names
         return self._at
+
+    def _left(self) -> Iterator[Token]:
+        """The tokens that are left, without times to wait."""
+        for at in range(self._at, len(self._tokens)):
+            if self._tokens[at - 1].word != "WAIT":
+                yield self._tokens[at]
 
     def _rest(self, action: Action, body: int) -> bool:
         """Find the names behind the subject; says whether rows come with a new table."""
@@ -331,6 +352,7 @@ class _Reader:
     def _name(self, role: Role, default: str | None = None) -> None:
         found = read_name(self._tokens, self._at)
         if found is None:
+            self._clear = False
             return
         name, self._at = found
         schema = name.schema or (self._default if default is None else default)

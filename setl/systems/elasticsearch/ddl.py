@@ -27,9 +27,13 @@ from setl.systems.elasticsearch.load.index import ensure_index
 from setl.systems.elasticsearch.load.made_of import other_pipelines
 from setl.systems.elasticsearch.mapping import fields_of, mapped_field
 from setl.systems.mysql.ddl.definitions import defined_columns
-from setl.systems.mysql.ddl.statements import parsed, refuse_schema
+from setl.systems.mysql.ddl.statements import parsed, refuse_other
 
 _DELETED: Final = frozenset({200, 404, 409})  # gone, was gone, or newer than the change
+_BY_IGNORING: Final = (
+    ". Then `setl apply` the file with `ddl: ignore`, and `setl start` the channel. Write"
+    " `ddl: pass` again when the pipeline is past it"
+)
 _PRIMARY: Final = "PRIMARY"
 _ROWS_LEAVE: Final = frozenset({"TRUNCATE", "DROP", "EXCHANGE", "CONVERT"})
 
@@ -55,12 +59,21 @@ class ElasticsearchDdl:
         """See `setl.load.sink.SchemaChanges.apply`."""
         ddl = parsed(change.statement, change.session)
         if ddl is None:
-            refuse_schema(change, self._router)
+            self._refuse_other(ticket, change)
             return ()
         try:
             with translating(self._endpoint), make_client(self._endpoint) as client:
                 return tuple(self._carry_out(client, ddl, ticket.pipeline_key, change.version))
         except (FatalError, TransientError) as error:
+            where = {"server": self._endpoint, "position": change.position, "ddl": change.id}
+            error.at(pipeline=ticket.pipeline_key, **where)
+            raise
+
+    def _refuse_other(self, ticket: LoadTicket, change: SchemaChange) -> None:
+        try:
+            refuse_other(change, self._router)
+        except FatalError as error:
+            error.hint += _BY_IGNORING
             error.at(pipeline=ticket.pipeline_key, server=self._endpoint, ddl=change.id)
             raise
 
@@ -296,5 +309,5 @@ def _delete(hit: dict[str, Any], version: int) -> dict[str, Any]:
 def _refused(ddl: TableDdl, why: str, way_out: str) -> FatalError:
     return FatalError(
         f"this schema change cannot be passed on: {why}: {ddl.text[:300]}",
-        hint=f"By hand: {way_out}. Then let the pipeline pass it with `ddl: ignore`",
+        hint=f"By hand: {way_out}{_BY_IGNORING}",
     )

@@ -4,6 +4,7 @@ import pytest
 
 from tests.integration.ddl_sites import TABLES, TwoSites
 from tests.integration.pipelines import execute, fresh_name
+from tests.mysql_servers import is_mariadb
 
 
 @pytest.fixture
@@ -15,3 +16,11 @@ def sites(servers):
     yield TwoSites(a, b, name)
     for server in servers:
         execute(server, f"DROP DATABASE {name}")
+
+
+@pytest.fixture
+def mariadb(servers):
+    """Whether both servers are MariaDBs."""
+    a, b = servers
+    with a.connect() as source, b.connect() as target:
+        return is_mariadb(source) and is_mariadb(target)

@@ -17,14 +17,6 @@ from tests.unit.codec.binlog_server import end_of, entries_between
 CLOCK = "SET timestamp = 1600000000.123456"
 
 
-@pytest.fixture
-def mariadb(servers):
-    """Whether both servers are MariaDBs."""
-    a, b = servers
-    with a.connect() as source, b.connect() as target:
-        return is_mariadb(source) and is_mariadb(target)
-
-
 FILLED = {
     "microseconds": (
         CLOCK,

@@ -32,6 +32,8 @@ NAMES = st.text(st.characters(exclude_characters="\0", exclude_categories=("Cs",
         ('"shop"."t"', PLAIN, "shop", "t"),  # only a name can stand there
         ("`s`.2024_orders", PLAIN, "s", "2024_orders"),
         ("größe.$t", PLAIN, "größe", "$t"),
+        (".t (a INT)", PLAIN, "", "t"),
+        (". `t`", PLAIN, "", "t"),
     ],
 )
 def test_names(text, quoting, schema, name):
@@ -46,7 +48,7 @@ def test_what_is_quoted_is_read_again(schema, table):
     assert (found.schema, found.name, behind) == (schema, table, len(tokens))
 
 
-@pytest.mark.parametrize("text", ["", "'shop'", ", t", "(t)"])
+@pytest.mark.parametrize("text", ["", "'shop'", ", t", "(t)", ".", "..t", "t.", "'a'.t"])
 def test_no_name(text):
     assert read_name(tokenize(text), 0) is None
 
@@ -74,6 +76,30 @@ def test_lists_end_at_commas_outside_parentheses_and_texts():
 def test_columns_of_a_clause(clause, columns):
     ddl = parse_table_ddl(f"ALTER TABLE t {clause}", "shop") or pytest.fail("no table")
     assert [name_of(c[0]) for clause in ddl.clauses() for c in clause.columns] == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        ("ALTER TABLE .t ADD shop.t.c INT", "ALTER TABLE .t ADD c INT"),
+        ("ALTER TABLE t ADD T.c INT AS (`t`.b * .5 + 1.5e3)", "ADD c INT AS (b * .5 + 1.5e3)"),
+        ("ALTER TABLE t CHANGE shop.t.a t.b INT", "ALTER TABLE t CHANGE a b INT"),
+        ("ALTER TABLE t ADD COLUMN IF NOT EXISTS .c INT", "ADD COLUMN IF NOT EXISTS c INT"),
+        ("ALTER TABLE t MODIFY .c INT DEFAULT .5", "ALTER TABLE t MODIFY c INT DEFAULT .5"),
+        ("ALTER TABLE t RENAME u.v, ORDER BY t.a, .b", "RENAME u.v, ORDER BY a, b"),
+        (
+            "CREATE TABLE t (t.a INT CHECK (shop.t.a > 1.5), .b INT)",
+            "(a INT CHECK (a > 1.5), b INT)",
+        ),
+        ("ALTER TABLE t ADD c INT COMMENT 't.a'", "ADD c INT COMMENT 't.a'"),
+        ("ALTER TABLE t ADD FOREIGN KEY (t.c) REFERENCES t.t (id)", "(c) REFERENCES t.t (id)"),
+        ("CREATE TABLE t (a INT DEFAULT NEXTVAL(t.s))", "NEXTVAL(t.s))"),
+        ("CREATE TABLE t (a INT DEFAULT (NEXT VALUE FOR t.s))", "VALUE FOR t.s))"),
+    ],
+)
+def test_columns_lose_what_says_which_table_they_are_in(text, becomes):
+    ddl = parse_table_ddl(text, "shop") or pytest.fail("no table")
+    assert ddl.text.endswith(becomes)
 
 
 @pytest.mark.parametrize(

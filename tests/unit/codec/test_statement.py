@@ -143,10 +143,39 @@ def test_kinds(text, kind):
         ("CREATE TABLE t (a INT DEFAULT (2*/* x */3)) /* LIKE u */", [("d", "t")]),
         ("SET STATEMENT sql_mode='', a='FOR' FOR DROP TABLE t", [("d", "t")]),
         ("DROP DATABASE `default`", [("default", "")]),
+        ("RENAME TABLE a TO .b, x.c TO . `d`", [("d", "a"), ("d", "b"), ("x", "c"), ("d", "d")]),
+        ("CREATE TABLE IF NOT EXISTS .a LIKE .b", [("d", "a")]),
+        ("CREATE OR REPLACE TABLE .a (x.a.id INT, .b INT)", [("d", "a")]),
+        ("ALTER TABLE a RENAME .z", [("d", "a"), ("d", "z")]),
+        ("ALTER TABLE x.a RENAME = .z", [("x", "a"), ("d", "z")]),
+        ("ALTER TABLE .a EXCHANGE PARTITION p WITH TABLE .b", [("d", "a"), ("d", "b")]),
+        ("DROP TABLE .a, x.b", [("d", "a"), ("x", "b")]),
+        ("TRUNCATE .a", [("d", "a")]),
+        ("CREATE INDEX i ON .a (b)", [("d", "a")]),
     ],
 )
 def test_tables_of_ddl(text, tables):
     assert parse_statement(text, "d") == (DDL, tuple(tables), "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RENAME TABLE a TO ,x.t",
+        "DROP TABLE a, ! x.t",
+        "DROP TABLE a x.t",
+        "TRUNCATE TABLE 'a' x.t",
+        "ALTER TABLE ! x.t ADD b INT",
+        "ALTER TABLE a RENAME TO ! x.t",
+        "CREATE INDEX i OVER x.t (a)",
+        "DROP TABLE a, ! X.T",
+    ],
+)
+def test_where_names_are_not_found_anything_may_be_one(text):
+    kind, tables, _ = parse_statement(text, "d")
+    assert kind is DDL
+    assert {("x", "t"), ("d", "t")} <= set(tables)
+    assert {schema for schema, _ in tables} <= {"d", "x", "X"}
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from setl.systems.mysql.ddl.shadow_swaps import (
     refuse_unseen,
 )
 from setl.systems.mysql.ddl.source_key import made_by
-from setl.systems.mysql.ddl.statements import parsed
+from setl.systems.mysql.ddl.statements import parsed, refuse_other
 from setl.systems.mysql.ddl.target import DdlTarget, Run
 from setl.systems.mysql.identifiers import qualified
 
@@ -91,10 +91,26 @@ class Attempt:
             self._keep(plan, ledger, len(runs), conditional=ddl.conditional)
         return done or (f"noted, of a shadow table: {self._change.statement}",)
 
-    def follow_database(self) -> None:
-        """Note what the change says about a database's default collation. Raises SetlError."""
+    def look_at_other(self) -> Sequence[str]:
+        """Note what a change of other objects than tables tells; returns what was done.
+
+        Raises:
+            SetlError: it may be about mapped tables all the same, and cannot be passed on.
+        """
         if self._defaults is not None:
             self._defaults.follow()
+        try:
+            refuse_other(self._change, self._target.routing)
+        except FatalError as error:
+            if self._was_done_by_hand():
+                return (f"done by hand: {self._change.statement}",)
+            error.hint += self._target.by_hand
+            raise self._stopped(0, self._change.statement, error) from error
+        return ()
+
+    def _was_done_by_hand(self) -> bool:
+        ledger = Ledger(self._writer.open(), self._ticket, self._change)
+        return self._is_done(ledger.steps().get(0))
 
     def close(self) -> None:
         """Give the connections up."""

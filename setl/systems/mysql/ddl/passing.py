@@ -19,7 +19,7 @@ from setl.errors import SetlError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.systems.mysql.connection import translate
 from setl.systems.mysql.ddl.attempt import Attempt
-from setl.systems.mysql.ddl.statements import parsed, refuse_schema
+from setl.systems.mysql.ddl.statements import parsed
 from setl.systems.mysql.ddl.target import DdlTarget
 
 
@@ -32,14 +32,13 @@ class MysqlDdl(DdlTarget):
         attempt = Attempt(self, ticket, change)
         try:
             if ddl is None:
-                attempt.follow_database()
-                refuse_schema(change, self.routing)
-                return ()
+                return attempt.look_at_other()
             return attempt.carry_out(ddl)
         except (pymysql.MySQLError, OSError) as error:
             raise translate(error).at(pipeline=ticket.pipeline_key, server=self.endpoint) from error
         except SetlError as error:
-            error.at(pipeline=ticket.pipeline_key, server=self.endpoint, ddl=change.id)
+            where = {"server": self.endpoint, "position": change.position, "ddl": change.id}
+            error.at(pipeline=ticket.pipeline_key, **where)
             raise
         finally:
             attempt.close()

@@ -17,22 +17,45 @@ def parsed(statement: str, session: StatementSession) -> TableDdl | None:
     return parse_table_ddl(statement, session.schema, quoting_of(session))
 
 
-def refuse_schema(change: SchemaChange, routing: Routing) -> None:
-    """Refuse a statement that is about no table, and takes tables with it.
+def refuse_other(change: SchemaChange, routing: Routing) -> None:
+    """Refuse a statement that changes tables, and does not tell which, or what it takes of them.
+
+    Args:
+        change: one of which `parsed` makes nothing.
+        routing: the pipeline's tables.
 
     Raises:
-        FatalError: it drops a schema of which tables are mapped.
+        FatalError: it may be about mapped tables.
     """
-    words = [token.word for token in tokenize(change.statement, quoting_of(change.session))[:2]]
+    quoting = quoting_of(change.session)
+    said = parse_statement(change.statement, change.session.schema, quoting)
+    if any(table and _concerns(routing, schema, table) for schema, table in said.tables):
+        raise _refused(
+            change,
+            "it changes tables, and the names of mapped tables may be among them, which cannot be"
+            " read from it",
+            "Do what it did to mapped tables at the target",
+        )
+    words = [token.word for token in tokenize(change.statement, quoting)[:2]]
     if words not in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
         return
-    said = parse_statement(change.statement, change.session.schema, quoting_of(change.session))
     for schema, _ in said.tables:
         if routing.maps(schema):
-            raise FatalError(
-                f"this schema change cannot be passed on: tables of {schema} are mapped, and which"
-                f" of them there were is not known: {redacted(change.statement)[:300]}",
-                hint="Drop their tables (of an index: delete their documents) at the target by"
-                " hand, then let the pipeline pass it with"
-                " `ddl: ignore`",
+            raise _refused(
+                change,
+                f"tables of {schema} are mapped, and which of them there were is not known",
+                "Drop their tables (of an index: delete their documents) at the target",
             )
+
+
+def _concerns(routing: Routing, schema: str, table: str) -> bool:
+    return bool(routing.route(schema, table)) or routing.shadow(schema, table) is not None
+
+
+def _refused(change: SchemaChange, why: str, way_out: str) -> FatalError:
+    shown = redacted(change.statement)[:300]
+    return FatalError(
+        f"this schema change cannot be passed on: {why}: {shown}",
+        hint=way_out,
+        position=change.position,
+    )
