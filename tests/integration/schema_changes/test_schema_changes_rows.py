@@ -1,5 +1,6 @@
 """Rows that a schema change fills: after it they are at the target what they are at the source."""
 
+import pymysql
 import pytest
 
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
@@ -486,19 +487,42 @@ def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(sites,
     assert opposite.passed_on() == []
 
 
+FAILING = [
+    "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, p INT REFERENCES nosuch (id))",
+    "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, k INT) PARTITION BY KEY (k) PARTITIONS 3",
+    "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, k INT DEFAULT nosuch)",
+    "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY) SELECT 1 AS id UNION ALL SELECT 1",
+]
+
+
 @pytest.mark.family("mariadb", why="MySQL logs no statement that failed")
-def test_a_statement_that_failed_half_way_at_the_source_is_not_passed_on(sites, mariadb):
+@pytest.mark.parametrize("both_ways", [False, True])
+def test_a_table_is_gone_that_could_not_be_replaced_at_the_source(sites, mariadb, both_ways):
     if not mariadb:
         pytest.skip("MySQL logs no statement that failed")
-    statement = "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, p INT REFERENCES nosuch (id))"
-    with sites.a.connect(database=sites.db) as connection, connection.cursor() as cursor:
-        start = end_of(connection)
-        with pytest.raises(Exception, match="Foreign key"):
-            cursor.execute(statement)
-        entries = entries_between(sites.a, start, end_of(connection))
-    entry = next(e for e in entries if e.kind is EntryKind.DDL)
-    with pytest.raises(FatalError, match="half-way"):
-        sites.apply(entry)
+    ddl = sites.passing(marked_drops=both_ways, accept=["replaced-table@*"])
+    opposite = Opposite(sites)
+    for number, statement in enumerate(FAILING):
+        before = sites.entries("CREATE TABLE t (id INT PRIMARY KEY)") if number else []
+        with sites.a.connect(database=sites.db) as connection, connection.cursor() as cursor:
+            start = end_of(connection)
+            with pytest.raises(pymysql.MySQLError):
+                cursor.execute(statement)
+            found = entries_between(sites.a, start, end_of(connection))
+        for entry in [*before, *(e for e in found if e.kind is EntryKind.DDL)]:
+            assert sites.apply(entry, ddl)
+        assert execute(sites.b, f"SHOW TABLES FROM {sites.db}") == (("nokey",),)
+    assert not both_ways or opposite.passed_on() == []
+
+
+@pytest.mark.family("mariadb", why="MySQL logs no statement that failed")
+def test_a_table_that_somebody_ended_the_replacing_of_is_not_dropped(sites):
+    (entry,) = sites.entries("CREATE TABLE other (id INT PRIMARY KEY)")
+    text = f"CREATE OR REPLACE TABLE {sites.db}.t (id INT PRIMARY KEY)"
+    ended = entry.session._replace(error=1317)
+    with pytest.raises(FatalError, match="half-way") as caught:
+        sites.apply(entry._replace(statement=text), session=ended)
+    assert "Compare the table with the source's" in caught.value.hint
     assert sites.rows(sites.b)
 
 

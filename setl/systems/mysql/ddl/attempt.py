@@ -25,6 +25,7 @@ from setl.systems.mysql.connection import error_number, translate
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.collating import default_collations
+from setl.systems.mysql.ddl.failed import as_it_came_out
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.made_tables import MadeTables
@@ -66,6 +67,7 @@ class Attempt:
 
     def carry_out(self, ddl: TableDdl) -> Sequence[str]:
         """Do what is not done yet; returns what was done, for people."""
+        ddl = as_it_came_out(ddl, self._change.session)
         ledger = Ledger(self._writer.open(), self._ticket, self._change)
         known = ledger.steps()
         self._action = ddl.action

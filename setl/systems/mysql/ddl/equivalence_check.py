@@ -62,6 +62,9 @@ _ADVICE: Final = (
     "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
     " the future, add such a column without them, and fill it with an UPDATE, which replicates"
 )
+_ADVICE_ON_FAILED: Final = (
+    "Compare the table with the source's, and do to the target{by_hand} what was done there"
+)
 _ADVICE_ON_ACTIONS: Final = (
     "At the source, make the foreign key anew without these actions, and change the child rows in"
     " the application; make the change on the target{by_hand}. Where no such row ever"
@@ -169,7 +172,8 @@ class EquivalenceCheck:
         if ddl is None:
             return []
         effects = effects_of(ddl)
-        self._refuse(doubt_without_rows(effects, session, step.statement), step)
+        doubt = doubt_without_rows(effects, session, step.statement)
+        self._refuse(doubt, step, _ADVICE_ON_FAILED if session.error else _ADVICE)
         if step.creation is None:
             self.refuse_actions(step, effects.actions, source_had)
         if is_system_zone(session):
