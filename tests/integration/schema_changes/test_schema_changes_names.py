@@ -94,3 +94,42 @@ def test_a_schema_that_is_dropped_can_be_passed_over(sites):
     done = caught.value.hint.partition("UPDATE ")[2].partition(";")[0]
     execute(sites.b, f"UPDATE {done}")
     assert sites.apply(dropped, number=sites.number)
+
+
+DROPPED = {
+    "alone": "ALTER TABLE c DROP FOREIGN KEY f",
+    "with others": "ALTER TABLE c ADD x INT DEFAULT 3, DROP FOREIGN KEY `F`, DROP n",
+    "made anew": (
+        "ALTER TABLE c DROP FOREIGN KEY f, ADD CONSTRAINT g FOREIGN KEY (p) REFERENCES t (id)"
+    ),
+    "as a constraint": "ALTER TABLE c DROP CONSTRAINT f, DROP KEY f",
+    "without a name": "ALTER TABLE c DROP FOREIGN KEY c_ibfk_1",
+}
+
+
+@pytest.fixture
+def child(sites):
+    """A table whose foreign keys only the source has, as after `create: true`."""
+    columns = "id INT PRIMARY KEY, p INT, n INT, q INT, KEY f (p), KEY (q)"
+    both = f"CREATE TABLE {sites.db}.c ({columns}"
+    foreign = "CONSTRAINT f FOREIGN KEY (p) REFERENCES t (id), FOREIGN KEY (q) REFERENCES t (id)"
+    execute(sites.a, f"USE {sites.db}", f"{both}, {foreign})")
+    execute(sites.b, f"{both})")
+    return sites
+
+
+@pytest.mark.parametrize("how", DROPPED)
+def test_foreign_keys_that_the_target_has_not_need_no_dropping(child, how):
+    child.run(DROPPED[how])
+    shapes = (child.shape(server, "c")[0][1].splitlines() for server in (child.a, child.b))
+    here, there = (
+        [line for line in s if "`f` FOR" not in line and "_ibfk_" not in line] for s in shapes
+    )
+    assert [line.rstrip(",") for line in here] == [line.rstrip(",") for line in there]
+
+
+def test_another_foreign_key_without_a_name_may_be_meant(child):
+    child.run("ALTER TABLE c ADD FOREIGN KEY (n) REFERENCES t (id)")  # number 1 there, 2 here
+    (entry,) = child.entries("ALTER TABLE c DROP FOREIGN KEY c_ibfk_2")
+    with pytest.raises(FatalError, match="c_ibfk_2"):
+        child.apply(entry)

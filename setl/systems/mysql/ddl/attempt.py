@@ -29,6 +29,7 @@ from setl.systems.mysql.ddl.failed import as_it_came_out
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.made_tables import MadeTables
+from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
 from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining
@@ -183,6 +184,11 @@ class Attempt:
         if known is not None and known.state == BEGUN and known.looks != looks:
             self._done(number, step, statement)
             return f"found done: {statement}"
+        step = self._without_missing(step, session)
+        if not step.statement:
+            text = f"nothing to do, since the target's table has no such foreign key: {statement}"
+            self._done(number, step, text)
+            return text
         if step.creation is not None:
             (step, kept), session = self._constraining(number, run), NEUTRAL
             if not step.statement:
@@ -219,6 +225,14 @@ class Attempt:
         self._done(number, step, statement)
         failpoints.reached("ddl.done")
         return f"{statement} ({kept})" if kept else statement
+
+    def _without_missing(self, step: Step, session: StatementSession) -> Step:
+        """A step without the foreign keys to drop that its table has not, "" if that is all."""
+        ddl = parsed(step.statement, session) if step.creation is None else None
+        if ddl is None or not drops_foreign_keys(ddl):
+            return step
+        text = without_missing(self._writer.open(), ddl, step.tables[0])
+        return step._replace(statement=text)
 
     def _execute(
         self,
