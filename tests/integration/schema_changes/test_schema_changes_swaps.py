@@ -166,6 +166,81 @@ def test_a_swap_that_comes_again(children):
     sites.assert_same("c")
 
 
+BY_HAND_RENAMED = {
+    "in two statements": [
+        "RENAME TABLE t TO _t_old",
+        "CREATE TABLE t (id INT PRIMARY KEY, b INT)",
+        "CREATE TABLE other_old (id INT PRIMARY KEY)",
+    ],
+    "in one": [
+        "CREATE TABLE t_new (id INT PRIMARY KEY, b INT)",
+        "RENAME TABLE t TO _t_old, t_new TO t",
+    ],
+    "by ALTER": [
+        "ALTER TABLE t RENAME TO _t_old",
+        "CREATE TABLE t LIKE nokey",
+    ],
+    "after an online change": [
+        "CREATE TABLE _t_new LIKE t",
+        "ALTER TABLE _t_new ADD w INT",
+        "INSERT INTO _t_new (id, at, d, n) SELECT id, at, d, n FROM t",
+        "RENAME TABLE t TO _t_old, _t_new TO t",
+        "DROP TABLE _t_old",
+        "RENAME TABLE t TO _t_old",
+        "CREATE TABLE t (id INT PRIMARY KEY, b INT)",
+    ],
+}
+
+
+def names(server, db):
+    return [name for (name,) in execute(server, f"SHOW TABLES FROM {db}")]
+
+
+@pytest.mark.parametrize("how", BY_HAND_RENAMED)
+def test_a_table_without_a_shadow_is_renamed_and_goes_with_the_source_s(sites, how):
+    run(sites, *BY_HAND_RENAMED[how])
+    assert names(sites.a, sites.db) == names(sites.b, sites.db)
+    sites.assert_same("t")
+    sites.assert_same("_t_old")
+    run(sites, "DROP TABLE t", "DROP TABLE IF EXISTS _t_old")
+    assert names(sites.a, sites.db) == names(sites.b, sites.db)
+
+
+@pytest.mark.parametrize("point", ["ddl.begun", "ddl.ran", "ddl.done"])
+def test_a_node_that_dies_while_a_table_is_renamed_by_hand(sites, point):
+    entries = sites.entries(
+        "RENAME TABLE t TO _t_old", "CREATE TABLE t (id INT PRIMARY KEY)", "DROP TABLE _t_old"
+    )
+    for entry in entries:
+        with (
+            patch.object(failpoints, "reached", _dying(point)),
+            pytest.raises(ZeroDivisionError),
+        ):
+            sites.apply(entry)
+        assert sites.apply(entry, number=sites.number)
+    sites.assert_same("t")
+    assert names(sites.a, sites.db) == names(sites.b, sites.db)
+
+
+def test_a_table_of_the_target_alone_does_not_go_with_the_source_s(sites):
+    execute(sites.b, f"CREATE TABLE {sites.db}._t_old (id INT)")
+    run(sites, "CREATE TABLE _t_old (id INT)", "DROP TABLE _t_old")
+    assert "_t_old" in names(sites.b, sites.db)
+
+
+def test_a_shadow_that_does_not_take_the_place_of_its_table_is_told(sites):
+    run(sites, "CREATE TABLE _t_gho LIKE t", "RENAME TABLE t TO _t_del")
+    assert sites.rows(sites.b)
+    (entry,) = sites.entries("CREATE TABLE t (id INT PRIMARY KEY)")
+    with pytest.raises(FatalError, match="already exists") as caught:
+        sites.apply(entry)
+    assert "_t_gho" in caught.value.hint
+    assert "RENAME TABLE" in caught.value.hint
+    execute(sites.b, f"RENAME TABLE {sites.db}.t TO {sites.db}._t_del")
+    assert sites.apply(entry, number=sites.number)
+    sites.assert_same("t")
+
+
 def _dying(at):
     def reached(point):
         if point == at:

@@ -24,6 +24,7 @@ from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import error_number, translate
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
+from setl.systems.mysql.ddl.advice import advice_on
 from setl.systems.mysql.ddl.collating import default_collations
 from setl.systems.mysql.ddl.failed import as_it_came_out
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
@@ -32,6 +33,7 @@ from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
 from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
 from setl.systems.mysql.ddl.replaced import ReplacedTables
+from setl.systems.mysql.ddl.set_aside import SetAside
 from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining
 from setl.systems.mysql.ddl.shadow_swaps import (
     refuse_altered,
@@ -78,7 +80,8 @@ class Attempt:
                 ddl = self._target.of_tables(ddl, self._writer.open())
             if ddl.action is Action.DROP:
                 self._target.refuse_drop_before_swap(ddl, ledger.shadows())
-            plan = self._target.plan(ddl)
+            aside = SetAside(self._writer.open(), self._ticket)
+            plan = self._target.plan(ddl, ledger.shadows(), aside)
             runs = self._runs(plan, ledger)
         except FatalError as error:
             if self._is_done(known.get(0)):
@@ -133,7 +136,7 @@ class Attempt:
         self, kept: Sequence[tuple[str, StatementSession]], swap: Swap, ledger: Ledger
     ) -> None:
         statements = [ddl for ddl in (parsed(*each) for each in kept) if ddl is not None]
-        refuse_unseen(statements, swap)
+        refuse_unseen(statements, swap, self._target.by_hand)
         since = ledger.done_since_kept(_dotted(swap.shadow))
         for target, same in self._target.targets_of(swap.table):
             described = read_table(self._writer.open(), *target) if same else None
@@ -213,12 +216,12 @@ class Attempt:
             )
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
-        self._write(number, BEGUN, statement, looks=looks, may_leave=step.tables)
+        self._write(number, BEGUN, statement, looks=looks, step=step)
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
         again = again or len(of_now) < sum(place is not None for place in made.values())
         passing = [*(_ALREADY if again else ()), *(MISSING_TABLE if step.may_lack else ())]
-        self._execute(number, statement, session, more, passing)
+        self._execute(number, (step._replace(statement=statement), session), more, passing)
         failpoints.reached("ddl.ran")
         if self._removes:
             self._forget_made(step.tables)
@@ -235,21 +238,17 @@ class Attempt:
         return step._replace(statement=text)
 
     def _execute(
-        self,
-        number: int,
-        statement: str,
-        session: StatementSession,
-        more: Sequence[str],
-        passing: Collection[int],
+        self, number: int, run: Run, more: Sequence[str], passing: Collection[int]
     ) -> None:
         """Run a statement, whatever the server says with an error that is among `passing`."""
+        step, session = run
         try:
-            self._runner.run(statement, session, more)
+            self._runner.run(step.statement, session, more)
         except FatalError as error:
-            raise self._stopped(number, statement, error) from error
+            raise self._stopped(number, step.statement, error) from error
         except pymysql.MySQLError as error:
             if error_number(error) not in passing:
-                self._refused(number, statement, error)
+                self._refused(number, step, error)
 
     def _constraining(self, number: int, run: Run) -> tuple[Step, str]:
         """A step of `creations` with the statement that is to run, "" for none.
@@ -275,7 +274,7 @@ class Attempt:
         except FatalError as error:
             raise self._stopped(number, step.statement, error) from error
         except pymysql.MySQLError as error:
-            self._refused(number, step.statement, error)
+            self._refused(number, step, error)
             raise
         kept = f"the target's table keeps what the source's has not: {what.kept}"
         return step._replace(statement=what.statement), kept if what.kept else ""
@@ -309,7 +308,7 @@ class Attempt:
             try:
                 self._runner.run(statement, unchecked)
             except pymysql.MySQLError as error:
-                self._refused(number, statement, error)
+                self._refused(number, step._replace(statement=statement), error)
         self._forget_made(tables)
         return True
 
@@ -346,6 +345,7 @@ class Attempt:
         connection = self._begin()
         for table in tables:
             MadeTables(connection, self._ticket).forget(table)
+        SetAside(connection, self._ticket).forget(tables)
         connection.commit()
 
     def _is_done(self, known: Recorded | None, step: Step | None = None) -> bool:
@@ -359,25 +359,36 @@ class Attempt:
         # has not gone back.
         return known.generation >= self._change.generation
 
-    def _refused(self, number: int, statement: str, error: pymysql.MySQLError) -> None:
+    def _refused(self, number: int, step: Step, error: pymysql.MySQLError) -> None:
         failure = translate(error)
         if isinstance(failure, TransientError):
             raise failure from error
-        shown = without_texts(statement)[:300]
+        shown = without_texts(step.statement)[:300]
         text = f"the target refuses a schema change: {shown}: {failure.message}"
-        raise self._stopped(number, statement, FatalError(text)) from error
+        refused = FatalError(text)
+        code, by_hand = error_number(error), self._target.by_hand
+        shadows = self._shadows_of_change()
+        refused.hint = advice_on(code or 0, by_hand, copied=step.copied, shadows=shadows)
+        raise self._stopped(number, step.statement, refused) from error
+
+    def _shadows_of_change(self) -> list[str]:
+        """The shadows that may take the place of a table that the change is about."""
+        ddl = parsed(self._change.statement, self._change.session)
+        shadows = Ledger(self._writer.open(), self._ticket, self._change).shadows()
+        tables = ddl.tables if ddl is not None else ()
+        return [shadow for shadow in shadows if self._target.is_shadow_of(shadow, tables)]
 
     def _stopped(self, number: int, statement: str, error: FatalError) -> SetlError:
         """Write a failure down, with the way on for whoever reads it."""
         self._write(number, FAILED, statement, error=error.message)
         where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{self._change.id}'"
         way = error.hint or (
-            "Make it possible and start again; or make the change on the target"
-            f"{self._target.by_hand}"
+            f"Make it possible, and `setl start` the channel; or make it{self._target.by_hand}"
         )
         error.hint = (
-            f"{way}. When it is made, run there: UPDATE retl.setl_ddl SET state = 'done' WHERE"
-            f" {where} AND step = {number}; and start again"
+            f"{way}. When it is made by hand, mark it as done; that is enough. To do so, run there:"
+            f" UPDATE retl.setl_ddl SET state = 'done' WHERE {where} AND step = {number}; and `setl"
+            " start` the channel, which then passes over it"
         )
         return error
 
@@ -389,10 +400,12 @@ class Attempt:
         *,
         looks: str = "",
         error: str | None = None,
-        may_leave: Sequence[Name] = (),
+        step: Step | None = None,
     ) -> None:
         connection = self._begin()
-        PresentTables(connection, self._ticket).forget(may_leave)
+        if step is not None:  # it may take its tables away, or their names
+            PresentTables(connection, self._ticket).forget(step.tables)
+            SetAside(connection, self._ticket).write(step.aside)
         ledger = Ledger(connection, self._ticket, self._change)
         ledger.write(number, state, statement, looks=looks, error=error)
         if state == DONE:

@@ -10,7 +10,7 @@ the target, which has no shadow: what was done to the shadow is done to the tabl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 from zlib import crc32
@@ -59,6 +59,7 @@ class Step(NamedTuple):
             or renames.
         creation: the CREATE TABLE of a shadow, where the statement only stands for what is to be
             done, see `setl.systems.mysql.ddl.shadow_definition`.
+        aside: new names of tables that leave the mapping, see `setl.systems.mysql.ddl.set_aside`.
     """
 
     statement: str
@@ -70,6 +71,7 @@ class Step(NamedTuple):
     copied: bool = False
     reread: tuple[Name, ...] = ()
     creation: TableDdl | None = None
+    aside: tuple[Name, ...] = ()
 
 
 class Swap(NamedTuple):
@@ -108,12 +110,21 @@ class Plan:
         return not (self.steps or self.keep or self.swaps or self.forget)
 
 
-def plan_ddl(ddl: TableDdl, routing: Routing, *, marked_drops: bool = False) -> Plan:
+def plan_ddl(
+    ddl: TableDdl,
+    routing: Routing,
+    *,
+    marked_drops: bool = False,
+    shadows: Collection[Name] = (),
+    aside: Container[Name] = (),
+) -> Plan:
     """What a statement becomes.
 
     Args:
         ddl: the statement.
         routing: the pipeline's tables.
+        shadows: the shadows of which statements are kept.
+        aside: tables of the target that `Step.aside` has named.
         marked_drops: whether a DROP TABLE must be recognised in the target's binlog. Servers write
             it there without its comment, so the table is first renamed, with a comment, to a name
             that no pipeline minds.
@@ -122,15 +133,16 @@ def plan_ddl(ddl: TableDdl, routing: Routing, *, marked_drops: bool = False) -> 
         FatalError: it cannot be passed on.
     """
     if ddl.action is Action.DROP:
-        return _drop(ddl, routing, marked=marked_drops)
+        return _drop(ddl, routing, aside, marked=marked_drops)
+    changing = under_way(routing, shadows)
     if ddl.action is Action.RENAME:
-        return _rename(ddl, routing, marked_drops=marked_drops)
+        return _rename(ddl, routing, changing, marked_drops=marked_drops)
     subject = ddl.subjects[0]
     shadow = routing.shadow(subject.schema, subject.table)
     moved = next((n for n in ddl.names if n.role is Role.NEW_NAME), None)
     if moved is not None and (shadow or not routing.route(moved.schema, moved.table)):
         # ALTER TABLE t RENAME _t_del is the first half of a swap in two steps.
-        return _pairs([(subject, moved)], routing, ddl, marked_drops=marked_drops)
+        return _pairs([(subject, moved)], routing, ddl, changing, marked_drops=marked_drops)
     if shadow is None:
         return Plan(tuple(rewritten(ddl, routing, marked_drops=marked_drops)))
     if shadow.part is not ShadowPart.NEXT or ddl.action is Action.TRUNCATE:
@@ -214,12 +226,23 @@ def _beside(route: Route, routes: Sequence[Route], ddl: TableDdl) -> Name:
     raise _refused("its tables go to several targets, and which belong together is open", ddl)
 
 
-def _drop(ddl: TableDdl, routing: Routing, *, marked: bool) -> Plan:
+def under_way(routing: Routing, shadows: Iterable[Name]) -> set[Name]:
+    """The tables of which these are shadows that can take their places."""
+    found = ((schema, routing.shadow(schema, table)) for schema, table in shadows)
+    return {(schema, s.table) for schema, s in found if s and s.part is ShadowPart.NEXT}
+
+
+def _drop(ddl: TableDdl, routing: Routing, aside: Container[Name], *, marked: bool) -> Plan:
     steps: list[Step] = []
     forget: list[Name] = []
     for name in ddl.subjects:
-        if routing.shadow(name.schema, name.table) is not None:
+        shadow = routing.shadow(name.schema, name.table)
+        if shadow is not None:
             forget.append((name.schema, name.table))
+            for route in routing.route(name.schema, shadow.table):
+                former = (route.target[0], name.table)
+                if former in aside:
+                    steps += _dropped(former, ddl, may_lack=True, marked=marked)
             continue
         for route in routing.route(name.schema, name.table):
             # Servers log a DROP of several tables also if one of them was not there.
@@ -259,21 +282,25 @@ def _without_replace(text: str) -> str:
     return text[: first["OR"].start] + text[first["REPLACE"].end + 1 :]
 
 
-def _rename(ddl: TableDdl, routing: Routing, *, marked_drops: bool) -> Plan:
+def _rename(
+    ddl: TableDdl, routing: Routing, changing: Collection[Name], *, marked_drops: bool
+) -> Plan:
     names = list(ddl.names)
     pairs = list(zip(names[::2], names[1::2], strict=True))
-    return _pairs(pairs, routing, ddl, marked_drops=marked_drops)
+    return _pairs(pairs, routing, ddl, changing, marked_drops=marked_drops)
 
 
 def _pairs(
     pairs: Sequence[tuple[TableName, TableName]],
     routing: Routing,
     ddl: TableDdl,
+    changing: Collection[Name],
     *,
     marked_drops: bool,
 ) -> Plan:
     """Renamings from left to right, each of one table."""
-    renaming = _Renaming(routing, ddl, marked_drops=marked_drops)
+    coming = under_way(routing, ((old.schema, old.table) for old, _ in pairs))
+    renaming = _Renaming(routing, ddl, {*changing, *coming}, marked_drops=marked_drops)
     passing = {(old.schema, old.table) for old, _ in pairs[1:]}
     for old, new in pairs:
         renaming.add((old.schema, old.table), (new.schema, new.table), passing)
@@ -283,15 +310,19 @@ def _pairs(
 class _Renaming:
     """Collects what renamings become."""
 
-    def __init__(self, routing: Routing, ddl: TableDdl, *, marked_drops: bool) -> None:
+    def __init__(
+        self, routing: Routing, ddl: TableDdl, changing: Collection[Name], *, marked_drops: bool
+    ) -> None:
         self._routing = routing
         self._ddl = ddl
+        self._changing = changing
         self._marked_drops = marked_drops
         self._between: dict[Name, tuple[Name, ...]] = {}  # held for a moment → at the target
         self._lanes: dict[int, list[tuple[Name, Name]]] = {}
         self._drops: list[Step] = []
         self._swaps: list[Swap] = []
         self._reread: list[Name] = []
+        self._aside: list[Name] = []
 
     def add(self, old: Name, new: Name, passing: set[Name]) -> None:
         """Take in the next one; `passing` are names that a later one takes a table from."""
@@ -299,7 +330,10 @@ class _Renaming:
         leaving, coming = self._routing.shadow(*old), self._routing.shadow(*new)
         if coming is not None and olds:
             if coming.part is ShadowPart.FORMER and coming.table == old[1]:
-                return  # the table makes room for its shadow
+                if old not in self._changing:
+                    self._aside += (former := [(schema, new[1]) for schema, _ in olds])
+                    self._move(olds, former)
+                return  # or the table makes room for its shadow
             raise _refused(f"{_dotted(old)} becomes a table of an online schema change", self._ddl)
         if leaving is not None:
             self._from_shadow(old, leaving, new)
@@ -328,7 +362,10 @@ class _Renaming:
             text = ", ".join(f"{qualified(*a)} TO {qualified(*b)}" for a, b in moves)
             tables = tuple(dict.fromkeys(name for move in moves for name in move))
             reread = tuple(dict.fromkeys(self._reread))
-            steps.append(Step(f"RENAME TABLE {text}", tables, self._ddl.conditional, reread=reread))
+            aside = tuple(name for name in self._aside if name in tables)
+            may_lack = self._ddl.conditional
+            text = f"RENAME TABLE {text}"
+            steps.append(Step(text, tables, may_lack, reread=reread, aside=aside))
         return Plan(tuple(steps + self._drops), swaps=tuple(self._swaps))
 
     def _targets(self, name: Name) -> tuple[Name, ...]:

@@ -21,8 +21,13 @@ from setl.systems.mysql.ddl.reread_names import defined_twice, names_given_again
 _ALTERING: Final = frozenset({Action.ALTER, Action.INDEX})
 
 
-def refuse_unseen(kept: Sequence[TableDdl], swap: Swap) -> None:
+def refuse_unseen(kept: Sequence[TableDdl], swap: Swap, by_hand: str) -> None:
     """Refuse a swap for a shadow of which it is not known how it was made.
+
+    Args:
+        kept: the statements on the shadow, in order.
+        swap: the shadow, and the table.
+        by_hand: how a person changes the target.
 
     Raises:
         FatalError: its CREATE TABLE is not among the statements that were kept.
@@ -30,7 +35,9 @@ def refuse_unseen(kept: Sequence[TableDdl], swap: Swap) -> None:
     if not any(ddl.action is Action.CREATE for ddl in kept):
         raise FatalError(
             f"{'.'.join(swap.shadow)} takes the place of {'.'.join(swap.table)}, and how it was"
-            " made was not seen: the online schema change began before `ddl: pass` did"
+            " made was not seen: the online schema change began before `ddl: pass` did",
+            hint=f"Make the change on the target{by_hand}, to the table under its own name: if it"
+            " was renamed there as at the source, in a statement before, rename it back first",
         )
 
 

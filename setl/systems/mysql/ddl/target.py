@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from typing import Any, Final
 
 from pymysql.connections import Connection
@@ -17,7 +17,7 @@ from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.made_later import names_taken
 from setl.systems.mysql.ddl.other_objects import without_other_objects
-from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten
+from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten, under_way
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.server_settings import ServerSettings
@@ -137,18 +137,27 @@ class DdlTarget:
 
     def refuse_drop_before_swap(self, ddl: TableDdl, shadows: Sequence[str]) -> None:
         """Refuse to drop a table of one of these shadows; raises FatalError."""
-        named = (shadow.partition(".") for shadow in shadows)
-        refuse_drop_before_swap(ddl, [(schema, name) for schema, _, name in named], self.routing)
+        refuse_drop_before_swap(ddl, _names(shadows), self.routing)
+
+    def is_shadow_of(self, shadow: str, tables: Collection[Name]) -> bool:
+        """Whether a shadow may take the place of one of these tables of the source."""
+        return not under_way(self.routing, _names([shadow])).isdisjoint(tables)
 
     def targets_of(self, table: Name) -> Sequence[tuple[Name, bool]]:
         """Where a table of the source goes, each with whether it has all of its columns there."""
         return [(route.target, route.plain) for route in self.routing.route(*table)]
 
-    def plan(self, ddl: TableDdl) -> Plan:
-        """What a statement becomes; raises FatalError."""
+    def plan(self, ddl: TableDdl, shadows: Sequence[str], aside: Container[Name]) -> Plan:
+        """What a statement becomes, see `plan_ddl`; raises FatalError."""
         if not ddl.subjects:
             return Plan()
-        return plan_ddl(ddl, self.routing, marked_drops=self._marked_drops)
+        return plan_ddl(
+            ddl,
+            self.routing,
+            marked_drops=self._marked_drops,
+            shadows=_names(shadows),
+            aside=aside,
+        )
 
     def in_the_way(
         self,
@@ -197,3 +206,9 @@ class DdlTarget:
     def marked(self, statement: str) -> str:
         """The statement with the channel's mark."""
         return f"/*setl:{self._mark}*/ {statement}"
+
+
+def _names(dotted: Sequence[str]) -> list[Name]:
+    """Names of the record, whose schemas have no dot as a rule."""
+    parts = (name.partition(".") for name in dotted)
+    return [(schema, name) for schema, _, name in parts]

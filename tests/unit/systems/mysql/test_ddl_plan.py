@@ -44,10 +44,10 @@ CONTESTED = Router(
 )  # fmt: skip
 
 
-def plan(text, routing=ALL, schema="shop", *, marked=False, quoting=Quoting()):  # noqa: B008
+def plan(text, routing=ALL, schema="shop", *, marked=False, quoting=Quoting(), **more):  # noqa: B008
     ddl = parse_table_ddl(text, schema, quoting)
     assert ddl is not None, f"not taken for DDL of tables: {text}"
-    return plan_ddl(ddl, routing, marked_drops=marked)
+    return plan_ddl(ddl, routing, marked_drops=marked, **more)
 
 
 def statements(text, routing=ALL, **options):
@@ -332,8 +332,37 @@ def test_a_shadow_takes_the_place_of_its_table(text):
 
 
 def test_a_table_makes_room_for_its_shadow():
-    assert plan("alter /* gh-ost */ table `shop`.`t` rename `_t_del`").empty
+    text = "alter /* gh-ost */ table `shop`.`t` rename `_t_del`"
+    assert plan(text, shadows=[("shop", "_t_gho")]).empty
+    assert plan("RENAME TABLE t TO _t_old", shadows=[("shop", "_t_new")]).empty
     assert plan("DROP TABLE IF EXISTS `shop`.`_t_old`").forget == (("shop", "_t_old"),)
+
+
+OTHER_SHADOWS = [("shop", "_other_new"), ("x", "_t_new"), ("shop", "_t_ghc")]
+
+
+@pytest.mark.parametrize("shadows", [[], OTHER_SHADOWS])
+@pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        ("RENAME TABLE t TO _t_old", "`copy`.`t` TO `copy`.`_t_old`"),
+        ("ALTER TABLE t RENAME _t_del", "`copy`.`t` TO `copy`.`_t_del`"),
+        (
+            "RENAME TABLE t TO _t_old, t_new TO t",
+            "`copy`.`t` TO `copy`.`_t_old`, `copy`.`t_new` TO `copy`.`t`",
+        ),
+    ],
+)
+def test_a_table_without_a_shadow_is_renamed_as_the_statement_says(text, becomes, shadows):
+    (step,) = plan(text, shadows=shadows).steps
+    assert step.statement == f"RENAME TABLE {becomes}"
+    assert step.aside == (("copy", "_t_del" if "_t_del" in text else "_t_old"),)
+
+
+def test_what_was_set_aside_is_dropped_with_the_source_s_own():
+    (step,) = plan("DROP TABLE _t_old, _u_old", aside=[("copy", "_t_old")]).steps
+    assert step.statement == "DROP TABLE `copy`.`_t_old`"
+    assert step.may_lack
 
 
 def test_rows_of_shadows_go_nowhere_unless_they_are_named():

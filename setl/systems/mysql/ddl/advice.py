@@ -1,0 +1,47 @@
+"""What to do about a statement that the target's server refuses, by the error it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+_EXISTS: Final = 1050
+# Rows that a table has are not such as it would take: no value for NOT NULL, a value twice, too
+# long, out of range, of no row of the parent, not as a CHECK wants it.
+_OF_ROWS: Final = frozenset(
+    {1048, 1062, 1138, 1216, 1264, 1265, 1292, 1366, 1406, 1411, 1452, 1526, 3819, 4025}
+)
+
+
+def advice_on(number: int, by_hand: str, *, copied: bool, shadows: Sequence[str]) -> str:
+    """The next action of whoever reads of a refused statement.
+
+    Args:
+        number: of the server's error.
+        by_hand: how a person changes the target.
+        copied: see `setl.systems.mysql.ddl.plan.Step`.
+        shadows: of the tables that the statement makes, such as may take their places.
+    """
+    if number == _EXISTS and shadows:
+        return (
+            "A RENAME TABLE before it was taken for the first half of an online schema change,"
+            f" since there is its shadow {', '.join(shadows)}, and the shadow has not taken the"
+            f" table's place. Rename the table at the target{by_hand}, as it was renamed at the"
+            " source, and `setl start` the channel; or drop it there if the source has dropped it"
+        )
+    if number in _OF_ROWS and copied:
+        return (
+            "Online schema changes leave out rows that the new definition does not take, or change"
+            " them, and nothing in the stream says which. Delete such rows from the target's table,"
+            f" or change them, and make the change there{by_hand}. Mark it as done as said next,"
+            " `setl start` the channel, and then load the table with `setl load --replace`"
+        )
+    if number in _OF_ROWS:
+        return (
+            "Rows of the target are not such as the change wants them, though those of the source"
+            " were. Compare the table with `setl verify`, mend the rows there, and `setl start` the"
+            f" channel; or make the change on the target{by_hand}"
+        )
+    return (
+        f"Make it possible, and `setl start` the channel; or make the change on the target{by_hand}"
+    )
