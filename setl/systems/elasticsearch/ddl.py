@@ -91,7 +91,7 @@ class ElasticsearchDdl:
                     yield _nested(ddl, route)
                 elif ddl.action is Action.ALTER:
                     yield from self._alter(client, ddl, route)
-                elif _removes_rows(ddl):
+                elif _removes_rows(ddl) or (_makes(ddl) and self._alone(route)):
                     yield self._empty(client, ddl, route, pipeline, version)
                 else:
                     yield f"nothing to do for {route.target[1]}: {ddl.text}"
@@ -143,6 +143,8 @@ class ElasticsearchDdl:
                     f"Elasticsearch has not deleted a document of {index}: {outcome.get('error')}"
                 )
             deleted += done
+        if _makes(ddl) and not ddl.replaces and not deleted:
+            return f"nothing to do for {index}: {ddl.text}"
         return f"{count(deleted, 'document')} of {index} deleted: {ddl.text}"
 
     def _alone(self, route: Route) -> bool:
@@ -259,6 +261,11 @@ def _has_documents(client: Elasticsearch, index: str) -> bool:
 def _removes_rows(ddl: TableDdl) -> bool:
     """Whether it takes all rows of a table away, perhaps with the table."""
     return ddl.action in (Action.TRUNCATE, Action.DROP) or ddl.replaces
+
+
+def _makes(ddl: TableDdl) -> bool:
+    """Whether it makes a table where none was; one of its name was renamed if there was one."""
+    return ddl.action is Action.CREATE and not ddl.conditional
 
 
 def _changes_key(ddl: TableDdl) -> bool:

@@ -76,9 +76,13 @@ def test_fields_are_added_and_a_table_that_is_emptied_empties_its_index(
     execute(a, f"TRUNCATE {db}.t", f"INSERT INTO {db}.t (id) VALUES (2), (4)")
     running.applied(5)
     assert index.ids() == ["2", "4"]
+    table = f"CREATE TABLE {db}.t (id INT PRIMARY KEY, a INT)"
+    execute(a, f"RENAME TABLE {db}.t TO {db}._t_old", table, f"INSERT INTO {db}.t VALUES (7, 7)")
+    running.applied(6)
+    assert index.ids() == ["7"]
     execute(a, f"DROP TABLE {db}.t")
     eventually(lambda: index.ids() == [], 30)
-    eventually(lambda: running.figures.ddl_passed == 4, 30)  # counted after it can be seen
+    eventually(lambda: running.figures.ddl_passed == 6, 30)  # counted after it can be seen
 
 
 def test_a_type_that_the_field_does_not_take_stops_the_pipeline(servers, elasticsearch, db, place):
