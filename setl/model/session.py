@@ -28,6 +28,8 @@ class StatementSession(NamedTuple):
         temporary: whether it used a temporary table.
         server_collation: id of collation_server, 0 if unknown.
         database_collation: id of collation_database, 0 if it is that of `schema` or unknown.
+        committed: whether a storage engine of MySQL took part in it, as in all DDL that does
+            something to tables of InnoDB.
     """
 
     schema: str = ""
@@ -48,6 +50,7 @@ class StatementSession(NamedTuple):
     temporary: bool = False
     server_collation: int = 0
     database_collation: int = 0
+    committed: bool = False
 
     @property
     def known(self) -> bool:

@@ -9,7 +9,7 @@ https://mariadb.com/kb/en/data-definition/.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -99,6 +99,7 @@ class TableDdl:
         conditional: whether it says IF EXISTS or IF NOT EXISTS of a table.
         with_rows: whether it creates a table with rows (CREATE TABLE … SELECT).
         replaces: whether it drops a table of that name first (MariaDB's OR REPLACE).
+        rows_follow: whether rows of a new table follow in the same transaction, as MySQL says.
     """
 
     action: Action
@@ -109,6 +110,7 @@ class TableDdl:
     conditional: bool = False
     with_rows: bool = False
     replaces: bool = False
+    rows_follow: bool = False
 
     @property
     def subjects(self) -> tuple[TableName, ...]:
@@ -173,14 +175,13 @@ def parse_table_ddl(
         text = text[: tokens[opening].start].rstrip() + text[tokens[opening + 1].end :]
         tokens = tokenize(text, quoting)
     ddl = read_table_ddl(text, tokens, default_schema)
-    if ddl is None or ddl.action in _NAMES_ONLY or "." not in text:
-        return ddl
-    spans = [(name.start, name.end) for name in ddl.names]
-    called = {name.table for name in ddl.names if name.role in (Role.SUBJECT, Role.NEW_NAME)}
-    plain = without_qualifiers(text, tokens, spans, called)
-    if plain == text:
-        return ddl
-    return read_table_ddl(plain, tokenize(plain, quoting), default_schema)
+    if ddl is not None and ddl.action not in _NAMES_ONLY and "." in text:
+        spans = [(name.start, name.end) for name in ddl.names]
+        called = {name.table for name in ddl.names if name.role in (Role.SUBJECT, Role.NEW_NAME)}
+        plain = without_qualifiers(text, tokens, spans, called)
+        if plain != text:
+            ddl = read_table_ddl(plain, tokenize(plain, quoting), default_schema)
+    return replace(ddl, rows_follow=True) if ddl is not None and opening else ddl
 
 
 def _opening(tokens: Sequence[Token]) -> int:

@@ -133,3 +133,34 @@ def test_another_foreign_key_without_a_name_may_be_meant(child):
     (entry,) = child.entries("ALTER TABLE c DROP FOREIGN KEY c_ibfk_2")
     with pytest.raises(FatalError, match="c_ibfk_2"):
         child.apply(entry)
+
+
+CREATED = {
+    "there": "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY, other INT)",
+    "there, like one that is not mapped": "CREATE TABLE IF NOT EXISTS t LIKE mysql.general_log",
+    "there, with an engine": "CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY) ENGINE = `InnoDB`",
+    "not there": "CREATE TABLE IF NOT EXISTS made (id INT PRIMARY KEY, other INT)",
+    "not there, like one that is mapped": "CREATE TABLE IF NOT EXISTS made LIKE nokey",
+    "not there, with rows": "CREATE TABLE IF NOT EXISTS made (PRIMARY KEY (v)) SELECT 1 AS v",
+    "not there, and of MyISAM": "CREATE TABLE IF NOT EXISTS made (id INT KEY) ENGINE=MyISAM",
+}
+
+
+@pytest.mark.family("mysql", why="MariaDB does not log one that did nothing")
+@pytest.mark.parametrize("how", CREATED)
+@pytest.mark.parametrize("lacking", [False, True])
+def test_if_not_exists_does_what_it_did_at_the_source(sites, mariadb, how, lacking):
+    if mariadb:
+        pytest.skip("MariaDB does not log one that did nothing")
+    if lacking:
+        execute(sites.b, f"DROP TABLE {sites.db}.t")
+    (entry,) = sites.entries(CREATED[how])
+    assert sites.apply(entry)
+    there = {name for (name,) in execute(sites.b, f"SHOW TABLES FROM {sites.db}")}
+    assert there == {"nokey"} | ({"made"} if "not there" in how else set()) | {"t"} - (
+        {"t"} if lacking else set()
+    )
+    if "made" in there and "rows" not in how:
+        sites.assert_same("made")
+    if not lacking:
+        sites.assert_same("t")

@@ -68,6 +68,7 @@ def test_the_session_of_a_statement():
         utf8mb4=45,
         month_names=4,
         server_collation=8,
+        committed=True,
         database_collation=9,
     )
     assert session.has_mode("NO_BACKSLASH_ESCAPES")

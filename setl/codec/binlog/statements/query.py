@@ -20,11 +20,12 @@ _HEADER: Final = struct.Struct("<I13xH")  # of any event: seconds, flags
 # ``sql/log_event.h`` of MariaDB those from 128 on.
 _FLAGS, _SQL_MODE, _INCREMENTS, _CHARSET, _TIME_ZONE, _MONTH_NAMES = 0, 1, 3, 4, 5, 7
 _DATABASE = 8
+_COMMITTED = 17  # ddl_xid
 _CATALOG, _INVOKER, _SCHEMAS, _MICROSECONDS, _EXPLICIT, _UTF8MB4 = 2, 11, 12, 13, 16, 18
 _MARIADB_MICROSECONDS, _MARIADB_GTID_FLAGS, _MARIADB_COLLATIONS = 128, 130, 131
 _SIZES: Final = {
     _FLAGS: 4, _SQL_MODE: 8, _INCREMENTS: 4, _CHARSET: 6, _MONTH_NAMES: 2, _DATABASE: 2, 9: 8,
-    10: 4, _MICROSECONDS: 3, _EXPLICIT: 1, 17: 8, _UTF8MB4: 2, 19: 1, 20: 1,
+    10: 4, _MICROSECONDS: 3, _EXPLICIT: 1, _COMMITTED: 8, _UTF8MB4: 2, 19: 1, 20: 1,
     _MARIADB_MICROSECONDS: 3, 129: 8,
 }  # fmt: skip
 _TEXTS: Final = frozenset({_TIME_ZONE, 6})  # length, then text
@@ -89,6 +90,7 @@ def parse_session(event: bytes, *, mariadb: bool) -> StatementSession:
         bool(event_flags & _TEMPORARY),
         int.from_bytes(found.get(_CHARSET, b"")[4:6], "little"),
         numbers.get(_DATABASE, 0),
+        _COMMITTED in found and not mariadb,
     )
 
 

@@ -26,11 +26,11 @@ from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.advice import advice_on
 from setl.systems.mysql.ddl.collating import default_collations
-from setl.systems.mysql.ddl.failed import as_it_came_out
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
+from setl.systems.mysql.ddl.outcome import as_it_came_out, did_nothing
 from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.set_aside import SetAside
@@ -70,6 +70,8 @@ class Attempt:
 
     def carry_out(self, ddl: TableDdl) -> Sequence[str]:
         """Do what is not done yet; returns what was done, for people."""
+        if did_nothing(ddl, self._change.session):
+            return (f"it did nothing at the source: {self._change.statement}",)
         ddl = as_it_came_out(ddl, self._change.session)
         ledger = Ledger(self._writer.open(), self._ticket, self._change)
         known = ledger.steps()

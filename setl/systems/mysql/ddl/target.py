@@ -17,6 +17,7 @@ from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.made_later import names_taken
 from setl.systems.mysql.ddl.other_objects import without_other_objects
+from setl.systems.mysql.ddl.outcome import as_it_came_out
 from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten, under_way
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
@@ -181,6 +182,7 @@ class DdlTarget:
             if change.unread(table)
             for target, _ in self.targets_of(table)
         }
+        ddl = as_it_came_out(ddl, session)
         return () if loaded & set(later) else names_taken(connection, ddl, later)
 
     def swapped(self, kept: Sequence[tuple[str, StatementSession]], table: Name) -> list[Run]:
