@@ -610,7 +610,7 @@ def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, s
     file = passing_from(a, b, source_db, binlog_end(a))
     execute(
         a,
-        f"CREATE TABLE {one} (id INT PRIMARY KEY)",
+        f"CREATE TABLE {one} (id INT PRIMARY KEY, CONSTRAINT few CHECK (id < 99))",
         f"CREATE TABLE {two} (id INT PRIMARY KEY, other INT)",
         f"INSERT INTO {one} VALUES (1)",
         f"INSERT INTO {two} VALUES (2, 2)",

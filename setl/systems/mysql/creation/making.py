@@ -43,6 +43,7 @@ from setl.systems.mysql.preflight.server import Server
 _LOCK_WAIT: Final = 10
 _ATTEMPTS: Final = 5
 _TABLE_EXISTS: Final = 1050
+_CHECK_EXISTS: Final = 3822  # their names are those of a schema, to MySQL
 
 # Nothing is cut or replaced in silence; zero dates may be defaults.
 _STRICT: Final = (
@@ -258,7 +259,15 @@ class _Work:
             self._run(ran[-1], plan)
         statement = plan.statement(whole=not keys)
         try:
-            self._run(statement, plan)
+            try:
+                self._run(statement, plan)
+            except pymysql.MySQLError as error:
+                if error_number(error) != _CHECK_EXISTS:
+                    raise
+                # The table had another name before, which it still has here: the stream will bring
+                # the RENAME, for which this one makes room.
+                statement = plan.without_check_names().statement(whole=not keys)
+                self._run(statement, plan)
         except pymysql.MySQLError as error:
             if error_number(error) != _TABLE_EXISTS:
                 raise self._refused(statement, error) from error

@@ -7,12 +7,14 @@ rows different, or two of them one, is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from setl.channel.routes.routing import Route, passing_columns
 from setl.codec.sql.column_definition import ColumnDefinition, column_definition
 from setl.codec.sql.created_table import Definition, definitions_of
 from setl.codec.sql.table_keys import NO_UPSERTS, KeyDefinition, table_options
+from setl.codec.sql.tokens import tokens_of
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.creation.columns import (
@@ -62,6 +64,10 @@ class TablePlan:
     options: str
     notes: tuple[str, ...] = ()
 
+    def without_check_names(self) -> TablePlan:
+        """The plan with CHECKs that the server names."""
+        return replace(self, definitions=tuple(map(_without_check_name, self.definitions)))
+
     def statement(self, *, whole: bool = True, condition: str = "") -> str:
         """The CREATE TABLE; with the keys of `later` if it is to be whole."""
         inside = [*self.definitions, *(self.later if whole else ())]
@@ -69,6 +75,12 @@ class TablePlan:
         return (
             f"CREATE TABLE {condition}{name} (\n  " + ",\n  ".join(inside) + f"\n) {self.options}"
         )
+
+
+def _without_check_name(definition: str) -> str:
+    tokens = list(islice(tokens_of(definition), 3))
+    named = [tokens[0].word, tokens[-1].word] == ["CONSTRAINT", "CHECK"]
+    return definition[tokens[-1].start :] if named else definition
 
 
 def added_keys(table: tuple[str, str], keys: Sequence[str]) -> str:
