@@ -164,3 +164,49 @@ def test_if_not_exists_does_what_it_did_at_the_source(sites, mariadb, how, lacki
         sites.assert_same("made")
     if not lacking:
         sites.assert_same("t")
+
+
+STOPPED = {
+    "a row twice in a copied table": (
+        [
+            "INSERT INTO t (id, n) VALUES (11, 7)",
+            "CREATE TABLE _t_new LIKE t",
+            "ALTER TABLE _t_new ADD UNIQUE KEY (n)",
+            "INSERT IGNORE INTO _t_new SELECT * FROM t",
+            "RENAME TABLE t TO _t_old, _t_new TO t",
+        ],
+        ["Delete such rows", "setl load --replace"],
+        ["DELETE FROM {db}.t WHERE id = 11", "ALTER TABLE {db}.t ADD UNIQUE KEY (n)"],
+    ),
+    "a table from outside": (
+        ["CREATE TABLE {db}_more.u (id INT PRIMARY KEY)", "RENAME TABLE {db}_more.u TO u"],
+        ["as the source's are now", "setl load --replace"],
+        ["CREATE TABLE {db}.u (id INT PRIMARY KEY)"],
+    ),
+    "a table that leaves": (
+        ["RENAME TABLE t TO {db}_more.t"],
+        ["map the new name", "rename or drop"],
+        ["DROP TABLE {db}.t"],
+    ),
+}
+
+
+@pytest.mark.parametrize("which", STOPPED)
+def test_what_a_stop_asks_for_is_enough(sites, which):
+    statements, said, by_hand = STOPPED[which]
+    execute(sites.b, f"INSERT INTO {sites.db}.t (id, n) VALUES (11, 7)")
+    execute(sites.a, f"CREATE DATABASE {sites.db}_more")
+    try:
+        entries = sites.entries(*(statement.format(db=sites.db) for statement in statements))
+        named = entries[-1:] if "outside" in which else entries
+        for entry in named[:-1]:
+            sites.apply(entry)
+        with pytest.raises(FatalError) as caught:
+            sites.apply(named[-1])
+        assert all(text in caught.value.hint for text in said), caught.value.hint
+        assert "{" not in caught.value.hint
+        execute(sites.b, *(statement.format(db=sites.db) for statement in by_hand))
+        execute(sites.b, "UPDATE " + caught.value.hint.partition("UPDATE ")[2].partition(";")[0])
+        assert sites.apply(named[-1], number=sites.number)
+    finally:
+        execute(sites.a, f"DROP DATABASE {sites.db}_more")

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+LOAD_AFTER: Final = (
+    "Make the target's tables{by_hand} as the source's are now. Mark the change as done as said"
+    " next, `setl start` the channel, and then load them with `setl load --replace`"
+)
+"""For changes after which rows may be others than the target's; `{by_hand}` stands for how."""
+
 _EXISTS: Final = 1050
 # Rows that a table has are not such as it would take: no value for NOT NULL, a value twice, too
 # long, out of range, of no row of the parent, not as a CHECK wants it.

@@ -112,7 +112,7 @@ class Attempt:
         except FatalError as error:
             if self._was_done_by_hand():
                 return (f"done by hand: {self._change.statement}",)
-            error.hint += self._target.by_hand
+            error.hint += "{by_hand}"
             raise self._stopped(0, self._change.statement, error) from error
         return ()
 
@@ -384,9 +384,8 @@ class Attempt:
         """Write a failure down, with the way on for whoever reads it."""
         self._write(number, FAILED, statement, error=error.message)
         where = f"pipeline = '{self._ticket.pipeline_key}' AND id = '{self._change.id}'"
-        way = error.hint or (
-            f"Make it possible, and `setl start` the channel; or make it{self._target.by_hand}"
-        )
+        way = error.hint or "Make it possible, and `setl start` the channel; or make it{by_hand}"
+        way = way.replace("{by_hand}", self._target.by_hand)
         error.hint = (
             f"{way}. When it is made by hand, mark it as done; that is enough. To do so, run there:"
             f" UPDATE retl.setl_ddl SET state = 'done' WHERE {where} AND step = {number}; and `setl"

@@ -91,8 +91,8 @@ _ADVICE_ON_COPIES: Final = (
     " `accept` in the channel file instead, and start again"
 )
 _ADVICE_ON_ROWS_BEFORE: Final = (
-    "The target's table has the change. When the pipeline runs again, load the table with"
-    " `setl load --replace`"
+    "The target's table has the change, so only mark it as done as said next. When the pipeline"
+    " runs again, load the table with `setl load --replace`"
 )
 _STARTED_SINCE: Final = (
     "but the server was started again since, or there is too much ahead of the pipeline to see"

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 from zlib import crc32
 
 from setl.channel.names.shadow_tables import DROPPED_PREFIX, Shadow, ShadowPart
@@ -20,12 +20,21 @@ from setl.channel.routes.routing import Route
 from setl.codec.sql.table_ddl import Action, Role, TableDdl, TableName
 from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
+from setl.systems.mysql.ddl.advice import LOAD_AFTER
 from setl.systems.mysql.ddl.columns import refuse_columns
 from setl.systems.mysql.ddl.removal import refuse_removal
 from setl.systems.mysql.identifiers import qualified
 
 Name = tuple[str, str]
 """(schema, table)."""
+
+# What a person does; `{by_hand}` stands for how.
+_WITHOUT_IT: Final = "Make the change on the target{by_hand}, without what names other tables"
+_LEAVES: Final = (
+    "If its rows are to go on, map the new name in the channel file, `setl apply` it, and `setl"
+    " start` the channel. Else rename or drop the table at the target{by_hand}"
+)
+_EACH: Final = "Do it to each table of the target{by_hand}, as it shall be there"
 
 
 class Routing(Protocol):
@@ -178,11 +187,12 @@ def rewritten(
     others = [name for name in ddl.names if name is not subject]
     routes = routes_of(subject)
     if ddl.with_rows and routes:
-        raise _refused("CREATE TABLE … SELECT is in no binlog of row changes", ddl)
+        raise _refused("CREATE TABLE … SELECT is in no binlog of row changes", ddl, LOAD_AFTER)
     if routes and (sequence := _sequence_without_schema(ddl)):
         raise _refused(
             f"it names the sequence {sequence} without its schema, and sequences are not carried",
             ddl,
+            "Make the change on the target{by_hand}; values of the column come with the rows",
         )
     for name in others:
         into = bool(routes_of(name))
@@ -190,11 +200,14 @@ def rewritten(
             raise _refused(
                 f"it moves rows between tables, and {_said(name)} may not have them at the target",
                 ddl,
+                LOAD_AFTER,
             )
         if name.role is Role.NEW_NAME and into and not routes:
-            raise _refused(f"it brings rows into the mapped table {_said(name)}", ddl)
+            why = f"it brings rows into the mapped table {_said(name)}"
+            raise _refused(why, ddl, LOAD_AFTER)
         if routes and not into:
-            raise _refused(f"it names {_said(name)}, which is not mapped", ddl)
+            way_out = _LEAVES if name.role is Role.NEW_NAME else _WITHOUT_IT
+            raise _refused(f"it names {_said(name)}, which is not mapped", ddl, way_out)
     for route in routes:
         refuse_columns(ddl, route)
         refuse_removal(ddl, route)
@@ -202,7 +215,7 @@ def rewritten(
         replaced += [(name, _beside(route, routes_of(name), ddl)) for name in others]
         changed = [to for name, to in replaced if name.role in (Role.SUBJECT, Role.NEW_NAME)]
         if len(set(changed)) < len(changed):
-            raise _refused("both of its tables are one at the target", ddl)
+            raise _refused("both of its tables are one at the target", ddl, _EACH)
         may_lack = ddl.conditional and ddl.action is not Action.CREATE
         text = _replaced(ddl.text, replaced)
         if ddl.replaces and marked_drops:
@@ -223,7 +236,8 @@ def _beside(route: Route, routes: Sequence[Route], ddl: TableDdl) -> Name:
     same = [r.target for r in routes if r.index == route.index]
     if same or len(routes) == 1:
         return same[0] if same else routes[0].target
-    raise _refused("its tables go to several targets, and which belong together is open", ddl)
+    why = "its tables go to several targets, and which belong together is open"
+    raise _refused(why, ddl, _EACH)
 
 
 def under_way(routing: Routing, shadows: Iterable[Name]) -> set[Name]:
@@ -334,7 +348,8 @@ class _Renaming:
                     self._aside += (former := [(schema, new[1]) for schema, _ in olds])
                     self._move(olds, former)
                 return  # or the table makes room for its shadow
-            raise _refused(f"{_dotted(old)} becomes a table of an online schema change", self._ddl)
+            why = f"{_dotted(old)} becomes a table of an online schema change of another one"
+            raise _refused(why, self._ddl, _LEAVES)
         if leaving is not None:
             self._from_shadow(old, leaving, new)
         elif olds and new[1].startswith(DROPPED_PREFIX):
@@ -347,12 +362,14 @@ class _Renaming:
             self._reread += [old for route in self._routing.route(*old) if route.rereads]
             self._move(olds, news)
         elif olds:
-            raise _refused(f"{_dotted(old)} is mapped, and {_dotted(new)} is not", self._ddl)
+            why = f"{_dotted(old)} is mapped, and {_dotted(new)} is not"
+            raise _refused(why, self._ddl, _LEAVES)
         elif news:
             raise _refused(
                 f"{_dotted(old)} is not mapped, and {_dotted(new)} is: its rows are not at the"
                 " target",
                 self._ddl,
+                LOAD_AFTER,
             )
 
     def plan(self) -> Plan:
@@ -379,12 +396,15 @@ class _Renaming:
             raise _refused(
                 f"{_dotted(old)}, which has no counterpart at the target, becomes {_dotted(new)}",
                 self._ddl,
+                LOAD_AFTER,
             )
 
     def _move(self, olds: Sequence[Name], news: Sequence[Name]) -> None:
         if len(olds) != len(news) or set(olds) & set(news):
             raise _refused(
-                "its tables go to several targets, and which belong together is open", self._ddl
+                "its tables go to several targets, and which belong together is open",
+                self._ddl,
+                _EACH,
             )
         for lane, move in enumerate(zip(olds, news, strict=True)):
             self._lanes.setdefault(lane, []).append(move)
@@ -423,5 +443,6 @@ def _dotted(name: Name) -> str:
     return f"{name[0]}.{name[1]}"
 
 
-def _refused(why: str, ddl: TableDdl) -> FatalError:
-    return FatalError(f"this schema change cannot be passed on: {why}: {ddl.text[:300]}")
+def _refused(why: str, ddl: TableDdl, way_out: str) -> FatalError:
+    text = f"this schema change cannot be passed on: {why}: {ddl.text[:300]}"
+    return FatalError(text, hint=way_out)

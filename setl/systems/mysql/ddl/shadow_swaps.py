@@ -15,6 +15,7 @@ from setl.codec.sql.created_table import definitions_of
 from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import NOT_COLUMNS, Action, Role, TableDdl, parse_table_ddl
 from setl.errors import FatalError
+from setl.systems.mysql.ddl.advice import LOAD_AFTER
 from setl.systems.mysql.ddl.plan import Name, Routing, Swap
 from setl.systems.mysql.ddl.reread_names import defined_twice, names_given_again
 
@@ -138,5 +139,6 @@ def _created(ddl: TableDdl) -> Iterable[str]:
 def _refused(table: Name, why: str, text: str) -> FatalError:
     return FatalError(
         f"this schema change cannot be passed on: an online schema change of {'.'.join(table)}"
-        f" ends, {why}: {text[:300]}"
+        f" ends, {why}: {text[:300]}",
+        hint=LOAD_AFTER,
     )
