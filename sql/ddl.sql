@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS retl.setl_ddl (
     step INT NOT NULL COMMENT 'number of the statement among those it became here',
     generation INT NOT NULL,
     version BIGINT UNSIGNED NOT NULL COMMENT 'place in the source, generation above it',
-    state VARCHAR(10) NOT NULL COMMENT 'begun, done, failed; kept: of a shadow table; keys, made: of a created table; there: of any; default: of a database; server: of the source',
+    state VARCHAR(10) NOT NULL COMMENT 'begun, done, failed; kept: of a shadow table; keys, made: of a created table; there: of any; aside: of one that left the mapping; default: of a database; server: of the source',
     shadow VARCHAR(200) NOT NULL DEFAULT '' COMMENT 'schema.table of the shadow table',
     statement LONGTEXT NOT NULL COMMENT 'as it ran at the source, or as it runs here',
     session TEXT NULL COMMENT 'JSON: settings of the session at the source',
