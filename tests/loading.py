@@ -3,9 +3,11 @@
 import itertools
 import uuid
 from contextlib import closing
+from dataclasses import replace
 
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
+from setl.model.position import version_generation
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
@@ -29,7 +31,8 @@ def endpoint_of(server, **options):
 
 
 def ticket_for(pipeline, *, epoch=1, batch_id=1, slot=0, channel="shop", nid="n1", through=0):
-    return LoadTicket(Leadership(channel, pipeline, nid, epoch), batch_id, slot, through)
+    ticket = LoadTicket(Leadership(channel, pipeline, nid, epoch), batch_id, slot, through)
+    return replace(ticket, generation=version_generation(through))
 
 
 def create_system_tables(server):

@@ -12,9 +12,10 @@ from setl.model.change import TargetChanges
 from setl.model.checkpoint import Place
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
+from setl.model.file_count import BY_NUMBER, FileCount
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
-from setl.model.position import Position
+from setl.model.position import Position, document_version
 from setl.model.session import StatementSession
 
 
@@ -33,6 +34,8 @@ class LoadTicket:
             call ends are gone.
         through: version (see `document_version`) of the end of what is loaded; a sink that can
             keeps it with the rows, so that a later leader can tell what it applies again.
+        generation: of the checkpoint.
+        files: see `Checkpoint.files`; with the generation, what versions are made by.
         begun: when the leader decided on the load, seconds since 1970 by its clock; before it
             made sure that it still leads. 0 if nobody noted it.
         from_tables: whether the rows were read from the source's tables, which may be ahead of
@@ -58,6 +61,12 @@ class LoadTicket:
     from_tables: bool = False
     catching_up: frozenset[str] = frozenset()
     place: Place | None = None
+    generation: int = 0
+    files: FileCount = BY_NUMBER
+
+    def version_of(self, position: Position) -> int:
+        """The document version of a place, see `document_version`."""
+        return document_version(self.generation, position, self.files)
 
     @property
     def pipeline_key(self) -> str:

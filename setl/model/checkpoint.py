@@ -11,10 +11,15 @@ from typing import Any, NamedTuple
 from setl.content_shape import shape
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
+from setl.model.file_count import BY_NUMBER, OFFSET_BITS, FileCount
 from setl.model.position import (
     BinlogPosition,
     KafkaPosition,
     Position,
+    binlog_file_number,
+    document_version,
+    files_from,
+    next_generation,
     position_from_json,
     position_to_json,
     stored_number,
@@ -39,7 +44,8 @@ class Checkpoint:
         applied: last applied place inside the transaction that starts at `resume`, or None.
         timestamp: commit time at the source of the last thing applied, seconds since 1970.
         generation: see `setl.model.position.document_version`. It begins with the channel
-            file's, and grows by one with every `moved_to`.
+            file's, and grows with every `moved_to`: by one, or by more where binlog files have
+            taken up room above it.
         rows: row changes applied since the pipeline's first start, each counted once however
             often it was delivered. Kept here because counters of a node die with it.
         requested: generation in the channel file when the pipeline last started over; a file
@@ -56,6 +62,8 @@ class Checkpoint:
             transaction and have all that is before it. When a place is looked for there, GTIDs of
             all transactions behind `resume` of which the target is known to have something, with
             commas between.
+        files: how binlog files are counted in document versions. Those of a pipeline that was
+            begun when they were not count by their numbers, as theirs did.
     """
 
     resume: Position
@@ -68,6 +76,23 @@ class Checkpoint:
     load: TableLoad | None = None
     targets: KnownTargets = ()
     transaction: str = ""
+    files: FileCount = BY_NUMBER
+
+    @classmethod
+    def first(cls, position: Position, generation: int) -> Checkpoint:
+        """That of a pipeline which begins at a place, as the channel file wants it."""
+        return cls(
+            position, generation=generation, requested=generation, files=files_from(position)
+        )
+
+    def version_of(self, position: Position) -> int:
+        """The document version of a place that this leads to, see `document_version`."""
+        return document_version(self.generation, position, self.files)
+
+    @property
+    def version(self) -> int:
+        """The document version of the last place that is applied."""
+        return self.version_of(self.applied or self.resume)
 
     def outdated(self, requested: int) -> bool:
         """Whether a channel file with generation `requested` asks to start over."""
@@ -86,12 +111,13 @@ class Checkpoint:
         return Checkpoint(
             position,
             timestamp=self.timestamp,
-            generation=self.generation + 1,
+            generation=next_generation(self.generation, self.applied or self.resume, self.files),
             rows=self.rows,
             requested=self.requested or self.generation,
             repeats=self.timestamp > 0 and not (exact and self.applied is None),
             load=None if self.load is None else self.load.elsewhere,
             targets=self.targets,
+            files=files_from(position),
         )
 
     def counting(self, rows: int, load: TableLoad | None, targets: KnownTargets) -> Checkpoint:
@@ -108,6 +134,7 @@ class Checkpoint:
             load,
             targets,
             self.transaction,
+            self.files,
         )
 
     @property
@@ -125,6 +152,7 @@ class Checkpoint:
         load = {} if self.load is None else {"load": self.load.to_json()}
         targets = {"targets": [list(pair) for pair in self.targets]} if self.targets else {}
         transaction = {"transaction": self.transaction} if self.transaction else {}
+        files = {} if self.files == BY_NUMBER else {"files": self.files.to_json()}
         return {
             "version": 1,
             "resume": position_to_json(self.resume),
@@ -137,13 +165,14 @@ class Checkpoint:
             **load,
             **targets,
             **transaction,
+            **files,
         }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Checkpoint:
         """Inverse of `to_json`; raises FatalError for what it did not write."""
         try:
-            applied, load = value.get("applied"), value.get("load")
+            applied, load, files = value.get("applied"), value.get("load"), value.get("files")
             return cls(
                 resume=position_from_json(value.get("resume", {})),
                 applied=None if applied is None else position_from_json(applied),
@@ -155,6 +184,7 @@ class Checkpoint:
                 load=None if load is None else TableLoad.from_json(load),
                 targets=tuple((str(name), str(id_)) for name, id_ in value.get("targets", ())),
                 transaction=str(value.get("transaction", "")),
+                files=FileCount.from_json(files) if files else BY_NUMBER,
             )
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FatalError(
@@ -223,6 +253,7 @@ class CheckpointTracker:
         self._timestamp = start.timestamp
         self._generation = start.generation
         self._requested = start.requested
+        self._files = start.files
         self._repeated = start.timestamp if start.repeats else 0.0
         self._last: Position = start.resume
         self._inside = False
@@ -248,6 +279,7 @@ class CheckpointTracker:
                 requested=self._requested,
                 repeats=self._repeated > 0,
                 transaction="" if self._applied is None else self._transaction,
+                files=self._files,
             )
         return self._built
 
@@ -268,6 +300,7 @@ class CheckpointTracker:
             self._repeated = 0.0
         newest = max(map(_timestamp, entries))
         self._timestamp = max(self._timestamp, newest)
+        self._count_files(entries)
         complete = len(entries)
         while complete and entries[complete - 1].kind not in _BOUNDARIES:
             complete -= 1
@@ -278,6 +311,20 @@ class CheckpointTracker:
         for entry in entries[complete:] if complete else entries:
             self._follow(entry)
         return self.checkpoint
+
+    def _count_files(self, entries: Sequence[Entry]) -> None:
+        """Note how long the files are that these entries leave."""
+        last, end = self._last, entries[-1].position
+        if not isinstance(last, BinlogPosition) or not isinstance(end, BinlogPosition):
+            return
+        if end.file == last.file:
+            return  # as nearly always, since they are in order
+        for entry in entries:
+            position = entry.position
+            if isinstance(position, BinlogPosition):
+                if position.file != last.file and last.offset >> OFFSET_BITS:
+                    self._files = self._files.past(binlog_file_number(last.file), last.offset)
+                last = position
 
     def _is_new(self, entry: Entry) -> bool:
         # A heartbeat says when it was written, also by a relay that has to write again what its

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 
 from setl.content_shape import shape
 from setl.errors import FatalError
+from setl.model.file_count import BY_NUMBER, FILE_BITS, OFFSET_BITS, FileCount
 
-# Bits of a document version, highest first: generation, then the order within a source.
-# 63 bits in all, since Elasticsearch takes versions as signed 64-bit integers.
+# Bits of a document version, highest first: generation, then the order within a source, for which
+# see `setl.model.file_count`. 63 bits in all, since Elasticsearch takes versions as signed 64-bit
+# integers.
 GENERATION_BITS = 11
-BINLOG_FILE_BITS = 20
-BINLOG_OFFSET_BITS = 32
+_ORDER_BITS = FILE_BITS + OFFSET_BITS
 
 
 class BinlogOrigin(NamedTuple):
@@ -174,52 +175,80 @@ def position_from_json(value: dict[str, Any]) -> Position:
         ) from error
 
 
-def document_version(generation: int, position: Position) -> int:
+def document_version(generation: int, position: Position, files: FileCount = BY_NUMBER) -> int:
     """The external version of a document written from this position (I12).
 
     It grows with the order of the source, so that an old write cannot replace a newer one. The
     generation stands above that order. It is raised when positions of another server follow, or a
     place further back: these would look like the past otherwise.
 
+    Args:
+        generation: of the checkpoint.
+        position: the place.
+        files: how its files are counted, see `Checkpoint.files`.
+
     Raises:
-        FatalError: a part has outgrown its bits.
+        FatalError: there is no room above.
     """
-    major, minor = position.order
-    minor_bits = BINLOG_OFFSET_BITS
     if isinstance(position, KafkaPosition):
-        minor_bits = BINLOG_FILE_BITS + BINLOG_OFFSET_BITS
-    if (
-        not 0 <= generation < 1 << GENERATION_BITS
-        or not 0 <= major < 1 << BINLOG_FILE_BITS
-        or not 0 <= minor < 1 << minor_bits
-    ):
+        order = position.offset
+    else:
+        # Nothing is written from files before the one where the generation began.
+        count = max(0, files.of(binlog_file_number(position.file)))
+        order = (count << OFFSET_BITS) + position.offset
+    version = (generation << _ORDER_BITS) + order
+    if not 0 <= version < 1 << GENERATION_BITS + _ORDER_BITS:
         raise FatalError(
-            f"position does not fit a document version (generation {generation})",
-            hint="Reset the binlog numbering at the source and raise the generation",
+            f"the pipeline has used up its {1 << GENERATION_BITS} generations: generation "
+            f"{generation} leaves no room for {position} in the version of a document",
+            hint="Copy the channel under another name, with its tables loaded again, and into "
+            "another index where the target is one",
             position=position,
         )
-    order = major << BINLOG_OFFSET_BITS | minor
-    return generation << BINLOG_FILE_BITS + BINLOG_OFFSET_BITS | order
+    return version
+
+
+def next_generation(generation: int, position: Position, files: FileCount) -> int:
+    """The generation that goes above all that was written in this one, which has come to a place.
+
+    Also above what is in the target and not yet in the checkpoint.
+    """
+    if isinstance(position, KafkaPosition):
+        return generation + 1
+    return generation + files.generations(binlog_file_number(position.file))
+
+
+def files_from(position: Position) -> FileCount:
+    """How binlog files are counted by a generation that begins at a place."""
+    if isinstance(position, KafkaPosition):
+        return BY_NUMBER
+    return FileCount.beginning_at(binlog_file_number(position.file))
 
 
 def version_generation(version: int) -> int:
-    """The generation that a document version was made of."""
-    return version >> BINLOG_FILE_BITS + BINLOG_OFFSET_BITS
+    """The generation that a document version was made of, or one before that.
+
+    The latter where its binlog files have taken up room above, see `setl.model.file_count`.
+    """
+    return version >> _ORDER_BITS
 
 
-def version_text(version: int, near: Position | None) -> str:
+def version_text(version: int, near: Position | None, files: FileCount = BY_NUMBER) -> str:
     """The position that a document version was made from, as text.
 
     Args:
         version: what `document_version` gave.
         near: any position of the same stream, which tells what versions do not: the topic, or
             how binlog files are called. None gives the bare numbers.
+        files: how they are counted.
     """
-    major = version >> BINLOG_OFFSET_BITS & (1 << BINLOG_FILE_BITS) - 1
-    minor = version & (1 << BINLOG_OFFSET_BITS) - 1
+    major = version >> OFFSET_BITS & (1 << FILE_BITS) - 1
+    minor = version & (1 << OFFSET_BITS) - 1
     if isinstance(near, KafkaPosition):
-        return str(KafkaPosition(near.topic, near.partition, major << BINLOG_OFFSET_BITS | minor))
+        return str(KafkaPosition(near.topic, near.partition, major << OFFSET_BITS | minor))
     if near is None:
         return f"{major}:{minor}"
     name, _, number = near.file.rpartition(".")
-    return str(BinlogPosition(f"{name}.{major:0{len(number)}d}", minor))
+    found, behind = files.number(major, binlog_file_number(near.file))
+    offset = (behind << OFFSET_BITS) + minor
+    return str(BinlogPosition(f"{name}.{found:0{len(number)}d}", offset))

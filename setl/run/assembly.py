@@ -32,6 +32,7 @@ from setl.run.stalls.observer import Views
 from setl.run.table_loads.coming_anew import ComingAnew
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests
+from setl.run.targets.end_version import version_at_end
 from setl.run.targets.foreign_versions import ForeignVersions
 from setl.run.targets.identities import ComesAnew, Identities
 from setl.run.targets.schema_changes import SchemaChangePolicy
@@ -104,7 +105,7 @@ def build_run(
         sink=sink,
         rows_per_task=pipeline.rows_per_task,
         identities=identities,
-        versions=ForeignVersions(source.latest),
+        versions=ForeignVersions(partial(version_at_end, source)),
         refuse=watch,
     )
     passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source, pipeline.accept)
@@ -205,7 +206,7 @@ def _creating(
         tables,
         passing.router,
         partial(_computed, spark),
-        source.latest,
+        partial(version_at_end, source),
         comes_anew=coming,
         check=None if identities is None else identities.check,
     )

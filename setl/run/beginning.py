@@ -55,7 +55,7 @@ def place_to_begin(source: Source, stored: Checkpoint | None, wanted: int) -> Ch
         SetlError: what the source raises when it looks for the place.
     """
     if stored is None:
-        return Checkpoint(source.initial(), generation=wanted, requested=wanted)
+        return Checkpoint.first(source.initial(), wanted)
     if stored.outdated(wanted):
         # A generation above the stored one means that the operator wants to start over,
         # since the stored position says nothing about the source as it is now.

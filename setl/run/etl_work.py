@@ -18,7 +18,6 @@ from setl.model.checkpoint import Checkpoint, KnownTargets, Place
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
-from setl.model.position import document_version
 from setl.model.table_load import TableLoad
 from setl.run.dead_letters.handling import DeadLetterHandler
 from setl.run.loads.faulty_places import place_within
@@ -149,7 +148,7 @@ class EtlWork:
         self._load_of_tables = checkpoint.load
         if parts.identities is not None:
             parts.identities.begin(checkpoint)
-        self._creating.begin(ticket, self._coming_load, checkpoint.generation if passes else None)
+        self._creating.begin(ticket, self._coming_load, asks_end=passes)
         self._tables.begin(checkpoint.load)
         if parts.letters is not None:
             parts.letters.begin()
@@ -224,8 +223,8 @@ class EtlWork:
             self._tables.resend(wanted)
 
     def _load(self, rows: Sequence[RoutedRows], ticket: LoadTicket, last: Batch) -> Loaded:
-        generation = last.checkpoint.generation
-        again = repeated_through(rows, self._repeated, generation) if self._repeated else 0
+        version_of = last.checkpoint.version_of
+        again = repeated_through(rows, self._repeated, version_of) if self._repeated else 0
         if not last.checkpoint.repeats:
             self._repeated = 0.0
         try:
@@ -268,7 +267,7 @@ class EtlWork:
             heartbeat_id=self._parts.heartbeat_id,
             pending=pending,
             now=self._clock.now(),
-            through=_version_of(batches[-1].checkpoint),
+            through=batches[-1].checkpoint.version,
         )
 
     def passes_by(self, entries: Sequence[Entry]) -> bool:
@@ -291,7 +290,7 @@ class EtlWork:
             extracted,
             heartbeat_id=self._parts.heartbeat_id,
             now=self._clock.now(),
-            version=lambda: _version_of(batch.checkpoint),
+            version=lambda: batch.checkpoint.version,
         )
 
     def tables_due(self, reached: Checkpoint) -> bool:
@@ -376,16 +375,14 @@ class EtlWork:
             self._leadership,
             batch_id=batch_id,
             slot=0,
-            through=_version_of(checkpoint),
+            through=checkpoint.version,
+            generation=checkpoint.generation,
+            files=checkpoint.files,
             schema_version=self._schema_version,
             at=checkpoint.resume,
             lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
             place=Place.of(checkpoint),
         )
-
-
-def _version_of(checkpoint: Checkpoint) -> int:
-    return document_version(checkpoint.generation, checkpoint.applied or checkpoint.resume)
 
 
 def _ddl(extracted: Sequence[Extracted]) -> list[Entry]:

@@ -123,6 +123,10 @@ class Source(Protocol):
         """
         ...
 
+    def sizes(self) -> Sequence[tuple[int, int]]:
+        """The binlog files that there are, their numbers and sizes, likewise; none of a topic."""
+        ...
+
     def behind(self) -> int | None:
         """Records between what was read last and the end of the stream, as the last answer told.
 

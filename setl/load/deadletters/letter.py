@@ -106,7 +106,7 @@ def letter_of(row: FaultyRow, ticket: LoadTicket, at: float) -> DeadLetter:
         target=target,
         source=row.source,
         version=row.version,
-        position=version_text(row.version, ticket.at),
+        position=version_text(row.version, ticket.at, ticket.files),
         operation=row.operation,
         key_hash=known_by,
         key_values=key,

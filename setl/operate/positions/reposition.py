@@ -104,7 +104,7 @@ def moved_checkpoint(
         ConfigurationError: there is no higher generation.
     """
     if before is None and not used:
-        return Checkpoint(position, generation=wanted, requested=wanted)
+        return Checkpoint.first(position, wanted)
     before = before or Checkpoint(position, generation=used, requested=wanted)
     moved = before.moved_to(position)
     generation = max(moved.generation, wanted, used + 1)

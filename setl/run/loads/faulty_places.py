@@ -21,7 +21,7 @@ def with_position(error: SetlError, ticket: LoadTicket) -> SetlError:
     """
     version = error.where.pop("version", "")
     if isinstance(error, DataError) and version and not ticket.from_tables:
-        error.at(position=version_text(int(version), ticket.at))
+        error.at(position=version_text(int(version), ticket.at, ticket.files))
     return error
 
 

@@ -20,7 +20,6 @@ from setl.load.sink import LoadTicket, RefuseTargets, SinkSettings
 from setl.log import fields
 from setl.model.change import Row
 from setl.model.loaded import Loaded
-from setl.model.position import version_generation
 from setl.run.loads.faulty_places import with_position
 from setl.run.loads.reloading import reload_of
 from setl.run.loads.sorting import Sorting
@@ -129,7 +128,7 @@ class LoadJob:
         targets = {route.target for row in rows for route in row.routes}
         self._undivided.refuse_one_of_two_names(targets, ticket.schema_version)
         try:
-            work = self._sorting.work(rows, version_generation(ticket.through))
+            work = self._sorting.work(rows, ticket.version_of)
             estimated = sum(max(1, row.entry.rows) for row in rows)
             tasks = self._begin(estimated, ticket)
         except (Py4JError, OSError, EOFError) as error:

@@ -15,12 +15,14 @@ from setl.channel.routes.routing import Route
 from setl.codec.row_codec import RowCodec
 from setl.extract.extractor import RoutedRows
 from setl.model.entry import Entry
-from setl.model.position import BinlogPosition, Position, document_version
+from setl.model.position import BinlogPosition, Position
 from setl.run.runners.work import LoadWork, TableRoute
 from setl.transform.work import TransformPlan, WorkItem, codec_named
 
 # Enough that items no longer count, and little enough that they are dealt out evenly.
 _MOST_BYTES: Final = 64 * 1024
+
+VersionOf = Callable[[Position], int]
 
 
 class SortedRoutes(NamedTuple):
@@ -64,12 +66,12 @@ class Sorting:
                 plain.append(route.index)
         return SortedRoutes(tuple(plain), evaluated)
 
-    def work(self, rows: Sequence[RoutedRows], generation: int) -> LoadWork:
+    def work(self, rows: Sequence[RoutedRows], version_of: VersionOf) -> LoadWork:
         """The work of a load; entries of one table stay in source order.
 
         Args:
             rows: the entries, in source order.
-            generation: see `document_version`.
+            version_of: gives the version of a place, see `LoadTicket.version_of`.
         """
         work = LoadWork()
         codec, in_order = self._codec, self._in_order
@@ -84,13 +86,13 @@ class Sorting:
             if joinable and together.takes(entry):
                 continue
             if together.payloads:
-                work.add(together.item(generation), *together.routes)
+                work.add(together.item(version_of), *together.routes)
             together.begin(entry)
             if not joinable:
-                work.add(together.item(generation), *together.routes)
+                work.add(together.item(version_of), *together.routes)
         for together in tables.values():
             if together.payloads:
-                work.add(together.item(generation), *together.routes)
+                work.add(together.item(version_of), *together.routes)
         return work
 
 
@@ -144,12 +146,11 @@ class _Together:
         self.payloads.append((entry.position.offset, entry.payload))
         self._room = max(0, _MOST_BYTES - len(entry.payload))
 
-    def item(self, generation: int) -> WorkItem:
+    def item(self, version_of: VersionOf) -> WorkItem:
         """What was joined, as one item; then there is nothing."""
         payloads, self.payloads, self._room = self.payloads, [], -1
         payload = payloads[0][1] if len(payloads) == 1 else self._codec.join(payloads)
-        version = document_version(generation, self._position)
-        return WorkItem((), version, self._context, payload, self._name)
+        return WorkItem((), version_of(self._position), self._context, payload, self._name)
 
 
 def _stream(position: Position) -> str:

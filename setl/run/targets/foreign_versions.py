@@ -14,12 +14,7 @@ from typing import Final
 from setl.errors import FatalError
 from setl.load.sink import LoadTicket
 from setl.model.loaded import Loaded
-from setl.model.position import (
-    GENERATION_BITS,
-    Position,
-    document_version,
-    version_generation,
-)
+from setl.model.position import GENERATION_BITS, version_generation
 
 _MARGIN: Final = 1 << 20
 """How far a version may be above the source's end, in bytes of a binlog or records of a topic.
@@ -30,13 +25,13 @@ Elasticsearch raises a document's version by one with each write of somebody els
 class ForeignVersions:
     """Looks at what the writes of one leadership have met."""
 
-    def __init__(self, latest: Callable[[], Position]) -> None:
+    def __init__(self, end: Callable[[LoadTicket], int]) -> None:
         """Look at nothing yet.
 
         Args:
-            latest: asks for the end of the source's stream.
+            end: see `version_at_end`.
         """
-        self._latest = latest
+        self._end = end
 
     def check(self, ticket: LoadTicket, report: Loaded) -> None:
         """A load has ended.
@@ -49,17 +44,16 @@ class ForeignVersions:
         """
         if report.held <= ticket.through + _MARGIN:
             return
-        own, theirs = version_generation(ticket.through), version_generation(report.held)
-        if theirs <= own:
-            end = document_version(own, self._latest())
-            if report.held <= end + _MARGIN:
-                return
+        end = self._end(ticket)
+        if report.held <= end + _MARGIN:
+            return
+        theirs = version_generation(report.held)
         raise FatalError(
             f"the index holds documents that are newer than all that the source has: it has refused"
-            f" {report.stale} writes of this load, of generation {own}, for version {report.held},"
-            f" which is of generation {theirs}. Another pipeline has written them, or this one from"
-            " another server, or before its stored state was removed",
-            hint=_way_out(max(own, theirs) + 1),
+            f" {report.stale} writes of this load, of generation {ticket.generation}, for version"
+            f" {report.held}, which is of generation {theirs}. Another pipeline has written them,"
+            " or this one from another server, or before its stored state was removed",
+            hint=_way_out(max(version_generation(end), theirs) + 1),
             pipeline=ticket.pipeline_key,
         )
 

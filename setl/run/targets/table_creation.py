@@ -15,7 +15,6 @@ from setl.load.creation import Description, NewTable, StreamPlace, TableCreation
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.leadership import Leadership
-from setl.model.position import Position, document_version
 from setl.model.schema import Column, RowSchema
 from setl.model.target_name import target_name
 from setl.run.table_loads.choice import ComingLoad
@@ -35,7 +34,7 @@ class CreatingParts:
         tables: opens the tables of the source; gives None if nobody can read them.
         router: which tables go where.
         computed: the columns that a route's expressions fill.
-        latest: asks for the end of the source's stream.
+        end: see `version_at_end`.
         comes_anew: whether all rows of a target that is gone are about to be loaded.
         check: refuses targets that are not those that rows were written to before.
     """
@@ -44,7 +43,7 @@ class CreatingParts:
     tables: Callable[[], AbstractContextManager[SourceTables] | None]
     router: Router
     computed: Callable[[Route, RowSchema], Sequence[Column]]
-    latest: Callable[[], Position]
+    end: Callable[[LoadTicket], int]
     comes_anew: ComesAnew
     check: Callable[[Collection[tuple[str, str]]], None] | None = None
 
@@ -57,14 +56,14 @@ class TableCreating:
         self._parts = parts
         self._leadership = leadership
 
-    def begin(self, ticket: LoadTicket, load: ComingLoad, generation: int | None = None) -> None:
+    def begin(self, ticket: LoadTicket, load: ComingLoad, *, asks_end: bool = False) -> None:
         """Create what is missing for the tables that the source has now.
 
         Args:
             ticket: on whose behalf.
             load: which rows are about to be loaded as a whole.
-            generation: that of the checkpoint, where schema changes are passed on; see
-                `TableCreation.create`.
+            asks_end: whether the end of the stream is asked for, as is needed where schema
+                changes are passed on; see `TableCreation.create`.
 
         Raises:
             SetlError: as `TableCreation.create`, or the source does not answer.
@@ -90,7 +89,7 @@ class TableCreating:
             if parts.check is not None:
                 parts.check({table.route.target for table in tables})
             describe = partial(_described, parts, there)
-            latest = None if generation is None else partial(_end, parts.latest, generation)
+            latest = partial(_end, parts.end, ticket) if asks_end else None
 
             def comes_anew(target: tuple[str, str]) -> bool:
                 return parts.comes_anew(target_name(target), load.load, there=False)
@@ -128,5 +127,5 @@ def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> De
     return Description(schema, parts.computed(route, schema) if route.expressions else ())
 
 
-def _end(latest: Callable[[], Position], generation: int) -> StreamPlace:
-    return StreamPlace(generation, document_version(generation, latest()))
+def _end(end: Callable[[LoadTicket], int], ticket: LoadTicket) -> StreamPlace:
+    return StreamPlace(ticket.generation, end(ticket))

@@ -14,7 +14,8 @@ HERE = document_version(2, BinlogPosition("binlog.000005", 4))
 
 def met(held, latest: Position = END):
     ticket = ticket_for("p", through=HERE)
-    ForeignVersions(lambda: latest).check(ticket, Loaded(stale=3, held=held))
+    versions = ForeignVersions(lambda ticket: ticket.version_of(latest))
+    versions.check(ticket, Loaded(stale=3, held=held))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_above_the_last_generation_the_index_has_to_go():
 def test_a_subscription_meets_versions_of_the_binlog_that_it_has_taken_the_place_of():
     end = KafkaPosition("topic", 0, 7)
     ticket = ticket_for("p", through=document_version(1, KafkaPosition("topic", 0, 5)))
-    versions = ForeignVersions(lambda: end)
+    versions = ForeignVersions(lambda ticket: ticket.version_of(end))
     versions.check(ticket, Loaded(stale=1, held=document_version(1, end)))
     with pytest.raises(FatalError):
         versions.check(ticket, Loaded(stale=1, held=document_version(1, END)))

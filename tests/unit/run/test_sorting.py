@@ -20,6 +20,7 @@ from tests.unit.codec.binlog_events import EventWriter, entries_of
 from tests.unit.codec.test_binlog_runs import row
 
 CODEC = codec_named("binlog")
+AT = partial(document_version, 1)
 ROUTE = Route(index=3, target=("copy", "t"))
 EVALUATED = Route(index=4, target=("copy", "t"), where="id > 1")
 
@@ -31,7 +32,7 @@ def sorting(codec="binlog", *, decides=False, evaluated=lambda *_: None):
 
 def plain(entries, **options):
     """The items that entries become, all of one route."""
-    return sorting(**options).work([RoutedRows(e, (ROUTE,)) for e in entries], 1).plain
+    return sorting(**options).work([RoutedRows(e, (ROUTE,)) for e in entries], AT).plain
 
 
 def rows_of(events, writer, **options):
@@ -86,7 +87,7 @@ def test_routes_with_expressions_have_items_of_their_own():
     asked = []
     entries = read([[1, 2], [1]])
     routed = [RoutedRows(e, (ROUTE, EVALUATED)) for e in entries]
-    work = sorting(evaluated=lambda *at: asked.append(at)).work(routed, 1)
+    work = sorting(evaluated=lambda *at: asked.append(at)).work(routed, AT)
     assert records(work.plain) == one_by_one(entries)
     assert asked == [((4, "shop", "t1"), EVALUATED), ((4, "shop", "t2"), EVALUATED)]
     (first,), (second,) = work.by_branch.values()
@@ -146,7 +147,7 @@ def test_records_of_a_subscription_are_joined_with_their_distances():
     run = joined([(4, b"c"), (6, b"d")])
     entries = [entry(1, b"a"), entry(3, b"b"), entry(6, run), entry(9, b"e"), entry(1, b"f", "u")]
     first, other = plain(entries, codec="dts")
-    codec, at = codec_named("dts"), partial(document_version, 1)
+    codec, at = codec_named("dts"), AT
     assert [(s.version, s.payload) for s in single_items(codec, [first])] == [
         (at(KafkaPosition("t", 0, offset)), payload)
         for offset, payload in [(1, b"a"), (3, b"b"), (4, b"c"), (6, b"d"), (9, b"e")]

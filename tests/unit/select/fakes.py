@@ -65,6 +65,9 @@ class ScriptedSource:
     def latest(self):
         raise NotImplementedError
 
+    def sizes(self):
+        return ()
+
     unread: int | None = None
 
     def behind(self):

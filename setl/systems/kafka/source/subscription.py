@@ -219,6 +219,10 @@ class DtsKafkaSource:
             end = reader.bounds(self._config.partition).end
             return KafkaPosition(self._config.topic, self._config.partition, end)
 
+    def sizes(self) -> Sequence[tuple[int, int]]:
+        """See `Source.sizes`."""
+        return ()
+
     def behind(self) -> int | None:
         """See `Source.behind`; records of others' open transactions are counted too."""
         return self._behind

@@ -15,7 +15,7 @@ from setl.codec.binlog.transactions.prepared import Matters, everything
 from setl.errors import FatalError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
-from setl.model.position import BinlogOrigin, BinlogPosition, Position
+from setl.model.position import BinlogOrigin, BinlogPosition, Position, binlog_file_number
 from setl.select.identity import passing_id
 from setl.select.source import HeldUp, PassesBy, nothing_passes_by
 from setl.systems.mysql.binlog.search import BinlogSearch
@@ -186,6 +186,10 @@ class MysqlBinlogSource:
     def latest(self) -> Position:
         """See `Source.latest`."""
         return self._server.latest()
+
+    def sizes(self) -> Sequence[tuple[int, int]]:
+        """See `Source.sizes`."""
+        return [(binlog_file_number(file.name), file.size) for file in self._server.files()]
 
     def behind(self) -> int | None:
         """See `Source.behind`; a binlog counts bytes, not records."""

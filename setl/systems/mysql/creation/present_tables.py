@@ -11,7 +11,6 @@ from typing import Any
 from pymysql.connections import Connection
 
 from setl.load.sink import LoadTicket
-from setl.model.position import version_generation
 from setl.systems.mysql.ddl.table_records import Name, TableRecord, TableRecords
 
 
@@ -21,7 +20,7 @@ class PresentTables:
     def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
         """Read and write over `connection`, inside its transaction."""
         self._records = TableRecords(connection, ticket, "there", before="there")
-        self._generation = version_generation(ticket.through)
+        self._generation = ticket.generation
 
     def among(self, tables: Collection[Name]) -> set[Name]:
         """Those that were there, under this generation: who resets a position begins anew."""
