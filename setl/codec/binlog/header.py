@@ -384,7 +384,7 @@ class BinlogHeaderReader:
         return self._passed_by(event, checksum, seconds)
 
     def _previous_gtids(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        self._place.know(MysqlGtids.from_previous_event(body_of(event, checksum=checksum)))
+        self._place.know_more(MysqlGtids.from_previous_event(body_of(event, checksum=checksum)))
         return self._passed_by(event, checksum, seconds)
 
     def _gtid_list(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from setl.codec.binlog.transactions.gtid import (
     MariadbGtids,
     MysqlGtids,
+    gtids_beyond,
     mariadb_missing,
     same_gtids,
 )
@@ -159,3 +160,50 @@ def test_what_is_no_gtid_of_mariadb(text):
 def test_whether_gtids_are_the_same(one, other, same):
     assert same_gtids(one, other) is same
     assert same_gtids(other, one) is same
+
+
+def numbers_of(gtids):
+    return {
+        (source, number)
+        for source, (starts, ends) in gtids._intervals.items()
+        for first, last in zip(starts, ends, strict=True)
+        for number in range(first, last + 1)
+    }
+
+
+sets = st.sets(st.tuples(st.sampled_from((A, B, f"{A}:tag")), st.integers(1, 30)))
+
+
+def set_of(pairs):
+    gtids = MysqlGtids()
+    for source, number in pairs:
+        gtids.add(f"{source}:{number}")
+    return gtids
+
+
+@given(sets, sets)
+def test_mysql_sets_are_taken_from_each_other_and_joined(one, other):
+    first, second = set_of(one), set_of(other)
+    assert numbers_of(first.without(second)) == one - other
+    assert gtids_beyond(str(first), str(second)) == str(set_of(one - other))
+    first.add_all(second)
+    assert numbers_of(first) == one | other
+    assert numbers_of(second) == other
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "beyond"),
+    [
+        ("", "", ""),
+        ("0-1-5", "", "0-1-5"),
+        ("", "0-1-5", ""),
+        ("0-1-5", "0-1-5", ""),
+        ("0-1-5,3-1-2", "3-1-2,0-1-5", ""),
+        ("0-1-6", "0-1-5", "0-1-6"),
+        ("0-1-4", "0-1-5", ""),
+        ("0-2-5", "0-1-5", "0-2-5"),  # the number was given to another one
+        ("0-1-5,3-1-2", "0-1-5", "3-1-2"),
+    ],
+)
+def test_positions_of_mariadb_are_before_or_beyond_each_other(one, other, beyond):
+    assert gtids_beyond(one, other) == beyond

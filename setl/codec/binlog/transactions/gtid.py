@@ -100,6 +100,22 @@ def same_gtids(one: str, other: str) -> bool:
     return mariadb_gtids(one) == mariadb_gtids(other)
 
 
+def gtids_beyond(one: str, other: str) -> str:
+    """Those of `one` that come after, or are not among, all that `other` names; "" if none do.
+
+    Of MariaDB, each names its domain's newest transaction, and all before it.
+    """
+    if ":" in one or ":" in other:
+        return str(MysqlGtids(one).without(MysqlGtids(other)))
+    newest = {domain: (number, server) for domain, server, number in mariadb_gtids(other)}
+    return ",".join(
+        f"{domain}-{server}-{number}"
+        for domain, server, number in sorted(mariadb_gtids(one))
+        if newest.get(domain, (-1, 0))[0] < number
+        or (newest[domain][0] == number and newest[domain][1] != server)
+    )
+
+
 class MysqlGtids:
     """MySQL's set: for each source the intervals of executed numbers.
 
@@ -144,6 +160,29 @@ class MysqlGtids:
             first, last = min(first, starts[low]), max(last, ends[high - 1])
         starts[low:high], ends[low:high] = [first], [last]
         self._changed.add(source)
+
+    def add_all(self, other: MysqlGtids) -> None:
+        """Take in another set."""
+        for source, (starts, ends) in other._intervals.items():
+            for first, last in zip(starts, ends, strict=True):
+                self.add_interval(source, first, last)
+
+    def without(self, other: MysqlGtids) -> MysqlGtids:
+        """Those that another set has not."""
+        rest = MysqlGtids()
+        for source, (starts, ends) in self._intervals.items():
+            gone = other._intervals.get(source, ([], []))
+            for first, last in zip(starts, ends, strict=True):
+                begin = first
+                for start, end in zip(*gone, strict=True):
+                    if start > last:
+                        break
+                    if begin < start:
+                        rest.add_interval(source, begin, start - 1)
+                    begin = max(begin, end + 1)
+                if begin <= last:
+                    rest.add_interval(source, begin, last)
+        return rest
 
     def __str__(self) -> str:
         texts = self._texts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from setl.codec.binlog.transactions.gtid import ExecutedGtids, executed_gtids
+from setl.codec.binlog.transactions.gtid import ExecutedGtids, MysqlGtids, executed_gtids
 from setl.errors import TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 
@@ -61,6 +61,15 @@ class StreamPlace:
         """Take over what a file says of the transactions before it."""
         self._gtids = gtids
         self.executed = "" if gtids is None else str(gtids)
+
+    def know_more(self, gtids: MysqlGtids) -> None:
+        """Take in what a file of MySQL says of the transactions before it.
+
+        It names none that were in files of another name (``log_bin``).
+        """
+        if isinstance(self._gtids, MysqlGtids):
+            gtids.add_all(self._gtids)
+        self.know(gtids)
 
     def go_to(self, file: str, offset: int) -> bool:
         """Go to where the stream goes on; returns whether that is another file."""

@@ -10,8 +10,12 @@ with what is known of it; if it is another one, it is looked up by its GTIDs, or
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
+from typing import NamedTuple
 
 from mysql_event_stream import MesConnectionError, MesError
 
@@ -25,14 +29,14 @@ from setl.codec.binlog.event import (
 )
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows.runs import PLACES, offset_behind
-from setl.codec.binlog.transactions.gtid import MysqlGtids, same_gtids
+from setl.codec.binlog.transactions.gtid import MysqlGtids, gtids_beyond, same_gtids
 from setl.codec.binlog.transactions.gtid_event import gtid_of
 from setl.errors import PositionLostError, TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.select.identity import passing_id
-from setl.systems.mysql.binlog.client import EventClient
 from setl.systems.mysql.binlog.errors import is_lost, translate, translating_damage
-from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer, PlaceReport
+from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
+from setl.systems.mysql.binlog.session import FIRST_OFFSET
 from setl.systems.mysql.binlog.stream import StreamLimits, open_client
 from setl.systems.mysql.connection import MysqlEndpoint
 
@@ -41,6 +45,18 @@ _TRANSACTION = frozenset(
 )
 _LIMIT = 60.0  # seconds that one look into the binlogs may take
 _LOG = logging.getLogger(__name__)
+
+
+class _Seen(NamedTuple):
+    """An event that came, or, without `data`, how far the server has come without one."""
+
+    data: bytes = b""
+    checksum: bool = False
+    kind: int = 0
+    size: int = 0
+    end: int = 0
+    flags: int = 0
+    sent_to: int = 0
 
 
 class BinlogSearch:
@@ -84,7 +100,8 @@ class BinlogSearch:
             return position
         known = position.origin
         if known is None or known.server == report.server:
-            raise self._server.lost(f"the source has nothing at {position}: {reason}", position)
+            removed = known is not None and report.removed and position.gtid
+            return self._behind_removed(position, reason, nothing_proved=not removed)
         place = f"of server {known.server}, and server {report.server} answers now"
         if not position.gtid:
             raise self._server.lost(
@@ -111,6 +128,42 @@ class BinlogSearch:
                 server=self._endpoint,
                 position=position,
             ) from error
+
+    def _behind_removed(
+        self, position: BinlogPosition, reason: str, *, nothing_proved: bool
+    ) -> BinlogPosition:
+        """The oldest binlog, where what this server has removed is what was executed by then.
+
+        It has removed all that was before the position, if it is the server that it was; and
+        nothing behind, if none that follows is to be lost. So both are the same: what is too
+        much was not read, and what is missing was never there, since the binlogs were reset.
+
+        Raises:
+            PositionLostError: it is not, or nothing tells.
+        """
+        what = f"the source has nothing at {position}: {reason}"
+        if nothing_proved:
+            raise self._server.lost(what, position)
+        oldest, all_named = self._server.oldest()
+        unread = gtids_beyond(oldest.gtid, position.gtid)
+        unknown = gtids_beyond(position.gtid, oldest.gtid)
+        if unread:
+            raise self._server.lost(f"{what}. GTIDs {unread} before them were not read", position)
+        if unknown:
+            text = f"{what}. Their beginning knows nothing of GTIDs {unknown}: they were reset"
+            raise self._server.lost(text, position)
+        if all_named:
+            return self.identified(replace(oldest, gtid=position.gtid))
+        lost = self._server.lost(
+            f"{what}. All GTIDs before them were read, but with `gtid_mode` other than ON there may"
+            " be transactions without one",
+            position,
+        )
+        lost.hint = (
+            "If there were none: `setl stop` the channel, `setl position reset PIPELINE --to"
+            f" {position.gtid}`, start it, and nothing is lost. Else: {lost.hint}"
+        )
+        raise lost
 
     def see_begun(self, transactions: str, position: BinlogPosition) -> None:
         """See that the server that answers now has transactions that the target has begun.
@@ -159,43 +212,26 @@ class BinlogSearch:
         """
         gtid = self._server.gtid_at(position)
         if gtid is None:
-            start = BinlogPosition(position.file, FIRST_OFFSET)
-            server_id = passing_id()
-            client = open_client(self._endpoint, server_id, self._limits, start)
-            try:
-                client.connect()
-                client.start()
-                gtid = self._gtids_before(client, position)
-            except (MesError, MesConnectionError) as error:
-                if is_lost(error):
-                    raise self._server.lost(
-                        f"the source does not send {position.file}: {error}", position
-                    ) from error
-                raise translate(error, server_id).at(server=self._endpoint) from error
-            finally:
-                client.close()
+            gtid = self._gtids_before(position)
         return replace(position, gtid=gtid)
 
-    def _gtids_before(self, client: EventClient, place: BinlogPosition) -> str:
+    def _gtids_before(self, place: BinlogPosition) -> str:
         """What MySQL executed before a place, from the beginning of its file."""
         gtids, offset = MysqlGtids(), FIRST_OFFSET
-        deadline = self._clock.monotonic() + _LIMIT
-        while self._clock.monotonic() < deadline:
-            for event in client.poll_batch():
-                if event.data is None:
+        start = BinlogPosition(place.file, FIRST_OFFSET)
+        with closing(self._events(start, partial(self._not_sent, place))) as events:
+            for seen in events:
+                if not seen.data or not seen.end or seen.flags & ARTIFICIAL_FLAG:
                     continue
-                _, kind, _, size, end, flags = EVENT_HEADER.unpack_from(event.data)
-                if not end or flags & ARTIFICIAL_FLAG:
-                    continue
-                offset = offset_behind(offset, end)
-                if offset - size >= place.offset:
+                offset = offset_behind(offset, seen.end)
+                if offset - seen.size >= place.offset:
                     return str(gtids)
-                with translating_damage(event.data, replace(place, offset=offset)):
-                    if kind == EventType.PREVIOUS_GTIDS:
-                        body = body_of(event.data, checksum=event.checksum_enabled)
+                with translating_damage(seen.data, replace(place, offset=offset)):
+                    if seen.kind == EventType.PREVIOUS_GTIDS:
+                        body = body_of(seen.data, checksum=seen.checksum)
                         gtids = MysqlGtids.from_previous_event(body)
-                    elif kind in (EventType.GTID, EventType.GTID_TAGGED):
-                        gtids.add(gtid_of(event.data))
+                    elif seen.kind in (EventType.GTID, EventType.GTID_TAGGED):
+                        gtids.add(gtid_of(seen.data))
                 if offset >= place.offset:
                     return str(gtids)
         _LOG.warning(
@@ -232,34 +268,21 @@ class BinlogSearch:
             TransientError: see `end`.
         """
         gtids, file = MysqlGtids(place.gtid), ""
-        server_id = passing_id()
-        client = open_client(self._endpoint, server_id, self._limits, place.gtid)
-        try:
-            client.connect()
-            client.start()
-            deadline = self._clock.monotonic() + _LIMIT
-            while self._clock.monotonic() < deadline:
-                for event in client.poll_batch():
-                    if event.data is None:
-                        continue
-                    _, kind, _, size, end, _ = EVENT_HEADER.unpack_from(event.data)
-                    with translating_damage(event.data, replace(place, file=file, offset=end)):
-                        if kind == EventType.ROTATE:
-                            file, _ = rotated_to(event.data, checksum=event.checksum_enabled)
+        with closing(self._events(place.gtid)) as events:
+            for seen in events:
+                if seen.data:
+                    behind = replace(place, file=file, offset=seen.end)
+                    with translating_damage(seen.data, behind):
+                        if seen.kind == EventType.ROTATE:
+                            file, _ = rotated_to(seen.data, checksum=seen.checksum)
                             continue
-                        if kind in _TRANSACTION:
-                            begins = replace(place, file=file, offset=end - size & PLACES)
+                        if seen.kind in _TRANSACTION:
+                            begins = replace(behind, offset=seen.end - seen.size & PLACES)
                             if begins.order >= place.order:
                                 return str(gtids)
-                            gtids.add(gtid_of(event.data))
-                    if file == place.file and end >= place.offset:
-                        return str(gtids)
-                if file == place.file and client.sent_to >= place.offset:
+                            gtids.add(gtid_of(seen.data))
+                if file == place.file and max(seen.end, seen.sent_to) >= place.offset:
                     return str(gtids)
-        except (MesError, MesConnectionError) as error:
-            raise translate(error, server_id).at(server=self._endpoint) from error
-        finally:
-            client.close()
         raise TransientError(
             f"the GTIDs before {place} were not found within {_LIMIT:g} s", server=self._endpoint
         )
@@ -288,33 +311,78 @@ class BinlogSearch:
 
     def _first_transaction(self, gtid: str, latest: BinlogPosition) -> BinlogPosition:
         reader = BinlogHeaderReader(BinlogPosition("", 0, origin=latest.origin))
+
+        def purged(error: Exception) -> PositionLostError:
+            text = f"the source has purged what follows the GTIDs {gtid}: {error}"
+            return self._server.lost(text, latest)
+
+        with closing(self._events(gtid, purged)) as events:
+            for seen in events:
+                if not seen.data:
+                    continue
+                if seen.kind in _TRANSACTION:
+                    place = reader.position
+                    return replace(place, offset=seen.end - seen.size, gtid=gtid)
+                reader.read(seen.data, checksum=seen.checksum)
+        raise TransientError(
+            f"the place of the GTIDs {gtid} was not found within {_LIMIT:g} s",
+            server=self._endpoint,
+        )
+
+    def file(self, name: str, server: str) -> BinlogOrigin:
+        """Which file a server has under a name. Raises what `with_gtids` raises."""
+        start = BinlogPosition(name, FIRST_OFFSET, origin=BinlogOrigin(server))
+        reader = BinlogHeaderReader(start)
+        with closing(self._events(start, partial(self._not_sent, start))) as events:
+            for seen in events:
+                if seen.data:
+                    reader.read(seen.data, checksum=seen.checksum)
+                origin = reader.position.origin
+                if origin is not None and origin.created:
+                    return origin
+        raise TransientError(
+            f"the source does not send {start.file} within {_LIMIT:g} s", server=self._endpoint
+        )
+
+    def _not_sent(self, place: BinlogPosition, error: Exception) -> PositionLostError:
+        return self._server.lost(f"the source does not send {place.file}: {error}", place)
+
+    def _events(
+        self,
+        start: BinlogPosition | str,
+        lost: Callable[[Exception], PositionLostError] | None = None,
+    ) -> Generator[_Seen]:
+        """The events from a place on, or those that some GTIDs do not name, for `_LIMIT` seconds.
+
+        To be closed: the server goes on sending the rest of the file until the connection is seen
+        to be closed, and the next one to be opened is often that of the stream.
+
+        Args:
+            start: where to begin.
+            lost: the error where the server has nothing there; None if that cannot be.
+
+        Raises:
+            PositionLostError: that error.
+            TransientError: the server cannot be reached.
+        """
         server_id = passing_id()
-        client = open_client(self._endpoint, server_id, self._limits, gtid)
+        client = open_client(self._endpoint, server_id, self._limits, start)
         try:
             client.connect()
             client.start()
             deadline = self._clock.monotonic() + _LIMIT
             while self._clock.monotonic() < deadline:
                 for event in client.poll_batch():
-                    if event.data is None:
-                        continue
-                    _, kind, _, size, end, _ = EVENT_HEADER.unpack_from(event.data)
-                    if kind in _TRANSACTION:
-                        place = reader.position
-                        return BinlogPosition(place.file, end - size, gtid, place.origin)
-                    reader.read(event.data, checksum=event.checksum_enabled)
+                    if event.data is not None:
+                        _, kind, _, size, end, flags = EVENT_HEADER.unpack_from(event.data)
+                        yield _Seen(event.data, event.checksum_enabled, kind, size, end, flags)
+                yield _Seen(sent_to=client.sent_to)
         except (MesError, MesConnectionError) as error:
-            if is_lost(error):
-                raise self._server.lost(
-                    f"the source has purged what follows the GTIDs {gtid}: {error}", latest
-                ) from error
+            if lost is not None and is_lost(error):
+                raise lost(error) from error
             raise translate(error, server_id).at(server=self._endpoint) from error
         finally:
             client.close()
-        raise TransientError(
-            f"the place of the GTIDs {gtid} was not found within {_LIMIT:g} s",
-            server=self._endpoint,
-        )
 
     def _objection(self, position: BinlogPosition, report: PlaceReport) -> str:
         """Why a place that exists is not the one that was left, in words; "" if it is."""
@@ -332,39 +400,6 @@ class BinlogSearch:
             f"{position.file} was begun by server {found.writer} at {_utc(found.created)}, "
             f"and not by server {known.writer} at {_utc(known.created)}: the binlogs were reset, "
             "or this is another server"
-        )
-
-    def file(self, name: str, server: str) -> BinlogOrigin:
-        """Which file a server has under a name. Raises what `with_gtids` raises."""
-        start = BinlogPosition(name, FIRST_OFFSET, origin=BinlogOrigin(server))
-        # The server goes on sending the rest of the file until the connection is seen to be
-        # closed, and the next one to be opened is often that of the stream.
-        server_id = passing_id()
-        client = open_client(self._endpoint, server_id, self._limits, start)
-        try:
-            client.connect()
-            client.start()
-            return self._read_origin(client, start)
-        except (MesError, MesConnectionError) as error:
-            if is_lost(error):
-                raise self._server.lost(
-                    f"the source does not send {name}: {error}", start
-                ) from error
-            raise translate(error, server_id).at(server=self._endpoint) from error
-        finally:
-            client.close()
-
-    def _read_origin(self, client: EventClient, start: BinlogPosition) -> BinlogOrigin:
-        reader, deadline = BinlogHeaderReader(start), self._clock.monotonic() + _LIMIT
-        while self._clock.monotonic() < deadline:
-            for event in client.poll_batch():
-                if event.data is not None:
-                    reader.read(event.data, checksum=event.checksum_enabled)
-                origin = reader.position.origin
-                if origin is not None and origin.created:
-                    return origin
-        raise TransientError(
-            f"the source does not send {start.file} within {_LIMIT:g} s", server=self._endpoint
         )
 
 

@@ -12,12 +12,10 @@ from setl.codec.binlog.tables.old_times import LIKELY_NONE, OLD_FORMAT, UNKNOWN
 from setl.codec.binlog.transactions.gtid import same_gtids
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogOrigin, BinlogPosition, binlog_file_number
-from setl.systems.mysql.binlog.session import ServerSession
+from setl.systems.mysql.binlog.session import FIRST_OFFSET, ServerSession
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _LOG = logging.getLogger(__name__)
-
-FIRST_OFFSET = 4  # the four bytes before it mark the file as a binlog
 
 # Seconds that a server may take to read a binlog up to a place (measured: 20 million small
 # events a minute, where they are cached).
@@ -44,12 +42,14 @@ class PlaceReport:
         absence: why there is nothing at the place, in words; "" if there is something.
         disagreement: why the GTIDs are not those of this place, in words; "" if they may be.
         proved: whether the server knows the GTIDs of the place, and they are the same.
+        removed: whether its file may be one that the server had and keeps no more.
     """
 
     server: str
     absence: str = ""
     disagreement: str = ""
     proved: bool = False
+    removed: bool = False
 
 
 class StreamServer(NamedTuple):
@@ -153,13 +153,25 @@ class BinlogServer:
         MariaDB gives each one; MySQL may be set to let some be without.
         """
         with self._session() as session:
-            return session.mariadb or session.gtid_mode() == "ON"
+            return session.all_have_gtids()
 
     def earliest(self) -> BinlogPosition:
         """The beginning of the oldest binlog that is kept. Raises what `files` raises."""
         with self._session() as session:
             file = self._files(session)[0].name
             return BinlogPosition(file, FIRST_OFFSET, origin=BinlogOrigin(session.identity()))
+
+    def oldest(self) -> tuple[BinlogPosition, bool]:
+        """The same with the GTIDs before it, and whether these are all that was before it.
+
+        MySQL counts among them what was in binlogs of another name; MariaDB knows nothing of that.
+        """
+        with self._session(patient=True) as session:
+            file = self._files(session)[0].name
+            # Asked afterwards: what is purged between the two is too much, and not too little.
+            gtid = session.gtids_before(file)
+            place = BinlogPosition(file, FIRST_OFFSET, gtid, BinlogOrigin(session.identity()))
+            return place, session.all_have_gtids()
 
     def identity(self) -> str:
         """Which server it is, see `BinlogOrigin.server`. Raises TransientError."""
@@ -258,9 +270,11 @@ class BinlogServer:
         """
         with self._session(patient=True) as session:
             server = session.identity()
-            absence = _absence(position, self._files(session))
+            files = self._files(session)
+            absence = _absence(position, files)
             if absence or not position.gtid:
-                return PlaceReport(server, absence)
+                removed = _may_be_removed(position.file, files)
+                return PlaceReport(server, absence, removed=removed)
             if not session.mariadb:
                 missing = session.missing(position.gtid)
                 return PlaceReport(
@@ -358,6 +372,15 @@ def _absence(position: BinlogPosition, files: list[BinlogFile]) -> str:
             return ""
         return f"{file} ends at {size}, so the binlogs were reset or lost their end"
     return _why_missing(file, files)
+
+
+def _may_be_removed(file: str, files: list[BinlogFile]) -> bool:
+    """Whether a file was before the oldest one, or has another name than they have."""
+    try:
+        number, oldest = binlog_file_number(file), binlog_file_number(files[0].name)
+    except ValueError:
+        return False
+    return number < oldest or file.rpartition(".")[0] != files[0].name.rpartition(".")[0]
 
 
 def _why_missing(file: str, files: list[BinlogFile]) -> str:

@@ -13,6 +13,8 @@ from setl.errors import ConfigurationError, TransientError
 from setl.systems.mysql.binlog.unanswered import answered, refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint, error_number
 
+FIRST_OFFSET = 4  # the four bytes before it mark the file as a binlog
+
 _MALFORMED_GTIDS = 1772
 _MOMENT = 2  # seconds; a commit that nothing holds up takes milliseconds
 _WAITING = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions'"
@@ -86,6 +88,18 @@ class ServerSession:
         """MySQL only."""
         row = self.row("SELECT @@GLOBAL.gtid_mode")
         return str(row[0]) if row else ""
+
+    def gtids_before(self, file: str) -> str:
+        """The GTIDs before the oldest binlog, which is this file."""
+        if self.mariadb:
+            return self.gtid_at(file, FIRST_OFFSET) or ""
+        # What the file itself says leaves out what was in files of another name (log_bin).
+        row = self.row("SELECT @@GLOBAL.gtid_purged")
+        return str(row[0] or "").replace("\n", "") if row else ""
+
+    def all_have_gtids(self) -> bool:
+        """See `BinlogServer.all_have_gtids`."""
+        return self.mariadb or self.gtid_mode() == "ON"
 
     def gtid_at(self, file: str, offset: int) -> str | None:
         """MariaDB only. None where no event begins."""

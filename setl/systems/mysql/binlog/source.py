@@ -116,6 +116,18 @@ class MysqlBinlogSource:
             # Rows of whole tables may be ahead of the stream.
             self._search.see_begun(read_to.gtid, position)
         moved = checkpoint.moved_to(place, exact=True)  # GTIDs tell
+        if position.origin and place.origin and position.origin.server == place.origin.server:
+            _LOG.warning(
+                "%s: the source no longer has %s. All that was in it and before it is applied, as"
+                " GTIDs %s say, which are those before its oldest binlog; so reading goes on there,"
+                " at %s, as generation %d",
+                self._endpoint,
+                position,
+                place.gtid,
+                place,
+                moved.generation,
+            )
+            return moved
         _LOG.warning(
             "%s: the position %s was of server %s; server %s answers now and has all its GTIDs, "
             "so reading goes on there at %s behind GTID %s, as generation %d",
