@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from setl.codec.binlog.refused import past
 from setl.codec.sql.redaction import outline, without_texts
 from setl.codec.sql.statement import quoting_of, tables_of
 from setl.codec.sql.tokens import Quoting
@@ -16,6 +17,7 @@ from setl.load.sink import LoadTicket, SchemaChange, SchemaChanges
 from setl.log import fields
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
+from setl.model.position import BinlogPosition, Position
 from setl.model.session import StatementSession
 from setl.run.measured.progress import Progress
 
@@ -84,8 +86,7 @@ class SchemaChangePolicy:
                 raise FatalError(
                     f"schema change at the source: {self._shown(entry)}",
                     hint="Apply it to the target (in a channel of two directions after SET SESSION"
-                    " sql_log_bin = 0), then `setl apply` the file with `ddl: ignore`, and `setl"
-                    " start` the channel. Write `ddl: stop` again when the pipeline is past it",
+                    f" sql_log_bin = 0). {_past(entry.position)}",
                     pipeline=self._leadership.key,
                     position=entry.position,
                 )
@@ -166,6 +167,15 @@ class SchemaChangePolicy:
             **more,
         )
         _log.log(level, message, extra=place)
+
+
+def _past(position: Position) -> str:
+    if isinstance(position, BinlogPosition):
+        return f"Then {past(position)}"
+    return (
+        "Then `setl apply` the file with `ddl: ignore`, and `setl start` the channel. Write"
+        " `ddl: stop` again when the pipeline is past it"
+    )
 
 
 def _cut(text: str) -> str:

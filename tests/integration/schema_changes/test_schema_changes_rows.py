@@ -398,8 +398,10 @@ def test_a_file_does_not_travel(sites):
 
 def test_a_schema_with_mapped_tables_is_not_dropped_in_silence(sites):
     (entry,) = sites.entries("CREATE TABLE t2 (a INT)")
-    with pytest.raises(FatalError, match="mapped"):
+    with pytest.raises(FatalError, match="mapped") as raised:
         sites.apply(entry._replace(statement=f"DROP DATABASE `{sites.db}`"))
+    assert f"(position {entry.position}" in str(raised.value)
+    assert f"`setl position reset PIPELINE --to {entry.position}`" in raised.value.hint
     assert sites.apply(entry._replace(statement="DROP DATABASE elsewhere")) == ()
 
 

@@ -49,6 +49,10 @@ _DAMAGED: Final = (
 )
 
 
+class StreamRefusedError(FatalError):
+    """The server does not send its binlog on, and what it says does not tell why."""
+
+
 def is_lost(error: MesError | MesConnectionError) -> bool:
     """Whether the error says that the server no longer has the place."""
     text = str(error).lower()
@@ -128,5 +132,6 @@ def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError
             " with `setl position reset`, and compare with `setl verify`",
         )
     elif "error 1236" in text:
-        final = FatalError(f"the source refuses to send its binlog: {text}", hint=_way_on(text))
+        refusal = f"the source refuses to send its binlog: {text}"
+        final = StreamRefusedError(refusal, hint=_way_on(text))
     return final or TransientError(f"the connection to the source was lost: {text}")

@@ -14,12 +14,13 @@ from setl.clock import SystemClock
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogPosition, Position
 from setl.select.place import Place, parse_place
+from setl.systems.mysql.binlog.next_transaction import next_transaction
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogFile, BinlogServer
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.binlog.unanswered import refuse_unanswered
-from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
+from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.endpoint import mysql_endpoint
 
 _FILE_OFFSET = re.compile(r"(?P<file>[^\s:]+\.\d+):(?P<offset>\d+)")
@@ -32,8 +33,6 @@ _INSIDE = re.compile(
     r"Table_map|(Write|Update|Delete)_rows.*|Xid|Annotate_rows|Rows_query|Intvar|Rand|User.var"
     r"|Partial_update_rows.*|XA_prepare|Transaction_payload|Query"
 )
-_BEGINS = re.compile(r"(Anonymous_)?Gtid(_tagged)?", re.IGNORECASE)
-_PAGE = 500  # events that are asked for at a time
 
 
 def parse_binlog_place(text: str) -> Place:
@@ -73,7 +72,8 @@ def find_binlog_place(config: MysqlSource, server_id: int, place: Place) -> Binl
 def _check_boundary(config: MysqlSource, start: BinlogStart) -> None:
     """See that no event is cut, and no transaction."""
     endpoint = mysql_endpoint(config)
-    BinlogServer(endpoint).check(BinlogPosition(start.file, start.offset))  # the file, its size
+    place = BinlogPosition(start.file, start.offset)
+    BinlogServer(endpoint).check(place)  # the file, its size
     kind = _event_at(endpoint, start)
     if kind is None:
         return
@@ -87,7 +87,7 @@ def _check_boundary(config: MysqlSource, start: BinlogStart) -> None:
     if _INSIDE.fullmatch(kind):
         raise ConfigurationError(
             f"{what}inside a transaction: a {kind} event begins there",
-            hint=f"The next transaction begins at {_next_transaction(endpoint, start)}; to take all"
+            hint=f"The next transaction begins at {next_transaction(endpoint, place)}; to take all"
             " of this one, give the place of the Gtid event that it begins with",
             server=endpoint,
         )
@@ -113,30 +113,6 @@ def _event_at(endpoint: MysqlEndpoint, start: BinlogStart) -> str | None:
     except MySQLError as error:
         # 1220: no event can be read there. Everything else (a missing privilege) says nothing.
         return "" if error.args and error.args[0] == 1220 else None
-    finally:
-        connection.close()
-
-
-def _next_transaction(endpoint: MysqlEndpoint, start: BinlogStart) -> str:
-    """Where the first transaction behind a place in another one begins, or will begin."""
-    files = [file.name for file in BinlogServer(endpoint).files()]
-    later = files[files.index(start.file) + 1 :]
-    offset = start.offset
-    connection = connect(endpoint)
-    try:
-        with translating(endpoint), connection.cursor() as cursor:
-            while True:
-                refuse_unanswered(connection, endpoint)
-                cursor.execute(
-                    "SHOW BINLOG EVENTS IN %s FROM %s LIMIT %s", (start.file, offset, _PAGE)
-                )
-                events: Sequence[tuple[Any, ...]] = cursor.fetchall()
-                for _, place, kind, _, end, _ in events:
-                    if _BEGINS.fullmatch(str(kind)):
-                        return f"{start.file}:{place}"
-                    offset = int(end)
-                if len(events) < _PAGE:
-                    return f"{later[0]}:{FIRST_OFFSET}" if later else f"{start.file}:{offset}"
     finally:
         connection.close()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
@@ -12,12 +13,14 @@ from setl.channel.fields.endpoints import LoadStart
 from setl.channel.file import BinlogStart, GtidStart
 from setl.clock import Clock, SystemClock
 from setl.codec.binlog.transactions.prepared import Matters, everything
-from setl.errors import FatalError, TransientError
+from setl.errors import FatalError, PositionLostError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import BinlogOrigin, BinlogPosition, Position, binlog_file_number
 from setl.select.identity import passing_id
 from setl.select.source import HeldUp, PassesBy, nothing_passes_by
+from setl.systems.mysql.binlog.errors import StreamRefusedError
+from setl.systems.mysql.binlog.next_transaction import next_transaction
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
@@ -186,6 +189,9 @@ class MysqlBinlogSource:
             if stream.unanswered:
                 self._server_id = passing_id()
             raise
+        except FatalError as error:
+            self._say_more(error, stream)
+            raise
         arriving, self._arriving = self._arriving, stream.arriving
         # A server that has reset its binlogs sends heartbeats, but no part of any event.
         moved = entries or stream.position != place  # by what has passed by
@@ -194,6 +200,28 @@ class MysqlBinlogSource:
         elif self._clock.monotonic() - self._moved >= _QUIET:
             self._look_ahead(stream.position)
         return entries
+
+    def _say_more(self, error: FatalError, stream: BinlogStream) -> None:
+        """Add to an error of the stream what the server can tell.
+
+        Raises:
+            PositionLostError: it has not got the place any more.
+            TransientError: it cannot be asked now, or is another one.
+        """
+        place = stream.position
+        if isinstance(error, StreamRefusedError | PositionLostError):
+            # MySQL says of a binlog that was reset that it cannot read it, or finds no next one.
+            if place.origin and place.origin.server != self._server.identity():
+                text = "another server answers since the binlog was opened"
+                raise TransientError(text, server=self._endpoint, position=place) from error
+            known = replace(place, gtid="") if stream.inside else place
+            if self._search.resume(known) is not known:
+                text = "the binlog goes on in another file; the place is looked up again"
+                raise TransientError(text, server=self._endpoint, position=place) from error
+        elif stream.inside and (named := str(place)) in error.hint:
+            with suppress(SetlError):
+                behind = next_transaction(self._endpoint, place)
+                error.hint = error.hint.replace(named, str(behind))
 
     def latest(self) -> Position:
         """See `Source.latest`."""

@@ -192,6 +192,11 @@ class BinlogStream:
         return self._reader.position
 
     @property
+    def inside(self) -> bool:
+        """Whether that place is inside a transaction."""
+        return self._reader.inside
+
+    @property
     def arriving(self) -> int:
         """Bytes that came of an event that is not whole yet, 0 if there is none."""
         return self._client.arriving

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from setl.codec.binlog.refused import past
 from setl.codec.sql.redaction import redacted
 from setl.codec.sql.statement import parse_statement, quoting_of
 from setl.codec.sql.table_ddl import TableDdl, parse_table_ddl
 from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
 from setl.load.sink import SchemaChange
+from setl.model.position import BinlogPosition, Position
 from setl.model.session import StatementSession
 from setl.systems.mysql.ddl.plan import Routing
 
@@ -56,6 +58,12 @@ def _refused(change: SchemaChange, why: str, way_out: str) -> FatalError:
     shown = redacted(change.statement)[:300]
     return FatalError(
         f"this schema change cannot be passed on: {why}: {shown}",
-        hint=way_out,
+        hint=f"{way_out} by hand. {_past(change.position)}",
         position=change.position,
     )
+
+
+def _past(position: Position | None) -> str:
+    if isinstance(position, BinlogPosition):
+        return f"Then {past(position)}"
+    return "Then let the pipeline pass it with `ddl: ignore`"

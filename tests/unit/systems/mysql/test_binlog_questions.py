@@ -16,7 +16,7 @@ from setl.systems.mysql.binlog import server as binlog_server
 from setl.systems.mysql.binlog import session as binlog_session
 from setl.systems.mysql.binlog import source as binlog_source
 from setl.systems.mysql.binlog import unanswered
-from setl.systems.mysql.binlog.errors import is_lost, translate
+from setl.systems.mysql.binlog.errors import StreamRefusedError, is_lost, translate
 from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
 from setl.systems.mysql.binlog.unanswered import refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -328,7 +328,7 @@ CASES = [
     (MesError("Failed to query gtid_mode", MesErrorCode.VALIDATION), TransientError),
     (MesError("crc", MesErrorCode.CHECKSUM), FatalError),
     (MesError("Invalid MariaDB GTID format", MesErrorCode.INVALID_ARG), ConfigurationError),
-    (MesError("MySQL server error 1236: Binary log is not open", STREAM), FatalError),
+    (MesError("MySQL server error 1236: Binary log is not open", STREAM), StreamRefusedError),
     (
         MesError(
             "MySQL server error 1236: A replica with the same server_uuid/server_id as this "
