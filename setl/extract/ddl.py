@@ -14,12 +14,18 @@ from __future__ import annotations
 
 import re
 
-from setl.codec.sql.statement import quoting_of
+from setl.codec.binlog.refused import past
+from setl.codec.sql.redaction import without_texts
+from setl.codec.sql.statement import may_be_temporary, quoting_of
 from setl.codec.sql.tokens import comments_of
+from setl.errors import FatalError
 from setl.extract.loopback import MarkIdentity
+from setl.model.entry import Entry
+from setl.model.position import BinlogPosition
 from setl.model.session import StatementSession
 
 _OWN_SCHEMA = "retl"
+_SHOWN = 200  # characters of a statement in messages
 _MARK = re.compile(r"/\*\s*setl:(\d+)\s*\*/", re.IGNORECASE)
 
 
@@ -31,6 +37,34 @@ def is_without_its_mark(identity: MarkIdentity, statement: str, session: Stateme
     if identity.mark_id is None or session.schema.lower() != _OWN_SCHEMA:
         return False
     return not any(map(_MARK.fullmatch, comments_of(statement, quoting_of(session))))
+
+
+def refuse_temporary(entry: Entry) -> None:
+    """Refuse DDL that does not say whether a temporary or a lasting table is meant.
+
+    Args:
+        entry: DDL that names a mapped table.
+
+    Raises:
+        FatalError: its session used a temporary table for it.
+    """
+    session = entry.session
+    if session is None or not session.temporary:
+        return
+    quoting = quoting_of(session)
+    if not may_be_temporary(entry.statement, quoting):
+        return
+    place = entry.position
+    hint = "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise"
+    if isinstance(place, BinlogPosition):
+        hint = f"{hint}. To go on, {past(place)}"
+    raise FatalError(
+        "the source logged a change of a temporary table as if it were a lasting one:"
+        f" {without_texts(entry.statement, quoting)[:_SHOWN]!r}",
+        hint=hint,
+        position=place,
+        schema=entry.schema,
+    )
 
 
 def is_own_ddl(

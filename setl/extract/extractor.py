@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import dropwhile
 from typing import Final, NamedTuple, Protocol
 
 from setl.channel.names.shadow_tables import Shadow
@@ -19,7 +20,7 @@ from setl.codec.sql.redaction import without_texts
 from setl.codec.sql.statement import tables_of
 from setl.errors import DataError, FatalError, SetlError
 from setl.extract.begun import BegunTransaction
-from setl.extract.ddl import is_own_ddl, is_without_its_mark
+from setl.extract.ddl import is_own_ddl, is_without_its_mark, refuse_temporary
 from setl.extract.free_gate import GateRow, gate_rows
 from setl.extract.heartbeats import HEARTBEATS, HeartbeatSeen
 from setl.extract.loopback import (
@@ -33,6 +34,7 @@ from setl.extract.loopback import (
     echo_of,
     read_mark,
 )
+from setl.extract.statements import PassedStatements
 from setl.model.batch import Batch
 from setl.model.change import DecodedRows
 from setl.model.checkpoint import Checkpoint
@@ -101,6 +103,7 @@ class ExtractCounts:
         echoes_dropped: transactions of this channel, dropped whole.
         echoes_passed: transactions of this channel of which rows passed; never, unless somebody
             meddles with marks.
+        statements: statements that were logged in the place of rows and passed over, by schema.
     """
 
     rows: int = 0
@@ -111,6 +114,7 @@ class ExtractCounts:
     heartbeats: int = 0
     echoes_dropped: int = 0
     echoes_passed: int = 0
+    statements: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +173,7 @@ class Extractor:
         *,
         shadow_ddl: bool = False,
         agrees: bool = False,
+        statements: PassedStatements | None = None,
     ) -> None:
         """Start between two transactions, with nothing applied.
 
@@ -178,11 +183,14 @@ class Extractor:
             codec: decodes the rows of the system tables.
             shadow_ddl: whether DDL of tables of online schema changes is asked for, too.
             agrees: whether what the opposite pipeline tells of conflicts is to be passed on.
+            statements: decides about row changes that were logged as statements; None lets none
+                pass.
         """
         self._destinations = _Destinations(routing)
         self._routing = routing
         self._shadow_ddl = shadow_ddl
         self._agrees = agrees
+        self._statements = statements or PassedStatements(lambda _, __: True)
         self._identity = identity
         self._codec = codec
         self._state: LoopbackState = OUTSIDE
@@ -211,7 +219,7 @@ class Extractor:
             if kind is EntryKind.ROWS:
                 if self._destinations[entry.schema, entry.table] is not _System.HEARTBEAT:
                     return False
-            elif kind is EntryKind.DDL:
+            elif kind is EntryKind.DDL or kind is EntryKind.STATEMENT:
                 return False
             if kind is not EntryKind.HEARTBEAT:
                 inside = kind is not EntryKind.COMMIT
@@ -236,10 +244,10 @@ class Extractor:
                 bound.see(entry)
             if kind is not rows_kind:
                 state = after_entry(state, kind)
-                if kind is EntryKind.DDL:
-                    self._ddl(entry, extracted)
-                elif kind is EntryKind.COMMIT:
+                if kind is EntryKind.COMMIT:
                     bound = None  # the stream only goes on from here
+                else:
+                    self._other(entry, batch, extracted)
                 continue
             destination = destinations[entry.schema, entry.table]
             if isinstance(destination, _System):
@@ -320,11 +328,25 @@ class Extractor:
             state = after_mark(state, mark)
         return state
 
+    def _other(self, entry: Entry, batch: Batch, extracted: Extracted) -> None:
+        if entry.kind is EntryKind.DDL:
+            self._ddl(entry, extracted)
+        elif entry.kind is EntryKind.STATEMENT:
+            self._statement(entry, batch, extracted.counts)
+
+    def _statement(self, entry: Entry, batch: Batch, counts: ExtractCounts) -> None:
+        behind = dropwhile(lambda other: other is not entry, batch.entries)
+        end = next((other.position for other in behind if other.kind is EntryKind.COMMIT), None)
+        schema = self._statements.passes(entry, end)
+        counts.statements[schema] = counts.statements.get(schema, 0) + 1
+
     def _ddl(self, entry: Entry, extracted: Extracted) -> None:
+        self._statements.changed()
         if is_own_ddl(self._identity, entry.statement, entry.session):
             return
         tables = tables_of(entry) or ((entry.schema, ""),)
         if any(self._concerns(schema, table) for schema, table in tables):
+            refuse_temporary(entry)
             if entry.session and is_without_its_mark(
                 self._identity, entry.statement, entry.session
             ):

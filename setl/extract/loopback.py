@@ -97,7 +97,7 @@ DROPPING = LoopbackState(inside=True, loopback=True)
 
 def after_entry(state: LoopbackState, kind: EntryKind) -> LoopbackState:
     """The state after an entry that is no mark; rows are ruled by the state after them."""
-    if kind is EntryKind.ROWS:
+    if kind is EntryKind.ROWS or kind is EntryKind.STATEMENT:
         return state if state.inside else PASSING
     if kind is EntryKind.HEARTBEAT:
         return state

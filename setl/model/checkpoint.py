@@ -346,6 +346,8 @@ class CheckpointTracker:
             if self._inside:
                 self._advance(self._last)
             self._inside = True
+        elif kind is EntryKind.STATEMENT:
+            self._inside = True
         elif not (kind is EntryKind.HEARTBEAT and self._inside):
             # A heartbeat between two records of a transaction is no boundary.
             self._advance(position)

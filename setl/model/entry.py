@@ -16,6 +16,7 @@ class EntryKind(Enum):
     ROWS = "rows"
     COMMIT = "commit"
     DDL = "ddl"
+    STATEMENT = "statement"  # changes rows, and was logged in their place
     HEARTBEAT = "heartbeat"
 
 
@@ -29,7 +30,8 @@ class Entry(NamedTuple):
         position: where the stream goes on after it; of a run, after its last record.
         timestamp: when the source committed it, seconds since 1970 UTC (whole seconds both in
             MySQL's binlog and in DTS).
-        schema: schema (database) of the rows or the DDL, "" where there is none.
+        schema: schema (database) of the rows or the DDL, of a STATEMENT the session's; "" where
+            there is none.
         table: table of the rows, "" where there is none.
         transaction: GTID of the transaction it belongs to, "" if unknown.
         rows: number of row changes in it; for binlog events an estimate of at least 1, since
@@ -39,8 +41,8 @@ class Entry(NamedTuple):
             BEGIN in a binlog, the event, which says who wrote the transaction; else empty.
         context: other bytes that decoding needs, shared between entries (binlog: the
             FORMAT_DESCRIPTION and TABLE_MAP events).
-        statement: the text of a DDL statement, else "".
-        session: of DDL, the session that ran it, as far as the stream tells; else None.
+        statement: the text of DDL or of a STATEMENT, else "".
+        session: of these, the session that ran it, as far as the stream tells; else None.
     """
 
     kind: EntryKind
@@ -57,5 +59,5 @@ class Entry(NamedTuple):
 
     @property
     def default_schema(self) -> str:
-        """Of DDL, the schema of names without one."""
+        """Of DDL and statements, the schema of names without one."""
         return self.schema if self.session is None else self.session.schema

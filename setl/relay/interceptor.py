@@ -6,7 +6,9 @@ from enum import Enum
 from typing import Final, NamedTuple
 
 from setl.codec.sql.statement import tables_of
+from setl.extract.ddl import refuse_temporary
 from setl.extract.extractor import SYSTEM_SCHEMA, Routing
+from setl.extract.statements import PassedStatements
 from setl.model.entry import Entry
 
 # As for routes: names of tables are a pool without bound, and can always be looked up again.
@@ -77,19 +79,33 @@ class Interceptor:
     channel or none, and has the marks to tell.
     """
 
-    def __init__(self, routing: Routing) -> None:
-        """Ask `routing` which tables are mapped; where to makes no difference here."""
+    def __init__(self, routing: Routing, statements: PassedStatements | None = None) -> None:
+        """Ask `routing` which tables are mapped; where to makes no difference here.
+
+        Args:
+            routing: knows.
+            statements: decides about row changes that were logged as statements; None refuses all.
+        """
         self._tables = _Tables(routing)
         self._routing = routing
+        self._statements = statements or PassedStatements(lambda _, __: True)
 
     def table(self, schema: str, table: str) -> TablePassage:
         """What to do with the rows of a table."""
         return self._tables[schema, table]
 
+    def passed_statement(self, entry: Entry) -> str:
+        """See `PassedStatements.passes`; whoever subscribes gets no statement of rows."""
+        return self._statements.passes(entry)
+
     def ddl(self, entry: Entry) -> bool:
         """Whether a DDL statement passes: of a mapped table, or of one that nothing tells."""
+        self._statements.changed()
         tables = tables_of(entry) or ((entry.schema, ""),)
-        return any(self._concerns(schema, table) for schema, table in tables)
+        concerns = any(self._concerns(schema, table) for schema, table in tables)
+        if concerns:
+            refuse_temporary(entry)
+        return concerns
 
     def _concerns(self, schema: str, table: str) -> bool:
         if schema.lower() == SYSTEM_SCHEMA:

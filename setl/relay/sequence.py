@@ -36,11 +36,14 @@ class Sequenced(NamedTuple):
         records: to be sent in this order; the order within each partition has to be kept.
         heartbeats: entries of ``retl.xdual``, undecoded; they do not pass.
         rows: row changes that pass, marks not counted, those in the topic already included.
+        statements: schemas of statements that were logged in the place of rows and do not pass, one
+            for each.
     """
 
     records: list[Outgoing]
     heartbeats: list[Entry]
     rows: int
+    statements: list[str]
 
 
 class Sequencer:
@@ -115,7 +118,7 @@ class Sequencer:
             FatalError: the entries are none of a binlog, or leave a file inside a transaction.
             PositionLostError: the topic has what the source has no more, see `TailsAhead`.
         """
-        result = Sequenced([], [], 0)
+        result = Sequenced([], [], 0, [])
         before = self._rows
         for entry in entries:
             if entry.kind is EntryKind.HEARTBEAT:
@@ -169,6 +172,10 @@ class Sequencer:
         elif kind is EntryKind.BEGIN:
             self._close_early(result)
             self._open(entry)
+        elif kind is EntryKind.STATEMENT:
+            result.statements.append(self._interceptor.passed_statement(entry))
+            if self._opening is None:
+                self._open(entry)
         elif kind is EntryKind.COMMIT:
             if self._transaction is not None:
                 result.records.extend(self._transaction.commit(entry, self._ordinal(entry)))

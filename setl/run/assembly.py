@@ -29,6 +29,7 @@ from setl.run.parts import RunParts
 from setl.run.run import PipelineRun
 from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
+from setl.run.statements import passed_statements
 from setl.run.table_loads.coming_anew import ComingAnew
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests
@@ -126,6 +127,9 @@ def build_run(
             codec_named(codec),
             shadow_ddl=pipeline.ddl == "pass",
             agrees=router.decides,
+            statements=passed_statements(
+                pipeline, origin, lambda schema, table: bool(router.route(schema, table))
+            ),
         ),
         job=job,
         fence=fence_for_run(pipeline, leadership, arbiter),

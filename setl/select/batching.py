@@ -11,11 +11,12 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import Entry, EntryKind
 
-_ROWS, _COMMIT, _BEGIN, _HEARTBEAT = (
+_ROWS, _COMMIT, _BEGIN, _HEARTBEAT, _STATEMENT = (
     EntryKind.ROWS,
     EntryKind.COMMIT,
     EntryKind.BEGIN,
     EntryKind.HEARTBEAT,
+    EntryKind.STATEMENT,
 )
 
 _SLACK = 1.25  # how far beyond its limit a batch may go to end with a transaction
@@ -164,6 +165,9 @@ class BatchAssembler:
                 self._mark_whole(
                     _Extent(len(batch) + 1, rows + entry.rows, size + len(entry.payload)), now
                 )
+            elif kind is _STATEMENT:
+                inside = True
+                size += len(entry.statement)
             elif kind is not _HEARTBEAT:
                 self._open = _Extent(len(batch), rows, size)
                 self._ddl(entry, closed, now)

@@ -68,7 +68,7 @@ class Finding:
 
 
 FOUND_LATER: Final = frozenset({
-    "copied-in-utc", "replaced-table", "shadow-definition", "shared-target",
+    "copied-in-utc", "replaced-table", "shadow-definition", "shared-target", "statement",
 })  # fmt: skip
 """What `accept` may name though a check does not find it.
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from setl.channel.file import Pipeline
     from setl.channel.routes.routing import Route, Router
     from setl.clock import Clock
+    from setl.extract.statements import Effects
     from setl.load.creation import TableCreation
     from setl.load.deadletters.store import DeadLetterStore
     from setl.load.sink import Fence, RefuseTargets, SchemaChanges, SinkSettings
@@ -406,6 +407,18 @@ class TriggeringTarget(Protocol):
             accept: the findings that the pipeline is to live with.
             clock: tells when to look again.
         """
+        ...
+
+
+@runtime_checkable
+class StatementSource(Protocol):
+    """A source whose stream may have statements in the place of rows.
+
+    A `SourceSystem` that has none leaves it out.
+    """
+
+    def statement_effects(self) -> Effects:
+        """What tells what else such a statement does."""
         ...
 
 

@@ -173,13 +173,15 @@ def _all_lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every figure with its unit, a line each."""
     seconds: Mapping[str, Any] = row.get("seconds") or {}
     load: Mapping[str, Any] = row.get("table_load") or {}
-    nested = ("memory", "decisions", "damaged", "table_load", "seconds")
+    nested = ("memory", "decisions", "damaged", "table_load", "seconds", "statements_by_schema")
     lines = [
         _line(name, name, value)
         for name, value in row.items()
         if name not in nested and not isinstance(value, dict | list) and name != "pipeline"
     ]
     lines += [_line(f"time in {stage}", "seconds", spent) for stage, spent in seconds.items()]
+    passed: Mapping[str, Any] = row.get("statements_by_schema") or {}
+    lines += [_line(f"statements passed: {name}", "", n["number"]) for name, n in passed.items()]
     lines += [_line(f"table load: {name}", name, value) for name, value in load.items()]
     lines += [
         _line(f"memory of {row['leader']}: {name}", "bytes", held)

@@ -79,11 +79,11 @@ FIRST_ROWS: Final = frozenset(
     {EventType.WRITE_ROWS_V1, EventType.UPDATE_ROWS_V1, EventType.DELETE_ROWS_V1}
 )
 
-# Carry nothing that has to be applied: UNKNOWN, STOP, INTVAR, RAND, USER_VAR (values for a
-# statement that follows and is refused itself), HEARTBEAT, IGNORABLE, ROWS_QUERY,
-# TRANSACTION_CONTEXT, VIEW_CHANGE, HEARTBEAT_V2; MariaDB's ANNOTATE_ROWS, BINLOG_CHECKPOINT and
-# START_ENCRYPTION (the server sends events decrypted).
-SKIPPED: Final = frozenset({0, 3, 5, 13, 14, 27, 28, 29, 36, 37, 41, 160, 161, 164})
+# Carry nothing that has to be applied: UNKNOWN, STOP, INTVAR, RAND, USER_VAR, APPEND_BLOCK,
+# DELETE_FILE, BEGIN_LOAD_QUERY (values and files for a statement that follows), HEARTBEAT,
+# IGNORABLE, ROWS_QUERY, TRANSACTION_CONTEXT, VIEW_CHANGE, HEARTBEAT_V2; MariaDB's ANNOTATE_ROWS,
+# BINLOG_CHECKPOINT and START_ENCRYPTION (the server sends events decrypted).
+SKIPPED: Final = frozenset({0, 3, 5, 9, 11, 13, 14, 17, 27, 28, 29, 36, 37, 41, 160, 161, 164})
 
 
 _LAYOUT_AT: Final = HEADER_BYTES + 2 + 50 + 4  # behind versions and a time

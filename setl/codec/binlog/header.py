@@ -30,6 +30,7 @@ from setl.codec.binlog.refused import (
 from setl.codec.binlog.rows.row_events import RowEvents
 from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, placed
 from setl.codec.binlog.rows.seeming_sequences import HeldRows, IsTable
+from setl.codec.binlog.statements.query import as_query
 from setl.codec.binlog.statements.stream_statements import StreamStatements
 from setl.codec.binlog.tables.old_times import TimeDigits
 from setl.codec.binlog.transactions.gtid import MariadbGtids, MysqlGtids
@@ -52,7 +53,13 @@ _MARIADB_DDL: Final = 32
 _MARIADB_XA: Final = 64  # what follows this GTID ends with an XA_PREPARE event
 
 _HELD_BYTES: Final = 32 * 1024 * 1024
-_INSIDE: Final = (EventType.TABLE_MAP, EventType.QUERY, EventType.XID, EventType.XA_PREPARE)
+_INSIDE: Final = (
+    EventType.TABLE_MAP,
+    EventType.QUERY,
+    EventType.EXECUTE_LOAD_QUERY,
+    EventType.XID,
+    EventType.XA_PREPARE,
+)
 # What may stand between two events of a run.
 _WITHIN_RUN: Final = ROWS | SKIPPED | {EventType.TABLE_MAP}
 # Inside a transaction MariaDB from 11.7 on leaves out where they end (`binlog_legacy_event_pos`).
@@ -62,7 +69,7 @@ _WITHOUT_PLACE: Final = ROWS | {
     EventType.MARIADB_QUERY_COMPRESSED,
 }
 # Numbered inside a compressed transaction, so that each of their entries has a place.
-_PLACED: Final = ROWS | {EventType.QUERY}
+_PLACED: Final = ROWS | {EventType.QUERY, EventType.EXECUTE_LOAD_QUERY}
 
 _Reader = Callable[[bytes, bool, int], Iterable[Entry]]
 
@@ -143,6 +150,7 @@ class BinlogHeaderReader:
             EventType.ANONYMOUS_GTID: self._mysql_gtid,
             EventType.QUERY: self._query,
             EventType.MARIADB_QUERY_COMPRESSED: self._compressed_query,
+            EventType.EXECUTE_LOAD_QUERY: self._load_query,
             EventType.TRANSACTION_PAYLOAD: self._compressed_transaction,
             EventType.XID: self._commit,
             EventType.XA_PREPARE: self._xa_prepare,
@@ -371,6 +379,9 @@ class BinlogHeaderReader:
 
     def _query(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         return self._statements.read(event, seconds, checksum=checksum)
+
+    def _load_query(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
+        return self._query(as_query(event), checksum, seconds)
 
     # ---- files
 

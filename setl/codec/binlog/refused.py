@@ -11,7 +11,6 @@ from setl.model.position import BinlogPosition
 _OLD_ROWS: Final = ("rows in the format of MySQL 5.1.5", "Upgrade the source")
 _OLD_EVENTS: Final = ("events in the format of MySQL 4", "Upgrade the source")
 _LOAD: Final = ", and load the tables that it changed with `setl load PIPELINE --replace`"
-_ROWS: Final = "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise. "
 _PIECES: Final = (
     "SET GLOBAL binlog_row_event_fragment_threshold on the source to more bytes than its largest"
     " row has, and let clients connect again. "
@@ -21,13 +20,8 @@ _PAST: Final = (
     "which may name the next place to take, and start it"
 )
 
-# A file that was loaded stands in pieces in front of the statement. Those of MySQL 4 have types of
-# their own.
-_LOAD_DATA: Final = (6, 8, 9, 10, 11, 12, 17, EventType.EXECUTE_LOAD_QUERY)
-
 _REFUSED: Final[dict[int, tuple[str, str]]] = {
-    **dict.fromkeys(_LOAD_DATA, ("LOAD DATA as a statement", f"{_ROWS}{_PAST}{_LOAD}")),
-    **dict.fromkeys((1, 7), _OLD_EVENTS),
+    **dict.fromkeys((1, 6, 7, 8, 10, 12), _OLD_EVENTS),
     EventType.OLD_WRITE_ROWS: _OLD_ROWS,
     EventType.OLD_UPDATE_ROWS: _OLD_ROWS,
     EventType.OLD_DELETE_ROWS: _OLD_ROWS,
@@ -78,33 +72,12 @@ def unknown_layout(what: str, position: BinlogPosition) -> FatalError:
     )
 
 
-def statement_format(schema: str, text: str, position: BinlogPosition) -> FatalError:
-    """The error about rows that were changed by a statement, which stands there instead."""
-    return FatalError(
-        f"the source logged a statement instead of its rows: {text[:80]!r}",
-        hint=_ROWS + past(position) + _LOAD,
-        position=position,
-        schema=schema,
-    )
-
-
 def unknown_statement(schema: str, text: str, position: BinlogPosition) -> FatalError:
     """The error about a statement of which it is not known that it changes no rows."""
     return FatalError(
         f"the source logged a statement that is not known, and may change rows: {text[:80]!r}",
         hint="See what it did to the tables that are mapped, and do that to the target. "
         + past(position),
-        position=position,
-        schema=schema,
-    )
-
-
-def of_temporary_table(schema: str, text: str, position: BinlogPosition) -> FatalError:
-    """The error about DDL that does not say whether a temporary or a lasting table is meant."""
-    return FatalError(
-        f"the source logged a change of a temporary table as if it were a lasting one:"
-        f" {text[:80]!r}",
-        hint=_ROWS + past(position),
         position=position,
         schema=schema,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from setl.extract.extractor import Extracted
@@ -79,6 +80,10 @@ def account(
         echoes_passed=passed,
         rows_unmapped=sum(e.counts.unmapped for e in extracted),
     )
+    statements = Counter[str]()
+    for part in extracted:
+        statements.update(part.counts.statements)
+    progress.passed_statements(statements)
     progress.loaded(report)
     # Last of the counts, so that whoever sees that rows are applied sees what became of them.
     progress.applied(report.rows, str(resume), pending)

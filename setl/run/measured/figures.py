@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -9,6 +10,20 @@ from setl.model.table_load import TableLoad
 from setl.model.table_rows import ByTable, TableRows
 from setl.run.measured.pace import Stage
 from setl.run.verification.figures import VerificationFigures
+
+MOST_SCHEMAS = 100
+"""Schemas of which passed statements are counted one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaStatements:
+    """How many statements of a schema were passed over.
+
+    A type of its own, since names of schemas that are not mapped are not for everybody, see
+    `setl.node.public_form`.
+    """
+
+    number: int = 0
 
 
 class RunState(Enum):
@@ -113,6 +128,10 @@ class Figures:
         ddl_ignored: schema changes of the source that were not.
         last_ddl: the last one that was, the front of it; "" if there was none.
         last_ddl_ignored: the last one that was not, with its place and time; "" if there was none.
+        statements_passed: statements that the source logged in the place of rows and that were
+            passed over.
+        statements_by_schema: the same by the schema that they write, at most `MOST_SCHEMAS` of
+            these.
         batches: batches acknowledged.
         loads: Spark jobs that loaded them; fewer than batches when the pipeline is behind.
         dead_letters: faulty rows that wait for a decision.
@@ -169,6 +188,10 @@ class Figures:
     ddl_ignored: int = 0
     last_ddl: str = ""
     last_ddl_ignored: str = ""
+    statements_passed: int = 0
+    statements_by_schema: Mapping[str, SchemaStatements] = field(
+        default_factory=dict[str, SchemaStatements]
+    )
     batches: int = 0
     loads: int = 0
     dead_letters: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +11,16 @@ from setl.clock import Clock
 from setl.model.batch import Batch
 from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
-from setl.model.table_rows import added
+from setl.model.table_rows import OTHERS, added
 from setl.run.measured import distributions
 from setl.run.measured.distributions import Distributions, Measured
 from setl.run.measured.figures import (
+    MOST_SCHEMAS,
     Figures,
     HandoverCost,
     LoadOutlook,
     RunState,
+    SchemaStatements,
     table_load_figures,
 )
 from setl.run.measured.handover import HandoverTracker
@@ -266,6 +268,19 @@ class Progress:
             text = f"{statement} ({place})"
             self._set(ddl_ignored=ignored, last_ddl_ignored=text)
             self._ignored.add(text, tables)
+
+    def passed_statements(self, by_schema: Mapping[str, int]) -> None:
+        """Statements that the source logged in the place of rows were passed over."""
+        if not by_schema:
+            return
+        with self._lock:
+            counted = dict(self._figures.statements_by_schema)
+            for schema, number in by_schema.items():
+                known = schema if schema in counted or len(counted) < MOST_SCHEMAS else OTHERS
+                before = counted.get(known, SchemaStatements())
+                counted[known] = SchemaStatements(before.number + number)
+            passed = self._figures.statements_passed + sum(by_schema.values())
+            self._set(statements_passed=passed, statements_by_schema=counted)
 
     def ignored_of(self, tables: Iterable[str]) -> str:
         """The last schema change of one of these tables that was not passed on; "" if none."""

@@ -24,9 +24,10 @@ from setl.run.relay.work import RelayParts, RelayWork, SequencerFactory
 from setl.run.run import PipelineRun
 from setl.run.selecting import select_settings
 from setl.run.stalls.observer import Views
+from setl.run.statements import passed_statements
 from setl.select.heartbeat import tells_lag
 from setl.select.reader import SelectLoop
-from setl.systems.port import Relaying
+from setl.systems.port import Relaying, SourceSystem
 from setl.systems.refusals import no_log
 from setl.systems.registry import system_of
 
@@ -59,7 +60,7 @@ def build_relay_run(
     heartbeat = origin.heartbeat()
     work = RelayParts(
         log=relaying.log,
-        sequencer=_sequencers(pipeline, relaying, tables, clock),
+        sequencer=_sequencers(pipeline, relaying, origin, tables, clock),
         exact=relaying.exact,
         spread=relaying.partition_by != "order",
         heartbeat=relaying.heartbeat,
@@ -83,9 +84,17 @@ def build_relay_run(
 
 
 def _sequencers(
-    pipeline: Pipeline, relaying: Relaying, tables: RelayedTables, clock: Clock
+    pipeline: Pipeline,
+    relaying: Relaying,
+    origin: SourceSystem,
+    tables: RelayedTables,
+    clock: Clock,
 ) -> SequencerFactory:
-    interceptor = Interceptor(Router(pipeline))
+    router = Router(pipeline)
+    statements = passed_statements(
+        pipeline, origin, lambda schema, table: bool(router.route(schema, table))
+    )
+    interceptor = Interceptor(router, statements)
 
     def make(checkpoint: Checkpoint, tails: Tails) -> Sequencer:
         # What is learned of tables is of a place in the binlog, so a new start learns anew.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -125,6 +126,7 @@ class RelayWork:
             records += len(passed.records)
             done.rows += passed.rows
             done.heartbeats += passed.heartbeats
+            done.statements += passed.statements
         beating = self._beat() if self._due() else None
         failpoints.reached("relay.appended")
         appended = self._clock.monotonic()
@@ -143,6 +145,7 @@ class RelayWork:
             return
         progress = self._progress
         progress.add(batches=done.batches, loads=1 if done.rows else 0, rows_applied=done.rows)
+        progress.passed_statements(Counter(done.statements))
         # Last of the counts, as in setl proper: see `setl.run.measured.accounting.account`.
         progress.applied(done.rows, str(done.reached.resume), pending)
         if not self._parts.heartbeat_id and done.reached.timestamp:
@@ -234,3 +237,4 @@ class _Done:
     reached: Checkpoint
     rows: int = 0
     heartbeats: list[Entry] = field(default_factory=list[Entry])
+    statements: list[str] = field(default_factory=list[str])

@@ -48,6 +48,7 @@ from setl.systems.mysql.peek import BinlogPeek, peek_id
 from setl.systems.mysql.preflight.endpoints import check_mysql_source
 from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
+from setl.systems.mysql.preflight.statement_effects import StatementEffects
 from setl.systems.mysql.reading.present_rows import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.relayed_tables import MysqlRelayedTables
@@ -188,6 +189,10 @@ class MysqlSourceSystem:
         who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
         with BinlogPeek(self._config, peek_id(self._config, who)) as binlog:
             yield from binlog.read_from(place or Place("latest"), follow=follow)
+
+    def statement_effects(self) -> StatementEffects:
+        """See `StatementSource.statement_effects`."""
+        return StatementEffects(self._endpoint, SystemClock())
 
     def preflight(self, check: PipelineCheck, report: Report) -> None:
         """See `SourceSystem.preflight`."""

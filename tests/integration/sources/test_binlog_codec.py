@@ -5,7 +5,7 @@ import pytest
 
 from setl.codec.binlog.event import is_mariadb
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
-from setl.errors import ConfigurationError, DataError, FatalError
+from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
@@ -429,19 +429,22 @@ def test_shapes_of_transactions(site_a, sandbox):
     assert len(set(transactions)) == 6
 
 
-def test_statement_format_is_refused(site_a, sandbox):
+def test_statements_in_the_place_of_rows(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.statements"
     run(connection, f"CREATE TABLE {table} (id INT PRIMARY KEY)")
-    with pytest.raises(FatalError, match="binlog_format='ROW'") as caught:
-        stream(
-            site_a,
-            connection,
-            "SET SESSION binlog_format = STATEMENT",
-            f"INSERT INTO {table} VALUES (1)",
-            "SET SESSION binlog_format = ROW",
-        )
-    assert "position" in caught.value.where
+    statement = f"INSERT INTO {table} VALUES (1)"
+    entries = stream(
+        site_a,
+        connection,
+        "SET SESSION binlog_format = STATEMENT",
+        statement,
+        "SET SESSION binlog_format = ROW",
+    )
+    entries = of_clients(entries)
+    assert [e.kind.name for e in entries] == ["BEGIN", "STATEMENT", "COMMIT"]
+    assert entries[1].statement == statement
+    assert entries[1].session is not None
 
 
 @pytest.mark.family("mariadb", why="MySQL has no mysql56_temporal_format")

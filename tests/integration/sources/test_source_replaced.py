@@ -3,6 +3,7 @@
 No entry may be lost without an error, and none may be read from a place that only looks the same.
 """
 
+import re
 import socket
 import threading
 import time
@@ -669,18 +670,26 @@ def test_a_stream_at_rest_stays_at_rest(own, monkeypatch):
 
 
 def test_every_boundary_of_a_stream_is_found_to_be_right(own):
-    """No false alarm: DDL, rotations, restarts, empty transactions, two domains."""
+    """No false alarm: DDL, rotations, restarts, empty transactions, two domains, statements."""
     table = make_table(own)
     start = BinlogPosition(binlogs(own)[0], 4)
     schema = table.partition(".")[0]
+    execute(own, f"CREATE TABLE {schema}.held (id INT PRIMARY KEY) ENGINE=MEMORY")
     for number in range(3):
         insert(own, table, 2, rows=3)
+        execute(
+            own,
+            "SET SESSION binlog_format = STATEMENT",
+            f"INSERT INTO {schema}.held VALUES ({number})",
+            f"UPDATE {table} SET id = id + 1000000 WHERE id < 0",
+        )
         execute(own, f"ALTER TABLE {table} ADD c{number} INT", f"ANALYZE TABLE {table}")
         execute(own, f"CREATE TABLE {schema}.copy{number} AS SELECT * FROM {table}")
         insert(own, table, 1, domain=9)
         execute(own, "FLUSH BINARY LOGS")
     own.stop()
     own.start()
+    execute(own, f"SELECT * FROM {schema}.held")
     insert(own, table, 2)
     source = source_of(own)
     source.open(replace(start, origin=None))
@@ -694,6 +703,11 @@ def test_every_boundary_of_a_stream_is_found_to_be_right(own):
     assert len(places) > 20
     for place in places:
         assert source_of(own).locate(Checkpoint(place)).resume is place
+    # The restart has emptied the table, which the server says in a statement that names it alone.
+    of_held = [e for e in entries if re.search(r"`held`|held VALUES", e.statement)]
+    assert [e.kind for e in of_held] == [*[EntryKind.STATEMENT] * 3, EntryKind.DDL]
+    assert of_held[-1].statement.startswith("TRUNCATE TABLE")
+    assert (of_held[-1].schema, of_held[-1].table) == (schema, "held")
 
 
 def test_a_commit_that_waits_for_a_replica_is_not_lost(site_a):

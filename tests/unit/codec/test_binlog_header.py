@@ -396,17 +396,28 @@ def test_a_prepared_transaction_without_rows_that_go_anywhere_may_be_rolled_back
         "REPLACE INTO t SELECT 1",
     ],
 )
-def test_statement_format_is_refused_with_the_setting_to_change(text):
+@pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
+def test_a_statement_in_the_place_of_rows_is_told_however_its_transaction_ends(text, end):
+    """A table without transactions keeps what it did."""
     writer = EventWriter()
-    _, reader = entries_of([*writer.opening(), writer.gtid(1), writer.query("BEGIN")])
-    with pytest.raises(FatalError, match="binlog_format='ROW'"):
-        reader.read(writer.query(text), checksum=True)
+    before = [*writer.opening(), writer.gtid(1), writer.query("BEGIN"), writer.query("SAVEPOINT a")]
+    after = [writer.query("ROLLBACK TO a"), writer.query(end)]
+    entries, _ = entries_of([*before, writer.query(text), *one_row(writer), *after])
+    assert kinds(entries) == ["BEGIN", "STATEMENT", "COMMIT"]
+    told = entries[1]
+    assert (told.statement, told.schema, told.transaction) == (text, "shop", f"{SERVER}:1")
+
+
+def test_a_statement_by_itself_is_a_transaction():
+    writer = EventWriter()
+    entries, reader = entries_of([*writer.opening(), writer.gtid(1), writer.query("DELETE FROM t")])
+    assert kinds(entries) == ["STATEMENT", "COMMIT"]
+    assert entries[-1].position == reader.boundary
 
 
 @pytest.mark.parametrize(
     ("kind", "hint"),
     [
-        (18, "binlog_format"),
         (20, "Upgrade"),
         (26, "Load the tables again"),
         (172, "binlog_row_event_fragment_threshold"),
@@ -491,11 +502,16 @@ def test_damage_gives_a_fatal_error_or_entries(at, bit, cut):
     b"/*" + b"x" * 5000 + b"*/ INSERT INTO t VALUES (1)",
     b"ANALYZE INSERT INTO t VALUES (1)",
     b"CREATE TABLE c AS SELECT 1 a",
-    b"MERGE INTO t USING u",
 ])  # fmt: skip
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_statement_that_may_change_rows_stops_the_stream(text, inside):
+def test_a_statement_that_may_change_rows_is_told(text, inside):
     writer = EventWriter()
-    begin = [writer.query("BEGIN")] if inside else []
+    begin, end = ([writer.query("BEGIN")], [writer.xid()]) if inside else ([], [])
+    entries, _ = entries_of([*writer.opening(), *begin, writer.query(text), *end])
+    assert [entry.statement for entry in entries if entry.statement] == [text.decode()]
+
+
+def test_a_statement_that_is_not_known_stops_the_stream():
+    writer = EventWriter()
     with pytest.raises(FatalError, match="logged a statement"):
-        entries_of([*writer.opening(), *begin, writer.query(text)])
+        entries_of([*writer.opening(), writer.query("MERGE INTO t USING u")])

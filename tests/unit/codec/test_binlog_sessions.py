@@ -8,6 +8,7 @@ from setl.codec.binlog.statements.query import parse_session
 from setl.codec.binlog.transactions.author import NOBODY, Author, author_of
 from setl.codec.sql.statement import tables_of
 from setl.errors import FatalError
+from setl.extract.ddl import refuse_temporary
 from setl.model.entry import EntryKind
 from setl.model.session import StatementSession
 from tests.unit.codec.binlog_events import EventWriter, entries_of, mysql_transaction, one_row
@@ -95,15 +96,17 @@ def test_a_variable_that_is_not_known_ends_the_list():
     "text", [b"TRUNCATE t", b"ALTER TABLE t ADD a INT", b"CREATE INDEX i ON t(a)"]
 )
 def test_ddl_of_a_temporary_table_is_not_taken_for_a_lasting_ones(text):
-    writer = EventWriter()
-    opening = writer.opening()
+    def ddl(text):
+        writer = EventWriter()
+        event = query_event(STATUS, text, flags=4, writer=writer)
+        (entry,) = entries_of([*writer.opening(), event])[0]
+        assert entry.kind is EntryKind.DDL
+        return entry
+
     with pytest.raises(FatalError, match="temporary"):
-        entries_of([*opening, query_event(STATUS, text, flags=4, writer=writer)])
+        refuse_temporary(ddl(text))
     # Servers flag DROP and CREATE OR REPLACE, too, which say what they mean.
-    entry = entries_of([*opening, query_event(STATUS, b"DROP TABLE `t`", flags=4, writer=writer)])[
-        0
-    ][-1]
-    assert entry.kind is EntryKind.DDL
+    refuse_temporary(ddl(b"DROP TABLE `t`"))
 
 
 def test_names_are_read_as_the_session_quotes():

@@ -312,14 +312,25 @@ def test_a_variable_of_a_session_that_ends_behind_the_others(variables):
         entries_of([*writer.opening(), writer.gtid(1), event])
 
 
-@pytest.mark.parametrize("kind", [6, 8, 9, 10, 11, 12, 17, 18])
-def test_load_data_is_refused_at_its_first_event(kind):
+@pytest.mark.parametrize("kind", [9, 11, 17])
+def test_a_file_in_front_of_the_statement_that_loads_it_says_nothing(kind):
     writer = EventWriter()
-    with pytest.raises(FatalError, match=r"LOAD DATA as a statement.*binlog_format='ROW'"):
-        entries_of([*writer.opening(), writer.event(kind, b"\1\0\0\0one\n")])
+    file = writer.event(kind, b"\1\0\0\0one\n")
+    entries, _ = entries_of([*writer.opening(), writer.gtid(1), writer.query("BEGIN"), file])
+    assert entries == []
 
 
-@pytest.mark.parametrize("kind", [1, 7])
+def test_load_data_is_a_statement():
+    writer = EventWriter()
+    text = b"LOAD DATA INFILE 'x' INTO TABLE t"
+    body = struct.pack("<IIBHH", 7, 0, 4, 0, 0) + b"\1\0\0\0" + bytes(9) + b"shop\0" + text
+    events = [writer.gtid(1), writer.query("BEGIN"), writer.event(18, body), writer.xid()]
+    entries, _ = entries_of([*writer.opening(), *events])
+    assert [entry.kind.name for entry in entries] == ["BEGIN", "STATEMENT", "COMMIT"]
+    assert (entries[1].schema, entries[1].statement) == ("shop", text.decode())
+
+
+@pytest.mark.parametrize("kind", [1, 6, 7, 8, 10, 12])
 def test_events_of_mysql_4_are_refused(kind):
     writer = EventWriter()
     with pytest.raises(FatalError, match=r"in the format of MySQL 4.*Upgrade the source"):

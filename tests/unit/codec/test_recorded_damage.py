@@ -20,7 +20,6 @@ STREAMS = {
     "query_lengths": (2, BEYOND),
     "corrupt_relay_log": (2, BEYOND),
     "payload_of_0_bytes": (40, "its payload has 204 bytes and not 0"),
-    "load_data": (17, "LOAD DATA as a statement"),
 }
 
 # What a row is refused with where it is decoded.
@@ -104,4 +103,4 @@ def test_labels_in_the_character_set_binary_are_read(name):
 
 def test_each_recorded_file_is_read():
     files = {path.stem for path in (DATA / "damaged").iterdir()}
-    assert files == STREAMS.keys() | ROWS.keys() | set(WHOLE)
+    assert files == STREAMS.keys() | ROWS.keys() | set(WHOLE) | OLD_FORMATS.keys()

@@ -165,13 +165,20 @@ class Relay:
     """A sequencer and what it has given out, partition by partition."""
 
     def __init__(
-        self, binlog, by: PartitionBy = "order", partitions=1, start=START, last=None, mapped=()
+        self,
+        binlog,
+        by: PartitionBy = "order",
+        partitions=1,
+        start=START,
+        last=None,
+        mapped=(),
+        statements=None,
     ):
         self.partitions = [[] for _ in range(partitions)]
         self.sequencer = Sequencer(
             start,
             last or [None] * partitions,
-            interceptor=Interceptor(ShopIsMapped(*mapped)),
+            interceptor=Interceptor(ShopIsMapped(*mapped), statements),
             partitioner=Partitioner(by, partitions),
             codec=binlog,
             serializer=AsText(),

@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from setl.errors import DataError, FatalError
+from setl.extract.statements import PassedStatements
 from setl.model.change import ABSENT, Op
 from setl.model.checkpoint import Checkpoint
+from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
 from tests.unit.relay.relay_streams import (
     BUFFER,
@@ -93,6 +95,17 @@ def test_ddl_inside_a_transaction_begins_it_everywhere():
     for records in partitions:
         assert ordinals(records)[0] == 0
         assert 0 < place(records[1]).ordinal < place(records[2]).ordinal
+
+
+def test_a_statement_in_the_place_of_rows_passes_by_only_where_nothing_is_mapped():
+    binlog = Binlog().begin()
+    binlog.add(EntryKind.STATEMENT, schema="other", statement="DELETE FROM t")
+    binlog.insert(ORDERS, 1).commit()
+    accepts = PassedStatements(lambda schema, _: schema == "shop", lambda _: True)
+    (records,) = relayed(binlog, statements=accepts).partitions
+    assert [w.split()[0] for w in words(records)] == ["BEGIN", "INSERT", "COMMIT"]
+    with pytest.raises(FatalError, match=r"it writes other\.t"):
+        relayed(binlog)
 
 
 def test_a_begin_or_ddl_ends_a_transaction_without_commit():

@@ -9,6 +9,7 @@ from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import SetlError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
+from setl.extract.statements import PassedStatements
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
@@ -206,7 +207,12 @@ class Bench:
         ddl = changes.pop("ddl", "ignore")
         self.ddl = RecordingDdl(self.log) if ddl == "pass" else None
         work = EtlParts(
-            extractor=Extractor(routing, MarkIdentity(7), codec),
+            extractor=Extractor(
+                routing,
+                MarkIdentity(7),
+                codec,
+                statements=PassedStatements(lambda _, __: False, lambda _: True),
+            ),
             job=self.job,
             fence=RecordingFence(self.log),
             heartbeat_id=changes.pop("heartbeat_id", 1),

@@ -311,6 +311,21 @@ def test_an_ignored_schema_change_is_counted(begun):
     assert before != after, "somebody has changed the target about now"
 
 
+def test_a_statement_that_passes_is_counted_by_its_schema(begun):
+    def statement(place, schema):
+        text = f"DELETE FROM {schema}.t"
+        return Entry(EntryKind.STATEMENT, at(place), 0.0, schema, statement=text)
+
+    mixed = transaction(54, 1)
+    bench = begun(
+        [*TWO, statement(50, "x"), statement(51, "y"), statement(52, "y"), *mixed]
+    ).start()
+    eventually(lambda: bench.job.applied == [*ROWS_OF_TWO, 74], 10)
+    figures = bench.progress.figures()
+    assert figures.statements_passed == 3
+    assert {n: told.number for n, told in figures.statements_by_schema.items()} == {"x": 1, "y": 2}
+
+
 def test_a_higher_generation_starts_over_where_the_source_says(begun):
     bench = begun(TWO, stored=Checkpoint(at(44), rows=2), generation=2).start()
     eventually(lambda: bench.job.applied == ROWS_OF_TWO, 10)

@@ -14,6 +14,7 @@ from setl.model.session import StatementSession
 
 # thread, seconds, length of the schema's name, error code, length of the status variables
 _POST_HEADER: Final = struct.Struct("<IIBHH")
+_OF_FILE: Final = 13  # its number, where its name stands in the statement, what duplicates do
 _HEADER: Final = struct.Struct("<I13xH")  # of any event: seconds, flags
 
 # Status variables. ``libs/mysql/binlog/event/statement_events.h`` of MySQL numbers them, and
@@ -37,6 +38,12 @@ _NO_UNIQUE_CHECKS: Final = 1 << 27
 _MARIADB_EXPLICIT: Final = 1 << 24
 
 _TEMPORARY: Final = 0x4  # LOG_EVENT_THREAD_SPECIFIC_F, of the event
+
+
+def as_query(load: bytes) -> bytes:
+    """An EXECUTE_LOAD_QUERY event as a QUERY event: without what tells of the file."""
+    behind = HEADER_BYTES + _POST_HEADER.size
+    return load[:behind] + load[behind + _OF_FILE :]
 
 
 def parse_query(event: bytes, *, checksum: bool) -> tuple[str, str]:

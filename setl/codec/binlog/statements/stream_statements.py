@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from setl.codec.binlog.refused import (
-    of_temporary_table,
-    statement_format,
     taken_back,
     unknown_statement,
 )
@@ -19,7 +17,6 @@ from setl.codec.sql.folded_names import with_folded_names
 from setl.codec.sql.statement import (
     Statement,
     StatementKind,
-    may_be_temporary,
     parse_statement,
     quoting_of,
 )
@@ -111,7 +108,7 @@ class StreamStatements:
             case StatementKind.UNKNOWN:
                 raise unknown_statement(schema, text, self._place.position)
             case StatementKind.ROWS:
-                raise statement_format(schema, text, self._place.position)
+                entries = self._rows(session, text, seconds)
             case StatementKind.XA_ROLLBACK:
                 entries = self._xa_rollback(seconds, text)
             case StatementKind.HARMLESS | StatementKind.DDL if not self._bounds.is_open:
@@ -120,11 +117,23 @@ class StreamStatements:
                 pass
         return entries
 
+    def _rows(self, session: StatementSession, text: str, seconds: int) -> Sequence[Entry]:
+        entry = Entry(
+            EntryKind.STATEMENT,
+            self._place.inside,
+            float(seconds),
+            session.schema,
+            transaction=self._bounds.transaction,
+            statement=text,
+            session=session,
+        )
+        if self._bounds.is_open:
+            return self._bounds.emit(entry)
+        return (entry, self._bounds.end(EntryKind.COMMIT, seconds))
+
     def _ddl(
         self, statement: Statement, session: StatementSession, text: str, seconds: int
     ) -> Sequence[Entry]:
-        if session.temporary and may_be_temporary(text, quoting_of(session)):
-            raise of_temporary_table(session.schema, text, self._place.position)
         schema, table = statement.tables[0] if statement.tables else (session.schema, "")
         # CREATE TABLE ... SELECT stands inside a transaction, whose rows follow.
         transaction = self._bounds.transaction

@@ -7,7 +7,8 @@ ROLLBACK. Such rows must not be applied. The same is true of the rows between SA
 ROLLBACK TO.
 
 No ROLLBACK takes DDL back. MariaDB logs one behind the DROP of a table whose CREATE OR REPLACE
-TABLE … SELECT failed.
+TABLE … SELECT failed. Nor is a statement taken back that was logged in the place of rows: it may
+have changed a table without transactions.
 
 A server that dies while it writes a transaction leaves the beginning of it in the file.
 """
@@ -63,7 +64,7 @@ class OpenTransaction:
         if self.is_cut:
             return []
         self._held.append(entry)
-        self._bytes += len(entry.payload)
+        self._bytes += len(entry.payload) + len(entry.statement)
         if self._bytes <= self._limit:
             return []
         if not self._let_go and not self._is_whole():
@@ -103,8 +104,11 @@ class OpenTransaction:
         meant = sum(_may_be_same(name, known) for known in self._savepoints)
         if released != self._released_rows or meant > 1:
             return False
-        del self._held[length:]
-        self._bytes = sum(len(entry.payload) for entry in self._held)
+        # What a statement did to tables without transactions stays.
+        self._held[length:] = [
+            held for held in self._held[length:] if held.kind is EntryKind.STATEMENT
+        ]
+        self._bytes = sum(len(entry.payload) + len(entry.statement) for entry in self._held)
         return True
 
     def _release(self) -> list[Entry]:

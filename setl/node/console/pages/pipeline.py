@@ -214,6 +214,7 @@ def _counters(figures: Mapping[str, Any]) -> list[Figure]:
         counted("rollbacks", "retries"),
         counted("schema changes passed", "ddl_passed", str(figures.get("last_ddl") or "")),
         counted("schema changes ignored", "ddl_ignored"),
+        counted("statements passed over", "statements_passed"),
         Figure(
             "held back",
             units.duration(figures.get("held_back_seconds")),

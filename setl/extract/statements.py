@@ -1,0 +1,207 @@
+"""Row changes that were logged as statements: passed over where they concern no mapped table.
+
+Sessions in the formats STATEMENT and MIXED log them so, whatever a server's own format is: checks
+of managed servers, tools such as pt-table-checksum. No rows follow in the stream. So a statement
+that may touch a mapped table stops the pipeline, and it goes by what the statement itself names:
+the tables that it writes, the functions that it calls. What else happens when those tables are
+written is asked of the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from typing import Final, NamedTuple, Protocol
+
+from setl.codec.binlog.refused import past
+from setl.codec.sql.redaction import without_texts
+from setl.codec.sql.row_statement import Name, RowStatement, parse_row_statement
+from setl.codec.sql.statement import quoting_of
+from setl.codec.sql.tokens import Quoting
+from setl.errors import FatalError
+from setl.model.entry import Entry
+from setl.model.position import BinlogPosition, Position
+from setl.model.session import StatementSession
+
+STATEMENT: Final = "statement"
+"""What `accept` of a channel file calls the statements of a table: statement@schema.table."""
+
+_OWN_SCHEMA: Final = "retl"
+_SHOWN: Final = 200  # characters of a statement in messages
+
+
+class Reach(NamedTuple):
+    """What else happens when a table is written or read by a statement.
+
+    Attributes:
+        reason: why that is not known, or may be anything: half a sentence; "" if it is known.
+        fix: what would make it known, an instruction or SQL; "" for nothing.
+        tables: other tables that are written, too, by foreign keys.
+    """
+
+    reason: str = ""
+    fix: str = ""
+    tables: tuple[Name, ...] = ()
+
+
+class Effects(Protocol):
+    """What a source says about its tables as they are now. Answers may be kept for a while."""
+
+    def of_writing(self, schema: str, table: str, *, temporary: bool) -> Reach:
+        """What else is written if rows of this table are.
+
+        Args:
+            schema: its schema.
+            table: its name.
+            temporary: whether the statement used a temporary table, which may be this one.
+
+        Raises:
+            SetlError: the source does not answer.
+        """
+        ...
+
+    def of_reading(self, schema: str, table: str, *, temporary: bool) -> Reach:
+        """What is written if a table or view is read; as `of_writing`."""
+        ...
+
+    def forget(self) -> None:
+        """Definitions of the source have changed."""
+        ...
+
+
+class _Doubt(NamedTuple):
+    """Why a statement does not pass: half a sentence, what `accept` would name, what may help."""
+
+    reason: str
+    name: Name | None
+    fix: str = ""
+
+
+class PassedStatements:
+    """Decides about the statements of one pipeline's source."""
+
+    def __init__(
+        self,
+        is_mapped: Callable[[str, str], bool],
+        accepts: Callable[[str], bool] = lambda _: False,
+        effects: Effects | None = None,
+    ) -> None:
+        """Decide by what is mapped.
+
+        Args:
+            is_mapped: whether rows of a table go anywhere.
+            accepts: whether the pipeline is to live with something, by its name, see
+                `setl.operate.acceptance`.
+            effects: asks the source; without it nothing passes but what is accepted.
+        """
+        self._is_mapped = is_mapped
+        self._accept = accepts
+        self._effects = effects
+
+    def passes(self, entry: Entry, end: Position | None = None) -> str:
+        """Whether a statement is passed over; returns the schema that it counts for.
+
+        Args:
+            entry: the statement.
+            end: where its transaction ends, if that is known.
+
+        Raises:
+            FatalError: it may touch mapped tables.
+            SetlError: the source does not answer.
+        """
+        session = entry.session or StatementSession(entry.schema)
+        quoting = quoting_of(session)
+        found = parse_row_statement(
+            entry.statement,
+            session.schema,
+            quoting,
+            ignores_space=session.has_mode("IGNORE_SPACE"),
+        )
+        if found is None:
+            doubt = _Doubt("its tables cannot be told", None)
+            raise _refused(entry, quoting, doubt, end or entry.position)
+        doubt = self._doubt(found, temporary=session.temporary)
+        if doubt is not None:
+            raise _refused(entry, quoting, doubt, end or entry.position)
+        named = found.written or found.calls
+        return named[0][0] if named else session.schema
+
+    def changed(self) -> None:
+        """Something was created, altered or dropped at the source."""
+        if self._effects is not None:
+            self._effects.forget()
+
+    def _doubt(self, found: RowStatement, *, temporary: bool) -> _Doubt | None:
+        left = [name for name in found.written if not self._accepts(name)]
+        if found.written and not left:
+            return None
+        # Who accepts a table's statements accepts what these call and read.
+        first = left[0] if left else None
+        doubts = chain(
+            (_Doubt(f"it writes {_dotted(name)}", name) for name in left if self._concerns(*name)),
+            (
+                _Doubt(f"it calls {_dotted(name)}, which may write any table", first or name)
+                for name in found.calls
+                if first or not self._accepts(name)
+            ),
+            self._doubts_at_source(found, left, temporary=temporary),
+        )
+        return next(doubts, None)
+
+    def _doubts_at_source(
+        self, found: RowStatement, left: Sequence[Name], *, temporary: bool
+    ) -> Iterator[_Doubt]:
+        first = left[0] if left else None
+        effects = self._effects
+        if effects is None:
+            yield _Doubt("the source cannot be asked what else it does", first)
+            return
+        for name in left:
+            reach = effects.of_writing(*name, temporary=temporary)
+            if reach.reason:
+                yield _Doubt(f"{_dotted(name)} {reach.reason}", name, reach.fix)
+            for other in reach.tables:
+                if self._concerns(*other):
+                    keys = f"foreign keys to {_dotted(name)} change rows of {_dotted(other)}"
+                    yield _Doubt(keys, name)
+        for name in found.read:
+            reach = effects.of_reading(*name, temporary=temporary)
+            if reach.reason:
+                yield _Doubt(f"{_dotted(name)}, which it reads, {reach.reason}", first, reach.fix)
+
+    def _accepts(self, name: Name) -> bool:
+        return self._accept(f"{STATEMENT}@{_dotted(name)}")
+
+    def _concerns(self, schema: str, table: str) -> bool:
+        # Rows of setl's own tables say something of others: marks, for one.
+        return schema.lower() == _OWN_SCHEMA or self._is_mapped(schema, table)
+
+
+def _refused(entry: Entry, quoting: Quoting, doubt: _Doubt, end: Position) -> FatalError:
+    text = without_texts(entry.statement, quoting)[:_SHOWN]
+    hints = [doubt.fix] if doubt.fix else []
+    hints.append(
+        "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise"
+    )
+    if doubt.name is not None:
+        named = f"{STATEMENT}@{_dotted(doubt.name)}"
+        hints.append(
+            "Where the target need not have what such statements do, name"
+            f" {named} under `accept` in the channel file, `setl apply` it, and `setl start`"
+            " the channel"
+        )
+    if isinstance(end, BinlogPosition):
+        hints.append(
+            f"Or {past(end)}; if it changed rows of mapped tables, load these with `setl load"
+            " PIPELINE --replace`"
+        )
+    return FatalError(
+        f"the source logged a statement instead of its rows, and {doubt.reason}: {text!r}",
+        hint=". ".join(hints),
+        position=entry.position,
+        schema=entry.schema,
+    )
+
+
+def _dotted(name: Name) -> str:
+    return ".".join(name)
