@@ -7,7 +7,7 @@ entry's kind and name.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import dropwhile
@@ -17,7 +17,7 @@ from setl.channel.names.shadow_tables import Shadow
 from setl.channel.routes.routing import Route
 from setl.codec.row_codec import RowCodec, single_entries
 from setl.codec.sql.redaction import without_texts
-from setl.codec.sql.statement import tables_of
+from setl.codec.sql.statement import schema_beside, tables_of
 from setl.errors import DataError, FatalError, SetlError
 from setl.extract.begun import BegunTransaction
 from setl.extract.ddl import is_own_ddl, is_without_its_mark, refuse_temporary
@@ -123,7 +123,7 @@ class Extracted:
 
     Attributes:
         rows: what is to be applied, in source order.
-        ddl: DDL of mapped tables, and DDL whose table is not known, in source order; its place
+        ddl: DDL of mapped tables, and of other objects in their schemas, in source order; its place
             among the rows is its position's.
         heartbeats: heartbeats seen, in source order.
         gate: rows that the free gate asks for, in source order.
@@ -174,6 +174,7 @@ class Extractor:
         shadow_ddl: bool = False,
         agrees: bool = False,
         statements: PassedStatements | None = None,
+        maps: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """Start between two transactions, with nothing applied.
 
@@ -185,11 +186,13 @@ class Extractor:
             agrees: whether what the opposite pipeline tells of conflicts is to be passed on.
             statements: decides about row changes that were logged as statements; None lets none
                 pass.
+            maps: whether tables of a schema are mapped, if it has any.
         """
         self._destinations = _Destinations(routing)
         self._routing = routing
         self._shadow_ddl = shadow_ddl
         self._agrees = agrees
+        self._maps = maps
         self._statements = statements or PassedStatements(lambda _, __: True)
         self._identity = identity
         self._codec = codec
@@ -344,8 +347,13 @@ class Extractor:
         self._statements.changed()
         if is_own_ddl(self._identity, entry.statement, entry.session):
             return
-        tables = tables_of(entry) or ((entry.schema, ""),)
-        if any(self._concerns(schema, table) for schema, table in tables):
+        tables = [named for named in tables_of(entry) if named[1]]
+        if tables:
+            concerns = any(self._concerns(schema, table) for schema, table in tables)
+        else:
+            schema = schema_beside(entry)
+            concerns = schema is None or (schema.lower() != SYSTEM_SCHEMA and self._maps(schema))
+        if concerns:
             refuse_temporary(entry)
             if entry.session and is_without_its_mark(
                 self._identity, entry.statement, entry.session
@@ -360,10 +368,10 @@ class Extractor:
             extracted.ddl.append(entry)
 
     def _concerns(self, schema: str, table: str) -> bool:
-        """Whether DDL of this table may matter; "" is a table that nothing tells."""
+        """Whether DDL of this table may matter."""
         if schema.lower() == SYSTEM_SCHEMA:
             return False
-        if not table or self._destinations[schema, table]:
+        if self._destinations[schema, table]:
             return True
         return self._shadow_ddl and self._routing.shadow(schema, table) is not None
 

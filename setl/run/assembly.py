@@ -130,6 +130,7 @@ def build_run(
             statements=passed_statements(
                 pipeline, origin, lambda schema, table: bool(router.route(schema, table))
             ),
+            maps=router.maps,
         ),
         job=job,
         fence=fence_for_run(pipeline, leadership, arbiter),

@@ -188,7 +188,8 @@ class Router:
 
     def maps(self, schema: str) -> bool:
         """Whether tables of a schema are mapped, if it has any."""
-        return any(entry.pattern.schema.match(schema) is not None for entry in self.entries)
+        nested = any(schema == of for of, _ in self._nested)
+        return nested or any(e.pattern.schema.match(schema) is not None for e in self.entries)
 
     @property
     def decides(self) -> bool:

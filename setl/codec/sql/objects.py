@@ -24,6 +24,15 @@ _ADJECTIVES: Final = frozenset({
 })  # fmt: skip
 
 
+_SERVER_WIDE: Final = frozenset({"TABLESPACE", "LOGFILE", "REFERENCE"})
+
+
+def is_server_wide(tokens: Sequence[Token]) -> bool:
+    """Whether DDL is about an object that belongs to no schema."""
+    at = object_of(tokens)
+    return at >= len(tokens) or tokens[at].word in _SERVER_WIDE
+
+
 def object_of(tokens: Sequence[Token]) -> int:
     """Index of the word that says which kind of object DDL is about; their number if none does.
 

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final, NamedTuple
 
 from setl.codec.sql.names import behind_condition, name_of, read_name
-from setl.codec.sql.objects import ACCOUNTS, BESIDE, SCHEMAS, TABLES, object_of
+from setl.codec.sql.objects import ACCOUNTS, BESIDE, SCHEMAS, TABLES, is_server_wide, object_of
 from setl.codec.sql.table_ddl import TableDdl, behind_settings, read_table_ddl
 from setl.codec.sql.tokens import Quoting, Token, tokenize, tokens_of
 from setl.model.entry import Entry
@@ -124,6 +124,23 @@ def tables_of(entry: Entry) -> tuple[tuple[str, str], ...]:
     """The `Statement.tables` of a DDL entry."""
     quoting = quoting_of(entry.session) if entry.session else Quoting()
     return parse_statement(entry.statement, entry.default_schema, quoting).tables
+
+
+def schema_beside(entry: Entry) -> str | None:
+    """The schema of what DDL is about that names no table: a view, a procedure, a database.
+
+    Returns:
+        None if it belongs to no schema.
+    """
+    quoting = quoting_of(entry.session) if entry.session else Quoting()
+    tokens = tokenize(entry.statement, quoting)
+    if not tokens or is_server_wide(tokens):
+        return None
+    tables = tables_of(entry)
+    if tables:
+        return tables[0][0]
+    named = read_name(tokens, behind_condition(tokens, object_of(tokens) + 1))
+    return (named[0].schema if named else "") or entry.default_schema
 
 
 def may_be_temporary(text: str, quoting: Quoting) -> bool:

@@ -48,11 +48,11 @@ def stream_of(*texts, schema="other", **session):
     return stream
 
 
-def extracted(stream, effects=None, accept=()):
+def extracted(stream, effects=None, accept=(), maps=lambda schema: schema == "shop"):
     statements = PassedStatements(
         lambda schema, _: schema == "shop", accept.__contains__, effects or Told()
     )
-    extractor = Extractor(ToOneTarget(), ME, stream.codec, statements=statements)
+    extractor = Extractor(ToOneTarget(), ME, stream.codec, statements=statements, maps=maps)
     return extractor.extract(stream.batch())
 
 
@@ -95,6 +95,79 @@ def test_double_quotes_are_names_where_the_session_says_so():
     text = 'INSERT INTO "shop"."orders" VALUES ("a")'
     assert "it writes shop.orders" in refused(text, sql_mode=MODES["ansi"])
     assert "cannot be told" in refused(text)
+
+
+@pytest.mark.parametrize(("reaches", "reason"), [
+    ({"other_t": Reach("has the trigger x")}, "other.t has the trigger x"),
+    ({"other_t": Reach("is a view")}, "other.t is a view"),
+    ({"other_t": Reach(tables=(("other", "u"), ("shop", "v")))}, "change rows of shop.v"),
+    ({"read_other_v": Reach("calls f")}, "other.v, which it reads, calls f"),
+])  # fmt: skip
+def test_what_the_source_says_of_a_table_counts(reaches, reason):
+    text = "INSERT INTO t SELECT * FROM v"
+    assert reason in refused(text, Told(**reaches))
+    assert extracted(stream_of(text), Told(**reaches), ("statement@other.t",)).counts.statements
+
+
+def test_who_accepts_a_tables_statements_has_them_passed_over_whatever_they_do():
+    accept = ("statement@shop.orders", "statement@shop.f")
+    for text in ("DELETE FROM shop.orders WHERE f(1)", "SELECT shop.f(2)"):
+        assert extracted(stream_of(text), Told(), accept).counts.statements == {"shop": 1}
+    # Of another table too: not.
+    assert "it writes shop.items" in refused(
+        "UPDATE shop.orders, shop.items SET a = 1", None, accept
+    )
+    assert "it calls shop.f" in refused("UPDATE t SET a = shop.f(1)", None, accept)
+
+
+def test_nothing_is_asked_of_a_statement_that_stops_anyway():
+    told = Told()
+    refused("INSERT INTO shop.orders SELECT * FROM t", told)
+    assert told.asked == []
+
+
+def test_the_error_shows_no_text_and_names_the_place_behind_the_transaction():
+    def place(offset):
+        return BinlogPosition("binlog.000007", offset, "")
+
+    stream = stream_of("INSERT INTO shop.orders VALUES ('secret', 1)")
+    stream.entries[:] = [e._replace(position=place(n)) for n, e in enumerate(stream.entries, 1)]
+    with pytest.raises(FatalError) as caught:
+        extracted(stream)
+    said = str(caught.value)
+    assert "secret" not in said
+    assert "name statement@shop.orders under `accept`" in said
+    assert "setl position reset PIPELINE --to binlog.000007:3" in said
+    assert "setl load PIPELINE --replace" in said
+
+
+def test_definitions_are_asked_for_again_behind_a_schema_change():
+    told = Told()
+    stream = stream_of("INSERT INTO t VALUES (1)")
+    stream.add(EntryKind.DDL, schema="other", statement="CREATE TRIGGER other.x BEFORE INSERT ON t")
+    extracted(stream, told)
+    assert told.forgotten == 1
+
+
+@pytest.mark.parametrize(("text", "matters"), [
+    ("CREATE DATABASE unrelated", False),
+    ("DROP DATABASE shop", True),
+    ("ALTER DATABASE COLLATE utf8mb4_bin", False),
+    ("CREATE VIEW other.v AS SELECT * FROM shop.orders", False),
+    ("CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`b` VIEW `shop`.`v` AS SELECT 1", True),
+    ("CREATE PROCEDURE p() SELECT 1", False),
+    ("CREATE PROCEDURE shop.p() SELECT 1", True),
+    ("CREATE DEFINER=`a`@`%` TRIGGER x BEFORE INSERT ON other.t FOR EACH ROW SET @a = 1", False),
+    ("DROP TRIGGER IF EXISTS shop.x", True),
+    ("CREATE EVENT IF NOT EXISTS other.e ON SCHEDULE EVERY 1 DAY DO SELECT 1", False),
+    ("DROP FUNCTION other.f", False),
+    ("CREATE SEQUENCE shop.s", True),
+    ("CREATE TABLESPACE a ADD DATAFILE 'a.ibd'", True),
+])  # fmt: skip
+def test_objects_of_schemas_that_are_not_mapped_concern_nobody(text, matters):
+    stream = Stream()
+    stream.add(EntryKind.DDL, schema="other", statement=text, session=StatementSession("other"))
+    assert bool(extracted(stream).ddl) is matters
 
 
 def test_a_transaction_of_this_channel_is_dropped_behind_a_statement_too():
