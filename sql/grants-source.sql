@@ -21,6 +21,10 @@ GRANT SELECT ON retl.* TO {user};
 -- Heartbeats. Not needed with `heartbeat: 0`.
 GRANT INSERT, UPDATE ON retl.xdual TO {user};
 
+-- Optional: where tools change tables that are not replicated by statements, as pt-table-checksum
+-- does, so that setl sees that nothing else happens with them.
+-- GRANT SELECT, TRIGGER ON percona.* TO {user};
+
 -- Only on MySQL, where applications use XA transactions: a load must not read rows as they were
 -- before one that is prepared. Without it, loads lock what they read. MariaDB tells of those to
 -- everybody.

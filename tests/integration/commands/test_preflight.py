@@ -313,6 +313,52 @@ def test_a_wrong_setting_of_the_binlog(scene, name, value, wanted):
         assert scene.faults() == []
 
 
+def test_statements_in_the_place_of_rows_are_foretold(scene):
+    sums = f"{scene.schema}_pt.sums"
+    scene.run(
+        "source",
+        "CREATE DATABASE SCHEMA_pt",
+        f"CREATE TABLE {sums} (id INT PRIMARY KEY, this_crc INT, master_crc INT)",
+        "GRANT SELECT ON SCHEMA_pt.* TO ACCOUNT",
+    )
+    try:
+        fault = only(scene.faults())
+        assert (fault.level, fault.id) == ("warning", f"statement@{sums}")
+        assert "may have triggers, which are not shown" in fault.what
+        assert scene.faults(accept=[f"statement@{scene.schema}_pt.*"])[0].level == "accepted"
+        scene.fix("source", fault)
+        findings = check_channel(scene.channel())
+        assert [f.level for f in findings if f.level != "ok"] == []
+        assert any(f"{sums} (pt-table-checksum)" in f.what for f in findings)
+        scene.run(
+            "source", f"CREATE TRIGGER SCHEMA_pt.x BEFORE INSERT ON {sums} FOR EACH ROW SET @a = 1"
+        )
+        assert "it has the trigger x" in only(scene.faults()).what
+        mapped = scene.faults([{"from": f"{scene.schema}.orders"}, {"from": sums}])
+        assert any(f.id == f"statement@{sums}" and "it is mapped" in f.what for f in mapped)
+    finally:
+        scene.run(
+            "source", "DROP DATABASE SCHEMA_pt",
+            f"REVOKE SELECT, TRIGGER ON `{scene.schema}_pt`.* FROM ACCOUNT"
+        )  # fmt: skip
+
+
+@pytest.mark.family("mysql", why="MariaDB shows nobody the variables of other sessions")
+def test_sessions_that_log_statements_are_found(scene):
+    with scene.servers["source"].connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET SESSION binlog_format = STATEMENT")
+        assert scene.faults() == []  # it is not shown to everybody
+        scene.run("source", "GRANT SELECT ON performance_schema.* TO ACCOUNT")
+        fault = only(scene.faults())
+        assert fault.id == "statement-sessions@source"
+        assert "(1 STATEMENT)" in fault.what
+        (question,) = (text.partition(": ")[2] for text in fault.fix)
+        cursor.execute(question)
+        assert len(cursor.fetchall()) == 1
+    scene.run("source", "REVOKE SELECT ON performance_schema.* FROM ACCOUNT")
+    assert scene.faults() == []
+
+
 def test_a_binlog_may_be_compressed(scene):
     name = "log_bin_compress" if scene.mariadb else "binlog_transaction_compression"
     with setting(scene, "source", name, "ON"):

@@ -17,6 +17,7 @@ from setl.systems.mysql.preflight.schema_changes import (
     check_passed_ddl,
 )
 from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.preflight.statements import check_statements
 from setl.systems.mysql.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
 from setl.systems.mysql.preflight.target_tables import WRITING, TargetTables
 from setl.systems.mysql.preflight.target_triggers import TargetTriggers, named, reading
@@ -54,6 +55,7 @@ def check_mysql_source(server: Server, source: MysqlSource, router: Router, repo
     literal = [entry.pattern.schema.literal for entry in router.entries]
     schemas = list(dict.fromkeys(s for s in (*literal, SCHEMA) if s is not None))
     check_binlog(server, source, schemas, report)
+    check_statements(server, router, report)
     check_kept_binlog(server, report)
     check_replica(server, report)
     heartbeat = [_HEARTBEAT] if source.heartbeat > 0 else []
