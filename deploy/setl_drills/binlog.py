@@ -113,12 +113,17 @@ def read_transactions(
     for entry in _entries(server, begin, end):
         if entry.kind is EntryKind.BEGIN:
             current = Transaction()
-        elif entry.kind is EntryKind.ROWS and entry.schema in ("retl", schema):
+        elif entry.kind is EntryKind.ROWS and _counts(entry, schema):
             _take(codec, entry, current)
         elif entry.kind is EntryKind.COMMIT and current.of_interest:
             current.position = str(entry.position)
             yield current
             current = Transaction()
+
+
+def _counts(entry: Entry, schema: str) -> bool:
+    """Whether rows are setl's own, or of a table of a drill; an online change copies all rows."""
+    return entry.schema == "retl" or (entry.schema == schema and not entry.table.startswith("_"))
 
 
 def _entries(server: DatabaseServer, begin: BinlogPosition, end: BinlogPosition) -> Iterator[Entry]:

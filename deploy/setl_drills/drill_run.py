@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from arbiter.values import PipelineId
@@ -11,6 +12,7 @@ from setl_drills.binlog import binlog_end, read_transactions
 from setl_drills.checkers import longest_gap, longest_silence, outage_until_epoch
 from setl_drills.drill import DrillResult
 from setl_drills.observing import Leadership
+from setl_drills.other_tools import OtherTools
 from setl_drills.setting import Setting
 from setl_drills.verification import Verification
 from setl_drills.waiting import DidNotHappenError, wait_for
@@ -211,6 +213,28 @@ class DrillRun(Setting):
             read_transactions(self.world.sites[site], self.schema, self.begins[site], end)
         )
         self.begins[site] = end
+
+    @contextmanager
+    def other_tools(self) -> Generator[OtherTools]:
+        """Have others write to site A what a managed server has, for the time of a block.
+
+        Whether it passed is checked at the end of the block, when the run is finished.
+        """
+        tools = OtherTools(self.world.sites["a"], self.schema)
+        tools.start()
+        try:
+            tools.checksum()
+            yield tools
+        finally:
+            tools.stop()
+        key = self.key("ab")
+        latest = self.statuses.latest(key)
+        self.require(latest.state != "failed", f"{key} failed: {latest.error}")
+        self.result.evidence["other tools"] = {
+            "heartbeats": tools.heartbeats,
+            "statements passed": latest.figures.get("statements_passed"),
+        }
+        self.require(tools.heartbeats, "no heartbeats were written beside the drill")
 
     # -- the end --------------------------------------------------------------------------
 

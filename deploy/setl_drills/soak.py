@@ -17,6 +17,7 @@ from setl_drills.checkers import check_flat
 from setl_drills.drill import Drill, DrillResult
 from setl_drills.drill_run import DrillRun
 from setl_drills.node import ZOOKEEPER, Node
+from setl_drills.other_tools import OtherTools
 from setl_drills.processes import Role, Usage, send, usage
 from setl_drills.proxy import Direction
 from setl_drills.waiting import DidNotHappenError, wait_for
@@ -54,13 +55,17 @@ def soak_drill(minutes: float) -> Drill:
 
 def soak(minutes: float, world: World, seed: int) -> DrillResult:
     """Run faults drawn from the drills for so many minutes, with recovery after each."""
-    with DrillRun(world, "soak", seed, calm=True) as run:
-        return _Soak(run, minutes).run()
+    with DrillRun(world, "soak", seed, calm=True) as run, run.other_tools() as tools:
+        run.pause_users()
+        tools.change_online("entries")
+        run.resume_users()
+        return _Soak(run, tools, minutes).run()
 
 
 class _Soak:
-    def __init__(self, run: DrillRun, minutes: float) -> None:
+    def __init__(self, run: DrillRun, tools: OtherTools, minutes: float) -> None:
         self._run = run
+        self._tools = tools
         self._world = run.world
         self._draw = run.random
         self._end = time.monotonic() + minutes * 60
@@ -93,6 +98,7 @@ class _Soak:
             },
         }
         self._check_flat()
+        self._tools.checksum()
         return run.finish()
 
     def _faults(self) -> dict[str, Callable[[Node], None]]:

@@ -8,8 +8,15 @@ from setl_drills.world import World
 
 
 def two_way_failover(world: World, seed: int) -> DrillResult:
-    """Large transactions on both sites, then a failover of each direction's leader in turn."""
-    with DrillRun(world, "two-way-failover", seed, pace=25.0, calm=True) as run:
+    """Large transactions on both sites, then a failover of each direction's leader in turn.
+
+    Beside them, site A has the heartbeats, the checksums and the online schema change of a managed
+    server.
+    """
+    with (
+        DrillRun(world, "two-way-failover", seed, pace=25.0, calm=True) as run,
+        run.other_tools() as tools,
+    ):
         draw = run.random
         # The second time the first node may still be starting, which takes time from the others.
         bounds = (run.takeover_bound, None)
@@ -26,6 +33,10 @@ def two_way_failover(world: World, seed: int) -> DrillResult:
             world.restart_dead()
             if pipeline == "ab":
                 world.repair(all_warm=False)  # a standby is needed once more
+                run.pause_users()
+                tools.change_online("entries")
+                run.resume_users()
+        tools.checksum()
         return run.finish()
 
 
