@@ -344,7 +344,7 @@ class Extractor:
         counts.statements[schema] = counts.statements.get(schema, 0) + 1
 
     def _ddl(self, entry: Entry, extracted: Extracted) -> None:
-        self._statements.changed()
+        self._statements.changed(entry)
         if is_own_ddl(self._identity, entry.statement, entry.session):
             return
         tables = [named for named in tables_of(entry) if named[1]]

@@ -17,6 +17,7 @@ from setl.codec.binlog.refused import past
 from setl.codec.sql.redaction import without_texts
 from setl.codec.sql.row_statement import Name, RowStatement, parse_row_statement
 from setl.codec.sql.statement import quoting_of
+from setl.codec.sql.table_ddl import Action, Role, parse_table_ddl
 from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError
 from setl.model.entry import Entry
@@ -27,6 +28,7 @@ STATEMENT: Final = "statement"
 """What `accept` of a channel file calls the statements of a table: statement@schema.table."""
 
 _OWN_SCHEMA: Final = "retl"
+_MADE_KEPT: Final = 1_000  # tables, whose names are a pool without bound
 _SHOWN: Final = 200  # characters of a statement in messages
 
 
@@ -97,6 +99,9 @@ class PassedStatements:
         self._is_mapped = is_mapped
         self._accept = accepts
         self._effects = effects
+        # Tables that the stream has seen created, and nothing that could give them a trigger or
+        # such since: they may be gone by the time the source is asked.
+        self._made: set[Name] = set()
 
     def passes(self, entry: Entry, end: Position | None = None) -> str:
         """Whether a statement is passed over; returns the schema that it counts for.
@@ -123,13 +128,32 @@ class PassedStatements:
         doubt = self._doubt(found, temporary=session.temporary)
         if doubt is not None:
             raise _refused(entry, quoting, doubt, end or entry.position)
+        if found.creates:
+            self._note(found.written)
         named = found.written or found.calls
         return named[0][0] if named else session.schema
 
-    def changed(self) -> None:
-        """Something was created, altered or dropped at the source."""
+    def changed(self, entry: Entry) -> None:
+        """Something was created, altered or dropped at the source by DDL."""
         if self._effects is not None:
             self._effects.forget()
+        quoting = quoting_of(entry.session) if entry.session else Quoting()
+        ddl = parse_table_ddl(entry.statement, entry.default_schema, quoting)
+        names = [(name.schema, name.table) for name in ddl.subjects] if ddl else []
+        bound = ddl is not None and any(
+            name.role in (Role.REFERENCED, Role.OTHER) for name in ddl.names
+        )
+        if ddl is None or bound or ddl.action not in (Action.CREATE, Action.DROP):
+            self._made.clear()
+        elif ddl.action is Action.DROP:
+            self._made.difference_update(names)
+        elif not ddl.conditional:
+            self._note(names)
+
+    def _note(self, made: Sequence[Name]) -> None:
+        if len(self._made) >= _MADE_KEPT:
+            self._made.clear()
+        self._made.update(made)
 
     def _doubt(self, found: RowStatement, *, temporary: bool) -> _Doubt | None:
         left = [name for name in found.written if not self._accepts(name)]
@@ -157,6 +181,8 @@ class PassedStatements:
             yield _Doubt("the source cannot be asked what else it does", first)
             return
         for name in left:
+            if found.creates or name in self._made:
+                continue
             reach = effects.of_writing(*name, temporary=temporary)
             if reach.reason:
                 yield _Doubt(f"{_dotted(name)} {reach.reason}", name, reach.fix)
@@ -165,6 +191,8 @@ class PassedStatements:
                     keys = f"foreign keys to {_dotted(name)} change rows of {_dotted(other)}"
                     yield _Doubt(keys, name)
         for name in found.read:
+            if name in self._made:
+                continue
             reach = effects.of_reading(*name, temporary=temporary)
             if reach.reason:
                 yield _Doubt(f"{_dotted(name)}, which it reads, {reach.reason}", first, reach.fix)

@@ -100,7 +100,7 @@ class Interceptor:
 
     def ddl(self, entry: Entry) -> bool:
         """Whether a DDL statement passes: of a mapped table, or of one that nothing tells."""
-        self._statements.changed()
+        self._statements.changed(entry)
         tables = tables_of(entry) or ((entry.schema, ""),)
         concerns = any(self._concerns(schema, table) for schema, table in tables)
         if concerns:

@@ -32,11 +32,13 @@ class RowStatement:
             temporary table that it creates.
         read: all other tables.
         calls: functions that may be stored ones, so that they may write anything.
+        creates: whether it creates what it writes.
     """
 
     written: tuple[Name, ...]
     read: tuple[Name, ...]
     calls: tuple[Name, ...]
+    creates: bool = False
 
 
 class _Table(NamedTuple):
@@ -166,11 +168,13 @@ class _Reader:
             and (table.qualified or table.name[1].lower() not in common)
         )
         found = RowStatement(
-            tuple(dict.fromkeys(written)), tuple(read), tuple(dict.fromkeys(self._calls(first)))
+            tuple(dict.fromkeys(written)),
+            tuple(read),
+            tuple(dict.fromkeys(self._calls(first))),
+            creates=word == "CREATE",
         )
         # Something made the server log it.
-        temporary = word == "CREATE"
-        return found if found.written or found.calls or temporary else None
+        return found if found.written or found.calls or found.creates else None
 
     def calls(self) -> tuple[Name, ...] | None:
         """The functions of a query; None if its tables are not understood."""

@@ -269,6 +269,8 @@ def test_what_a_statement_may_touch_beside_its_table_stops(servers, db, beside):
         " REFERENCES child (id) ON DELETE CASCADE ON UPDATE CASCADE)",
         "CREATE TABLE beside_it (id INT PRIMARY KEY, CONSTRAINT FOREIGN KEY (id)"
         " REFERENCES parent (id))",
+        "CREATE TABLE merged (id INT PRIMARY KEY, v VARCHAR(99)) ENGINE=MERGE UNION=(u)"
+        " INSERT_METHOD=LAST",
         f"CREATE VIEW looking AS SELECT * FROM {db}.orders",
         "CREATE FUNCTION f() RETURNS INT DETERMINISTIC MODIFIES SQL DATA"
         f" BEGIN DELETE FROM {db}.orders; RETURN 1; END",
@@ -297,6 +299,7 @@ def test_what_a_statement_may_touch_beside_its_table_stops(servers, db, beside):
     assert said("t", everything) == Reach()
     assert said("u", everything).reason == "has the trigger x"
     assert said("looking", everything).reason == "is a view"
+    assert said("merged", everything).reason.startswith("is a MERGE table")
     children = {(beside, "child"), (beside, "grandchild"), (db, "child")}
     assert set(said("parent", everything).tables) == children
     assert "not there any more" in said("gone", everything).reason

@@ -149,6 +149,32 @@ def test_definitions_are_asked_for_again_behind_a_schema_change():
     assert told.forgotten == 1
 
 
+def test_a_table_that_the_stream_has_seen_created_may_be_gone_by_now():
+    def stream_behind(*texts):
+        stream = Stream()
+        session = StatementSession("other")
+        for text in texts:
+            stream.add(EntryKind.DDL, schema="other", statement=text, session=session)
+        for text in ("INSERT INTO t SELECT 1", "UPDATE t SET a = 1"):
+            stream.add(EntryKind.STATEMENT, schema="other", statement=text, session=session)
+        return stream
+
+    gone = Told(other_t=Reach("is not there any more"))
+    for before in (("CREATE TABLE t (id INT)",), ("CREATE TABLE t (id INT)", "DROP TABLE u")):
+        assert extracted(stream_behind(*before), gone).counts.statements == {"other": 2}
+    for behind in (
+        "CREATE TRIGGER x BEFORE INSERT ON t FOR EACH ROW SET @a = 1", "DROP TABLE t",
+        "RENAME TABLE t TO u, v TO t", "CREATE TABLE u (id INT REFERENCES t (id))",
+        "CREATE OR REPLACE TABLE t (id INT) ENGINE=MERGE UNION=(shop.orders)",
+    ):  # fmt: skip
+        with pytest.raises(FatalError, match="not there any more"):
+            extracted(stream_behind("CREATE TABLE t (id INT)", behind), gone)
+    with pytest.raises(FatalError, match="not there any more"):
+        extracted(stream_behind("CREATE TABLE IF NOT EXISTS t (id INT)"), gone)
+    filled = stream_of("CREATE TABLE t SELECT 1 AS a", "DELETE FROM t")
+    assert extracted(filled, gone).counts.statements == {"other": 2}
+
+
 @pytest.mark.parametrize(("text", "matters"), [
     ("CREATE DATABASE unrelated", False),
     ("DROP DATABASE shop", True),

@@ -21,6 +21,7 @@ _SECONDS: Final = 60.0
 _KEPT: Final = 10_000  # tables, whose names are a pool without bound
 # Neither server lets anybody make triggers there, and managed ones let nobody look.
 _OF_THE_SERVER: Final = frozenset({"mysql", "sys", "performance_schema", "information_schema"})
+_MERGED: Final = "MERGE"
 _ACTIONS: Final = ("CASCADE", "SET NULL", "SET DEFAULT")
 
 
@@ -76,13 +77,15 @@ def reach_of(server: Server, name: Name, *, temporary: bool = False, writes: boo
         return _of_unseen(server, name, temporary=temporary)
     if kind == "VIEW":
         return Reach("is a view") if writes else _of_view(server, name, frozenset())
+    if kind == _MERGED and writes:
+        return Reach("is a MERGE table, whose rows are those of other tables")
     return _of_table(server, name) if writes else Reach()
 
 
 def _kind(server: Server, name: Name) -> str:
     found = server.rows(
-        "SELECT TABLE_TYPE FROM information_schema.TABLES"
-        " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+        "SELECT IF(LOWER(ENGINE) = 'mrg_myisam', 'MERGE', TABLE_TYPE)"
+        " FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
         name,
     )
     return str(found[0][0]) if found else ""
