@@ -36,8 +36,8 @@ from setl.run.measured.progress import percentile
 from setl_drills.binlog import binlog_end
 from setl_drills.nodes import SESSION_TIMEOUT, Cluster
 from setl_embedded import Stack
-from setl_embedded.mysql_home import MysqlHome
 from setl_embedded.ports import free_port
+from setl_embedded.server_home import ServerHome
 
 LARGE_TRANSACTION = 50_000
 
@@ -324,7 +324,7 @@ Ctrl-C stops everything.""",
     def _client(self) -> str:
         """The command that opens a session on a site; MySQL's client is in the folder."""
         return (
-            shlex.join(MysqlHome.of_this_machine().program("mysql"))
+            shlex.join(ServerHome.of_this_machine("mysql").program("mysql"))
             if self.options.mysql
             else "mariadb"
         )

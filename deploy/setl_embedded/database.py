@@ -82,6 +82,11 @@ class DatabaseServer(Server):
         return self.folder / "data"
 
     @property
+    def _template(self) -> str:
+        """The name under which the data folder of a new server like this is kept."""
+        return type(self).__name__
+
+    @property
     def _temporary(self) -> Path:
         # Of its own: a server that starts removes the temporary tables of all others in /tmp.
         return self.folder / "tmp"
@@ -110,7 +115,7 @@ class DatabaseServer(Server):
         if not folder:
             self._run(self._installation())
             return
-        template = Path(folder) / type(self).__name__
+        template = Path(folder) / self._template
         if not template.is_dir():
             self._run(self._installation())
             _keep(self._data, template)

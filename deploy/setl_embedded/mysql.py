@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from setl_embedded.database import DatabaseServer
-from setl_embedded.mysql_home import MysqlHome
+from setl_embedded.server_home import ServerHome
 
 _REDO_LOG = "--innodb-redo-log-capacity=64M"
 
@@ -14,7 +14,7 @@ _REDO_LOG = "--innodb-redo-log-capacity=64M"
 class MySql(DatabaseServer):
     """A MySQL server that writes a full row binlog; see `DatabaseServer`.
 
-    It runs from the folder that `setl_embedded.mysql_home` filled, not from the system.
+    It runs from the folder that `setl_embedded.unpacking` filled, not from the system.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class MySql(DatabaseServer):
         return [*self._program(), *self._common_options(), _REDO_LOG, *self._options]
 
     def _program(self) -> list[str]:
-        home = MysqlHome.of_this_machine()
+        home = ServerHome.of_this_machine("mysql")
         return [
             *home.program("mysqld"),
             "--no-defaults",
