@@ -1,6 +1,8 @@
 """The database servers of a test run, started when the first test asks for one."""
 
 import os
+import sys
+from collections import Counter
 from contextlib import ExitStack
 
 import pytest
@@ -8,10 +10,18 @@ import pytest
 from setl_embedded import MariaDb, MySql
 from tests.families import SAME, VARIABLE, Pair
 from tests.mysql_servers import drop_new_databases, given_servers, prepare
+from tests.other_servers.profiles import PROFILES
+from tests.other_servers.stub import OtherServer
 
 GIVEN = os.environ.get(VARIABLE, "")
 EACH = [pytest.param(pair, id=str(pair)) for pair in ((Pair.GIVEN,) if GIVEN else SAME)]
 """Parameters for fixtures that stand for one of several things, a database server among them."""
+
+PLAYED = "SETL_TEST_AS"
+"""Variable with the name of one of `tests.other_servers.profiles`, such as `MySQL 8.0.21`: servers
+of its family are reached by a stub that plays it, which tells at the end what it has refused."""
+
+_PLAYED = next((each for each in PROFILES if each.name == os.environ.get(PLAYED)), None)
 
 # Most tests begin at a file and an offset. Of MySQL that file is read from its beginning, for the
 # GTIDs of the place, and other tests before have written hundreds of megabytes.
@@ -53,10 +63,25 @@ class Databases:
             gtid_domain_id=1 + number,
             options=(_SHORT_BINLOGS,),
         )
-        return self._exit.enter_context(server)
+        started = self._exit.enter_context(server)
+        if _PLAYED is None or _PLAYED.family != family:
+            return started
+        stub = self._exit.enter_context(OtherServer(_PLAYED, started))
+        self._exit.callback(lambda: _tell(stub))
+        return stub
 
     def close(self):
         self._exit.close()
+
+
+def _tell(stub):
+    # pytest's own capture has ended by then, or is not told of it.
+    refused = Counter((number, statement[:120]) for number, statement in stub.refused)
+    for (number, statement), times in refused.most_common():
+        print(
+            f"\n{stub.profile.name} refused {times} times [{number}]: {statement}",
+            file=sys.__stderr__,
+        )
 
 
 def new_server(family, folder, name, server_id, **options):
