@@ -16,8 +16,9 @@ class Writes:
         stopped: whether it refuses writes of accounts without a special privilege.
         settings: the settings that say so, with their values; for `WriteStop.restore`.
         passes: whether this account may write all the same.
-        passing_grant: the statement that would let it, for whoever lacks it.
-        lacking: the statement that lets this account stop writes, "" if it may.
+        passing_grant: the statement that would let it, for whoever lacks it; or why there is none.
+        lacking: the statement that lets this account stop writes, or what does it instead; "" if
+            it may.
         others: accounts that are connected now and may write all the same, as far as is seen.
     """
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from setl.errors import SetlError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translating
+from setl.systems.mysql.server_kind import SHOWS_REPLICAS, version_numbers
 from setl.systems.replicas import ReplicaBehind
 
 _SECONDS = 2.0  # for an answer: a load waits for it
-# Seconds_Behind_Source of MySQL, Seconds_Behind_Master of MariaDB.
+# Seconds_Behind_Source; Seconds_Behind_Master of MariaDB and of MySQL before 8.0.22.
 _BEHIND = "seconds_behind"
 _DELAY = "sql_delay"
 
@@ -34,12 +35,14 @@ def replicas_behind(primary: MysqlEndpoint, addresses: Sequence[str]) -> Sequenc
     return [_behind(primary, address) for address in addresses]
 
 
-def replication_statement(*, mariadb: bool) -> str:
+def replication_statement(*, mariadb: bool, version: tuple[int, ...]) -> str:
     """Asks a server how it replicates: a row for each server that it is a replica of.
 
     Source: https://mariadb.com/kb/en/show-replica-status/. MariaDB has SHOW ALL for several.
     """
-    return "SHOW ALL SLAVES STATUS" if mariadb else "SHOW REPLICA STATUS"
+    if mariadb:
+        return "SHOW ALL SLAVES STATUS"
+    return f"SHOW {'REPLICA' if version >= SHOWS_REPLICAS else 'SLAVE'} STATUS"
 
 
 def _behind(primary: MysqlEndpoint, address: str) -> ReplicaBehind:
@@ -66,7 +69,10 @@ def _asked(server: MysqlEndpoint) -> list[tuple[Any, ...]]:
         translating(server),
         connection.cursor() as cursor,
     ):
-        cursor.execute(replication_statement(mariadb=is_mariadb(connection)))
+        cursor.execute("SELECT VERSION()")
+        version = version_numbers(str((cursor.fetchone() or ("",))[0]))
+        mariadb = is_mariadb(connection)
+        cursor.execute(replication_statement(mariadb=mariadb, version=version))
         names = [str(column[0]).lower() for column in cursor.description or ()]
         (place,) = (i for i, name in enumerate(names) if name.startswith(_BEHIND))
         # Servers of long ago keep no replica behind on purpose, and do not tell.

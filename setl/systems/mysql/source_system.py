@@ -52,6 +52,7 @@ from setl.systems.mysql.preflight.statement_effects import StatementEffects
 from setl.systems.mysql.reading.present_rows import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.relayed_tables import MysqlRelayedTables
+from setl.systems.mysql.server_kind import UPGRADE_SOURCE
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.seen_record import SeenRecord, Wanted
@@ -197,7 +198,10 @@ class MysqlSourceSystem:
     def preflight(self, check: PipelineCheck, report: Report) -> None:
         """See `SourceSystem.preflight`."""
         server = open_origin(check, self._config.origin, report)
-        if server is not None:
+        if server is not None and server.kind.no_source:
+            report.error(server.kind.no_source, UPGRADE_SOURCE, code="old-server")
+            check.origin = None
+        elif server is not None:
             with report.failing():
                 check_mysql_source(server, self._config, Router(check.pipeline), report)
                 check_tables(check, server, report)

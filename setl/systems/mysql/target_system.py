@@ -45,6 +45,7 @@ from setl.systems.mysql.preflight.unique_keys import agreeing_tables
 from setl.systems.mysql.reading.table_reader import TableReader
 from setl.systems.mysql.reading.table_target import TableTarget
 from setl.systems.mysql.replicas import farthest_replica
+from setl.systems.mysql.server_kind import UPGRADE_TARGET
 from setl.systems.mysql.stored.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.stored.deadletters import opened_table
 from setl.systems.mysql.stored.state import opened_states, read_stored_state
@@ -183,6 +184,9 @@ class MysqlTargetSystem(TargetSystem):
         """See `TargetSystem.preflight`."""
         server = connected(self._config, check.open, report)
         if server is None:
+            return
+        if server.kind.no_target:
+            report.error(server.kind.no_target, UPGRADE_TARGET, code="old-server")
             return
         with report.failing():
             check_replicas(self._endpoint, self._config.replicas, check.pipeline, report)

@@ -10,6 +10,7 @@ from pymysql.cursors import Cursor
 from setl.errors import ConfigurationError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server_kind import Service
 from setl.systems.write_stop import Writes
 
 _LOCK_WAIT: Final = 15
@@ -46,7 +47,7 @@ class MysqlWriteStop:
                 stopped=strict or settings["read_only"] not in _OFF,
                 settings=settings,
                 passes=bool(held & passing) and not strict,
-                passing_grant=server.grant([_passing_name(mariadb=server.mariadb)], "*.*"),
+                passing_grant=_passing_grant(server),
                 lacking=_lacking(server, held),
                 others=_others(server, passing),
             )
@@ -94,7 +95,16 @@ def _passing_name(*, mariadb: bool) -> str:
     return "READ ONLY ADMIN" if mariadb else "CONNECTION_ADMIN"
 
 
+def _passing_grant(server: Server) -> str:
+    if server.kind.service is Service.RDS:
+        return "RDS grants that to no account"
+    return server.grant([_passing_name(mariadb=server.mariadb)], "*.*")
+
+
 def _lacking(server: Server, held: frozenset[str]) -> str:
+    if server.kind.managed:
+        # https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/UsingWithRDS.MasterAccounts.html
+        return f"no account may; set read_only to 1 in {server.kind.group}, and try again"
     if held & {_EVERYTHING} or (not server.mariadb and "SUPER" in held):
         return ""
     wanted = ["READ ONLY ADMIN"] if server.mariadb else ["SYSTEM_VARIABLES_ADMIN"]

@@ -12,6 +12,7 @@ from setl.codec.binlog.tables.old_times import LIKELY_NONE, OLD_FORMAT, UNKNOWN
 from setl.codec.binlog.transactions.gtid import same_gtids
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogOrigin, BinlogPosition, binlog_file_number
+from setl.systems.mysql.binlog.retention import RETENTION_VARIABLES, retention_of
 from setl.systems.mysql.binlog.session import FIRST_OFFSET, ServerSession
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
@@ -227,17 +228,10 @@ class BinlogServer:
             TransientError: the server cannot be reached.
         """
         with self._session() as session:
-            told = {
-                str(name): str(value)
-                for name, value in session.rows(
-                    "SHOW GLOBAL VARIABLES WHERE Variable_name IN"
-                    " ('binlog_expire_logs_seconds', 'expire_logs_days')"
-                )
-            }
-            seconds = float(told.get("binlog_expire_logs_seconds") or 0)
-            seconds = seconds or float(told.get("expire_logs_days") or 0) * 86_400
+            told = {str(name): str(value) for name, value in session.rows(RETENTION_VARIABLES)}
+            kept = retention_of(told, session.version, session.rows)
             row = session.row("SELECT UNIX_TIMESTAMP(NOW(6))")
-            return seconds or None, float(row[0]) if row else 0.0
+            return kept.seconds, float(row[0]) if row else 0.0
 
     def check(self, position: BinlogPosition) -> str:
         """See that the server still has the stream from a position on.
@@ -256,6 +250,7 @@ class BinlogServer:
     def for_stream(self, position: BinlogPosition) -> StreamServer:
         """The same, and what else a stream from there needs to know, on one connection."""
         with self._session() as session:
+            session.refuse_nameless()
             return StreamServer(self._check(session, position), session.folds_names())
 
     def examine(self, position: BinlogPosition) -> PlaceReport:

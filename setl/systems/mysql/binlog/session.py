@@ -12,6 +12,7 @@ from setl.codec.binlog.transactions.gtid import mariadb_missing
 from setl.errors import ConfigurationError, TransientError
 from setl.systems.mysql.binlog.unanswered import answered, refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint, error_number
+from setl.systems.mysql.server_kind import UPGRADE_SOURCE, ServerKind
 
 FIRST_OFFSET = 4  # the four bytes before it mark the file as a binlog
 
@@ -27,6 +28,7 @@ class ServerSession:
 
     Attributes:
         mariadb: whether it is MariaDB.
+        version: its version, as it tells it.
     """
 
     def __init__(self, connection: Connection[Any], endpoint: MysqlEndpoint) -> None:
@@ -41,9 +43,16 @@ class ServerSession:
         row = self.row("SELECT VERSION()")
         version = str(row[0]) if row else ""
         self.mariadb = "mariadb" in version.lower()
-        # 8.4.2-0ubuntu1, 10.11.6-MariaDB-log
-        numbers = version.partition("-")[0].split(".")
-        self._version = tuple(int(number) for number in numbers if number.isdigit())
+        self.version = version
+        self._kind = ServerKind.of(version)
+        self._version = self._kind.version
+
+    def refuse_nameless(self) -> None:
+        """See that its binlog can name columns. Raises ConfigurationError."""
+        if self._kind.no_source:
+            raise ConfigurationError(
+                self._kind.no_source, hint=UPGRADE_SOURCE, server=self._endpoint
+            )
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows of an answer."""

@@ -24,7 +24,6 @@ from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
     connect,
-    is_mariadb,
     translating,
 )
 from setl.systems.mysql.documents.nested_tables import DescribedDocuments, describe_documents
@@ -37,6 +36,7 @@ from setl.systems.mysql.reading.row_values import (
     decoders,
     select_list,
 )
+from setl.systems.mysql.shared_lock import shared_lock
 
 _LOCK_WAIT: Final = 10
 # How long a column that was dropped, or whose type has changed, may go unnoticed.
@@ -145,8 +145,7 @@ class MysqlDocuments:
         conditions = list(keyed_conditions(key, keys))
 
         def ask(connection: Connection[Any]) -> list[Row]:
-            # MySQL lets an account that may only read use the newer words, which MariaDB lacks.
-            lock = "LOCK IN SHARE MODE" if is_mariadb(connection) else "FOR SHARE"
+            lock = shared_lock(connection)
             ending = f" ORDER BY {by} {lock}" if by else f" {lock}"
             rows: list[Row] = []
             with translating(self.endpoint), connection.cursor() as cursor:

@@ -10,9 +10,10 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
-from setl.errors import FencedError, TransientError
+from setl.errors import ConfigurationError, FencedError, TransientError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate
 from setl.systems.mysql.locks import ddl_lock
+from setl.systems.mysql.server_kind import UPGRADE_TARGET, ServerKind
 from setl.systems.mysql.stored import writers
 
 _LOCK_WAIT = 1205
@@ -45,6 +46,7 @@ class MysqlFence:
         wait = self._lock_wait
         connection = connect(self._endpoint, lock_wait=wait, table_wait=wait)
         try:
+            _refuse_old(connection)
             self._raise_to(connection, epoch, nid)
         except (pymysql.MySQLError, OSError) as error:
             raise translate(error).at(pipeline=self._pipeline, server=self._endpoint) from error
@@ -176,6 +178,16 @@ class MysqlFence:
                 (self._pipeline, epoch),
             )
             return [int(row[0]) for row in cursor.fetchall()]
+
+
+def _refuse_old(connection: Connection[Any]) -> None:
+    """See that the server knows what loads say to it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT VERSION()")
+        (version,) = cursor.fetchone() or ("",)
+    kind = ServerKind.of(str(version))
+    if kind.no_target:
+        raise ConfigurationError(kind.no_target, hint=UPGRADE_TARGET)
 
 
 def _close(connection: Connection[Any]) -> None:

@@ -53,16 +53,23 @@ SELECT r.processlist_id, b.processlist_id, r.processlist_time, b.processlist_tim
  WHERE r.processlist_id IN ({ids}) ORDER BY 4 DESC LIMIT 20"""
 
 
+_PERFORMANCE_SCHEMA_OFF = (
+    "row locks cannot be seen, since the target runs with performance_schema=OFF"
+)
+
+
 class LockLists(NamedTuple):
     """What to ask a server.
 
     Attributes:
         processes: the table that lists connections.
         waits: query of lock waits, with a place for the ids of those who wait, ``{ids}``.
+        blind: why the server lists no lock waits, "" if it does.
     """
 
     processes: str
     waits: str
+    blind: str = ""
 
 
 def lists_of(connection: Connection[Any]) -> LockLists:
@@ -70,6 +77,8 @@ def lists_of(connection: Connection[Any]) -> LockLists:
     (version,) = rows_of(connection, "SELECT VERSION()")[0]
     if "mariadb" in str(version).lower():
         return LockLists("information_schema.processlist", _WAITS_MARIADB)
+    if not int(rows_of(connection, "SELECT @@performance_schema")[0][0]):
+        return LockLists("information_schema.processlist", _WAITS_MYSQL, _PERFORMANCE_SCHEMA_OFF)
     with suppress(pymysql.MySQLError):  # older than 8.0.22
         if rows_of(connection, "SELECT 1 FROM performance_schema.processlist LIMIT 1"):
             return LockLists("performance_schema.processlist", _WAITS_MYSQL)

@@ -240,6 +240,7 @@ def _look_inside(
             )
         ]
         findings.waits += _waits(connection, lists.waits, ids)
+        findings.blind = lists.blind
     except pymysql.MySQLError as error:
         if error_number(error) == UNREADABLE:
             _look_without_transactions(connection, ids, findings)

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pymysql
+
 from setl.channel.fields.endpoints import BinlogStart, GtidStart, MysqlSource
 from setl.systems.finding import Report
+from setl.systems.mysql.binlog.retention import (
+    CONFIGURATION,
+    HOURS,
+    KEEP_A_WEEK,
+    retention_of,
+)
+from setl.systems.mysql.connection import translate
 from setl.systems.mysql.preflight.privileges import may_read_binlog
 from setl.systems.mysql.preflight.server import Outcome, Server
 
-OLDEST = {"MariaDB": (10, 11), "MySQL": (8, 4)}
+OLDEST = {"MariaDB": (10, 5), "MySQL": (8, 4)}
 """Versions that setl is made for; others may do."""
 
 NEWEST = {"MariaDB": (11, 8), "MySQL": (9, 7)}
@@ -85,7 +94,7 @@ def check_binlog(
     if not on:
         report.error(
             "the server writes no binlog",
-            "Add log_bin to the server's configuration file, section [mysqld], and restart it",
+            server.enable_binlog(),
             code="no-binlog",
         )
     engine = server.variables.get("binlog_storage_engine", "")
@@ -141,10 +150,11 @@ def _check_gtid(server: Server, source: MysqlSource, report: Report) -> None:
     mode = server.variables.get("gtid_mode", "ON")  # MariaDB always has GTIDs
     if mode == "ON":
         return
+    # The mode can only be changed one step at a time.
+    steps = [f"SET GLOBAL gtid_mode = {step};" for step in ("OFF_PERMISSIVE", "ON_PERMISSIVE")]
     statements = [
         *server.set_global("enforce_gtid_consistency", "ON"),
-        # The mode can only be changed one step at a time.
-        *(f"SET GLOBAL gtid_mode = {step};" for step in ("OFF_PERMISSIVE", "ON_PERMISSIVE")),
+        *([] if server.kind.managed else steps),
         *server.set_global("gtid_mode", "ON"),
     ]
     what = f"gtid_mode is {mode}: positions only hold on this server, not on one that replaces it"
@@ -212,13 +222,29 @@ def _check_retention(server: Server, report: Report) -> None:
                 " before: `alarms: {position: {retention: 24h}}` in the channel file",
                 code="binlog-size-limit",
             )
-    seconds = float(server.variables.get("binlog_expire_logs_seconds") or 0)
-    days = float(server.variables.get("expire_logs_days") or 0)
-    kept = seconds or days * _DAY
-    if 0 < kept < _DAY:
+    try:
+        kept = retention_of(server.variables, server.variables.get("version", ""), server.raw_rows)
+    except pymysql.MySQLError as error:
+        raise translate(error).at(server=server.endpoint) from error
+    if kept.hidden:
         report.warning(
-            f"binlogs are removed after {kept / 3600:.3g} hours; a pipeline that stands still for"
-            " longer loses its place and has to load its tables again",
-            *server.set_global("binlog_expire_logs_seconds", str(7 * _DAY)),
+            f"{server.kind.service.value} removes binlogs by its setting {HOURS!r}, which the"
+            f" account {server.account} may not read; it need not keep them at all",
+            server.grant(["SELECT"], CONFIGURATION),
             code="binlog-retention",
         )
+    if kept.seconds is None or kept.seconds >= _DAY:
+        return
+    # MariaDB has it from 10.6 on.
+    name, week = "binlog_expire_logs_seconds", str(7 * _DAY)
+    if name not in server.variables:
+        name, week = "expire_logs_days", "7"
+    report.warning(
+        f"binlogs are removed after {kept.seconds / 3600:.3g} hours; a pipeline that stands still"
+        " for longer loses its place and has to load its tables again"
+        if kept.seconds
+        else f"{server.kind.service.value} removes binlogs at once ({HOURS!r} is not set); a"
+        " pipeline that stands still loses its place and has to load its tables again",
+        *((KEEP_A_WEEK,) if server.kind.managed else server.set_global(name, week)),
+        code="binlog-retention",
+    )

@@ -94,7 +94,7 @@ def check_mysql_target(
     if two_way and server.variables.get("log_bin") != "ON":
         report.error(
             "the server writes no binlog, but the channel also reads from it",
-            "Add log_bin to the server's configuration file, section [mysqld], and restart it",
+            server.enable_binlog(),
             code="no-binlog",
         )
     checkpoint = [] if pipeline.checkpoint == "zookeeper" else [_CHECKPOINT]
@@ -133,4 +133,7 @@ def _check_writable(server: Server, report: Report) -> None:
     for name in ("super_read_only", "read_only", sessions):
         # MariaDB 12 also knows NO_LOCK and NO_LOCK_NO_ADMIN, which write as little.
         if server.variables.get(name, "OFF") not in {"OFF", "0"}:
-            report.error(f"the server is {name}", f"SET GLOBAL {name} = OFF;", code="read-only")
+            off = f"SET GLOBAL {name} = OFF;"
+            if server.kind.managed:
+                (off,) = server.set_global(name, "0")
+            report.error(f"the server is {name}", off, code="read-only")

@@ -14,6 +14,7 @@ from setl.codec.sql.grants import read_grant
 from setl.systems.finding import Report
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.server_kind import SHOWS_REPLICAS
 
 _TRIALS = {
     "SELECT": "SELECT 1 FROM {table} LIMIT 0",
@@ -50,7 +51,9 @@ def denied(
 def may_read_binlog(server: Server) -> bool:
     """Whether the account has REPLICATION SLAVE. Raises SetlError."""
     if not server.mariadb:
-        return server.attempt("SHOW REPLICAS") is not Outcome.DENIED
+        new_name = server.version >= SHOWS_REPLICAS
+        question = "SHOW REPLICAS" if new_name else "SHOW SLAVE HOSTS"
+        return server.attempt(question) is not Outcome.DENIED
     # MariaDB has no harmless statement that needs just this privilege. Its SHOW GRANTS lists
     # the privileges of active roles as well.
     for (grant,) in server.rows("SHOW GRANTS"):

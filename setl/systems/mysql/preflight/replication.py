@@ -16,7 +16,7 @@ def replicated_sources(server: Server) -> list[dict[str, Any]]:
     Raises:
         SetlError: the server stopped answering.
     """
-    question = replication_statement(mariadb=server.mariadb)
+    question = replication_statement(mariadb=server.mariadb, version=server.version)
     if server.attempt(question) is not Outcome.DONE:
         return []
     return server.records(question)

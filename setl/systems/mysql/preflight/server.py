@@ -19,6 +19,7 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, tra
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.process_list import Process, processes
+from setl.systems.mysql.server_kind import ServerKind, Service
 
 _ANSWER_TIMEOUT = 30.0  # seconds; a check should not wait longer for a server in trouble
 
@@ -43,6 +44,7 @@ class Server:
     Attributes:
         endpoint: where it is.
         connection: the open connection.
+        kind: what kind of server it is.
         mariadb: whether the server is MariaDB.
         version: its version as numbers.
         product: its name and version, for people.
@@ -57,11 +59,9 @@ class Server:
         self.variables = {
             str(name).lower(): str(value) for name, value in self.rows("SHOW GLOBAL VARIABLES")
         }
-        text = self.variables.get("version", "")
-        self.mariadb = "mariadb" in text.lower()
-        numbers = text.partition("-")[0].split(".")
-        self.version = tuple(int(n) for n in numbers if n.isdigit())
-        self.product = f"{'MariaDB' if self.mariadb else 'MySQL'} {text.partition('-')[0]}"
+        self.kind = ServerKind.of(self.variables.get("version", ""), self.variables)
+        self.mariadb, self.version = self.kind.mariadb, self.kind.version
+        self.product = self.kind.product
         user, _, host = str(self.rows("SELECT CURRENT_USER()")[0][0]).rpartition("@")
         self.account = f"{_text(user)}@{_text(host)}"
 
@@ -84,6 +84,12 @@ class Server:
         """All rows of a question. Raises SetlError."""
         with translating(self.endpoint), self.connection.cursor(Cursor) as cursor:
             cursor.execute(sql, args or None)
+            return list(cursor.fetchall())
+
+    def raw_rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """As `rows`, with errors as they come."""
+        with self.connection.cursor(Cursor) as cursor:
+            cursor.execute(sql)
             return list(cursor.fetchall())
 
     def records(self, sql: str, args: Sequence[object] = ()) -> list[dict[str, Any]]:
@@ -129,12 +135,23 @@ class Server:
 
     def set_global(self, name: str, value: str) -> tuple[str, ...]:
         """How to change a global variable for good."""
+        if self.kind.managed:
+            plain = value.strip("'")
+            return (f"Set {name} to {plain} in {self.kind.group}, and reboot if it is static",)
         if not self.mariadb:
             return (f"SET PERSIST {name} = {value};",)
         return (
             f"SET GLOBAL {name} = {value};",
             f"Set {name} in the server's configuration file too, so that it outlives a restart",
         )
+
+    def enable_binlog(self) -> str:
+        """How to have the server write a binlog."""
+        if self.kind.service is Service.AURORA:
+            return f"Set binlog_format to ROW in {self.kind.group}, and reboot its instances"
+        if self.kind.managed:
+            return "Turn the instance's automated backups on, with which RDS writes binlogs"
+        return "Add log_bin to the server's configuration file, section [mysqld], and restart it"
 
     def grant(self, privileges: Sequence[str], scope: str) -> str:
         """The statement that gives the account privileges; see `scope_of`."""
@@ -143,7 +160,8 @@ class Server:
     def grants(self) -> list[Grant]:
         """What the account holds on all schemas or on one, by its roles too. Raises SetlError."""
         asked = "SHOW GRANTS"
-        if not self.mariadb:  # whose SHOW GRANTS has those of active roles
+        # MySQL before 8.0 has no roles; MariaDB's SHOW GRANTS has those of active ones.
+        if not self.mariadb and self.version >= (8, 0):
             roles = str(self.rows("SELECT CURRENT_ROLE()")[0][0])
             if roles not in {"NONE", ""}:
                 asked = f"SHOW GRANTS FOR CURRENT_USER() USING {roles}"

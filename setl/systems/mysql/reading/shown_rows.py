@@ -37,6 +37,7 @@ from pymysql.err import MySQLError
 from setl.errors import TransientError
 from setl.model.position import BinlogPosition, Position
 from setl.systems.mysql.connection import is_mariadb
+from setl.systems.mysql.shared_lock import shared_lock
 
 _LIMIT: Final = 60.0
 _SLICE: Final = 5  # seconds of one wait for GTIDs, so that a connection that is lost shows
@@ -85,7 +86,7 @@ def show_all_before(
                 _refuse_another(cursor, place, mariadb=False)
         # Locks rows, and hardly any gaps between them.
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-    return " LOCK IN SHARE MODE" if is_mariadb(connection) else " FOR SHARE"
+    return f" {shared_lock(connection)}"
 
 
 def begin_showing(connection: Connection[Any], place: Position | None, *, inside: bool) -> str:

@@ -27,6 +27,7 @@ from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.system_tables import create_statements
 from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText
 from setl.systems.mysql.process_list import Process
+from setl.systems.mysql.server_kind import ServerKind
 from setl.transform.columns import ColumnPlan
 from tests.unit.channel.channels import DTS, SEARCH, changed
 
@@ -38,9 +39,10 @@ class PretendedServer(Server):
     """A server whose answers are given beforehand."""
 
     def __init__(self, *, mariadb=False, version=(8, 4, 3), denied=(), grants=(), **variables):
-        self.mariadb = mariadb
-        self.version = version
-        self.product = f"{'MariaDB' if mariadb else 'MySQL'} {'.'.join(map(str, version))}"
+        text = ".".join(map(str, version)) + ("-MariaDB" if mariadb else "")
+        self.kind = ServerKind.of(text, variables)
+        self.mariadb, self.version = mariadb, version
+        self.product = self.kind.product
         self.account = "'u'@'%'"
         self.denied = denied
         self._given = grants
@@ -86,6 +88,9 @@ def test_mysql_is_asked_in_its_own_words():
     old = PretendedServer(version=(8, 0, 40), gtid_mode="ON")
     assert binlog_faults(old) == []
     assert "SHOW MASTER STATUS" in old.asked
+    older = PretendedServer(version=(8, 0, 21), gtid_mode="ON")
+    assert binlog_faults(older) == []
+    assert "SHOW SLAVE HOSTS" in older.asked
 
 
 def test_a_server_that_would_not_answer_is_not_asked_about_its_binlog():
@@ -206,7 +211,8 @@ def test_servers_that_are_too_old_or_newer_than_was_tried():
         (False, (8, 0, 40), "warning"),
         (False, (8, 4, 0), "ok"),
         (False, (9, 1, 0), "ok"),
-        (True, (10, 6, 1), "warning"),
+        (True, (10, 5, 29), "ok"),
+        (True, (10, 6, 1), "ok"),
         (True, (10, 11, 2), "ok"),
         (True, (11, 4, 2), "ok"),
         (True, (11, 8, 9), "ok"),

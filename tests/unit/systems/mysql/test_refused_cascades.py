@@ -20,6 +20,7 @@ def mysql(native, *channels, outcome=Outcome.DONE):
     return SimpleNamespace(
         variables={"innodb_native_foreign_keys": native},
         mariadb=False,
+        version=(9, 7),
         attempt=lambda _: outcome,
         records=lambda _: [{"channel_name": name} for name in channels],
         created_text=lambda *_: CREATED,
