@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import pymysql
@@ -14,8 +14,10 @@ from setl.errors import ConfigurationError, TransientError
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.generated_by_session import dependent_columns
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.statements import TableWrites, lacking, plan_writes
+from setl.systems.mysql.server_kind import version_numbers
 
 # A unique key that a table gets meanwhile is noticed at once, when a row collides on it: upserts
 # touch no other row, and what is refused is looked at again. One that it loses takes this long.
@@ -40,6 +42,7 @@ class Targets:
         self._writes: dict[_Shape, TableWrites] = {}
         self._tables: dict[tuple[str, str], RowSchema] = {}
         self._columns: dict[tuple[str, str], _Columns] = {}
+        self._by_session: dict[tuple[str, str], Mapping[str, str]] = {}
         self._until = 0.0
         self._version = 0
         self.fresh = False
@@ -50,6 +53,7 @@ class Targets:
         self._writes.clear()
         self._tables.clear()
         self._columns.clear()
+        self._by_session.clear()
         self.fresh = True
 
     def as_of(self, version: int) -> None:
@@ -108,6 +112,19 @@ class Targets:
                 )
             self._tables[name] = known
         return known
+
+    def by_session(self, connection: Connection[Any], name: tuple[str, str]) -> Mapping[str, str]:
+        """What columns of a table depend on, see `dependent_columns`. Raises as `described`."""
+        described = self.described(connection, name)
+        if name not in self._by_session:
+
+            def ask(sql: str, values: Sequence[object]) -> Sequence[Sequence[Any]]:
+                with connection.cursor(Cursor) as cursor:
+                    cursor.execute(sql, values)
+                    return cursor.fetchall()
+
+            self._by_session[name] = dependent_columns(ask, described)
+        return self._by_session[name]
 
     def contested(self, connection: Connection[Any], name: tuple[str, str]) -> RowSchema:
         """As `described`, of a table that `confirm` will be asked about."""
@@ -173,5 +190,4 @@ def _has_row_alias(connection: Connection[Any]) -> bool:
     MariaDB knows VALUES() only.
     """
     text = str(cast("Any", connection).get_server_info())
-    numbers = tuple(int(n) for n in text.partition("-")[0].split(".")[:3] if n.isdigit())
-    return "mariadb" not in text.lower() and numbers >= (8, 0, 20)
+    return "mariadb" not in text.lower() and version_numbers(text) >= (8, 0, 20)

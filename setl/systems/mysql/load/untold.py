@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pymysql.connections import Connection
 
+from setl.errors import DataError
 from setl.load.deadletters.keeping import Faults
 from setl.model.change import TargetChanges
 from setl.model.schema import RowSchema
@@ -20,7 +22,7 @@ def told_alone(
 ) -> list[TargetChanges]:
     """The changes without such rows, which are faults.
 
-    Nothing is missing from a row if the target computes the columns.
+    Nothing is missing from a row if the target computes the columns, and as the source has.
 
     Raises:
         DataError: there is one, and faults are not put aside.
@@ -29,14 +31,40 @@ def told_alone(
     told: list[TargetChanges] = []
     for change in changes:
         if change.untold and change.upserts:
-            needed = unfilled(change, targets.described(connection, change.target))
-            for number in range(len(change.upserts) if needed else 0):
-                faults.upsert(change, number, unsaid(change.source, needed))
-            if needed:
+            error = _error_about(targets, connection, change)
+            if error is not None:
+                for number in range(len(change.upserts)):
+                    faults.upsert(change, number, error())
                 told.append(replace(change, upserts=[], upsert_versions=[]))
                 continue
         told.append(change)
     return told
+
+
+def _error_about(
+    targets: Targets, connection: Connection[Any], change: TargetChanges
+) -> Callable[[], DataError] | None:
+    """Makes an error for each row; None if the rows can be written."""
+    described = targets.described(connection, change.target)
+    if needed := unfilled(change, described):
+        return partial(unsaid, change.source, needed)
+    computed = {c.name.lower() for c in described.columns if c.generated and c.materialized}
+    silent = [name for name in change.untold if name.lower() in computed]
+    if not silent:
+        return None
+    by_session = targets.by_session(connection, change.target)
+    reasons = {name: by_session[name.lower()] for name in silent if name.lower() in by_session}
+    if not reasons:
+        return None
+    (reason, *_) = reasons.values()
+    return partial(
+        DataError,
+        f"a change does not say what {', '.join(reasons)} of its row holds, and what the target"
+        f" computes depends on {reason} of the session that has written the row",
+        hint="Set `read: source` for the table. A MariaDB from 11 on logs no generated columns with"
+        " an update; other servers do, with binlog_row_image='FULL'",
+        table=change.source,
+    )
 
 
 def unfilled(changes: TargetChanges, target: RowSchema) -> list[str]:

@@ -12,66 +12,58 @@ index entry.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from setl.channel.routes.routing import Route, passing_columns
-from setl.codec.sql.tokens import TokenKind, tokenize
-from setl.model.schema import Kind, RowSchema
+from setl.model.schema import RowSchema
 from setl.systems.finding import Report
-from setl.systems.mysql.catalog import unescaped
+from setl.systems.mysql.generated_by_session import dependence, dependent_columns
 from setl.systems.mysql.preflight.server import Server
 from setl.transform.untold import needed_by_spark_sql
 
 _LOGS_GENERATED: Final = (10, 11)
 """The last series of MariaDB that is known to log generated columns with each update."""
 
-_GENERATED: Final = """
-SELECT COLUMN_NAME, GENERATION_EXPRESSION FROM information_schema.COLUMNS
-WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND GENERATION_EXPRESSION <> ''
-ORDER BY ORDINAL_POSITION"""
 _FUNCTIONAL: Final = """
 SELECT INDEX_NAME, EXPRESSION FROM information_schema.STATISTICS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND EXPRESSION IS NOT NULL
 ORDER BY INDEX_NAME, SEQ_IN_INDEX"""
-_BY_TIME_ZONE: Final = frozenset({"UNIX_TIMESTAMP", "FROM_UNIXTIME", "CONVERT_TZ"})
-"""Functions that convert between UTC and the session's time zone."""
-_BY_SETTINGS: Final = frozenset({
-    "DAYNAME", "MONTHNAME", "DATE_FORMAT", "TIME_FORMAT", "STR_TO_DATE",  # lc_time_names
-    "WEEK", "YEARWEEK",  # default_week_format
-    "FORMAT",
-    "REGEXP", "RLIKE", "REGEXP_REPLACE", "REGEXP_SUBSTR", "REGEXP_INSTR", "REGEXP_LIKE",
-    "DATABASE", "SCHEMA", "USER", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER",
-})  # fmt: skip
-"""Functions whose result depends on other settings of the session."""
 
 
-def check_sessions(target: Server, described: RowSchema, *, decided: bool, place: Report) -> None:
+def check_sessions(
+    target: Server,
+    described: RowSchema,
+    routes: Sequence[Route],
+    place: Report,
+    *,
+    source: Server | None,
+) -> None:
     """Report what a target table computes by the session that writes a row.
 
     Args:
         target: its server.
         described: the table.
-        decided: whether rows have a conflict policy, under which nobody compares the columns.
+        routes: those that lead there. Nobody compares the columns of rows with a conflict policy.
         place: where to report it.
+        source: the server that rows come from, None if it is not known.
 
     Raises:
         SetlError: the server does not answer.
     """
-    by_session = {
-        c.name.lower(): "the time zone" for c in described.columns if c.kind is Kind.TIMESTAMP
-    }
-    name = (described.schema, described.table)
-    kept = {c.name.lower(): c.materialized for c in described.columns}
-    for column, expression in target.rows(_GENERATED, name) if any(kept.values()) else ():
-        reason = _dependence(str(expression), by_session)
-        if not reason:
+    by_session = dependent_columns(target.rows, described)
+    decided = any(route.conflict is not None for route in routes)
+    stored = [c.name for c in described.columns if c.generated and c.materialized == "stored"]
+    dependent = [name for name in stored if name.lower() in by_session]
+    if source is not None and not all(route.rereads for route in routes):
+        _warn(source, dependent, place)
+    for each in described.columns:
+        column, reason = each.name, by_session.get(each.name.lower(), "")
+        if not (each.generated and reason):
             continue
-        by_session[str(column).lower()] = reason
-        how = kept.get(str(column).lower(), "")
-        if how == "indexed":
+        if each.materialized == "indexed":
             _report_index(f"an index over the virtual column {column}", reason, place)
-        elif how and decided:
+        elif each.materialized and decided:
             place.error(
                 f"the generated column {column} depends on {reason} of the session that writes a"
                 " row, so that the two sites may end different",
@@ -79,15 +71,16 @@ def check_sessions(target: Server, described: RowSchema, *, decided: bool, place
                 code="generated-by-session",
                 risk=True,
             )
-        elif how and reason != "the time zone":
+        elif each.materialized and reason != "the time zone":
             place.warning(
                 f"the generated column {column} depends on {reason} of the session that writes a"
                 " row: one for which the target computes another value stops the pipeline",
                 _PLAIN,
                 code="generated-by-session",
             )
+    name = (described.schema, described.table)
     for index, expression in () if target.mariadb else target.rows(_FUNCTIONAL, name):
-        if reason := _dependence(str(expression), by_session):
+        if reason := dependence(str(expression), by_session):
             _report_index(f"the index {index} over an expression", reason, place)
 
 
@@ -105,24 +98,6 @@ def _report_index(what: str, reason: str, place: Report) -> None:
         code="index-by-session",
         risk=True,
     )
-
-
-def _dependence(expression: str, columns: Mapping[str, str]) -> str:
-    """What of a session an expression depends on, "" for nothing that is known here.
-
-    Args:
-        expression: as information_schema has it, names of columns in backticks.
-        columns: by name in lower case, those that depend on something themselves.
-    """
-    found = ""
-    for token in tokenize(unescaped(expression)):
-        if token.kind is TokenKind.NAME and token.name.lower() in columns:
-            found = found or columns[token.name.lower()]
-        elif token.word in _BY_TIME_ZONE:
-            found = found or "the time zone"
-        elif token.word in _BY_SETTINGS:
-            return f"settings ({token.word})"
-    return found
 
 
 def check_generated(

@@ -129,8 +129,8 @@ class TargetTables:
             filled |= {t.lower() for t in flow.route.expressions}
             if flow.route.processor:
                 filled |= set(facts)  # which columns it adds is only known from its rows
-        decided = any(flow.route.conflict is not None for flow in flows)
-        check_sessions(self.target, described, decided=decided, place=place)
+        routes = [flow.route for flow in flows]
+        check_sessions(self.target, described, routes, place, source=self.source)
         if flows:
             self._check_unfilled(schema, table, facts, filled, place)
         elif not described.key:
@@ -138,6 +138,7 @@ class TargetTables:
                 "the target table has no primary key, so rows cannot be found in it",
                 code="target-key",
             )
+        decided = any(route.conflict is not None for route in routes)
         if self._check_engine(schema, table, place):
             self._check_overlaps(schema, table, place)
         # With a conflict policy any trigger that may change a row is reported, see there.
