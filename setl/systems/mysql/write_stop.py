@@ -97,7 +97,7 @@ def _passing_name(*, mariadb: bool) -> str:
 
 def _passing_grant(server: Server) -> str:
     if server.kind.service is Service.RDS:
-        return "RDS grants that to no account"
+        return "RDS grants that to no account; stop the application, and use `setl wait`"
     return server.grant([_passing_name(mariadb=server.mariadb)], "*.*")
 
 
