@@ -122,6 +122,21 @@ def is_mariadb(connection):
         return "mariadb" in cursor.fetchone()[0].lower()
 
 
+def mariadb_version(connection):
+    """A MariaDB's version as numbers; None for a MySQL."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT VERSION()")
+        text = cursor.fetchone()[0]
+    return tuple(map(int, re.findall(r"\d+", text)[:3])) if "MariaDB" in text else None
+
+
+def needs_mariadb(connection, *version, what):
+    """Skip a test if the MariaDB is older than what the test is about."""
+    found = mariadb_version(connection)
+    if found is not None and found < version:
+        pytest.skip(f"MariaDB before {'.'.join(map(str, version))} has no {what}")
+
+
 def binlog_status(connection):
     """File and offset of the end of a server's binlog."""
     with connection.cursor() as cursor:

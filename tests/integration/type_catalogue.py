@@ -5,7 +5,7 @@ import re
 import struct
 
 from tests.integration.every_type import CHARSETS, TYPES
-from tests.mysql_servers import is_mariadb
+from tests.mysql_servers import is_mariadb, mariadb_version
 
 SEED = 5
 RANDOM_ROWS = 12
@@ -14,6 +14,7 @@ _BESIDE = 30  # rows of a table at most: a large value in one row says what it s
 # Types that only one of the two products has, told by what their definitions contain.
 _MARIADB_ONLY = ("COMPRESSED", "UUID", "INET4", "INET6", "YEAR(2)")
 _MYSQL_ONLY = ("VECTOR",)
+_SINCE = {"UUID": (10, 7), "INET4": (10, 10)}
 
 _POLYGON = "POLYGON((0 0,10 0,10 10,0 10,0 0),(2 2,3 2,3 3,2 2))"
 _SHAPES = [
@@ -208,6 +209,8 @@ def known(catalogue, connection):
     """The entries of a catalogue whose types and charsets a server has."""
     mariadb = is_mariadb(connection)
     others = [*_MYSQL_ONLY] if mariadb else [*_MARIADB_ONLY]
+    if mariadb:
+        others += [word for word, since in _SINCE.items() if mariadb_version(connection) < since]
     with connection.cursor() as cursor:
         cursor.execute("SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS")
         charsets = {row[0] for row in cursor.fetchall()}

@@ -19,6 +19,7 @@ from setl.systems.elasticsearch.system_indexes import DEAD_LETTERS
 from setl.systems.mysql.sql_files import resource_statements, system_table_statements
 from setl_embedded import MariaDb
 from tests.checking import check_channel
+from tests.mysql_servers import needs_mariadb
 from tests.unit.codec.dts_records import record
 
 PASSWORD = "the password of the account"
@@ -366,6 +367,8 @@ def test_a_binlog_may_be_compressed(scene):
 
 
 def test_binlogs_that_are_kept_too_short(scene):
+    with scene.servers["source"].connect() as connection:
+        needs_mariadb(connection, 10, 6, 1, what="binlogs that are kept for less than a day")
     with setting(scene, "source", "binlog_expire_logs_seconds", "5400"):
         fault = only(scene.faults())
         assert fault.level == "warning"

@@ -20,6 +20,7 @@ from tests.integration.every_type import (
     stream,
 )
 from tests.loading import endpoint_of
+from tests.mysql_servers import needs_mariadb
 from tests.unit.codec.binlog_server import (
     comparable,
     decoded,
@@ -46,6 +47,8 @@ def of_clients(entries):
 def test_every_type_decodes_to_what_select_says(site_a, sandbox, name):
     connection, schema = sandbox
     definition, values = TYPES[name]
+    if definition == "UUID":
+        needs_mariadb(connection, 10, 7, what=definition)
     table = f"{schema}.`{name}`"
     column = f"f_{name}" if definition == "FLOAT" else f"c_{name}"
     entries = stream(
@@ -94,6 +97,7 @@ def test_every_charset_decodes_to_the_text_that_was_written(site_a, sandbox, cha
 @pytest.mark.family("mariadb", why="MySQL names collations without padding otherwise")
 def test_schema_as_the_binlog_describes_it(site_a, sandbox):
     connection, schema = sandbox
+    needs_mariadb(connection, 10, 10, what="collation uca1400_ai_ci")
     entries = stream(
         site_a,
         connection,
@@ -281,6 +285,7 @@ def test_schema_follows_the_stream_over_ddl(site_a, sandbox):
 @pytest.mark.family("mariadb", why="MySQL has no binlog_alter_two_phase")
 def test_an_alter_in_two_phases_is_one_ddl_where_it_takes_effect(site_a, sandbox):
     connection, schema = sandbox
+    needs_mariadb(connection, 10, 8, 1, what="binlog_alter_two_phase")
     table = f"{schema}.two_phases"
     run(
         connection,

@@ -12,6 +12,7 @@ from setl.operate.verify import verify_pipeline
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.table_loads.test_requested_loads import Asking
 from tests.integration.table_loads.test_table_load import loading, wait_until_loaded
+from tests.mysql_servers import needs_mariadb
 from tests.waiting import eventually
 
 KEYS = {
@@ -34,6 +35,8 @@ def test_rows_are_the_same_documents_whichever_way_they_come(
 ):
     """Nested rows are always looked up at the source; so are rows with `read: source`."""
     server, _ = servers
+    with server.connect() as connection:
+        needs_mariadb(connection, 10, 10, what="UUID and INET4")
     db = fresh_name("logged")
     execute(server, f"CREATE DATABASE {db}")
     tables = {kind: f"{db}.{kind.lower()}" for kind in KEYS}

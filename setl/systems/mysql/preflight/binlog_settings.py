@@ -235,16 +235,13 @@ def _check_retention(server: Server, report: Report) -> None:
         )
     if kept.seconds is None or kept.seconds >= _DAY:
         return
-    # MariaDB has it from 10.6 on.
-    name, week = "binlog_expire_logs_seconds", str(7 * _DAY)
-    if name not in server.variables:
-        name, week = "expire_logs_days", "7"
+    week = server.set_global("binlog_expire_logs_seconds", str(7 * _DAY))
     report.warning(
         f"binlogs are removed after {kept.seconds / 3600:.3g} hours; a pipeline that stands still"
         " for longer loses its place and has to load its tables again"
         if kept.seconds
         else f"{server.kind.service.value} removes binlogs at once ({HOURS!r} is not set); a"
         " pipeline that stands still loses its place and has to load its tables again",
-        *((KEEP_A_WEEK,) if server.kind.managed else server.set_global(name, week)),
+        *((KEEP_A_WEEK,) if server.kind.managed else week),
         code="binlog-retention",
     )
