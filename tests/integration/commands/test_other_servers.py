@@ -3,15 +3,23 @@
 See `tests.other_servers`: the stub refuses each statement that the server in its place refuses.
 """
 
+from contextlib import closing
+
 import pytest
 
 from setl.channel.reading import parse_channel
+from setl.model.position import KafkaPosition
+from setl.systems.finding import Report
 from setl.systems.mysql.binlog.keeping import binlog_kept
 from setl.systems.mysql.binlog.server import BinlogServer
-from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.locks.waits import look
+from setl.systems.mysql.preflight.origin import check_tables
+from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.reading.shown_rows import show_all_before
 from setl.systems.mysql.replicas import farthest_replica
 from setl.systems.mysql.write_stop import MysqlWriteStop
+from setl.systems.pipeline_check import PipelineCheck
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql
 from tests.other_servers.profiles import PROFILES
@@ -201,3 +209,38 @@ def test_a_target_that_cannot_list_lock_waits_says_so(servers, played):
         b.variables["performance_schema"] = "0"
         assert "performance_schema=OFF" in look(endpoint(b), key, 1).blind
         cursor.execute("DELETE FROM retl.setl_writer WHERE pipeline = %s", (key,))
+
+
+@pytest.mark.family("mysql", why="it plays one")
+@pytest.mark.parametrize("profile", [each for each in EACH if each.values[0].version[:3] == "5.7"])
+def test_tables_may_be_at_a_mysql_5_7_whose_changes_come_by_way_of_kafka(
+    servers, played, db, profile
+):
+    a, _ = played(profile)
+    execute(
+        servers[0],
+        # As it would be there.
+        f"ALTER TABLE {db}.orders CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        f"INSERT INTO {db}.orders (id, name) VALUES (1, 'a')",
+    )
+    database = {key: value for key, value in mysql(a).items() if key != "type"}
+    kafka = {"type": "dts", "brokers": ["k:9092"], "topic": "t", "database": database}
+    file = parse_channel({
+        "channel": "c",
+        "pipelines": [{
+            "name": "p", "source": kafka, "target": mysql(servers[1]),
+            "tables": [{"from": f"{db}.orders"}],
+        }],
+    })  # fmt: skip
+    report = Report("here")
+    check = PipelineCheck(file.pipelines[0])
+    with Server.opened(endpoint(a)) as server:
+        server.grants()
+        check_tables(check, server, report)
+    told = [each.what for each in report.findings if each.level != "ok"]
+    assert [table.schema.name for table in check.tables] == [f"{db}.orders"], told
+    with closing(connect(endpoint(a))) as connection, connection.cursor() as cursor:
+        ending = show_all_before(connection, KafkaPosition("t", 0, 1))
+        cursor.execute(f"SELECT id FROM {db}.orders{ending}")
+        assert cursor.fetchall() == ((1,),)
+    assert not a.refused
