@@ -43,12 +43,15 @@ def check_replica(server: Server, report: Report) -> None:
         SetlError: the server stopped answering.
     """
     primaries = replicated_sources(server)
-    logs = server.variables.get("log_replica_updates") or server.variables.get("log_slave_updates")
-    if primaries and logs == "OFF":
+    # MySQL before 8.0.26, and MariaDB, would not start with the newer name.
+    name = "log_replica_updates"
+    name = name if name in server.variables else "log_slave_updates"
+    if primaries and server.variables.get(name) == "OFF":
         report.error(
             "the server is a replica and does not write to its binlog what it replicates",
-            "Add log_replica_updates (MariaDB: log_slave_updates) to the server's configuration"
-            " file, section [mysqld], and restart it",
+            server.enable_binlog()
+            if server.kind.managed
+            else f"Add {name} to the server's configuration file, section [mysqld], and restart it",
             code="mark-logging",
         )
     for status in primaries:

@@ -58,8 +58,8 @@ def check_same_numbers(
         f"both sites give the same AUTO_INCREMENT numbers to rows of {shown}: two rows that get"
         " one number at the same time become one",
         "Set auto_increment_increment = 2 at both servers, and auto_increment_offset = 1 at one and"
-        " 2 at the other, in their configuration files and with SET GLOBAL. Where only one site"
-        " inserts rows at a time, accept it",
+        " 2 at the other, in their configuration files and with SET GLOBAL (on RDS and Aurora in"
+        " their parameter groups). Where only one site inserts rows at a time, accept it",
         code="same-numbers",
     )
 
