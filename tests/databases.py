@@ -21,7 +21,10 @@ PLAYED = "SETL_TEST_AS"
 """Variable with the name of one of `tests.other_servers.profiles`, such as `MySQL 8.0.21`: servers
 of its family are reached by a stub that plays it, which tells at the end what it has refused."""
 
-_PLAYED = next((each for each in PROFILES if each.name == os.environ.get(PLAYED)), None)
+_WANTED = os.environ.get(PLAYED, "")
+_PLAYED = next((each for each in PROFILES if each.name == _WANTED), None)
+if _WANTED and _PLAYED is None:
+    raise pytest.UsageError(f"{PLAYED}: one of {', '.join(each.name for each in PROFILES)}")
 
 # Most tests begin at a file and an offset. Of MySQL that file is read from its beginning, for the
 # GTIDs of the place, and other tests before have written hundreds of megabytes.
