@@ -37,7 +37,7 @@ def processes(connection: Connection[Any]) -> list[Process]:
     tables of `information_schema`. But statements are cut after 100 bytes, even within a letter
     (seen with MariaDB 10.11), and so cannot be read as text like other answers.
     """
-    with _undecoded(connection), connection.cursor(Cursor) as cursor:
+    with undecoded(connection), connection.cursor(Cursor) as cursor:
         cursor.execute("SHOW PROCESSLIST")
         rows = cursor.fetchall()
     return [
@@ -54,8 +54,8 @@ def processes(connection: Connection[Any]) -> list[Process]:
 
 
 @contextmanager
-def _undecoded(connection: Connection[Any]) -> Generator[None]:
-    """Have the connection leave text as bytes."""
+def undecoded(connection: Connection[Any]) -> Generator[None]:
+    """Have the connection leave text as bytes for the time of a block."""
     before, connection.use_unicode = connection.use_unicode, False
     try:
         yield

@@ -21,6 +21,10 @@ _MOMENT = 2  # seconds; a commit that nothing holds up takes milliseconds
 _WAITING = "SHOW GLOBAL STATUS LIKE 'Rpl_semi_sync_%_wait_sessions'"
 
 
+NAME_NOT_UTF8 = "the server's binlogs have a name that is not UTF-8"
+RENAME_LOG_BIN = "Give log_bin a name in UTF-8 in the server's configuration file, and restart it"
+
+
 class ServerSession:
     """One connection, and which family of server is at its other end.
 
@@ -70,10 +74,15 @@ class ServerSession:
 
         Raises:
             TransientError: see `refuse_unanswered`.
+            ConfigurationError: the names of its files are no text.
         """
         refuse_unanswered(self._connection, self._endpoint)
         begun = time.monotonic()
-        rows = self.rows(statement)
+        try:
+            rows = self.rows(statement)
+        except UnicodeDecodeError as error:
+            what = f"{NAME_NOT_UTF8}: {error.object!r}"
+            raise ConfigurationError(what, hint=RENAME_LOG_BIN, server=self._endpoint) from error
         answered(self._endpoint, begun)
         return rows
 

@@ -15,6 +15,7 @@ from setl.systems.mysql.binlog.retention import (
     KEEP_A_WEEK,
     retention_of,
 )
+from setl.systems.mysql.binlog.session import NAME_NOT_UTF8, RENAME_LOG_BIN
 from setl.systems.mysql.connection import translate
 from setl.systems.mysql.preflight.privileges import may_read_binlog
 from setl.systems.mysql.preflight.server import Outcome, Server
@@ -117,7 +118,11 @@ def check_binlog(
     _check_server_id(server, source, report)
     _check_gtid(server, source, report)
     if on:
-        _check_position(server, source, schemas, report)
+        try:
+            _check_position(server, source, schemas, report)
+        except UnicodeDecodeError:
+            server.reconnect()  # half of the answer is still to be read
+            report.error(NAME_NOT_UTF8, RENAME_LOG_BIN, code="binlog-name")
         _check_retention(server, report)
     if not may_read_binlog(server):
         report.error(

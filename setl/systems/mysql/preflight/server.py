@@ -18,7 +18,7 @@ from setl.systems.mysql.binlog.unanswered import refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, translating
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.identifiers import quote
-from setl.systems.mysql.process_list import Process, processes
+from setl.systems.mysql.process_list import Process, processes, undecoded
 from setl.systems.mysql.server_kind import ServerKind, Service
 
 _ANSWER_TIMEOUT = 30.0  # seconds; a check should not wait longer for a server in trouble
@@ -56,9 +56,10 @@ class Server:
         """Ask for version, variables and account. Raises SetlError."""
         self.endpoint = endpoint
         self.connection = connection
-        self.variables = {
-            str(name).lower(): str(value) for name, value in self.rows("SHOW GLOBAL VARIABLES")
-        }
+        # Names of files among them may be of any bytes.
+        with undecoded(connection):
+            told = self.rows("SHOW GLOBAL VARIABLES")
+        self.variables = {_decoded(name).lower(): _decoded(value) for name, value in told}
         self.kind = ServerKind.of(self.variables.get("version", ""), self.variables)
         self.mariadb, self.version = self.kind.mariadb, self.kind.version
         self.product = self.kind.product
@@ -103,6 +104,11 @@ class Server:
         """All connections that the account may see. Raises SetlError."""
         with translating(self.endpoint):
             return processes(self.connection)
+
+    def reconnect(self) -> None:
+        """Begin anew after an answer that was not read to its end. Raises SetlError."""
+        with translating(self.endpoint):
+            self.connection.ping(reconnect=True)
 
     def refuse_unanswered(self) -> None:
         """See that a question about the binlog would be answered. Raises SetlError."""
@@ -190,6 +196,10 @@ class Server:
         # The server prefers the name that is literal for longest.
         matching.sort(key=_literal_length, reverse=True)
         return f"{quote(matching[0] if matching else schema)}.*"
+
+
+def _decoded(value: object) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
 def _literal_length(name: str) -> int:

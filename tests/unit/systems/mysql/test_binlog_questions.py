@@ -215,6 +215,21 @@ def test_a_commit_after_a_long_statement_holds_no_question_up(answering, monkeyp
     assert len(waits) == 1
 
 
+def test_binlogs_whose_names_are_no_text(answering):
+    server, connection = answering("9.7.0")
+    execute = connection.execute
+
+    def refused(statement, values=None):
+        if statement == "SHOW BINARY LOGS":
+            b"gr\xf6\xdfe.000001".decode()
+        execute(statement, values)
+
+    connection.execute = refused
+    with pytest.raises(ConfigurationError, match=r"not UTF-8: b'gr.xf6.xdfe.000001'") as caught:
+        server.files()
+    assert "log_bin" in caught.value.hint
+
+
 @pytest.mark.parametrize("version", ["8.0.36", "5.7.44-log"])
 def test_older_mysql_is_asked_by_the_old_name(answering, version):
     server, _ = answering(version, **{"SHOW MASTER STATUS": [STATUS]})

@@ -15,6 +15,7 @@ from setl.model.conflict import ConflictPolicy
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Finding, Report
 from setl.systems.mysql.creation.plan import TablePlan
+from setl.systems.mysql.preflight import binlog_settings
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
 from setl.systems.mysql.preflight.column_fit import misfit
 from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
@@ -52,6 +53,9 @@ class PretendedServer(Server):
             "log_bin": "ON", "binlog_format": "ROW", "binlog_row_image": "FULL",
             "binlog_row_metadata": "FULL", "server_id": "1", **variables,
         }  # fmt: skip
+
+    def reconnect(self):
+        self.asked.append("anew")
 
     def refuse_unanswered(self):
         if self.hangs:
@@ -91,6 +95,16 @@ def test_mysql_is_asked_in_its_own_words():
     older = PretendedServer(version=(8, 0, 21), gtid_mode="ON")
     assert binlog_faults(older) == []
     assert "SHOW SLAVE HOSTS" in older.asked
+
+
+def test_binlogs_whose_names_are_no_text(monkeypatch):
+    server = PretendedServer(gtid_mode="ON")
+    monkeypatch.setattr(server, "attempt", lambda _: b"gr\xf6\xdfe".decode() and Outcome.DONE)
+    monkeypatch.setattr(binlog_settings, "may_read_binlog", lambda _: True)
+    (fault,) = binlog_faults(server)
+    assert (fault.level, fault.code) == ("error", "binlog-name")
+    assert "log_bin" in fault.fix[0]
+    assert "anew" in server.asked
 
 
 def test_a_server_that_would_not_answer_is_not_asked_about_its_binlog():
