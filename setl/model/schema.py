@@ -48,6 +48,7 @@ class Capacity:
         alike: whether the column's collation takes some of the labels for one.
         doubled: whether it is text of a key, in a character set that has two encodings of some
             characters.
+        digits: before and behind the point of a FLOAT(M,D), else 0.
     """
 
     type: str
@@ -59,6 +60,7 @@ class Capacity:
     charset: str = ""
     alike: bool = False
     doubled: bool = False
+    digits: int = 0
 
 
 @dataclass(frozen=True, slots=True)

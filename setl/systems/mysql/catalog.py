@@ -371,6 +371,7 @@ def _capacity(row: ColumnRow) -> Capacity:
         fills_null=row.nullable == "NO" and (counts or data_type == "timestamp"),
         # MariaDB names it for ENUM and SET, MySQL does not.
         charset="" if row.charset in (None, BINARY) else row.charset,
+        digits=int(row.precision or 0) if data_type == "float" and scale is not None else 0,
     )
 
 

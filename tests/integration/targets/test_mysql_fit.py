@@ -74,6 +74,8 @@ def target(site_a):
         ("FLOAT", Kind.FLOAT, 0.1, 0.1234567890123),
         ("FLOAT(7,2)", Kind.FLOAT, 12345.67, 0.125),
         ("FLOAT(7,2)", Kind.FLOAT, -0.1, -0.125),
+        ("FLOAT(10,5)", Kind.FLOAT, 100000.0, 100000.0078125),  # as it holds 99999.99999
+        ("FLOAT(10,5)", Kind.FLOAT, -100000.0, 1e6),
         ("DOUBLE(10,5)", Kind.FLOAT, -0.09999999999999998, -0.1),
         ("FLOAT", Kind.INTEGER, 16777216, 16777217),
         ("DOUBLE", Kind.INTEGER, 2**53, 2**53 + 1),

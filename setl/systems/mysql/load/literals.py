@@ -70,7 +70,7 @@ def render_columns(
 
 def _renderer(column: Column, *, for_key: bool) -> Callable[[Values], Rendered]:
     if column.kind is Kind.FLOAT and is_single(column):
-        return _singles if for_key else _stored_singles
+        return _singles if for_key else lambda values: _floats(storable(column, values))
     if column.capacity is not None and column.capacity.type == "json":
         return _documents if column.kind in (Kind.JSON, Kind.TEXT) else _FOR_VALUE[column.kind]
     if fills_year(column):
@@ -217,18 +217,30 @@ def _singles(values: Values) -> Rendered:
     return Rendered("%s", ["NULL" if v is None else _float(single(v)) for v in values])
 
 
-def _stored_singles(values: Values) -> Rendered:
-    return _floats(storable(values))
-
-
-def storable(values: Values) -> Values:
+def storable(column: Column, values: Values) -> Values:
     """Numbers as they are given to a FLOAT column, which makes them its own.
 
     Only the largest are out of range if they are written with fewer digits. All others stay as they
     are: the column may have become a DOUBLE a moment ago, and shows other digits of `single` then.
     """
-    near, far = -_NEARLY_LARGEST, _NEARLY_LARGEST
-    return [v if v is None or near < v < far else single(v) for v in values]
+    most = _largest(column)
+    near, far = -most, most
+    return [v if v is None or near < v < far else _at_most(most, v) for v in values]
+
+
+def _largest(column: Column) -> float:
+    """From which number on a FLOAT column looks at what it is given."""
+    held = column.capacity
+    if held is None or held.scale is None or not held.digits:
+        return _NEARLY_LARGEST
+    return min(_NEARLY_LARGEST, 10.0 ** (held.digits - held.scale) - 10.0**-held.scale)
+
+
+def _at_most(most: float, value: Any) -> float:
+    """FLOAT(10,5) takes 99999.99999, and holds it as 100000, which it would not take."""
+    if most < _NEARLY_LARGEST and single(abs(value)) == single(most):
+        return math.copysign(most, value)
+    return single(value)
 
 
 def single(value: Any) -> float:

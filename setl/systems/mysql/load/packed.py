@@ -114,7 +114,7 @@ def _numbers_and_nulls(layout: str, values: Values) -> list[bytes]:
 
 
 def _floats(column: Column, values: Values) -> Values:
-    given = storable(values) if is_single(column) else values
+    given = storable(column, values) if is_single(column) else values
     present = [v for v in given if v is not None] if None in given else given
     if not (all(map(isinstance, present, repeat(float))) and all(map(math.isfinite, present))):
         raise UnfitError("not a finite number")

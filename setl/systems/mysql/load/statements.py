@@ -43,6 +43,7 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.load.fit import as_numbers, blanks_of, guards_for, is_watched
 from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
+from setl.systems.mysql.reading.row_text import within
 
 _MOMENTS: Final = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _DATED: Final = _MOMENTS | {Kind.DATE}
@@ -356,6 +357,10 @@ def _on_duplicate(
     table: str,
     *,
     exact: bool,
+def _within(column: Column, value: str) -> str:
+    return value if column.capacity is None else within(column.capacity, value)
+
+
     row_alias: bool,
     kept: Sequence[str] = (),
 ) -> str:
@@ -395,14 +400,14 @@ def _on_duplicate(
         key=lambda i: stored[i].kind in LABELLED,
     )
     name = quote(stored[bearer].name)
-    value = new.format(name)
+    value = _within(stored[bearer], new.format(name))
     if stored[bearer].kind in LABELLED:
         value = _number_of(value)
 
     def given(column: Column) -> str:
         # From column to column, servers copy labels by their text.
         value = new.format(quote(column.name))
-        return _number_of(value) if is_numbered(column) else value
+        return _number_of(value) if is_numbered(column) else _within(column, value)
 
     same = " AND ".join(equal(stored[i]) for i in compared)
     probe = f"{table}.{quote(stored[key[0]].name)}"

@@ -72,7 +72,8 @@ def _rendered(column: Column) -> str | None:
     elif held.type in FLOATING:
         # As JSON it has all its digits, see `setl.systems.mysql.reading.row_values`; in quotes a
         # zero keeps its sign.
-        digits = f"REPLACE(REPLACE(JSON_ARRAY({name}*1e0),'[',''''),']','''')"
+        number = within(held, f"{name}*1e0")
+        digits = f"REPLACE(REPLACE(JSON_ARRAY({number}),'[',''''),']','''')"
         found = f"IF({name} IS NULL,'NULL',{digits})"
     elif is_numbered(column):
         found = _blank_or_label(name, held)
@@ -85,6 +86,14 @@ def _rendered(column: Column) -> str | None:
     elif held.type in BYTES:
         found = f"IF({name} IS NULL,'NULL',CONCAT('x''',HEX({name}),''''))"
     return found
+
+
+def within(held: Capacity, number: str) -> str:
+    """SQL for a number that a column takes: of its own largest one, FLOAT(10,5) says 100000."""
+    if not held.digits or held.scale is None:
+        return number
+    most = f"{'9' * (held.digits - held.scale) or '0'}.{'9' * held.scale}e0"
+    return f"LEAST(GREATEST({number},-{most}),{most})"
 
 
 def _blank_or_label(name: str, held: Capacity) -> str | None:
