@@ -165,6 +165,28 @@ _TRIGGER: Final = (
     "A trigger of the table refuses the row with SIGNAL: let it pass, or correct the row at the"
     " source; then `setl start`"
 )
+_ASIDE: Final = "With `faulty_rows: dead_letter` such rows are put aside"
+UNFIT: Final = (
+    "Let the target's column hold what the source's does (compare SHOW CREATE TABLE), and start"
+    f" the pipeline again. {_ASIDE}"
+)
+"""What to do about a value that a column cannot hold."""
+
+_OF_AN_INDEX: Final = (
+    "The value does not fit an index over an expression (SHOW CREATE TABLE names it): drop the"
+    f" index at the target, and start the pipeline again. {_ASIDE}"
+)
+_NO_VECTOR: Final = (
+    "ALTER TABLE … ADD … VECTOR NOT NULL leaves rows that are there without a vector, which no"
+    " statement can write. Give them one at the source (UPDATE), set `faulty_rows: dead_letter` for"
+    " the pipeline, and start it again: the row is put aside, and its later change arrives"
+)
+_HINTS_OF_VALUES: Final = {
+    _SIGNALLED: _TRIGGER,
+    **dict.fromkeys((1264, 1265, 1292, 1366, 1367, 1406), UNFIT),
+    **dict.fromkeys((3751, 3752, 3903, 3904, 3906, 3907, 3908), _OF_AN_INDEX),
+    6136: _NO_VECTOR,
+}
 _HINTS = {**_REFUSED, _NO_SUCH_LOGIN: _LOGINS, _NOT_SUPPORTED: _PLAIN_KEY}
 
 
@@ -404,6 +426,6 @@ def _typed(error: BaseException, number: int) -> SetlError:
     if isinstance(error, pymysql.MySQLError):
         of_value = isinstance(error, (pymysql.err.DataError, pymysql.err.IntegrityError))
         refuses = "MySQL refuses a value" if of_value else "MySQL"
-        hint = _TRIGGER if number == _SIGNALLED else ""
+        hint = _HINTS_OF_VALUES.get(number, "")
         return DataError(f"{refuses}: {text} [{number}]", hint=hint)
     return TransientError(f"MySQL: {text}")

@@ -1,5 +1,7 @@
 """Rows whose generated columns the target computes in another way than the source did."""
 
+from dataclasses import replace
+
 import pytest
 
 from setl.errors import DataError
@@ -126,6 +128,45 @@ def test_a_note_about_a_generated_column_is_about_no_value_that_is_written(place
     assert held == [(1, "1.50", "1.6"), (2, "1.25", "1.3")]
     with pytest.raises(DataError, match="would change a value"):
         place.write(columns, [(3, 1.005, "1.1")])
+
+
+@pytest.mark.family("mariadb", why="MySQL refuses such a row in any session")
+@pytest.mark.parametrize(
+    ("type_", "expression", "value", "computed"),
+    [
+        ("BIT(10)", "CAST(n AS CHAR(40) CHARACTER SET utf8mb4)", 1023, "\3"),
+        ("BIT(10)", "JSON_TYPE(n)", 1, None),
+    ],
+)
+def test_text_that_only_a_lenient_session_computes(place, type_, expression, value, computed):
+    """INSERT IGNORE is such a session, too."""
+    place.table(f"id INT PRIMARY KEY, n {type_}, v VARCHAR(40) AS ({expression}) STORED")
+    execute(place.server, f"INSERT IGNORE INTO {place.schema}.t (id, n) VALUES (5, {value})")
+    [(_, _, held)] = place.rows()
+    columns = (ID, Column("n", Kind.BIT), Column("v", Kind.TEXT))
+    place.write(columns, [(1, value, held)])
+    assert [v for _, _, v in place.rows()] == [held, held]
+    with pytest.raises(DataError) as caught:
+        place.write(columns, [(2, value, "other")])
+    assert "without GENERATED" in caught.value.hint
+
+
+@pytest.mark.family("mysql", why="MariaDB takes no such default")
+def test_a_default_that_a_strict_session_refuses_is_none_of_an_updates(place):
+    """An update that is logged with binlog_row_image=MINIMAL does not say the column."""
+    execute(
+        place.server,
+        "SET sql_mode = ''",
+        f"CREATE TABLE {place.schema}.t (id INT PRIMARY KEY, n INT,"
+        " x TINYTEXT CHARACTER SET ascii NOT NULL DEFAULT (CONCAT('é', '')))",
+        f"INSERT INTO {place.schema}.t VALUES (1, 1, 'B')",
+    )
+    change = place.changes((ID, Column("n", Kind.INTEGER)), [(1, 2)])
+    place.sink.apply(place.ticket, [replace(change, partial=True)])
+    assert place.rows() == [(1, 2, "B")]
+    unknown = replace(place.changes((ID, Column("n", Kind.INTEGER)), [(7, 2)]), partial=True)
+    with pytest.raises(DataError, match="the target lacks this row"):
+        place.sink.apply(place.ticket, [unknown])
 
 
 def test_the_session_is_as_it_was_afterwards(place):

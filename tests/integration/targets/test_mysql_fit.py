@@ -272,3 +272,34 @@ def test_the_session_is_strict_again_after_an_enum_without_a_label(target):
     with pytest.raises(DataError, match="d"):
         load((3, "a", 300))
     assert target.held("c+0, d") == [(0, 7), (1, 8)]
+
+
+def test_a_value_that_does_not_fit_names_a_way_out(target):
+    target.make("TINYINT")
+    with pytest.raises(DataError, match=r"[Oo]ut of range") as caught:
+        target.load(Kind.INTEGER, 128)
+    assert "Let the target's column hold what the source's does" in caught.value.hint
+    target.sink.close()
+    execute(target.server, f"ALTER TABLE {target.schema}.t MODIFY c INT")
+    target.load(Kind.INTEGER, 128)
+    assert target.held() == [(128,)]
+
+
+@pytest.mark.family("mysql", why="MariaDB 10.11 has no VECTOR")
+def test_a_vector_without_a_value_is_the_fault_of_its_row(target):
+    """As rows have it that were there when VECTOR NOT NULL was added."""
+    target.make("VECTOR(2) NOT NULL")
+    with pytest.raises(DataError, match="cannot be converted to 'vector'") as caught:
+        target.load(Kind.BINARY, bytes(8), b"")
+    assert caught.value.where["key"] == "1"
+    assert "UPDATE" in caught.value.hint
+    assert "dead_letter" in caught.value.hint
+
+
+@pytest.mark.family("mysql", why="MariaDB has no indexes over expressions")
+def test_a_value_that_an_index_over_an_expression_cannot_hold(target):
+    target.make("JSON, KEY i ((CAST(c->'$.n' AS UNSIGNED ARRAY)))")
+    with pytest.raises(DataError, match="index") as caught:
+        target.load(Kind.JSON, '{"n": [1]}', '{"n": [-1]}')
+    assert caught.value.where["key"] == "1"
+    assert "drop the index at the target" in caught.value.hint

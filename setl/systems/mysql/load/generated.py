@@ -30,7 +30,7 @@ from setl.bulk.comparing import Form, forms
 from setl.errors import CollisionError, DataError
 from setl.model.change import Row, TargetChanges, Value
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.connection import error_number
+from setl.systems.mysql.connection import UNFIT, error_number
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.anew import AnewRows, write_anew
 from setl.systems.mysql.load.fit import ChangedValueError
@@ -57,7 +57,9 @@ _ADDRESSES: Final = frozenset({"uuid", "inet4", "inet6"})
 _BEFORE: Final = "setl_generated"
 _MOST_ROUNDS: Final = 20
 _CHECK_FAILED: Final = 3819  # MySQL; a MariaDB does not check, see `setl.systems.mysql.load.writer`
-_NOT_STRICT: Final = frozenset({1264, 1265, 1292, 1365, 1366, 1406, 1411, 1690})
+_NOT_STRICT: Final = frozenset(
+    {1264, 1265, 1292, 1300, 1365, 1366, 1406, 1411, 1690, *range(4035, 4041)}
+)
 """What a server that is strict says of a value that a generated column cannot hold."""
 _PLAIN: Final = (
     "make it a plain column at the target (ALTER TABLE … MODIFY … without GENERATED), which takes"
@@ -147,8 +149,8 @@ class GeneratedLoad:
             self._attempt(held, compared=compared)
             wrong = [(rows, n, error) for rows in held for n, error in rows.wrong.items()]
             for rows, number, error in wrong:
-                if rows.plan.generated.any and not error.hint:
-                    error.hint = _MAYBE_GENERATED
+                if rows.plan.generated.any and error.hint in ("", UNFIT):
+                    error.hint = ". ".join(filter(None, (error.hint, _MAYBE_GENERATED)))
                 self.refuse(rows.change)(number, error)
                 rows.left_out.add(number)
             if not (compared and wrong):

@@ -37,7 +37,9 @@ ROW_FAULTS: Final = frozenset(
         3751, 3752, 3903, 3904, 3906, 3907, 3908,  # functional and multi-valued indexes
         3819,  # check constraint (MySQL)
         4025,  # check constraint (MariaDB)
+        4035, 4036, 4037, 4038, 4039, 4040,  # JSON, in a generated column or an index (MariaDB)
         4078,  # illegal value for the column's type (MariaDB)
+        6136,  # no vector
     }
 )  # fmt: skip
 """Error numbers."""

@@ -59,7 +59,8 @@ class RowStatement:
         never_null: indexes in a row that must not be NULL although the server would take it.
         guards: what finds values that the table would change; their places are in `columns`.
         watched: whether only the server's notes tell that it changed a value.
-        computed: the table's generated columns, in lower case.
+        computed: the table's columns that the statement has no values for, in lower case:
+            generated ones, and what rows lack.
         blanks: indexes in a row of ENUM columns, each with how the row holds what is no label,
             which the server takes only from a session that is not strict.
         numbers: makes numbers of labels that text may not find; their places are in `columns`.

@@ -19,7 +19,7 @@ from setl.systems.mysql.load.bulk import write_bulk
 from setl.systems.mysql.load.row_faults import ROW_FAULTS
 from setl.systems.mysql.load.row_statement import Limits, RowStatement
 from setl.systems.mysql.load.statements import COLLIDES
-from setl.systems.mysql.load.watch import lenient, run_watched
+from setl.systems.mysql.load.watch import column_of, lenient, run_watched
 
 _IN_THE_WAY = (
     "It holds one of the row's unique values under another key, and the source has not changed or"
@@ -267,7 +267,11 @@ def _explained(statement: RowStatement) -> Generator[None]:
             detail = "" if error_number(error) == _OVERFLOW else f": {failure.message}"
             what = CollisionError(f"{_UNNAMED}{detail}", hint=_IN_THE_WAY)
             raise what.coded(failure.code) from error
-        if error_number(error) == _NO_DEFAULT and statement.counts is not None:
+        if statement.counts is not None and (
+            error_number(error) == _NO_DEFAULT
+            or column_of(failure.message).lower() in statement.computed
+        ):
+            # A default that a session that is strict refuses counts for new rows only, too.
             lacking = _NoDefaultError(failure.message, table=statement.table)
             raise lacking.coded(failure.code) from error
         if error_number(error) in ROW_FAULTS:

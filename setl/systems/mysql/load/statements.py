@@ -216,7 +216,8 @@ def plan_writes(
             never_null=() if identity and identity == _key_names(target) else key,
             guards=guards_for(filling),
             watched=watched,
-            computed=frozenset(c.name.lower() for c in target.columns if c.generated),
+            computed=frozenset(c.name.lower() for c in target.columns)
+            - {names[i] for i in written},
             blanks=tuple(blank for blank in blanks_of(columns) if blank[0] in written),
             numbers=numbers,
             counts=counts if partial and strategy is not Strategy.RENEW else None,

@@ -14,7 +14,9 @@ from setl.errors import DataError
 from setl.systems.mysql.load.row_faults import ROW_FAULTS
 
 _TRUNCATED: Final = 1265  # what the server says of a label that it does not have, among others
-_COLUMN: Final = re.compile(r" for column (?:'(.*)'|`.*`\.`.*`\.`(.*)`) at row \d+$", re.DOTALL)
+_COLUMN: Final = re.compile(
+    r" for column (?:'(.*)'|`.*`\.`.*`\.`(.*)`) at row \d+(?: \[\d+\])?$", re.DOTALL
+)
 _UNDO: Final = "setl_statement"
 _LENIENT: Final = (
     "SET SESSION sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES,NO_ENGINE_SUBSTITUTION'"
@@ -34,8 +36,8 @@ def run_watched(
         connection: its session.
         text: the statement.
         blanks: how many ENUM values of no label it writes, of which the server is to say so.
-        computed: generated columns of the table, in lower case. What is noted of them, such as that
-            a DECIMAL was rounded, is about no value that the statement has.
+        computed: columns of the table that the statement has no values for, in lower case. What is
+            noted of them, such as that a DECIMAL was rounded, is about no value that it has.
 
     Raises:
         pymysql.MySQLError: the server refuses the statement.
@@ -52,7 +54,7 @@ def run_watched(
             cursor.execute("SHOW WARNINGS")
             shown = cursor.fetchall()
     faults = [note for note in shown if int(note[1]) in ROW_FAULTS]
-    notes = [note for note in faults if _column_of(note[2]).lower() not in computed]
+    notes = [note for note in faults if column_of(note[2]).lower() not in computed]
     # The server shows no more than `max_error_count` of them, which may be none.
     told_all = len(shown) >= counted
     labels = not blanks or all(int(note[1]) == _TRUNCATED for note in notes)
@@ -70,8 +72,8 @@ def run_watched(
     raise DataError(f"the target would change a value: {told or 'an ENUM has another label'}")
 
 
-def _column_of(text: str) -> str:
-    """The column that a note is about, "" if it names none."""
+def column_of(text: str) -> str:
+    """The column that a note or an error is about, "" if it names none."""
     found = _COLUMN.search(text)
     return (found[1] or found[2]) if found else ""
 
