@@ -2,10 +2,11 @@ import json
 import struct
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from setl.codec.binlog.values.mysql_json import json_text
+from setl.codec.binlog.values.mysql_json import double_text, json_text
+from setl.model.json_text import ServerJson
 
 
 def length(number):
@@ -93,6 +94,32 @@ def test_every_document_comes_back(value, large):
     text = json_text(document(value, large=large))
     assert json.loads(text) == value
     assert json.dumps(json.loads(text)) == json.dumps(value)
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=90), st.booleans())
+@example([0.5, 2.0, -0.0, 1e-5, 1.5e-16, 1e15, 1e300] * 10, False)
+@example([0.5] * 64, True)
+def test_arrays_of_doubles_are_written_as_their_numbers_are(values, large):
+    text = json_text(document(values, large=large))
+    assert text == f"[{', '.join(map(double_text, values))}]"
+    assert json.dumps(json.loads(text)) == json.dumps(values)
+
+
+def test_arrays_of_doubles_that_are_damaged():
+    data = document([0.5] * 70)
+    for cut in (*range(1, 20), len(data) // 2, len(data) - 1):
+        with pytest.raises(ValueError, match="binary JSON"):
+            json_text(data[:cut])
+    # Two entries that point at one number.
+    twice = bytearray(document([0.5, 1.5, 2.5]))
+    twice[9:11] = twice[6:8]
+    assert json_text(bytes(twice)) == "[0.5, 0.5, 2.5]"
+
+
+def test_what_has_decimals_is_told_apart():
+    decimal = opaque(246, bytes.fromhex("0302 81 0a"))
+    assert type(json_text(document([0.5, "1.10", 7]))) is ServerJson
+    assert type(json_text(decimal)) is str
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,12 @@ from __future__ import annotations
 import base64
 import struct
 from decimal import Decimal
-from typing import Final
+from typing import Any, Final, cast
 
 from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
 from setl.codec.binlog.values.value_number import decimal_reader
 from setl.codec.temporal import clock_text, date_text
+from setl.model.json_text import ServerJson
 
 _SMALL_OBJECT: Final = 0
 _LARGE_OBJECT: Final = 1
@@ -49,6 +50,8 @@ DEEPEST: Final = 101
 _MOST_DIGITS: Final = 15
 _MOST_ZEROS: Final = 14
 
+_MANY: Final = 64  # numbers of an array, for which it pays
+
 _UINT16: Final = struct.Struct("<H")
 _UINT32: Final = struct.Struct("<I")
 
@@ -65,13 +68,15 @@ _ESCAPES: Final = {
 
 
 def json_text(data: bytes) -> str:
-    """The document as JSON text.
+    """The document as JSON text, a `ServerJson` if it is one.
 
     Raises:
         ValueError: the bytes are no document.
     """
     try:
-        return _Document(data).value(data[0], 1, 0)
+        document = _Document(data)
+        text = document.value(data[0], 1, 0)
+        return text if document.has_decimals else ServerJson(text)
     except (IndexError, struct.error, UnicodeDecodeError) as error:
         raise ValueError(f"not MySQL's binary JSON: {error}") from error
 
@@ -86,6 +91,7 @@ class _Document:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._values_left = len(data)
+        self.has_decimals = False
 
     def value(self, kind: int, at: int, depth: int) -> str:
         data = self._data
@@ -102,8 +108,9 @@ class _Document:
         elif kind in _INTEGERS:
             text = str(_INTEGERS[kind].unpack_from(data, at)[0])
         elif kind == _DOUBLE:
-            text = _double(struct.unpack_from("<d", data, at)[0])
+            text = double_text(struct.unpack_from("<d", data, at)[0])
         elif kind == _OPAQUE:
+            self.has_decimals = self.has_decimals or data[at] == ColumnType.NEWDECIMAL
             start, length = _variable_length(data, at + 1)
             text = _opaque(data[at], _slice(data, start, length))
         else:
@@ -119,6 +126,8 @@ class _Document:
         (count,) = number.unpack_from(data, start)
         keys_at = start + 2 * width
         entries_at = keys_at + count * (width + 2) if is_object else keys_at
+        if not is_object and count and (found := self._doubles(entries_at, count, start, width)):
+            return f"[{found}]"
         parts: list[str] = []
         for i in range(count):
             entry = entries_at + i * (width + 1)
@@ -133,6 +142,46 @@ class _Document:
             parts.append(text)
         joined = ", ".join(parts)
         return f"{{{joined}}}" if is_object else f"[{joined}]"
+
+    def _doubles(self, entries_at: int, count: int, start: int, width: int) -> str:
+        """The numbers of an array, if it has nothing else than DOUBLE, one behind the other."""
+        size = 1 + width
+        entries = _slice(self._data, entries_at, count * size)
+        if entries[::size] != bytes((_DOUBLE,)) * count:
+            return ""
+        offsets = struct.unpack("<" + ("xI" if width == 4 else "xH") * count, entries)
+        first = offsets[0]
+        if offsets != tuple(range(first, first + 8 * count, 8)):
+            return ""
+        self._values_left -= count
+        numbers = _slice(self._data, start + first, 8 * count)
+        return _many_doubles(numbers) if count >= _MANY else _some_doubles(numbers)
+
+
+def _some_doubles(data: bytes) -> str:
+    values: tuple[float, ...] = struct.unpack(f"<{len(data) // 8}d", data)
+    return ", ".join(map(double_text, values))
+
+
+def _many_doubles(data: bytes) -> str:
+    """As `_some_doubles`, in a fifth of the time."""
+    import pyarrow as pa  # noqa: PLC0415 - it takes a third of a second, and few need it
+    from pyarrow import compute  # noqa: PLC0415
+
+    count, functions = len(data) // 8, cast("Any", compute)
+    values = pa.Array.from_buffers(pa.float64(), count, [None, pa.py_buffer(data)])
+    texts = functions.cast(values, pa.string())
+    one = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), texts)
+    joined = str(functions.binary_join(one, ", ")[0].as_py())
+    if joined.count(".") == count and "e" not in joined:
+        return joined
+    # It writes whole numbers without a point, and more of the others with an exponent.
+    return ", ".join(
+        [
+            text if "." in text and "e" not in text else double_text(float(text))
+            for text in joined.split(", ")
+        ]
+    )
 
 
 def _variable_length(data: bytes, at: int) -> tuple[int, int]:
@@ -151,7 +200,7 @@ def quoted(text: str) -> str:
     return f'"{text.translate(_ESCAPES)}"'
 
 
-def _double(value: float) -> str:
+def double_text(value: float) -> str:
     """As the server's ``my_gcvt`` writes it: what is compared with its answers must look the same.
 
     It writes the fewest digits that mean the value. It leaves the exponent out where at most 14

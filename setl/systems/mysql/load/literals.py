@@ -35,7 +35,7 @@ class Rendered(NamedTuple):
 
 
 def render_columns(
-    columns: Sequence[Column], held: Sequence[Values], *, for_key: bool
+    columns: Sequence[Column], held: Sequence[Values], *, for_key: bool, exact_json: bool = False
 ) -> list[str]:
     """Each row as ``(1,'a',NULL)``, the values in the order of `columns`.
 
@@ -47,6 +47,7 @@ def render_columns(
             decimals are numbers if it is none, which they are not else: servers compare a number
             with text as floating point, and would find the wrong row or none; but what they store
             from text is exact.
+        exact_json: see `json_literal`.
 
     Raises:
         DataError: a value is not of the form that its `Kind` has, or is `ABSENT`. Text that
@@ -55,7 +56,7 @@ def render_columns(
     pieces: list[str] = []
     rendered: list[Sequence[str]] = []
     for column, values in zip(columns, held, strict=True):
-        render = _renderer(column, for_key=for_key)
+        render = _renderer(column, for_key=for_key, exact_json=exact_json)
         if for_key and None in values:
             raise _refused(column, values, render, nulls=False)
         try:
@@ -68,11 +69,13 @@ def render_columns(
     return [template % row for row in zip(*rendered, strict=True)]
 
 
-def _renderer(column: Column, *, for_key: bool) -> Callable[[Values], Rendered]:
+def _renderer(column: Column, *, for_key: bool, exact_json: bool) -> Callable[[Values], Rendered]:
     if column.kind is Kind.FLOAT and is_single(column):
         return _singles if for_key else lambda values: _floats(storable(column, values))
     if column.capacity is not None and column.capacity.type == "json":
-        return _documents if column.kind in (Kind.JSON, Kind.TEXT) else _FOR_VALUE[column.kind]
+        if column.kind not in (Kind.JSON, Kind.TEXT):
+            return _FOR_VALUE[column.kind]
+        return _documents_as_text if exact_json else _documents
     if fills_year(column):
         return _years
     if for_key and column.capacity is not None:
@@ -302,6 +305,10 @@ def _escape(text: str) -> str:
 
 def _documents(values: Values) -> Rendered:
     return Rendered("%s", ["NULL" if v is None else json_literal(v) for v in values])
+
+
+def _documents_as_text(values: Values) -> Rendered:
+    return Rendered("%s", ["NULL" if v is None else json_literal(v, exact=True) for v in values])
 
 
 def _binaries(values: Values) -> Rendered:

@@ -67,6 +67,7 @@ class RowStatement:
         counts: of rows that lack columns of the table, how many are there by their keys.
         bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
             else empty.
+        exact_json: see `setl.systems.mysql.load.json_literal.json_literal`.
     """
 
     table: str
@@ -86,6 +87,7 @@ class RowStatement:
     between: str = ","
     bytewise: tuple[str, ...] = ()
     counts: RowStatement | None = None
+    exact_json: bool = False
 
     def text(self, rows: Sequence[Row]) -> bytes:
         """The whole statement for `rows`, in UTF-8. Raises DataError as `render_columns` does."""
@@ -103,7 +105,9 @@ class RowStatement:
         """
         held = self._values_of(rows)
         # Rendering first: guards rely on values having the form of their kinds.
-        pieces = render_columns(self.columns, held, for_key=self.by_key)
+        pieces = render_columns(
+            self.columns, held, for_key=self.by_key, exact_json=self.exact_json
+        )
         self._refuse_changed(held)
         return pieces, held
 

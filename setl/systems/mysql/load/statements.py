@@ -137,6 +137,7 @@ def plan_writes(
     row_alias: bool = False,
     partial: bool = False,
 ) -> TableWrites:
+    exact_json: bool = False,
     """Decide how rows with these columns, identified by these of them, get into a table.
 
     Args:
@@ -146,6 +147,7 @@ def plan_writes(
         row_alias: whether the server wants a name for the new row, in place of VALUES().
         partial: whether rows lack columns, which are to stay as the table has them.
 
+        exact_json: see `setl.systems.mysql.load.json_literal.json_literal`.
     Raises:
         ConfigurationError: the rows have no key, or columns that the table lacks.
     """
@@ -222,6 +224,7 @@ def plan_writes(
             numbers=numbers,
             counts=counts if partial and strategy is not Strategy.RENEW else None,
         ),
+            exact_json=exact_json,
         deletes,
         alone=collisions.alone,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),

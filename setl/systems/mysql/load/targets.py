@@ -16,6 +16,7 @@ from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.generated_by_session import dependent_columns
 from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.load.json_literal import PARSES_EXACTLY
 from setl.systems.mysql.load.statements import TableWrites, lacking, plan_writes
 from setl.systems.mysql.server_kind import version_numbers
 
@@ -43,6 +44,7 @@ class Targets:
         self._tables: dict[tuple[str, str], RowSchema] = {}
         self._columns: dict[tuple[str, str], _Columns] = {}
         self._by_session: dict[tuple[str, str], Mapping[str, str]] = {}
+        self._exact_json: bool | None = None
         self._until = 0.0
         self._version = 0
         self.fresh = False
@@ -82,8 +84,19 @@ class Targets:
                 described,
                 row_alias=_has_row_alias(connection),
                 partial=changes.partial,
+                exact_json=self._parses_exactly(connection, described),
             )
         return known
+
+    def _parses_exactly(self, connection: Connection[Any], table: RowSchema) -> bool:
+        """Whether documents can be given to the server as they are, if the table has any."""
+        if not any(c.capacity is not None and c.capacity.type == "json" for c in table.columns):
+            return False
+        if self._exact_json is None:
+            with connection.cursor(Cursor) as cursor:
+                cursor.execute(PARSES_EXACTLY)
+                self._exact_json = cursor.fetchall() == ((1,),)
+        return self._exact_json
 
     def described(
         self, connection: Connection[Any], name: tuple[str, str], columns: Collection[str] = ()

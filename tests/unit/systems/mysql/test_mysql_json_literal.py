@@ -2,6 +2,7 @@
 
 import pytest
 
+from setl.model.json_text import ServerJson
 from setl.systems.mysql.load.json_literal import json_literal
 
 
@@ -33,6 +34,33 @@ def test_text_that_the_server_reads_as_it_is(text):
 )  # fmt: skip
 def test_numbers_that_are_put_in(text, replaced):
     assert json_literal(text) == f"JSON_REPLACE('{text}'{replaced})"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[0.30000000000000004, {"a": -1.7976931348623157e308}]',
+        "[0.000007560404125986253, 0.0000000000000018334403205899173, 5e-324]",
+        "[123456789012345.6, -0.0, 1e15]",
+    ],
+)
+def test_doubles_are_left_to_a_server_that_parses_exactly(text):
+    assert json_literal(text, exact=True) == f"'{text}'"
+    assert json_literal(text).startswith("JSON_REPLACE(")
+
+
+@pytest.mark.parametrize(
+    "text", ["[0.5, 1.10]", '{"a": 12345678901234567890123}', "[0.12345678901234567]"]
+)
+def test_decimals_are_put_in_whatever_the_server(text):
+    assert json_literal(text, exact=True) == json_literal(text)
+    assert "AS DECIMAL" in json_literal(text)
+
+
+def test_a_document_of_which_the_numbers_are_known_is_not_looked_at():
+    text = ServerJson("""["it's", 0.30000000000000004]""")
+    assert json_literal(text, exact=True) == r"""'["it\'s", 0.30000000000000004]'"""
+    assert json_literal(text) == json_literal(str(text))
 
 
 def test_quotes_and_backslashes_in_keys_and_text():
