@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, Kind
-from setl.printable import BYTES_OF_TEXT
+from setl.printable import BYTES_OF_TEXT, bytes_of_text, text_of_bytes
 
 DIGEST_BYTES = 16
 """Enough that among 10**9 rows two different ones with one digest are not to be expected."""
@@ -43,8 +43,8 @@ def digest(compared: Sequence[Value]) -> bytes:
 def key_text(values: Row) -> str:
     """A key as text for people that is also exact: text in quotes, several values in brackets.
 
-    Bytes are ``{"hex": "00ff"}``. Text that its server cannot say in UTF-8 is ``{"text": "A15A"}``,
-    its bytes in its own character set.
+    Bytes are ``{"hex": "00ff"}``. Text that its server cannot say in UTF-8 is
+    ``{"text": "A15A", "charset": "big5"}``, its bytes in its own character set.
 
     Equal keys have equal text, and all text has a form in UTF-8. `key_values` is its inverse.
     """
@@ -64,7 +64,8 @@ def _key_part(value: Value) -> Any:
     if isinstance(value, bytes):
         return {"hex": value.hex()}
     if isinstance(value, str) and value.startswith(BYTES_OF_TEXT):
-        return {"text": value[len(BYTES_OF_TEXT) :]}
+        charset, digits = bytes_of_text(value)
+        return {"text": digits, "charset": charset}
     return value
 
 
@@ -72,7 +73,9 @@ def _key_value(shown: Any) -> Value:
     if not isinstance(shown, dict):
         return shown
     said = cast("dict[str, str]", shown)
-    return bytes.fromhex(said["hex"]) if "hex" in said else BYTES_OF_TEXT + said["text"]
+    if "hex" in said:
+        return bytes.fromhex(said["hex"])
+    return text_of_bytes(said.get("charset", ""), said["text"])
 
 
 def _form(kind: Kind) -> Form:

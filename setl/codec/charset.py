@@ -1,25 +1,25 @@
 """MySQL's character sets as functions from bytes to text.
 
-Where Python's codec of the same name decodes some bytes in another way than MySQL does, MySQL's
-way is used; the differences were found by asking a MariaDB server for every byte (or pair of
-bytes) of every character set. Differences that remain: user-defined or vendor-specific
-characters of the Japanese EUC sets are refused.
+Where Python's codec of the same name decodes some bytes in another way than servers do, the
+servers' way is used. No difference remains: ``tests/integration/types/compare_charsets.py`` asks a
+MariaDB and a MySQL for every character of every character set.
 
-A few sets have one character at two places (``cp932`` at 398, ``sjis`` the backslash, ``big5``
-four, ``armscii8`` six). Text of theirs stays the same text, but a server that writes it chooses
-one of the two. Two keys would become one by that, see `key_decoder`.
+A few sets have one character at two places (``cp932`` at 398, ``eucjpms`` at 23, ``sjis`` and
+``ujis`` the backslash, ``armscii8`` six). Text of theirs stays the same text, but a server that
+writes it chooses one of the two. Two keys would become one by that, see `key_decoder`.
 """
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import product
 from typing import Final, cast
 
-from setl.printable import BYTES_OF_TEXT
+from setl.printable import text_of_bytes
 
 Decoder = Callable[[bytes], str]
 
@@ -140,10 +140,53 @@ _TRANSLATED: Final[dict[str, dict[int, int]]] = {
     "sjis": {0xFF3C: 0x5C},
 }
 
-DOUBLED: Final = frozenset({"cp932", "sjis", "ujis", "eucjpms", "big5", "armscii8"})
+# Rows of the Japanese EUC tables that euc_jp lacks: where they begin, and their characters.
+_NEC_ROW_13: Final = (
+    b"\xad\xa1",
+    (
+        "\u2460\u2461\u2462\u2463\u2464\u2465\u2466\u2467\u2468\u2469\u246a\u246b\u246c\u246d\u246e"
+        "\u246f\u2470\u2471\u2472\u2473\u2160\u2161\u2162\u2163\u2164\u2165\u2166\u2167\u2168\u2169"
+        "\ufffe\u3349\u3314\u3322\u334d\u3318\u3327\u3303\u3336\u3351\u3357\u330d\u3326\u3323\u332b"
+        "\u334a\u333b\u339c\u339d\u339e\u338e\u338f\u33c4\u33a1\ufffe\ufffe\ufffe\ufffe\ufffe\ufffe"
+        "\ufffe\ufffe\u337b\u301d\u301f\u2116\u33cd\u2121\u32a4\u32a5\u32a6\u32a7\u32a8\u3231\u3232"
+        "\u3239\u337e\u337d\u337c\u2252\u2261\u222b\u222e\u2211\u221a\u22a5\u2220\u221f\u22bf\u2235"
+        "\u2229\u222a\ufffe\ufffe"
+    ),
+)
+_IBM_ROWS: Final = (
+    b"\x8f\xf3\xf3",
+    (
+        "\u2170\u2171\u2172\u2173\u2174\u2175\u2176\u2177\u2178\u2179\u2160\u2161\u2162\u2163\u2164"
+        "\u2165\u2166\u2167\u2168\u2169\uff07\uff02\u3231\u2116\u2121\u70bb\u4efc\u50f4\u51ec\u5307"
+        "\u5324\ufa0e\u548a\u5759\ufa0f\ufa10\u589e\u5bec\u5cf5\u5d53\ufa11\u5fb7\u6085\u6120\u654e"
+        "\u663b\u6665\ufa12\uf929\u6801\ufa13\ufa14\u6a6b\u6ae2\u6df8\u6df2\u7028\ufa15\ufa16\u7501"
+        "\u7682\u769e\ufa17\u7930\ufa18\ufa19\ufa1a\ufa1b\u7ae7\ufa1c\ufa1d\u7da0\u7dd6\ufa1e\u8362"
+        "\ufa1f\u85b0\ufa20\ufa21\u8807\ufa22\u8b7f\u8cf4\u8d76\ufa23\ufa24\ufa25\u90de\ufa26\u9115"
+        "\ufa27\ufa28\u9592\uf9dc\ufa29\u973b\u974d\u9751\ufa2a\ufa2b\ufa2c\u999e\u9ad9\u9b72\ufa2d"
+        "\u9ed1"
+    ),
+)
+# Rows that users may fill, ten of each table: Unicode has room for them from U+E000 on.
+_OF_USERS: Final = (
+    (b"\xf5\xa1", "".join(map(chr, range(0xE000, 0xE3AC)))),
+    (b"\x8f\xf5\xa1", "".join(map(chr, range(0xE3AC, 0xE758)))),
+)
+_EUC_ROWS: Final = {
+    "ujis": _OF_USERS,
+    "eucjpms": (_NEC_ROW_13, _IBM_ROWS, *_OF_USERS),
+}
+
+# Places of big5 for which Python has a character and servers have none, and any place before them.
+_BIG5_LACKS: Final = rb"\xa1[\x5a\xc3\xc5\xfe]|\xa2[\x40\xcc\xce]|\xa3\xe1|\xf9[\xdd-\xfe]"
+_MAYBE_LACKING: Final = re.compile(_BIG5_LACKS)
+_LACKING: Final = re.compile(
+    rb"(?:(?!%b)(?:[\x00-\x80]|[^\x00-\x80].?))*+(?:%b)" % (_BIG5_LACKS, _BIG5_LACKS), re.DOTALL
+)
+
+DOUBLED: Final = frozenset({"cp932", "sjis", "ujis", "eucjpms", "armscii8"})
 """Character sets in which some characters have two encodings."""
 
-_SECOND: Final = {"big5": (b"\xa1\xfe", b"\xa2\x40"), "sjis": (b"\\",)}
+_SECOND: Final = {"sjis": (b"\\",)}
 _EUC: Final = frozenset({"ujis", "eucjpms"})  # with characters of three bytes, behind 8F
 
 BINARY: Final = "binary"
@@ -166,9 +209,9 @@ def decoder(charset: str) -> Decoder:
         raise ValueError(f"no character set {charset!r} is known")
     if name == "big5":
         return _big5
-    if name == "eucjpms":
-        return _eucjpms
     codec = _PLAIN[name]
+    if name in _EUC_ROWS:
+        return _euc_decoder(name)
     if codec == "utf-8":
         return bytes.decode  # the most frequent one, and this is its fastest form
     translation = _TRANSLATED.get(name)
@@ -178,11 +221,39 @@ def decoder(charset: str) -> Decoder:
     return lambda data: decode(data)[0]
 
 
+def value_decoder(charset: str, *, keyed: bool = False) -> Decoder:
+    """As `decoder`, for values of columns: what servers have no character for stays bytes.
+
+    It becomes text that has no UTF-8 form, see `text_of_bytes`. So it arrives in a column of the
+    same character set, and is an error of its row anywhere else.
+
+    Args:
+        charset: the column's.
+        keyed: whether the column is in a key, see `key_decoder`.
+
+    Raises:
+        ValueError: there is no such character set, or it is ``binary``.
+    """
+    return or_bytes(charset, (key_decoder if keyed else decoder)(charset))
+
+
+def or_bytes(charset: str, decode: Decoder) -> Decoder:
+    """As `decode`; what that refuses becomes what `value_decoder` says."""
+
+    def read(data: bytes) -> str:
+        try:
+            return decode(data)
+        except ValueError:
+            return text_of_bytes(charset, data.hex().upper())
+
+    return read
+
+
 def key_decoder(charset: str) -> Decoder:
     """As `decoder`, for keys: text is the same only if its bytes are.
 
     Where a character has two encodings, text with the one that servers do not choose becomes text
-    that no server takes, see `BYTES_OF_TEXT`.
+    that no other column takes, see `text_of_bytes`.
 
     Raises:
         ValueError: there is no such character set, or it is ``binary``.
@@ -200,7 +271,7 @@ def key_decoder(charset: str) -> Decoder:
         if first is None:
             first = _first_encodings(name)
         again = b"".join([first.get(letter, b"") for letter in text])
-        return text if again == data else BYTES_OF_TEXT + data.hex().upper()
+        return text if again == data else text_of_bytes(name, data.hex().upper())
 
     return read
 
@@ -233,12 +304,13 @@ def label_decoder(charset: str) -> Decoder:
     """As `decoder`, for labels of ENUM and SET, whose character set may also be ``binary``.
 
     Servers show labels of that as UTF-8, and find them by its bytes. What is none becomes lone
-    surrogates, so that it has no UTF-8 form and no server is given another label for it.
+    surrogates, so that it has no UTF-8 form and no server is given another label for it. So do
+    labels that servers have no characters for, see `value_decoder`.
 
     Raises:
         ValueError: there is no such character set.
     """
-    return binary_label if charset.lower() == BINARY else decoder(charset)
+    return binary_label if charset.lower() == BINARY else value_decoder(charset)
 
 
 def binary_label(data: bytes) -> str:
@@ -262,13 +334,45 @@ def _by_table(name: str) -> Decoder:
     return lambda data: decode(data, "strict", table)[0]
 
 
-def _eucjpms(data: bytes) -> str:
+def _euc_decoder(name: str) -> Decoder:
+    further = {
+        code: letter
+        for first, letters in _EUC_ROWS[name]
+        for code, letter in _places(first, letters)
+        if letter != _UNDEFINED
+    }
+    errors, translation = f"setl-{name}", _TRANSLATED[name]
+    codecs.register_error(errors, lambda error: _one_of(further, error))
+    if name == "ujis":
+        return lambda data: data.decode("euc_jp", errors).translate(translation)
     # Of the two tildes of euc_jp, this one is Microsoft's, too. 8F only ever begins a character.
-    data = data.replace(b"\x8f\xa2\xb7", b"\xa1\xc1")
-    return data.decode("euc_jp").translate(_TRANSLATED["eucjpms"])
+    return lambda data: (
+        data.replace(b"\x8f\xa2\xb7", b"\xa1\xc1").decode("euc_jp", errors).translate(translation)
+    )
+
+
+def _places(first: bytes, letters: str) -> Iterator[tuple[bytes, str]]:
+    """Each of some characters with its place in a table of EUC: 94 to a row, from A1 on."""
+    *front, row, cell = first
+    for number, letter in enumerate(letters, (row - 0xA1) * 94 + cell - 0xA1):
+        rows, cells = divmod(number, 94)
+        yield bytes([*front, 0xA1 + rows, 0xA1 + cells]), letter
+
+
+def _one_of(further: Mapping[bytes, str], error: UnicodeError) -> tuple[str, int]:
+    """Decode a character that Python's codec lacks; see `codecs.register_error`."""
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    size = 3 if error.object[error.start] == 0x8F else 2
+    letter = further.get(error.object[error.start : error.start + size])
+    if letter is None:
+        raise error
+    return letter, error.start + size
 
 
 def _big5(data: bytes) -> str:
+    if _MAYBE_LACKING.search(data) and (found := _LACKING.match(data)):
+        raise UnicodeDecodeError("big5", data, found.end() - 2, found.end(), "no character")
     try:
         return data.decode("big5")
     except UnicodeDecodeError:

@@ -38,6 +38,7 @@ from pyspark.sql.types import (
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, Kind
+from setl.printable import printable
 
 SPARK_DECIMAL_DIGITS = 38
 """Most digits that Spark's and Arrow's decimals hold; MySQL's go to 65."""
@@ -153,12 +154,25 @@ def _array(column: Column, values: Sequence[Value], arrow_type: pa.DataType) -> 
         if column.kind is Kind.DECIMAL and pa.types.is_decimal(arrow_type):
             return pa.array(present, pa.string()).cast(arrow_type)
         return pa.array(present, arrow_type)
+    except UnicodeEncodeError as error:
+        odd = next((v for v in present if isinstance(v, str) and not _is_unicode(v)), "")
+        raise DataError(
+            f"column {column.name} holds text that has no UTF-8 form, which no expression can have:"
+            f" {printable(odd)[:200]}",
+            hint="Correct the text at the source, or let the column pass without an expression."
+            " With `faulty_rows: dead_letter` such rows are put aside until then",
+            column=column.name,
+        ) from error
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         raise DataError(
             f"a value of column {column.name} is no {column.kind.value}: {error}",
             hint="The table's definition may have changed; check it against the source",
             column=column.name,
         ) from error
+
+
+def _is_unicode(text: str) -> bool:
+    return text.encode("utf-8", "ignore").decode() == text
 
 
 def _values(array: pa.Array) -> list[Value]:

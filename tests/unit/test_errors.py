@@ -10,7 +10,7 @@ from setl.errors import DataError, SetlError, TransientError
 
 def test_text_of_rows_is_made_printable_wherever_it_comes_in():
     error = DataError("bad '\ud800'\n\tat", hint="see \x1b[2J", key="\udcff").at(table="\x07")
-    assert DataError("bad", key="\ud800:A15A, 1").where["key"] == "0xA15A, 1"
+    assert DataError("bad", key="\ud800:big5:A15A, 1").where["key"] == "0xA15A, 1"
     text = "bad '\\ud800'\n\tat (key \\udcff, table \\x07). see \\x1b[2J"
     assert str(error) == text
     assert error.args == (error.message,)

@@ -14,9 +14,9 @@ from decimal import Decimal, InvalidOperation
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from setl.codec.charset import BINARY, decoder
+from setl.codec.charset import BINARY, decoder, or_bytes
 from setl.codec.dts.avro_bytes import long_bytes, text_bytes
-from setl.codec.dts.image_writer import NUMBERED
+from setl.codec.dts.image_writer import BYTES_OF, NUMBERED
 from setl.codec.dts.moment import (
     date_at,
     date_value,
@@ -35,6 +35,7 @@ from setl.codec.dts.scan import Misread
 from setl.model.change import Value
 from setl.model.labels import marked
 from setl.model.schema import Column, Kind
+from setl.printable import text_of_bytes
 
 _Raw = dict[str, Any]
 _Read = Callable[[_Raw], Value]
@@ -313,7 +314,7 @@ def _character(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
         kind, decode = Kind.BINARY, bytes
     else:
         kind = _label_kind(number)
-        decode = _decoder(charset)
+        decode = _decoder(charset, lenient=True)
 
     def read(raw: _Raw) -> Value:
         if raw["charset"] != charset:
@@ -323,8 +324,12 @@ def _character(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
     return _as_kind(column, kind, binary_order=kind is not Kind.TEXT), read
 
 
-def _decoder(charset: str) -> Callable[[bytes], str]:
-    return _unmarked if charset.lower() in _SIXTEEN_BITS else decoder(charset)
+def _decoder(charset: str, *, lenient: bool = False) -> Callable[[bytes], str]:
+    if charset.startswith(BYTES_OF):
+        own = charset.removeprefix(BYTES_OF)
+        return lambda data: text_of_bytes(own, data.hex().upper())
+    decode = _unmarked if charset.lower() in _SIXTEEN_BITS else decoder(charset)
+    return or_bytes(charset, decode) if lenient else decode
 
 
 def _unmarked(data: bytes) -> str:

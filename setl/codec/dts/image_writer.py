@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, cast
 
 from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
 from setl.codec.charset import BINARY
-from setl.codec.dts.avro_bytes import NULL, double_bytes, long_bytes, text_bytes
+from setl.codec.dts.avro_bytes import NULL, data_bytes, double_bytes, long_bytes, text_bytes
 from setl.codec.dts.moment_writer import (
     write_date,
     write_datetime,
@@ -28,6 +28,7 @@ from setl.codec.dts.moment_writer import (
 from setl.model.change import Value
 from setl.model.labels import is_marked, unmarked
 from setl.model.schema import Column, Kind
+from setl.printable import BYTES_OF_TEXT, bytes_of_text
 
 ValueWriter = Callable[[Value], bytes]
 
@@ -42,6 +43,9 @@ _EMPTY_OBJECT: Final = long_bytes(12)
 
 # What a value of another kind than its column's raises when it is written.
 MISFITS: Final = (ValueError, TypeError, AttributeError, LookupError, struct.error)
+
+BYTES_OF: Final = "BYTES OF "
+"""Stands before the name of a character set where the text has no UTF-8 form."""
 
 NUMBERED: Final = {"ENUM": "ENUM_NUMBER", "SET": "SET_NUMBER"}
 """The type of a label → that of a number that prints like another one: ``3=text``. DTS has none."""
@@ -170,6 +174,30 @@ def _text(branch: bytes, name: str) -> ValueWriter:
     return write
 
 
+def _characters() -> ValueWriter:
+    """Text in UTF-8; what has no such form in its own character set, see `BYTES_OF`."""
+    write_text = _text(_CHARACTER, "utf8mb4")
+
+    def write(value: Value) -> bytes:
+        try:
+            return write_text(value)
+        except UnicodeEncodeError:
+            found = _bytes_alone(value)
+            if not found:
+                raise
+            return found
+
+    return write
+
+
+def _bytes_alone(value: Value) -> bytes:
+    """Text without a UTF-8 form, see `BYTES_OF`; nothing for what is none."""
+    if not isinstance(value, str) or not value.startswith(BYTES_OF_TEXT):
+        return b""
+    charset, digits = bytes_of_text(value)
+    return _CHARACTER + text_bytes(f"{BYTES_OF}{charset}") + data_bytes(bytes.fromhex(digits))
+
+
 def _labels(name: str) -> ValueWriter:
     """Labels; one of several numbers that print alike has a type of its own, see `NUMBERED`."""
     write_label, write_number = _text(_TEXT_OBJECT, name), _text(_TEXT_OBJECT, NUMBERED[name])
@@ -178,6 +206,8 @@ def _labels(name: str) -> ValueWriter:
         try:
             return write_label(value)
         except UnicodeEncodeError:
+            if found := _bytes_alone(value):
+                return found
             if not is_marked(value):
                 raise
             return write_number(unmarked(str(value)))
@@ -191,7 +221,7 @@ _FLOATS: Final[dict[int, ValueWriter]] = {
 }
 _BINARY_STRING: Final = _data(_CHARACTER, BINARY)
 _WRITERS: Final[dict[Kind, ValueWriter]] = {
-    Kind.TEXT: _text(_CHARACTER, "utf8mb4"),
+    Kind.TEXT: _characters(),
     Kind.ENUM: _labels("ENUM"),
     Kind.SET: _labels("SET"),
     Kind.JSON: _text(_TEXT_OBJECT, "JSON"),

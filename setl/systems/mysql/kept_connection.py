@@ -14,6 +14,7 @@ from pymysql.connections import Connection
 
 from setl.errors import TransientError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating, was_cut_off
+from setl.systems.mysql.odd_utf8 import read_odd_utf8
 from setl.systems.mysql.reading.row_values import RAW_VALUES
 
 _log = logging.getLogger(__name__)
@@ -84,6 +85,7 @@ class KeptConnection:
         connection = _connections.get(place)
         if connection is None:
             connection = connect(self.endpoint, conv=RAW_VALUES, lock_wait=self.lock_wait)
+            read_odd_utf8(connection)
             with translating(self.endpoint), connection.cursor() as cursor:
                 for statement in self.first:
                     cursor.execute(statement)

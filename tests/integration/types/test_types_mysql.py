@@ -7,6 +7,7 @@ import pytest
 
 from setl.channel.reading import parse_channel
 from setl.errors import DataError
+from setl_embedded import MariaDb
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way
 from tests.integration.type_catalogue import KEYS, LABELS, columns, known
 from tests.waiting import eventually
@@ -275,40 +276,110 @@ ENCODINGS = {
 }  # fmt: skip
 
 
-def two_encodings(servers, db):
-    """Tables whose keys are one text in UTF-8, with the key that servers make of that."""
+# Bytes that servers have no character for, which they take all the same.
+NO_CHARACTERS = [
+    ("big5", "A15A"), ("big5", "C840"), ("gbk", "A140"), ("cp932", "81AD"), ("cp1250", "81"),
+    ("greek", "A4"), ("tis620", "A0"), ("ucs2", "006ED800"),
+]  # fmt: skip
+OF_MARIADB = [
+    ("ascii", "E0"), ("utf8mb4", "EDA080"), ("utf8mb3", "EDBFBF"), ("utf32", "0000DFFF"),
+]  # fmt: skip
+
+
+LABELS_BY_BYTES = [("big5", "C840"), ("gbk", "A140")]
+
+
+def texts_by_bytes(servers, db):
+    """Tables with text that has no UTF-8 form, in keys and columns: its bytes, and others.
+
+    Outside of keys a text with two encodings arrives in one of them.
+    """
+    codes = NO_CHARACTERS + OF_MARIADB * all(isinstance(server, MariaDb) for server in servers)
+    told = [(charset, second, first) for charset, (first, second) in ENCODINGS.items()]
     tables = {}
-    for charset, codes in ENCODINGS.items():
-        table = quoted(db, charset)
-        create(
-            servers,
-            f"CREATE TABLE {table} (k VARCHAR(9) CHARACTER SET {charset} COLLATE {charset}_bin"
-            " PRIMARY KEY, v INT)",
-        )
-        tables[table] = codes
+    for number, (charset, code, plain) in enumerate([*told, *((*both, both[1]) for both in codes)]):
+        text = f"VARCHAR(9) CHARACTER SET {charset}"
+        for kind, definition in {
+            "key": f"n INT, k {text} COLLATE {charset}_bin PRIMARY KEY, v {text}",
+            "loose": f"n INT, k {text} PRIMARY KEY, v {text}, UNIQUE KEY (n)",
+            "pair": f"n INT, k {text}, v TEXT CHARACTER SET {charset}, PRIMARY KEY (n, k)",
+            "column": f"n INT PRIMARY KEY, k {text}, v {text} AS (k) STORED",
+            "label": f"n INT PRIMARY KEY, k ENUM('a', '?', x'{code}', x'{code * 2}')"
+            f" CHARACTER SET {charset}, v SET('a', x'{code}') CHARACTER SET {charset}",
+        }.items():
+            if kind == "label" and (charset, code) not in LABELS_BY_BYTES:
+                continue
+            if kind != "column" or plain == code:
+                table = quoted(db, f"{kind}{number}_{charset}")
+                create(servers, f"CREATE TABLE {table} ({definition})")
+                tables[table] = [f"_{charset} x'{some}'" for some in (code, code * 2, plain)]
     return tables
 
 
-@pytest.mark.parametrize("start", ["stream", "load"])
-def test_keys_of_two_encodings_of_a_character_never_become_one(
-    servers, fresh_db, writer, place, start
-):
-    """Only the one that a server makes of UTF-8 arrives; the other row is faulty."""
+def fill_texts(tables, writer):
+    for table, (odd, again, plain) in tables.items():
+        for number, key in enumerate((odd, "'a'", "'?'", again)):
+            v = "DEFAULT" if "column" in table else plain
+            writer.change(f"INSERT INTO {table} VALUES ({number}, {key}, {v})")
+
+
+def change_texts(tables, writer):
+    for table, (_, again, plain) in tables.items():
+        writer.change(
+            f"UPDATE {table} SET n = 10 WHERE n = 0",
+            f"UPDATE {table} SET {'k' if 'column' in table else 'v'} = {plain} WHERE n = 1",
+            f"DELETE FROM {table} WHERE n = 3",
+            f"UPDATE {table} SET k = {again} WHERE n = 2",
+        )
+
+
+def test_text_without_a_utf_8_form_arrives_by_its_bytes(servers, fresh_db, writer, lead):
+    """Such as second encodings in keys, characters that nobody has, and halves of pairs."""
+    tables = texts_by_bytes(servers, fresh_db)
+    running = lead()
+    for write in (fill_texts, change_texts):
+        writer.run("BEGIN")
+        write(tables, writer)
+        writer.run("COMMIT")
+        running.applied(writer.changes)
+        for table in tables:
+            same(servers, table)
+
+
+def test_text_without_a_utf_8_form_is_loaded_by_its_bytes(servers, fresh_db, writer, place):
+    tables = texts_by_bytes(servers, fresh_db)
+    fill_texts(tables, writer)
     a, b = servers
-    tables = two_encodings(servers, fresh_db)
-    source = {**mysql(a), "start": {"load": True} if start == "load" else binlog_end(a)}
+    source = {**mysql(a), "start": {"load": True}, "heartbeat": 0.2}
     pipeline = {"name": "p", "source": source, "target": mysql(b)}
+    running = place.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
+    eventually(lambda: has_loaded(running), 180, message="the tables are loaded")
+    for table in tables:
+        same(servers, table)
+    change_texts(tables, writer)
+    eventually(lambda: all_same(servers, tables), 60)
+
+
+def test_text_without_a_utf_8_form_is_an_error_in_another_character_set(
+    servers, fresh_db, writer, place
+):
+    a, b = servers
+    table = quoted(fresh_db, "t")
+    for server, charset in ((a, "big5"), (b, "utf8mb4")):
+        text = f"VARCHAR(9) CHARACTER SET {charset}"
+        create([server], f"CREATE TABLE {table} (id INT PRIMARY KEY, v {text})")
+    pipeline = {"name": "p", "source": {**mysql(a), "start": binlog_end(a)}, "target": mysql(b)}
     pipeline["tables"] = [{"from": f"{fresh_db}.*"}]
-    for table, (first, second) in tables.items():
-        writer.change(f"INSERT INTO {table} VALUES (x'61{first}', 1), (x'61{second}', 2)")
+    writer.change(f"INSERT INTO {table} VALUES (1, 'a'), (2, x'C840'), (3, 'c')")
     error = place.lead(channel(pipeline)).ends()
     assert isinstance(error, DataError)
-    assert "second encoding of a character: 0x61" in str(error)
-    if start == "stream":
-        running = place.lead(channel({**pipeline, "faulty_rows": "dead_letter"}))
-        running.applied(len(tables))
-        for table, (first, _) in tables.items():
-            assert hexes(b, table) == [(f"61{first}", "1")]
+    assert "column v holds text that has no character in big5" in str(error)
+    assert "0xC840" in str(error)
+    assert "the same character set" in error.hint
+    assert (error.where["table"], error.where["key"]) == (f"{fresh_db}.t", "2")
+    running = place.lead(channel({**pipeline, "faulty_rows": "dead_letter"}))
+    running.applied(3)
+    assert hexes(b, table) == [("1", "61"), ("3", "63")]
 
 
 ODD_NAMES = [

@@ -14,6 +14,7 @@ from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import COLUMN_KINDS, Kind
+from setl.printable import text_of_bytes
 from tests.unit.codec.binlog_events import (
     EventWriter,
     entries_of,
@@ -287,11 +288,22 @@ def test_unknown_types_and_collations_are_refused_by_name():
     assert caught.value.where["column"] == "odd"
 
 
-def test_a_value_that_cannot_be_decoded_names_its_column():
+def test_text_that_is_none_stays_bytes_and_the_rows_beside_it_are_read():
     text = (15, struct.pack("<H", 8))
+    rows = decode(
+        [INT, text],
+        [b"\0\1\0\0\0" + b"\2a\xff", b"\0\2\0\0\0" + b"\1b"],
+        optional=names("id", "odd") + field(2, packed(45)),
+    )
+    after = [image for _, image in rows.images]
+    assert after == [(1, text_of_bytes("utf8mb4", "61FF")), (2, "b")]
+
+
+def test_a_value_that_cannot_be_decoded_names_its_column():
+    text, json = (15, struct.pack("<H", 8)), (245, b"\1")
     with pytest.raises(DataError) as caught:
         decode(
-            [INT, text, text],
+            [INT, text, json],
             [b"\0\1\0\0\0" + b"\1a" + b"\1\xff"],
             optional=names("id", "good", "bad") + field(2, packed(45)),
         )

@@ -9,8 +9,8 @@ from setl.codec.binlog.tables.collation import (
     common_number,
     compares_bytes,
 )
-from setl.codec.charset import decoder, is_utf8, key_decoder
-from setl.printable import BYTES_OF_TEXT
+from setl.codec.charset import decoder, is_utf8, key_decoder, label_decoder, value_decoder
+from setl.printable import bytes_of_text, text_of_bytes
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,11 @@ from setl.printable import BYTES_OF_TEXT
         ("eucjpms", b"\x8f\xa2\xb7~\x8f\xa2\xc3", "～~￤"),
         ("gb18030", b"\xa8\xbc\x81\x35\xf4\x37", "\u1e3f\ue7c7"),
         ("ujis", b"\xa1\xc0", "\\"),
+        ("ujis", b"\xf5\xa1\xfe\xfe\x8f\xf5\xa1\x8f\xfe\xfe", "\ue000\ue3ab\ue3ac\ue757"),
+        ("eucjpms", b"a\xad\xa1\xad\xfcz", "a①∪z"),
+        ("eucjpms", b"\x8f\xf3\xf3\x8f\xf4\xa1\x8f\xf4\xfe", "ⅰⅢ黑"),
+        ("eucjpms", b"\xf5\xa1\x8f\xfe\xfe", "\ue000\ue757"),
+        ("big5", b"\xa4\xa1\x5a\xa4\xa4", "丑Z中"),  # not A15A
         ("euckr", b"\x81\x41", "갂"),
         ("ucs2", b"\x65\xe5", "日"),
         ("utf16", b"\xd8\x3d\xde\x42", "🙂"),
@@ -53,6 +58,13 @@ def test_text_decodes_as_mysql_does(charset, data, text):
     [
         ("ascii", b"\x80"),
         ("utf8mb4", b"\xff"),
+        ("utf8mb4", b"a\xed\xa0\x80"),  # half of a surrogate pair
+        ("big5", b"a\xa1\x5a"),
+        ("big5", b"\xa4\xa1\xa1\xc3"),
+        ("big5", b"\xf9\xfe"),
+        ("big5", b"\xc8\x40"),
+        ("eucjpms", b"\xad\xbf"),
+        ("ujis", b"\xad\xa1"),
         ("greek", b"\xa4"),
         ("gbk", b"\x81"),
         ("ucs2", b"a"),
@@ -74,7 +86,7 @@ RESPELT = [
     ("cp932", "8790", "81E0"), ("cp932", "EEF9", "81CA"), ("cp932", "FA54", "81CA"),
     ("cp932", "ED40", "FA5C"), ("cp932", "FA4A", "8754"), ("sjis", "5C", "815F"),
     ("ujis", "A1C0", "5C"), ("ujis", "8FA2B7", "7E"), ("eucjpms", "8FA2B7", "A1C1"),
-    ("armscii8", "A4", "29"), ("armscii8", "FF", "27"), ("big5", "A1FE", "A241"),
+    ("armscii8", "A4", "29"), ("armscii8", "FF", "27"),
 ]  # fmt: skip
 
 
@@ -84,7 +96,7 @@ def test_keys_are_the_same_only_if_their_bytes_are(charset, second, first):
     before, behind = b"a1", b" z"
     one, other = (before + bytes.fromhex(code) + behind for code in (first, second))
     assert text(one) == text(other) == key(one)
-    assert key(other) == BYTES_OF_TEXT + other.hex().upper()
+    assert key(other) == text_of_bytes(charset, other.hex().upper())
     with pytest.raises(UnicodeEncodeError):
         key(other).encode()  # so no server takes it
 
@@ -101,6 +113,18 @@ def test_each_character_of_a_key_has_one_encoding(charset):
                 kept += [letter] if key(code) == letter else []
     assert len(set(kept)) == len(kept)
     assert set(kept) == all_of_them
+
+
+def test_values_that_are_no_text_stay_bytes():
+    read = value_decoder("big5")
+    assert read(b"\xa4\xa4") == "中"
+    assert read(b"\xa4\xa4\xc8\x40") == text_of_bytes("big5", "A4A4C840")
+    assert bytes_of_text(read(b"\xc8\x40")) == ("big5", "C840")
+    # UTF-8 of three and of four bytes is one character set as far as bytes go.
+    assert value_decoder("utf8mb3")(b"\xed\xa0\x80") == value_decoder("utf8mb4")(b"\xed\xa0\x80")
+    assert label_decoder("gbk")(b"\xa1\x40") == text_of_bytes("gbk", "A140")
+    with pytest.raises(UnicodeEncodeError):
+        read(b"\xc8\x40").encode()
 
 
 def test_keys_of_other_character_sets_are_text():

@@ -10,6 +10,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind
 from setl.model.schema import Kind
+from setl.printable import text_of_bytes
 from tests.unit.codec.dts_records import (
     AT,
     absent,
@@ -329,8 +330,6 @@ def test_charsets_may_change_from_value_to_value():
     "value",
     [
         character(b"x", "klingon"),
-        character(b"\xff\xfe", "utf8mb4"),
-        character(b"\xc0", "gbk"),
         integer("one"),
         branch("Decimal", value="1E", precision=20, scale=10),
         branch(
@@ -438,3 +437,20 @@ def test_rows_of_a_split_table_are_of_its_logical_table_whatever_part_they_come_
         physical = DtsRowCodec(logical_names=False).decode(value, ()).schema
         assert f"{physical.schema}.{physical.table}" == part
     assert schemas == {("shop", "orders", (0,))}
+
+
+@pytest.mark.parametrize(
+    ("charset", "data", "of"),
+    [
+        ("gbk", b"\xc0", "gbk"),
+        ("utf8mb4", b"\xff\xfe", "utf8mb4"),
+        ("utf16", b"\xd8\x00", "utf16"),
+        ("BYTES OF cp932", b"\x87\x90", "cp932"),  # as setl writes a key's second encoding
+    ],
+)
+def test_text_without_a_utf_8_form_stays_bytes(charset, data, of):
+    record_ = row_record(
+        "INSERT", [("id", 8), ("odd", 253)], after=[integer(1), character(data, charset)]
+    )
+    ((_, after),) = DtsRowCodec().decode(record_, ()).images
+    assert after == (1, text_of_bytes(of, data.hex().upper()))

@@ -27,7 +27,7 @@ from setl.codec.binlog.values.value_text import (
     piece_reader,
 )
 from setl.codec.binlog.values.value_time import MOMENTS, time_reader
-from setl.codec.charset import decoder, key_decoder
+from setl.codec.charset import decoder, key_decoder, value_decoder
 from setl.errors import DataError
 from setl.model.change import Value
 from setl.model.labels import LABELLED
@@ -37,8 +37,13 @@ DAMAGED: Final = (struct.error, LookupError, ValueError, ArithmeticError, zlib.e
 """What reading damaged bytes raises."""
 
 
-def column_codes(table: TableDetail) -> list[ColumnCode]:
+def column_codes(table: TableDetail, *, lenient: bool = True) -> list[ColumnCode]:
     """What reading each column of a table takes.
+
+    Args:
+        table: the table.
+        lenient: whether text that its server cannot say in UTF-8 is read, see
+            `setl.codec.charset.value_decoder`. Code made for a table leaves it to the readers.
 
     Raises:
         DataError: a column's character set is not known.
@@ -47,8 +52,12 @@ def column_codes(table: TableDetail) -> list[ColumnCode]:
     for i, (wire, detail) in enumerate(zip(table.columns, table.details, strict=True)):
         kind = detail.column.kind
         pieces = kind in PREFIXED
-        convert = _conversion(wire, detail) if pieces else None
-        read = piece_reader(wire, convert) if convert else _reader(wire, detail)
+        convert = _conversion(wire, detail, lenient=False) if pieces else None
+        read = (
+            _piece_reader(wire, detail, convert, lenient=lenient)
+            if convert
+            else _reader(wire, detail)
+        )
         codes.append(
             ColumnCode(
                 wire,
@@ -81,14 +90,27 @@ def _reader(column: WireColumn, detail: ColumnDetail) -> Reader:
     return _NUMBERS[kind](column)
 
 
-def _conversion(column: WireColumn, detail: ColumnDetail) -> Callable[[bytes], Value]:
+def _piece_reader(
+    column: WireColumn, detail: ColumnDetail, convert: Callable[[bytes], Value], *, lenient: bool
+) -> Reader:
+    if lenient and detail.column.kind is Kind.TEXT:
+        convert = _conversion(column, detail, lenient=True)
+    return piece_reader(column, convert)
+
+
+def _conversion(
+    column: WireColumn, detail: ColumnDetail, *, lenient: bool
+) -> Callable[[bytes], Value]:
     kind = detail.column.kind
     convert: Callable[[bytes], Value]
     if kind is Kind.JSON:
         convert = json_value
     elif kind is Kind.TEXT:
         try:
-            convert = (key_decoder if detail.keyed else decoder)(detail.charset)
+            if lenient:
+                convert = value_decoder(detail.charset, keyed=detail.keyed)
+            else:
+                convert = (key_decoder if detail.keyed else decoder)(detail.charset)
         except ValueError as error:
             raise DataError(
                 f"column {detail.column.name} has a collation that is not known",

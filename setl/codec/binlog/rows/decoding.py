@@ -168,8 +168,10 @@ class BinlogRowCodec:
 
     def _learn(self, context: tuple[bytes, ...]) -> _Decoder:
         table = described_table(context)
+        told = b"".join(context[2:]).decode()  # the digits of `old_times`
         try:
-            codes = column_codes(table)
+            # Where times may be longer than they seem, text that is none tells that they are.
+            codes = column_codes(table, lenient=not told)
         except DAMAGED as error:
             raise damaged_description(error) from error
         json = tuple(
@@ -183,7 +185,6 @@ class BinlogRowCodec:
         ends = ends_of_rows(table) if mariadb else {}
         for i, live in ends.items():
             readers[i] = refusing(readers[i], live, table)
-        told = b"".join(context[2:]).decode()  # the digits of `old_times`
         digits = dict(zip(old_times(table.columns), told, strict=bool(told)))
         for i, number in digits.items():
             if number not in {"0", *UNSURE}:

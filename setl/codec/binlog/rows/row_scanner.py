@@ -12,7 +12,7 @@ from setl.codec.binlog.rows.column_reading import DAMAGED
 from setl.codec.binlog.rows.row_code import ColumnCode, images_text, scan_text
 from setl.codec.binlog.rows.runs import PLACES, records_of
 from setl.codec.scanning import Scanned
-from setl.model.change import Row
+from setl.model.change import Row, Value
 from setl.model.schema import RowSchema
 
 _MOST_COLUMNS: Final = 500
@@ -30,7 +30,27 @@ class TableRows:
         self.images: Callable[[bytes, int, int], list[Row]] = made["images"]
         """All images from one place to another; raises one of `DAMAGED`."""
         self.image: Callable[[bytes, int], Row] = made["image"]
+        """The image at a place; raises one of `DAMAGED`, for text without a UTF-8 form too."""
+
+    def row(self, data: bytes, at: int) -> Row:
         """The image at a place; raises one of `DAMAGED`."""
+        try:
+            return self.image(data, at)
+        except DAMAGED:
+            return self._read(data, at)
+
+    def _read(self, data: bytes, at: int) -> Row:
+        """As `row`, a column at a time: readers may know what the code does not."""
+        width = (len(self.columns) + 7) // 8
+        nulls = int.from_bytes(data[at : at + width], "little")
+        at += width
+        values: list[Value] = []
+        for number, column in enumerate(self.columns):
+            value: Value = None
+            if not nulls >> number & 1:
+                value, at = column.read(data, at)
+            values.append(value)
+        return tuple(values)
 
     @classmethod
     def of(cls, columns: Sequence[ColumnCode]) -> Self | None:
@@ -47,7 +67,7 @@ class TableScanner:
         """For a key, of at least one column, given by its columns' indexes."""
         self.schema = schema
         self.key = tuple(key)
-        self.row = rows.image
+        self.row = rows.row
         self._trailer = CHECKSUM_BYTES if checksum else 0
         self._scan: _Scan = _compiled(*scan_text(rows.columns, key))["scan"]
 

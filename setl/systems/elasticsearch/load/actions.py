@@ -109,8 +109,9 @@ def _unsayable(changes: TargetChanges) -> DataError:
             **where,
         )
     return DataError(
-        "text is not valid in its character set",
-        hint="Correct the text at the source",
+        f"text has no characters in its character set: {printable(value)[:200]}",
+        hint="Correct the text at the source, or leave the column out (`exclude`). With"
+        " `faulty_rows: dead_letter` such rows are put aside until then",
         index=changes.target[1],
         **where,
     )

@@ -22,6 +22,7 @@ from setl.errors import DataError
 from setl.model.labels import LABELLED, NumberOf, is_numbered, of_numbers, to_numbers
 from setl.model.schema import Capacity, Column, Kind
 from setl.systems.mysql.load.conversion import change_of
+from setl.systems.mysql.reading.lost_text import is_lost
 from setl.systems.mysql.reading.row_values import is_float, is_longer_than_single
 
 _MOMENTS: Final = frozenset({Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
@@ -262,7 +263,8 @@ def _label_guard(place: int, kind: Kind, capacity: Capacity) -> Guard:
         parts = labels | {""}
         return Guard(place, lambda v: not parts.issuperset(v.split(",")), "lack that label")
     known = labels | ({""} if kind is Kind.ENUM else frozenset[str]())
-    return Guard(place, lambda v: v not in known, "lack that label")
+    # Of a label that has no UTF-8 form the server knows whether the column has it.
+    return Guard(place, lambda v: v not in known and not is_lost(v), "lack that label")
 
 
 def _digits(text: str) -> int:

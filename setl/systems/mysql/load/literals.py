@@ -19,7 +19,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT
 from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
-from setl.printable import BYTES_OF_TEXT, printable
+from setl.printable import BYTES_OF_TEXT, bytes_of_text, printable, text_of_bytes
 from setl.systems.mysql.load.fit import is_single
 from setl.systems.mysql.load.json_literal import json_literal
 
@@ -35,7 +35,12 @@ class Rendered(NamedTuple):
 
 
 def render_columns(
-    columns: Sequence[Column], held: Sequence[Values], *, for_key: bool, exact_json: bool = False
+    columns: Sequence[Column],
+    held: Sequence[Values],
+    *,
+    for_key: bool,
+    by_bytes: bool = False,
+    exact_json: bool = False,
 ) -> list[str]:
     """Each row as ``(1,'a',NULL)``, the values in the order of `columns`.
 
@@ -47,6 +52,9 @@ def render_columns(
             decimals are numbers if it is none, which they are not else: servers compare a number
             with text as floating point, and would find the wrong row or none; but what they store
             from text is exact.
+
+        by_bytes: whether text without a UTF-8 form is written as its bytes, where the column has
+            its character set. LOAD DATA would take the literal for text.
         exact_json: see `json_literal`.
 
     Raises:
@@ -57,6 +65,8 @@ def render_columns(
     rendered: list[Sequence[str]] = []
     for column, values in zip(columns, held, strict=True):
         render = _renderer(column, for_key=for_key, exact_json=exact_json)
+        if by_bytes and column.kind in _TEXTUAL:
+            render = _by_bytes(column, render)
         if for_key and None in values:
             raise _refused(column, values, render, nulls=False)
         try:
@@ -81,6 +91,41 @@ def _renderer(column: Column, *, for_key: bool, exact_json: bool) -> Callable[[V
     if for_key and column.capacity is not None:
         return _key_renderer(column.kind, column.capacity.type)
     return (_FOR_KEY if for_key else _FOR_VALUE)[column.kind]
+
+
+def _by_bytes(column: Column, render: Callable[[Values], Rendered]) -> Callable[[Values], Rendered]:
+    """Writes text by its bytes where it has no UTF-8 form, and all else as `render` does."""
+    charset = column.capacity.charset if column.capacity is not None else ""
+
+    def literals(values: Values) -> Rendered:
+        known = [None if literal_of_bytes(v, charset) else v for v in values]
+        piece, rendered = render([v for v in known if v is not None] or [""])
+        others = iter([piece % literal for literal in rendered])
+        return Rendered(
+            "%s",
+            [
+                literal_of_bytes(given, charset) or ("NULL" if value is None else next(others))
+                for given, value in zip(values, known, strict=True)
+            ],
+        )
+
+    return literals
+
+
+def literal_of_bytes(value: Any, charset: str) -> str:
+    """Text without a UTF-8 form by its bytes; "" if it has one, or is of another character set.
+
+    Args:
+        value: any value.
+        charset: of the column that it is for.
+    """
+    if not isinstance(value, str) or not value.startswith(BYTES_OF_TEXT):
+        return ""
+    digits = bytes_of_text(value)[1]
+    if not (charset and _HEXADECIMAL.fullmatch(digits)) or text_of_bytes(charset, digits) != value:
+        return ""
+    # With its character set an index finds it, and a column that has another one by now refuses it.
+    return f"_{charset} x'{digits}'"
 
 
 def fills_year(column: Column) -> bool:
@@ -134,11 +179,16 @@ def encode(columns: Sequence[Column], held: Sequence[Values], statement: str) ->
 def invalid_text(column: Column, value: str) -> DataError:
     """The error for text that has no UTF-8 form."""
     if value.startswith(BYTES_OF_TEXT):
+        charset, digits = bytes_of_text(value)
+        what = f"{charset or 'its character set'}, or in a key is a second encoding of a character"
+        if not _HEXADECIMAL.fullmatch(digits):
+            what = f"{charset}, and is longer than what is kept of such text when a table is read"
         return DataError(
-            f"column {column.name} holds text that is not valid in its character set, or in a key a"
-            f" second encoding of a character: {printable(value)[:200]}",
-            hint="Correct the text at the source: in a key, only the bytes that a server makes of"
-            " the text in UTF-8 tell it from all other text",
+            f"column {column.name} holds text that has no character in {what}:"
+            f" {printable(value)[:200]}",
+            hint="Let the target's column have the same character set, which keeps the bytes, and"
+            " start the pipeline again. With `faulty_rows: dead_letter` such rows are put aside,"
+            " until the text is corrected at the source",
         )
     return DataError(
         f"column {column.name} holds text that is not valid in its character set",
@@ -266,6 +316,8 @@ _BEYOND_FLOAT = 3.4028236e38  # what is below it and rounds up is the largest, w
 
 
 _DECIMAL = re.compile(r"-?\d+(?:\.\d+)?", re.ASCII)
+_HEXADECIMAL = re.compile(r"([0-9A-F]{2})+")
+_TEXTUAL = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET})
 
 
 def _decimals(values: Values) -> Rendered:

@@ -14,8 +14,9 @@ from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
 from setl.printable import printable
 from setl.systems.mysql.load.fit import ChangedValueError, Guard, Numbers
-from setl.systems.mysql.load.literals import encode, render_columns
+from setl.systems.mysql.load.literals import encode, literal_of_bytes, render_columns
 from setl.systems.mysql.load.packed import Packed, packed_rows
+from setl.systems.mysql.reading.lost_text import is_lost
 
 _FILLED: Final = 0.8  # of what a statement may hold, as far as its size is foreseen
 _SAMPLE: Final = 16
@@ -68,6 +69,8 @@ class RowStatement:
         bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
             else empty.
         exact_json: see `setl.systems.mysql.load.json_literal.json_literal`.
+        by_bytes: gets the names of columns whose text was written as its bytes, which is right as
+            long as they have the same character set.
     """
 
     table: str
@@ -88,6 +91,7 @@ class RowStatement:
     bytewise: tuple[str, ...] = ()
     counts: RowStatement | None = None
     exact_json: bool = False
+    by_bytes: set[str] = field(default_factory=set[str], compare=False)
 
     def text(self, rows: Sequence[Row]) -> bytes:
         """The whole statement for `rows`, in UTF-8. Raises DataError as `render_columns` does."""
@@ -95,7 +99,17 @@ class RowStatement:
         tail = f"{self.tail}{self._by_bytes(held)}" if self.bytewise else self.tail
         limit = f" LIMIT {len(rows)}" if self.limited else ""
         text = f"{self.head}{self.between.join(pieces)}{tail}{limit}"
-        return encode(self.columns, held, text)
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            pieces = self._pieces(held, by_bytes=True)
+            text = f"{self.head}{self.between.join(pieces)}{tail}{limit}"
+            self.by_bytes.update(
+                column.name
+                for column, values in zip(self.columns, held, strict=True)
+                if any(map(is_lost, values))
+            )
+            return encode(self.columns, held, text)
 
     def rendered(self, rows: Sequence[Row]) -> tuple[list[str], list[Sequence[Any]]]:
         """Each row as the statement has it, and the values of each column.
@@ -105,11 +119,18 @@ class RowStatement:
         """
         held = self._values_of(rows)
         # Rendering first: guards rely on values having the form of their kinds.
-        pieces = render_columns(
-            self.columns, held, for_key=self.by_key, exact_json=self.exact_json
-        )
+        pieces = self._pieces(held)
         self._refuse_changed(held)
         return pieces, held
+
+    def _pieces(self, held: Sequence[Sequence[Any]], *, by_bytes: bool = False) -> list[str]:
+        return render_columns(
+            self.columns,
+            held,
+            for_key=self.by_key,
+            by_bytes=by_bytes,
+            exact_json=self.exact_json,
+        )
 
     @property
     def takes_parameters(self) -> bool:
@@ -172,21 +193,22 @@ class RowStatement:
 
     def _by_bytes(self, held: Sequence[Sequence[Any]]) -> str:
         """A second condition, which the index knows nothing of: text is what its bytes are."""
-        texts = [column.kind is Kind.TEXT for column in self.columns]
-        names = [
-            bytes_of(name) if text else name
-            for name, text in zip(self.bytewise, texts, strict=True)
-        ]
-        columns = [
-            Column(column.name, Kind.BINARY) if text else column
-            for column, text in zip(self.columns, texts, strict=True)
-        ]
-        # What is no UTF-8 is refused with the whole statement.
-        values = [
-            [value.encode("utf-8", "surrogatepass") for value in column] if text else column
-            for column, text in zip(held, texts, strict=True)
-        ]
-        keys = ",".join(render_columns(columns, values, for_key=True))
+        names: list[str] = []
+        literals: list[Sequence[str]] = []
+        for name, column, values in zip(self.bytewise, self.columns, held, strict=True):
+            charset = _charset_of_lost(column, values)
+            if column.kind is not Kind.TEXT:
+                names.append(name)
+                rendered = render_columns((column,), (values,), for_key=True)
+                literals.append([literal[1:-1] for literal in rendered])
+            elif not charset:
+                names.append(bytes_of(name))
+                literals.append([_utf8(value) for value in values])
+            else:
+                # In UTF-8, all text is one that has no character there.
+                names.append(f"CAST({name} AS BINARY)")
+                literals.append([_in_charset(value, charset) for value in values])
+        keys = ",".join([f"({','.join(row)})" for row in zip(*literals, strict=True)])
         return f" AND ({','.join(names)}) IN ({keys})"
 
     def divided(self, rows: Sequence[Row], limits: Limits) -> Iterator[tuple[bytes, Sequence[Row]]]:
@@ -243,6 +265,28 @@ def _unclear(column: Column, value: str) -> ChangedValueError:
         " text, too, and the target's column does not tell them apart",
         hint="Give the target's column the same labels in the same order, or correct the row at"
         " the source",
+    )
+
+
+def _charset_of_lost(column: Column, values: Sequence[Any]) -> str:
+    """The column's character set, if any of these keys is text that has no UTF-8 form; else ""."""
+    if column.kind is not Kind.TEXT or column.capacity is None or not any(map(is_lost, values)):
+        return ""
+    return column.capacity.charset
+
+
+def _utf8(value: str) -> str:
+    # What is no UTF-8 is refused with the whole statement.
+    return f"x'{value.encode('utf-8', 'surrogatepass').hex()}'"
+
+
+def _in_charset(value: str, charset: str) -> str:
+    """SQL for the bytes of a key in a character set."""
+    own = literal_of_bytes(value, charset)
+    return (
+        f"CAST({own} AS BINARY)"
+        if own
+        else f"CAST(CONVERT(_utf8mb4 {_utf8(value)} USING {charset}) AS BINARY)"
     )
 
 

@@ -265,8 +265,8 @@ class MysqlSink:
         letters = update_letters(
             store, ticket, update.written, faults.rows, most=most, now=now, again=update.again
         )
-        for target in {change.target for plan, change in plans if plan.numbered}:
-            self._targets.confirm_labels(connection, target)
+        for target in {change.target for plan, change in plans if _depends_on_columns(plan)}:
+            self._targets.confirm_texts(connection, target)
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")
@@ -375,7 +375,7 @@ class MysqlSink:
             resolved = resolve_histories(*told, limits=limits)
         for name, table in described.items():
             if any(map(is_numbered, table.columns)):
-                self._targets.confirm_labels(connection, name)
+                self._targets.confirm_texts(connection, name)
         if self._untrimmed >= TRIM_EVERY:
             trim_conflicts(connection, ticket.pipeline_key)
             self._untrimmed = 0
@@ -397,6 +397,11 @@ class MysqlSink:
             packet=self._writer.max_packet,
             timings=self._timings,
         )
+
+
+def _depends_on_columns(plan: TableWrites) -> bool:
+    """Whether what is written means the same only as long as the table's columns are the same."""
+    return bool(plan.numbered or plan.inserts.by_bytes or plan.deletes.by_bytes)
 
 
 def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrites]) -> None:

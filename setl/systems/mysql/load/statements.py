@@ -43,6 +43,7 @@ from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.load.fit import as_numbers, blanks_of, guards_for, is_watched
 from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
+from setl.systems.mysql.reading.lost_text import may_be_lost
 from setl.systems.mysql.reading.row_text import within
 
 _MOMENTS: Final = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
@@ -136,8 +137,8 @@ def plan_writes(
     *,
     row_alias: bool = False,
     partial: bool = False,
-) -> TableWrites:
     exact_json: bool = False,
+) -> TableWrites:
     """Decide how rows with these columns, identified by these of them, get into a table.
 
     Args:
@@ -146,8 +147,8 @@ def plan_writes(
         target: the table as its server describes it.
         row_alias: whether the server wants a name for the new row, in place of VALUES().
         partial: whether rows lack columns, which are to stay as the table has them.
-
         exact_json: see `setl.systems.mysql.load.json_literal.json_literal`.
+
     Raises:
         ConfigurationError: the rows have no key, or columns that the table lacks.
     """
@@ -223,8 +224,8 @@ def plan_writes(
             blanks=tuple(blank for blank in blanks_of(columns) if blank[0] in written),
             numbers=numbers,
             counts=counts if partial and strategy is not Strategy.RENEW else None,
-        ),
             exact_json=exact_json,
+        ),
         deletes,
         alone=collisions.alone,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
@@ -355,16 +356,16 @@ def _moving(target: RowSchema, given: Sequence[str]) -> list[str]:
     ]
 
 
+def _within(column: Column, value: str) -> str:
+    return value if column.capacity is None else within(column.capacity, value)
+
+
 def _on_duplicate(
     stored: Sequence[Column],
     key: tuple[int, ...],
     table: str,
     *,
     exact: bool,
-def _within(column: Column, value: str) -> str:
-    return value if column.capacity is None else within(column.capacity, value)
-
-
     row_alias: bool,
     kept: Sequence[str] = (),
 ) -> str:
@@ -389,7 +390,10 @@ def _within(column: Column, value: str) -> str:
         given = f"VALUES({name})" if column.generated else new.format(name)
         held = f"{table}.{name}"
         if exact and _is_loose(column):
-            held, given = bytes_of(held), bytes_of(given)
+            # In UTF-8, all text is one that has no character there.
+            own = may_be_lost(column.capacity)
+            bytewise = "CAST({} AS BINARY)".format if own else bytes_of
+            held, given = bytewise(held), bytewise(given)
         elif is_numbered(column):
             held, given = _number_of(held), _number_of(given)
         return f"{held}<=>{given}"

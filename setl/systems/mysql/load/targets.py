@@ -162,18 +162,20 @@ class Targets:
                     "the columns of the target table have changed", table=".".join(name)
                 )
 
-    def confirm_labels(self, connection: Connection[Any], name: tuple[str, str]) -> None:
-        """Make sure that the labels of a table are those that it was described with.
+    def confirm_texts(self, connection: Connection[Any], name: tuple[str, str]) -> None:
+        """Make sure that labels and character sets of a table are those it was described with.
 
         In a transaction that has written to it: they have been the same all the time then.
 
         Raises:
-            ColumnsChangedError: they are others, so the numbers that were written are of others.
+            ColumnsChangedError: they are others, so the numbers of labels, or the bytes of text,
+                that were written are of others.
         """
         known, there = self._tables.get(name), read_table(connection, *name)
-        if known is None or there is None or _labels_of(known) != _labels_of(there):
+        if known is None or there is None or _texts_of(known) != _texts_of(there):
             raise ColumnsChangedError(
-                "the labels of the target table have changed", table=".".join(name)
+                "the labels or character sets of the target table have changed",
+                table=".".join(name),
             )
 
     def _expire(self) -> None:
@@ -193,8 +195,10 @@ def _columns_of(connection: Connection[Any], name: tuple[str, str]) -> _Columns:
         return tuple(cursor.description or ())
 
 
-def _labels_of(table: RowSchema) -> dict[str, tuple[str, ...]]:
-    return {c.name.lower(): c.capacity.labels for c in table.columns if c.capacity is not None}
+def _texts_of(table: RowSchema) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Character set and labels of each column."""
+    held = {c.name.lower(): c.capacity for c in table.columns if c.capacity is not None}
+    return {name: (capacity.charset, capacity.labels) for name, capacity in held.items()}
 
 
 def _has_row_alias(connection: Connection[Any]) -> bool:

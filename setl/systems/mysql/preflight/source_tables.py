@@ -251,7 +251,8 @@ def _check_encodings(schema: RowSchema, key: Sequence[int], report: Report, plac
         mend = f"ALTER TABLE {schema.name} MODIFY {column.name} … CHARACTER SET utf8mb4"
         if held.doubled:
             report.warning(
-                f"{what} characters: a row with the one that the server does not choose is refused",
+                f"{what} characters: a row with the one that the server does not choose is refused,"
+                " unless the target's column has the same character set",
                 f"{mend}, if there are such rows",
                 code="key-encodings",
             )

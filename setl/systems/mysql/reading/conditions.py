@@ -13,7 +13,7 @@ from setl.model.labels import is_marked, is_numbered, shown, to_numbers
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.fit import is_single
-from setl.systems.mysql.load.literals import invalid_text, single
+from setl.systems.mysql.load.literals import invalid_text, literal_of_bytes, single
 from setl.systems.mysql.reading.lost_text import bytes_of_lost, is_lost, lost, may_be_lost
 
 KEYS_PER_CONDITION: Final = 500
@@ -64,6 +64,10 @@ def _equal(key: Sequence[Column], row: Row) -> Condition:
         if value is None:
             parts.append(f"{name} IS NULL")
         elif told is not None:
+            held = column.capacity
+            # By the bytes alone, no index would find it.
+            if held and (found := literal_of_bytes(value, held.charset)):
+                parts.append(f"{name} = {found}")
             parts.append(f"CAST({name} AS BINARY) = %s")
             values.append(told)
         else:

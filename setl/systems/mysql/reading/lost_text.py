@@ -5,18 +5,19 @@ Many character sets have bytes without a character: those above 127 in ``ascii``
 says that it speaks this character set, and from ``ALTER TABLE``. Whoever reads the column gets a
 question mark in their place, or NULL, without a warning, and would write that to the target.
 
-Such text is read as one that no server takes, so that it is an error where it is to be written,
-and that compares as equal with the same bytes only. It says these bytes, so that people can find
-the row.
+Such text is read as one that compares as equal with the same bytes of the same character set only.
+A column of that character set gets these bytes. Anywhere else it is an error: no server takes it.
+It says its bytes, so that people can find the row.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from setl.model.schema import Capacity
-from setl.printable import BYTES_OF_TEXT
+from setl.printable import BYTES_OF_TEXT, bytes_of_text, text_of_bytes
 
 # Each byte of these, or pair of bytes, has a character of its own, found by asking servers for all.
 _COMPLETE: Final = frozenset(
@@ -30,8 +31,10 @@ _REPLACEMENT: Final = "_utf8mb4 x'EFBFBD'"
 
 # U+FFFE is no character, so no text of these character sets begins so.
 _MARK, _MARK_SQL = "\ufffe:", "_utf8mb4 x'EFBFBE3A'"
-_LONGEST: Final = 3072
-"""Bytes that are said whole, as many as a key has at most; longer text is said by its hash."""
+_LONGEST: Final = 65_535
+"""Bytes that are said whole, as many as TEXT has at most; longer text is said by its hash.
+
+The digits of all bytes could be more than ``max_allowed_packet``, for which servers say NULL."""
 
 _BEGINNING: Final = 32  # bytes of longer text that are said before its hash
 _SAID: Final = re.compile("[0-9A-F]+(\\.{3}[0-9a-f]{64})?")
@@ -83,11 +86,15 @@ def in_utf8(name: str) -> str:
     return f"CONVERT({name} USING utf8mb4)"
 
 
-def marked(text: str) -> str:
-    """What `text_or_mark` gave as a value; one that no server takes if the text was lost."""
-    if text.startswith(_MARK) and _SAID.fullmatch(text, len(_MARK)):
-        return BYTES_OF_TEXT + text[len(_MARK) :]
-    return text
+def marked(charset: str) -> Callable[[str], str]:
+    """Makes values of what `text_or_mark` gave for a column of a character set."""
+
+    def value(text: str) -> str:
+        if text.startswith(_MARK) and _SAID.fullmatch(text, len(_MARK)):
+            return text_of_bytes(charset, text[len(_MARK) :])
+        return text
+
+    return value
 
 
 def is_lost(value: object) -> bool:
@@ -98,6 +105,6 @@ def is_lost(value: object) -> bool:
 def bytes_of_lost(value: str) -> bytes | None:
     """The bytes of text that was lost, None if it is too long to say them all."""
     try:
-        return bytes.fromhex(value[len(BYTES_OF_TEXT) :])
+        return bytes.fromhex(bytes_of_text(value)[1])
     except ValueError:
         return None

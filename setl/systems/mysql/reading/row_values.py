@@ -22,6 +22,7 @@ from setl.model.labels import LABELLED, of_numbers, print_alike, printed
 from setl.model.logged_bytes import logged_length
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
+from setl.systems.mysql.odd_utf8 import in_charset, read_odd_utf8
 from setl.systems.mysql.reading.lost_text import in_utf8, marked, may_be_lost, text_or_mark
 
 RAW_VALUES: dict[Any, Any] = {
@@ -37,6 +38,7 @@ class AlteredTableError(ConfigurationError):
 
 
 _TEXTUAL: Final = LABELLED | {Kind.TEXT}
+_WIDE: Final = frozenset({"ucs2", "utf16", "utf32"})
 
 
 class _Undecoded:
@@ -45,13 +47,16 @@ class _Undecoded:
     def __init__(self, connection: Connection[Any]) -> None:
         self._connection: Any = connection
         self._decoders = self._connection.decoders
+        self._encoding = self._connection.encoding
 
     def __enter__(self) -> Any:
         self._connection.decoders = {}
+        read_odd_utf8(self._connection)
         return self._connection.cursor(Cursor)
 
     def __exit__(self, *_: object) -> None:
         self._connection.decoders = self._decoders
+        self._connection.encoding = self._encoding
 
 
 undecoded = _Undecoded
@@ -76,8 +81,12 @@ def decoders(columns: Sequence[Column]) -> tuple[Decode | None, ...]:
 def _decoder(column: Column) -> Decode | None:
     if labels := _alike_labels(column):
         return _numbered(column.kind, labels)
-    if _may_be_lost(column):
-        return marked
+    if _may_be_lost(column) and column.capacity is not None:
+        of_server = in_charset(column.capacity.charset)
+        found = marked(column.capacity.charset)
+        return found if of_server is None else lambda text: of_server(found(text))
+    if column.kind in _TEXTUAL and column.capacity and column.capacity.charset in _WIDE:
+        return in_charset(column.capacity.charset)
     # Labels of the character set `binary` come as bytes.
     binary = column.kind in LABELLED and column.capacity and not column.capacity.charset
     return _label if binary else _DECODERS.get(column.kind)

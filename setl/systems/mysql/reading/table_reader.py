@@ -37,6 +37,7 @@ from setl.systems.mysql.connection import (
     translating,
 )
 from setl.systems.mysql.identifiers import identifier, qualified
+from setl.systems.mysql.odd_utf8 import read_odd_utf8
 from setl.systems.mysql.reading.checksums import ChecksumQuery
 from setl.systems.mysql.reading.conditions import (
     Condition,
@@ -307,7 +308,9 @@ class TableReader:
         return f"{identifier(self.schema.schema)}.{identifier(self.schema.table)}"
 
     def _connect(self, **options: Any) -> Connection[Any]:
-        return connect(self.endpoint, conv=RAW_VALUES, **options)
+        connection = connect(self.endpoint, conv=RAW_VALUES, **options)
+        read_odd_utf8(connection)
+        return connection
 
     def _chunks(
         self, connection: Connection[Any], columns: Sequence[Column], rows_per_part: int

@@ -11,6 +11,7 @@ from setl.model.change import ABSENT, TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.labels import marked
 from setl.model.schema import COLUMN_KINDS, Column, Kind
+from setl.printable import text_of_bytes
 from setl.systems.elasticsearch.load.actions import render_actions
 from setl.systems.elasticsearch.load.documents import render_documents
 from setl.systems.elasticsearch.load.faults import render
@@ -150,6 +151,14 @@ def test_a_row_that_is_refused_is_named(upserts, deletes, where):
     with pytest.raises(DataError) as caught:
         render_actions(changes(upserts, deletes))
     assert caught.value.where == where
+
+
+def test_text_without_a_utf8_form_is_an_error_that_says_its_bytes():
+    with pytest.raises(DataError) as caught:
+        render_actions(changes([(1, "a"), (2, text_of_bytes("big5", "A4A4C840"))], []))
+    assert "0xA4A4C840" in caught.value.message
+    assert (caught.value.where["key"], caught.value.where["column"]) == ("2", "name")
+    assert "dead_letter" in caught.value.hint
 
 
 def test_a_key_without_a_utf8_form_is_named_so_that_it_can_be_logged():

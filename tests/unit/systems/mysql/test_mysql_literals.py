@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from setl.errors import DataError
 from setl.model.change import ABSENT
 from setl.model.schema import COLUMN_KINDS, Capacity, Column, Kind
+from setl.printable import text_of_bytes
 from setl.systems.mysql.load.literals import encode, render_columns
 
 
@@ -42,6 +43,38 @@ def literal(kind, value, *, for_key=False):
 )
 def test_literals(kind, value, expected):
     assert literal(kind, value) == expected
+
+
+ODD = text_of_bytes("big5", "A4A4C840")
+BIG5 = Column("c", Kind.TEXT, capacity=Capacity("varchar", charset="big5"))
+
+
+def test_text_without_a_utf_8_form_is_written_as_its_bytes():
+    values = (("中", None, ODD, "it's"),)
+    rows = render_columns((BIG5,), values, for_key=False, by_bytes=True)
+    assert rows == ["('中')", "(NULL)", "(_big5 x'A4A4C840')", r"('it\'s')"]
+    assert render_columns((BIG5,), ((ODD,),), for_key=True, by_bytes=True) == [
+        "(_big5 x'A4A4C840')"
+    ]
+    # LOAD DATA would take that for text, so nobody gets it who has not asked.
+    assert render_columns((BIG5,), ((ODD,),), for_key=False) == [f"('{ODD}')"]
+
+
+@pytest.mark.parametrize("charset", ["gbk", "utf8mb4", ""])
+def test_bytes_of_another_character_set_are_refused(charset):
+    column = Column("c", Kind.TEXT, capacity=Capacity("varchar", charset=charset))
+    (row,) = render_columns((column,), ((ODD,),), for_key=False, by_bytes=True)
+    with pytest.raises(DataError, match=r"no character in big5.*: 0xA4A4C840") as caught:
+        encode((column,), ((ODD,),), row)
+    assert "the same character set" in caught.value.hint
+
+
+def test_utf8_of_three_and_of_four_bytes_is_one_character_set():
+    half = text_of_bytes("utf8mb3", "EDA080")
+    for charset in ("utf8", "utf8mb3", "utf8mb4"):
+        column = Column("c", Kind.TEXT, capacity=Capacity("varchar", charset=charset))
+        (row,) = render_columns((column,), ((half,),), for_key=False, by_bytes=True)
+        assert row == f"(_{charset} x'EDA080')"
 
 
 @pytest.mark.parametrize("for_key", [False, True])
