@@ -274,6 +274,16 @@ def test_the_session_is_strict_again_after_an_enum_without_a_label(target):
     assert target.held("c+0, d") == [(0, 7), (1, 8)]
 
 
+def test_the_largest_float_is_refused_in_a_key(target):
+    """MySQL would not find the row by it again."""
+    target.make("FLOAT(10,5) NOT NULL", "PRIMARY KEY (c)")
+    columns = (Column("c", Kind.FLOAT),)
+    changes = TargetChanges((target.schema, "t"), (ID, *columns), (1,), [(1, 100000.0)], [])
+    with pytest.raises(DataError, match=r"[Oo]ut of range"):
+        target.sink.apply(target.ticket, [changes])
+    assert target.held() == []
+
+
 def test_a_value_that_does_not_fit_names_a_way_out(target):
     target.make("TINYINT")
     with pytest.raises(DataError, match=r"[Oo]ut of range") as caught:
