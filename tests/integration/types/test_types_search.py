@@ -108,8 +108,12 @@ def same(kind, definition, found, expected):
         # The embedded server reads and writes doubles, and may lose the last of their bits.
         return abs(found - expected) <= 2 * max(math.ulp(found), math.ulp(expected))
     if kind is Kind.JSON and expected is not None:
-        # The embedded server reads some integers as doubles.
-        return found in (json.loads(expected), json.loads(expected, parse_int=float))
+        # The embedded server reads some integers as doubles, and see above.
+        known = json.loads(expected)
+        if isinstance(known, list) and len(known) > 100:
+            pairs = zip(found, known, strict=True)
+            return all(math.isclose(one, other, rel_tol=1e-15) for one, other in pairs)
+        return found in (known, json.loads(expected, parse_int=float))
     return type(found) is type(expected) and found == expected
 
 
