@@ -145,10 +145,10 @@ class MysqlDocuments:
         conditions = list(keyed_conditions(key, keys))
 
         def ask(connection: Connection[Any]) -> list[Row]:
-            lock = shared_lock(connection)
-            ending = f" ORDER BY {by} {lock}" if by else f" {lock}"
             rows: list[Row] = []
             with translating(self.endpoint), connection.cursor() as cursor:
+                lock = shared_lock(connection)
+                ending = f" ORDER BY {by} {lock}" if by else f" {lock}"
                 for condition in conditions:
                     cursor.execute(f"{select} WHERE {condition.sql}{ending}", condition.values)
                     rows += [decoded(decode, raw) for raw in cursor.fetchall()]
