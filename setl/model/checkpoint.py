@@ -64,6 +64,8 @@ class Checkpoint:
             commas between.
         files: how binlog files are counted in document versions. Those of a pipeline that was
             begun when they were not count by their numbers, as theirs did.
+        began: whether a leadership has begun from it, so that the target may have something of
+            what follows. Says nothing new where anything was applied.
     """
 
     resume: Position
@@ -93,6 +95,12 @@ class Checkpoint:
     def version(self) -> int:
         """The document version of the last place that is applied."""
         return self.version_of(self.applied or self.resume)
+    began: bool = False
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the pipeline begins here as if it never ran."""
+        return not (self.rows or self.timestamp or self.applied or self.began)
 
     def outdated(self, requested: int) -> bool:
         """Whether a channel file with generation `requested` asks to start over."""
@@ -118,6 +126,7 @@ class Checkpoint:
             load=None if self.load is None else self.load.elsewhere,
             targets=self.targets,
             files=files_from(position),
+            began=self.began,
         )
 
     def counting(self, rows: int, load: TableLoad | None, targets: KnownTargets) -> Checkpoint:
@@ -135,6 +144,7 @@ class Checkpoint:
             targets,
             self.transaction,
             self.files,
+            self.began,
         )
 
     @property
@@ -153,6 +163,7 @@ class Checkpoint:
         targets = {"targets": [list(pair) for pair in self.targets]} if self.targets else {}
         transaction = {"transaction": self.transaction} if self.transaction else {}
         files = {} if self.files == BY_NUMBER else {"files": self.files.to_json()}
+        began = {"began": True} if self.began else {}
         return {
             "version": 1,
             "resume": position_to_json(self.resume),
@@ -166,6 +177,7 @@ class Checkpoint:
             **targets,
             **transaction,
             **files,
+            **began,
         }
 
     @classmethod
@@ -185,6 +197,7 @@ class Checkpoint:
                 targets=tuple((str(name), str(id_)) for name, id_ in value.get("targets", ())),
                 transaction=str(value.get("transaction", "")),
                 files=FileCount.from_json(files) if files else BY_NUMBER,
+                began=bool(value.get("began", False)),
             )
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise FatalError(

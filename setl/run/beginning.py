@@ -34,6 +34,11 @@ def place_to_go_on(
         # The source is as it was, so it can go on from what is stored, too. Another one has
         # to have what was applied since.
         checkpoint = stored
+    if checkpoint.fresh:
+        # What the target keeps is of another life. Forgotten before this is stored, and never
+        # again: then it may be of this one, whose first load was cut off.
+        parts.work.forget(checkpoint)
+        checkpoint = replace(checkpoint, began=True)
     if checkpoint == stored:
         kept.found(checkpoint)
     else:

@@ -133,11 +133,13 @@ class EtlWork:
         """See `Work.with_written`; rows do not tell of which transaction they are."""
         return checkpoint
 
+    def forget(self, checkpoint: Checkpoint) -> None:
+        """See `Work.forget`."""
+        self._parts.job.forget_loaded(self._ticket(0, checkpoint))
+
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`."""
         parts, ticket = self._parts, self._ticket(0, checkpoint)
-        if not (checkpoint.rows or checkpoint.timestamp or checkpoint.applied):
-            parts.job.forget_loaded(ticket)  # what is kept there is of another life
         self._applied_through = through = parts.job.applied_through(ticket)
         self._repeated = checkpoint.timestamp if checkpoint.repeats else 0.0
         self._progress.took_over(through, counted=parts.tells_applied)

@@ -60,6 +60,14 @@ class Work(Protocol):
         """
         ...
 
+    def forget(self, checkpoint: Checkpoint) -> None:
+        """Forget what the target keeps of the pipeline, which begins here as if it never ran.
+
+        Raises:
+            SetlError: the target does not answer.
+        """
+        ...
+
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """Get ready to apply what follows a checkpoint; returns it, or an earlier one to read from.
 

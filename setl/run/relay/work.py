@@ -81,6 +81,9 @@ class RelayWork:
         """See `Work.with_written`; the last records of a topic tell their transactions."""
         return with_written(checkpoint, self._tails)
 
+    def forget(self, checkpoint: Checkpoint) -> None:
+        """See `Work.forget`; a topic keeps nothing beside its records."""
+
     def begin(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Work.begin`; goes by what is in the topic."""
         parts = self._parts

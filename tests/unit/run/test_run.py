@@ -91,12 +91,12 @@ def test_what_is_acknowledged_is_not_loaded_again_though_it_is_not_stored_yet(be
 
 def test_a_target_that_lost_what_it_had_acknowledged_gets_it_again(begun):
     # A replica has taken its place, which had not got the last transactions.
-    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, stored=Checkpoint(at(4)))
+    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, stored=Checkpoint(at(4), began=True))
     loads = bench.job.run
 
     def lost(rows, *args):
         if not bench.progress.figures().retries and rows[0].entry.position.offset == 64:
-            bench.store.stored = Checkpoint(at(4))
+            bench.store.stored = Checkpoint(at(4), began=True)
             raise TransientError("the connection was lost")
         return loads(rows, *args)
 
@@ -109,10 +109,10 @@ def test_a_target_that_lost_what_it_had_acknowledged_gets_it_again(begun):
 
 def test_work_that_has_to_go_back_further_is_read_for_from_there(begun):
     # Such as a relay whose topic has lost its last records.
-    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, stored=Checkpoint(at(4)))
+    bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, stored=Checkpoint(at(4), began=True))
     bench.job.failures = [None, TransientError("the topic went away")]
     begin = bench.work.begin
-    bench.work.begin = lambda checkpoint: begin(Checkpoint(at(4)))
+    bench.work.begin = lambda checkpoint: begin(Checkpoint(at(4), began=True))
     bench.start()
     eventually(lambda: bench.stored_at == 84, 10)
     bench.finish()
@@ -156,7 +156,7 @@ def test_what_is_done_again_before_the_same_failure_is_no_success(begun):
 
 def test_a_checkpoint_that_cannot_be_stored_leaves_the_attempt_a_failed_one(begun):
     bench = begun(TWO)
-    bench.store.stored = Checkpoint(at(4))
+    bench.store.stored = Checkpoint(at(4), began=True)
     bench.store.failures = [TransientError("the target's disk is full") for _ in range(3)]
     seen = []
     loads = bench.job.run
@@ -191,7 +191,7 @@ def test_what_is_rolled_back_is_freed_before_it_is_read_again_even_if_it_hangs_t
 
 
 def test_a_load_that_left_tasks_behind_is_not_repeated_under_the_same_epoch(begun):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.job.failures = [TransientError("a worker ended")]
     bench.job.abandoned = True
     bench.start()
@@ -203,7 +203,7 @@ def test_a_load_that_left_tasks_behind_is_not_repeated_under_the_same_epoch(begu
 
 def test_a_full_disk_of_the_node_ends_the_run(begun):
     """Under this leadership it would be tried again here, while other nodes have room."""
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.job.failures = [NodeFullError("No space left on device")]
     bench.start()
     bench.thread.join(5)
@@ -213,7 +213,7 @@ def test_a_full_disk_of_the_node_ends_the_run(begun):
 
 
 def test_a_target_that_was_set_back_is_taken_over_under_another_epoch(begun):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.job.failures = [TargetWentBackError("the fence stands at epoch 3")]
     bench.start()
     bench.thread.join(60)
@@ -223,9 +223,9 @@ def test_a_target_that_was_set_back_is_taken_over_under_another_epoch(begun):
 
 
 def test_a_target_that_lost_its_checkpoint_too_is_not_begun_anew(begun):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.job.failures = [TargetWentBackError("the fence has no row")]
-    bench.store.load = iter([Checkpoint(at(4)), None]).__next__
+    bench.store.load = iter([Checkpoint(at(4), began=True), None]).__next__
     bench.start()
     bench.thread.join(60)
     assert isinstance(bench.error, FatalError)
@@ -233,7 +233,7 @@ def test_a_target_that_lost_its_checkpoint_too_is_not_begun_anew(begun):
 
 
 def test_a_checkpoint_that_cannot_be_stored_is_not_acknowledged(begun):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.store.failures = [TransientError("no answer")]
     bench.start()
     eventually(lambda: bench.stored_at == 44, 10)
@@ -245,7 +245,7 @@ def test_a_checkpoint_that_cannot_be_stored_is_not_acknowledged(begun):
 
 @pytest.mark.parametrize("error", [DataError("bad row"), FencedError("newer epoch")])
 def test_an_error_that_stays_ends_the_run_and_moves_no_checkpoint(begun, error):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.job.failures = [error]
     bench.start()
     bench.thread.join(60)
@@ -419,7 +419,7 @@ def test_a_place_that_is_lost_ends_the_run_at_once(begun):
 
 
 def test_foreign_rows_move_the_checkpoint_only_now_and_then(begun):
-    bench = begun(transaction(4, 2, table="other"), stored=Checkpoint(at(4))).start()
+    bench = begun(transaction(4, 2, table="other"), stored=Checkpoint(at(4), began=True)).start()
     eventually(lambda: bench.progress.figures().batches > 0, 10)
     assert [what for what, _ in bench.log if what == "store"] == []
     bench.finish()

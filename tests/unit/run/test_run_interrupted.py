@@ -28,7 +28,7 @@ def test_a_stop_does_not_wait_for_the_next_look(begun, monkeypatch):
 
 def test_a_rollback_that_was_asked_for_while_it_waits_goes_to_what_is_stored(begun):
     bench = begun([*TWO, *transaction(44, 2)], batch_rows=2, store_every=3600)
-    bench.store.stored = Checkpoint(at(4))
+    bench.store.stored = Checkpoint(at(4), began=True)
     loads = bench.job.run
 
     def fails(rows, *args):
@@ -56,7 +56,7 @@ def test_nothing_is_loaded_while_suspended(begun):
 
 
 def test_a_stop_while_suspended_applies_nothing_and_loses_nothing(begun):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.run.suspend()
     bench.start()
     eventually(lambda: bench.source.opened, 10)
@@ -66,7 +66,7 @@ def test_a_stop_while_suspended_applies_nothing_and_loses_nothing(begun):
 
 
 def test_a_stop_ends_a_run_that_is_suspended_again_and_again(begun):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.run.suspend()
     bench.run.stop()
     bench.run.suspend()
@@ -75,7 +75,7 @@ def test_a_stop_ends_a_run_that_is_suspended_again_and_again(begun):
 
 
 def test_an_abort_cancels_the_load_and_stores_nothing_more(begun):
-    bench = begun(transaction(4, 2, table="other"), stored=Checkpoint(at(4))).start()
+    bench = begun(transaction(4, 2, table="other"), stored=Checkpoint(at(4), began=True)).start()
     eventually(lambda: bench.progress.figures().batches > 0, 10)
     bench.run.abort()
     bench.thread.join(60)
@@ -83,7 +83,7 @@ def test_an_abort_cancels_the_load_and_stores_nothing_more(begun):
 
 
 def test_what_an_abort_ended_is_not_taken_for_another_leader(begun):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     entered = threading.Event()
 
     def hangs(rows, ticket, redelivered_through):
@@ -100,7 +100,7 @@ def test_what_an_abort_ended_is_not_taken_for_another_leader(begun):
 
 
 def test_an_abort_cancels_a_load_that_begins_after_it(begun):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     entered, again = threading.Event(), threading.Event()
 
     def hangs(rows, ticket, redelivered_through):
@@ -143,7 +143,7 @@ def test_a_rollback_on_request_goes_back_to_the_checkpoint_and_on(begun):
 
 
 def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     monkeypatch.setattr(bench.run._backoff, "failed", lambda: 3600.0)
     bench.job.failures = [TransientError("the target went away")]
     bench.start()
@@ -155,7 +155,7 @@ def test_a_rollback_on_request_ends_the_wait_after_an_error(begun, monkeypatch):
 
 
 def test_a_stop_that_comes_as_an_attempt_begins_ends_the_wait_after_it(begun, monkeypatch):
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     monkeypatch.setattr(bench.run._backoff, "failed", lambda: 3600.0)
     forget = bench.run._asked._interrupted.clear
 
@@ -172,7 +172,7 @@ def test_a_stop_that_comes_as_an_attempt_begins_ends_the_wait_after_it(begun, mo
 
 def test_a_stop_while_a_load_fails_begins_to_read_nothing_again(begun, monkeypatch):
     """Or it would wait for a source that does not answer, and be told that it tries again."""
-    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench = begun(TWO, stored=Checkpoint(at(4), began=True))
 
     def stopped_and_failed(*_):
         bench.run.stop()
@@ -184,7 +184,7 @@ def test_a_stop_while_a_load_fails_begins_to_read_nothing_again(begun, monkeypat
     assert not bench.thread.is_alive()
     assert bench.error is None
     assert len(bench.source.opened) == 1
-    assert bench.store.stored == Checkpoint(at(4))
+    assert bench.store.stored == Checkpoint(at(4), began=True)
 
 
 def test_a_rollback_that_is_asked_for_while_one_begins_is_not_forgotten(begun, monkeypatch):
