@@ -90,6 +90,9 @@ class TargetChanges:
         mapped_by: tells the mapping that made the rows from others, see `FaultyRow`.
         untold: columns of the target that the rows should fill and of which they say nothing, see
             `RowSchema.untold`. They can only be written where the target computes all of these.
+        keyless: whether the source's table has no key. Rows are told apart by all of their values
+            then, and may be there several times: `key` has all columns, `deletes` are whole rows,
+            and both lists have all that happened, not what is left of it.
     """
 
     target: tuple[str, str]
@@ -108,6 +111,7 @@ class TargetChanges:
     ids: MadeOf | None = None
     mapped_by: str = ""
     untold: tuple[str, ...] = ()
+    keyless: bool = False
 
     def with_own_rows(self) -> TargetChanges:
         """The same changes in lists of their own, to which others may be added."""

@@ -75,7 +75,14 @@ class ColumnPlan:
     _project: Callable[[Any], Row] | None
 
     @classmethod
-    def build(cls, schema: RowSchema, rules: ColumnRules, *, incomplete: bool = False) -> Self:
+    def build(
+        cls,
+        schema: RowSchema,
+        rules: ColumnRules,
+        *,
+        incomplete: bool = False,
+        keyless: bool = False,
+    ) -> Self:
         """Plan for one schema; once for each, not for each row.
 
         A column that `renames` takes, or that an expression or a rename replaces under its own
@@ -86,6 +93,7 @@ class ColumnPlan:
             rules: what the table mapping says.
             incomplete: the schema has only the columns that some record mentioned (see
                 `setl.transform.survivors.Survivors.partial`), so names may be missing from it.
+            keyless: rows have no key; all columns that pass identify one then.
 
         Raises:
             ConfigurationError: the mapping names columns that the source does not have, or
@@ -94,7 +102,7 @@ class ColumnPlan:
         names = {name.lower(): i for i, name in enumerate(schema.names)}
         problems = [] if incomplete else _missing(names, rules)
         chosen = _chosen(schema, rules)
-        key = identity_indexes(schema, rules.key, rules.routing)
+        key = () if keyless else identity_indexes(schema, rules.key, rules.routing)
         places = {source: i for i, (source, _) in reversed(list(enumerate(chosen)))}
         problems += [_key_lost(schema, rules, i) for i in key if i not in places]
         if problems:
@@ -111,7 +119,8 @@ class ColumnPlan:
         if rules.key:
             # Nobody knows whether the source compares such columns to tell its rows apart.
             columns = tuple(replace(c, collation=0) if c.collation else c for c in columns)
-        return cls(columns, sources, tuple(places[i] for i in key), _projector(schema, sources))
+        found = tuple(range(len(columns))) if keyless else tuple(places[i] for i in key)
+        return cls(columns, sources, found, _projector(schema, sources))
 
     def row(self, row: Row) -> Row:
         """One source row as a target row."""

@@ -13,15 +13,16 @@ from typing import Any, cast
 
 from setl.model.change import Row, TargetChanges, Value
 from setl.model.document import DocumentForm
-from setl.model.schema import Column
 
 
 def merge(parts: Sequence[TargetChanges]) -> list[TargetChanges]:
     """One survivor for each key of each target, from parts in any order."""
     by_target: dict[tuple[tuple[str, str], DocumentForm | None], list[TargetChanges]] = {}
-    for part in parts:
+    # Of rows without a key each change counts.
+    keyless = [part.with_own_rows() for part in parts if part.keyless]
+    for part in (part for part in parts if not part.keyless):
         by_target.setdefault((part.target, part.document), []).append(part)
-    merged: list[TargetChanges] = []
+    merged: list[TargetChanges] = [*_by_shape(keyless)]
     for same_target in by_target.values():
         if len(same_target) == 1:
             merged += same_target
@@ -141,9 +142,10 @@ def _complete(
 
 
 def _by_shape(results: list[TargetChanges]) -> Iterable[TargetChanges]:
-    shapes: dict[tuple[tuple[Column, ...], tuple[str, ...]], TargetChanges] = {}
+    shapes: dict[tuple[Any, ...], TargetChanges] = {}
     for result in results:
-        first = shapes.setdefault((result.columns, result.untold), result)
+        shape = result.target, result.columns, result.untold
+        first = shapes.setdefault(shape, result)
         if first is not result:
             first.upserts.extend(result.upserts)
             first.upsert_versions.extend(result.upsert_versions)

@@ -30,15 +30,16 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
         untold = tuple(target for _, target in passing_columns(route, schema.untold))
         if route.into_index and part.upserts and (part.partial or untold):
             raise half_a_document(schema, part, untold)
-        plan = ColumnPlan.build(schema, route, incomplete=part.partial or bool(schema.untold))
-        document = document_form(schema, route)
+        incomplete = part.partial or bool(schema.untold)
+        plan = ColumnPlan.build(schema, route, incomplete=incomplete, keyless=part.keyless)
+        document = None if part.keyless else document_form(schema, route)
         changes.append(
             TargetChanges(
                 target=route.target,
                 columns=plan.columns,
                 key=plan.key,
                 upserts=plan.rows(part.upserts),
-                deletes=part.deletes,
+                deletes=plan.rows(part.deletes) if part.keyless else part.deletes,
                 upsert_versions=part.upsert_versions,
                 delete_versions=part.delete_versions,
                 group=route.group,
@@ -48,6 +49,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
                 ids=document and ids_made_of(schema, route, document, plan),
                 mapped_by=route.mapped_by,
                 untold=untold,
+                keyless=part.keyless,
             )
         )
     return changes

@@ -80,7 +80,7 @@ def by_buckets(
     """Changes by the number of the load task that writes their keys."""
     result: dict[int, list[TargetChanges]] = {}
     for route, target_changes in changes:
-        undivided = route.target in plan.undivided
+        undivided = target_changes.keyless or route.target in plan.undivided
         parts = split(target_changes, route.group, buckets, undivided=undivided)
         for bucket, part in parts.items():
             result.setdefault(bucket, []).append(part)

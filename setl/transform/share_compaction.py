@@ -24,6 +24,7 @@ from setl.transform.columns import identity_indexes
 from setl.transform.compaction import Compactor
 from setl.transform.documents import DocumentKeys, DocumentSource
 from setl.transform.isolating import Refused, faults_one_by_one, null_keys, take_out, undecodable
+from setl.transform.keyless import KeylessRows, is_keyless
 from setl.transform.lazy_images import LatestImages, UndecodedRowError
 from setl.transform.processing import processed
 from setl.transform.projection import half_a_document
@@ -85,6 +86,7 @@ class _Table(NamedTuple):
     route: Route
     compactor: Taking
     images: LatestImages | None  # None where each change has to be seen
+    keyless: KeylessRows
     unchanged: UnchangedRows | None = None
 
 
@@ -105,7 +107,7 @@ class _Compaction:
         named = False
         undecoded = item.decoded is None and item.table_rows is None
         if len(item.routes) == 1 and undecoded and item.table[1]:
-            route, _, images, _ = self._table((item.routes[0], *item.table))
+            route, _, images, *_ = self._table((item.routes[0], *item.table))
             scanner = None if images is None else self._scanner(route, item)
             named = bool(route.key)
         if images is None or scanner is None:
@@ -150,6 +152,9 @@ class _Compaction:
         for index in routes:
             table = self._table((index, schema.schema, schema.table))
             route, images = table.route, table.images
+            if is_keyless(plan.codec, route, schema):
+                self._take_keyless(table.keyless, decoded, version)
+                continue
             if images is not None:
                 images.hand_on()
             # What was put aside is written, whatever it changes.
@@ -162,6 +167,14 @@ class _Compaction:
                     raise
                 one_by_one = faults_one_by_one(route, decoded, version, take, first=first)
                 self._faulty += [(route, fault) for fault in one_by_one]
+
+    def _take_keyless(self, rows: KeylessRows, decoded: DecodedRows, version: int) -> None:
+        try:
+            rows.add_many(decoded, version)
+        except DataError as error:
+            # Never put aside: later changes of such a row would not find it.
+            error.at(version=version)
+            raise
 
     def _all_reread(self, item: WorkItem) -> bool:
         routes = self._plan.router.route(*item.table)
@@ -187,11 +200,12 @@ class _Compaction:
                     unchanged = UnchangedRows(route)
                 else:
                     images = LatestImages(compactor)
-            found = self._tables[place] = _Table(route, compactor, images, unchanged)
+            found = _Table(route, compactor, images, KeylessRows(), unchanged)
+            self._tables[place] = found
         return found
 
     def _scanner(self, route: Route, item: WorkItem) -> RowScanner | None:
-        key = partial(identity_indexes, names=route.key, routing=route.routing)
+        key = partial(_scanned_key, self._plan.codec, route)
         if not item.context:
             # Such records describe their tables themselves, and the codec keeps what it knows.
             with suppress(DataError):  # decoding finds it again, in each record
@@ -209,7 +223,8 @@ class _Compaction:
         """What is left."""
         plan, faulty = self._plan, self._faulty
         survivors: list[tuple[Route, RowSchema, Survivors]] = []
-        for route, compactor, images, _ in self._tables.values():
+        for route, compactor, images, keyless, _ in self._tables.values():
+            survivors += [(route, part.schema, part) for part in keyless.survivors()]
             # Keys that a mapping names may be null, which the compactor looks for.
             alone = images.alone() if images is not None and not route.key else None
             if images is not None and alone is None:
@@ -222,6 +237,16 @@ class _Compaction:
                 faulty += [(route, f) for f in take_out(route, part.schema, part, refused)]
                 survivors.append((route, part.schema, part))
         return Compacted(survivors, self._rows, self._redelivered, faulty)
+
+
+class _NoKeyError(DataError):
+    """A table has no key, so each of its changes is decoded."""
+
+
+def _scanned_key(codec: str, route: Route, schema: RowSchema) -> tuple[int, ...]:
+    if is_keyless(codec, route, schema):
+        raise _NoKeyError("the table has no key", table=schema.name)
+    return identity_indexes(schema, route.key, route.routing)
 
 
 def _may_have_null(keys: Sequence[Any]) -> bool:
@@ -250,7 +275,7 @@ def document_source(plan: TransformPlan) -> DocumentSource:
 
 
 def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: bool) -> None:
-    route, compactor, _, unchanged = table
+    route, compactor, unchanged = table.route, table.compactor, table.unchanged
     schema = decoded.schema
     if schema.untold and isinstance(compactor, Compactor):
         needed = needed_by_spark_sql(route, schema.untold)

@@ -21,6 +21,7 @@ class Survivors:
         upsert_versions: version of the last change of each.
         deletes: keys to delete (values of the key columns, in key order), ordered likewise.
         delete_versions: version of each delete.
+        keyless: whether nothing was compacted, see `TargetChanges.keyless`.
     """
 
     schema: RowSchema
@@ -30,6 +31,7 @@ class Survivors:
     upsert_versions: list[int] = field(default_factory=list[int])
     deletes: list[Row] = field(default_factory=list[Row])
     delete_versions: list[int] = field(default_factory=list[int])
+    keyless: bool = False
 
 
 class SurvivorGroups:

@@ -111,6 +111,15 @@ class Route:
         return replace(form, no_dates_as_null=self.no_dates_as_null, geometry=self.geometry)
 
     @property
+    def takes_keyless(self) -> bool:
+        """Whether rows of a table without a key can go by it: all of what they are is their key.
+
+        So it must be told of a row alone, before and after each of its changes.
+        """
+        made = self.expressions or self.where or self.processor or self.documents
+        return not (self.into_index or self.key or made or self.conflict or self.rereads)
+
+    @property
     def plain(self) -> bool:
         """Whether rows go to the target as they are, under another table name at most."""
         changed = self.include is not None or self.exclude or self.renames or self.expressions

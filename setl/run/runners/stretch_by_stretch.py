@@ -188,7 +188,9 @@ def _load_piece(
     settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Sequence[Share]
 ) -> StretchReport:
     changes = [part for share in shares for part in share.changes]
-    if not all(spreads([part.columns[i] for i in part.key], None) for part in changes):
+    if any(
+        part.keyless or not spreads([part.columns[i] for i in part.key], None) for part in changes
+    ):
         return StretchReport(TaskReport(), {}, apart=True)
     keys = _keys_of(shares)
     beside = [_beside_others(share) for share in shares]

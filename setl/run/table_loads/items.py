@@ -144,6 +144,8 @@ def ranges_of(
         table = mapped[name]
         (reader,) = there.readers([table.name])
         after = load.after if load.table == name else None
+        if reader is not None and not reader.schema.key:
+            refuse_keyless(reader, table.routes)
         if reader is None:  # it was dropped, so there is nothing to load
             load = load.at(name, None, 0)
             continue
@@ -162,6 +164,23 @@ def ranges_of(
         if after is not None:
             break  # the next table is not begun before this one is done
     return Step(items, load, looked_at)
+
+
+def refuse_keyless(reader: SourceReader, routes: Sequence[Route]) -> None:
+    """Refuse a table whose rows would be there twice, once by the load and once by the stream.
+
+    Raises:
+        ConfigurationError: it has no key.
+    """
+    if any(route.takes_keyless for route in routes):
+        raise ConfigurationError(
+            f"{reader.name} has no key, so a load beside the stream cannot tell which of its rows"
+            " the stream brings again",
+            hint="Give it an entry of its own with `load: false`, and copy its rows before the"
+            " pipeline first starts, while nobody writes it; or give it a primary key, or name"
+            " columns that are unique and never NULL under `key`",
+            table=reader.name,
+        )
 
 
 def keys_of(

@@ -1,11 +1,15 @@
 """Tables without a primary key: keyed by a unique key, by columns that are named, or refused."""
 
+from collections import Counter
+
 import pytest
 
-from setl.errors import ConfigurationError, DataError
+from setl import failpoints
+from setl.errors import DataError
 from setl.operate.check import check_pipeline
 from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -50,18 +54,131 @@ def test_a_unique_key_without_nullable_columns_is_as_good_as_a_primary_key(serve
     assert rows(servers[1], table, "b") == ((5, 1, "x"), (2, 2, "y"))
 
 
-@pytest.mark.parametrize("columns", ["a INT, b INT", "a INT, b INT, UNIQUE (a)"])
-def test_no_key_is_refused_with_the_ways_out(servers, keyless, place, columns):
+def counted(server, table):
+    """A table's rows, and how often each is there, as bytes."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("SET time_zone = '+00:00'")
+        cursor.execute(f"SELECT * FROM {table}")
+        return Counter(map(repr, cursor.fetchall()))
+
+
+def equal(servers, table):
+    first, second = (counted(server, table) for server in servers)
+    assert first == second
+    return first
+
+
+@pytest.mark.parametrize("columns", ["a INT, b VARCHAR(9)", "a INT UNIQUE, b VARCHAR(9)"])
+def test_rows_of_a_table_without_a_key(servers, keyless, place, columns):
     table = keyless(columns)
     file = channel(servers, table)
-    (error,) = said(file, "error")[:1]
-    assert "no primary key, nor a unique one" in error
+    assert said(file, "error") == []
+    assert "update and each delete reads all of the target's table" in " ".join(
+        said(file, "warning")
+    )
     running = place.lead(file)
-    execute(servers[0], f"INSERT INTO {table} VALUES (1, 1)")
+    twice = "NULL, 'x'"
+    execute(
+        servers[0],
+        f"INSERT INTO {table} VALUES ({twice}), ({twice}), ({twice}),"
+        " (1, 'a'), (2, NULL), (3, 'A')",
+        f"UPDATE {table} SET a = NULL, b = 'A' WHERE a = 1",
+        f"DELETE FROM {table} WHERE b = 'x' LIMIT 1",
+        f"UPDATE {table} SET b = 'y' WHERE b = 'x' LIMIT 1",
+        f"UPDATE {table} SET a = 4 WHERE a = 3",
+        f"UPDATE {table} SET a = 3 WHERE a = 2",
+        f"UPDATE {table} SET a = 2 WHERE a = 4",
+    )
+    running.applied(12)
+    assert sum(equal(servers, table).values()) == 5
+    execute(servers[0], "SET SESSION binlog_row_image = 'MINIMAL'", f"UPDATE {table} SET b = 'z'")
+    running.applied(17)
+    assert sum(equal(servers, table).values()) == 5
+
+
+def test_no_row_without_a_key_comes_twice_after_a_crash(
+    servers, keyless, place, monkeypatch, tmp_path
+):
+    """What a load brought is in the target, and its checkpoint is not stored."""
+    table = keyless("a INT, b VARCHAR(9)")
+    monkeypatch.setattr(failpoints, "_folder", str(tmp_path))
+    running = place.lead(channel(servers, table))
+    armed, taken = tmp_path / "load.after_job", tmp_path / "load.after_job.taken"
+    for _ in range(3):
+        armed.write_text("error")
+        execute(
+            servers[0],
+            f"INSERT INTO {table} VALUES (1, 'x'), (1, 'x')",
+            f"UPDATE {table} SET b = 'y' WHERE b = 'x' LIMIT 1",
+            f"DELETE FROM {table} WHERE b = 'y' LIMIT 1",
+        )
+        eventually(lambda: taken.exists() or not running.thread.is_alive(), 60)
+        assert taken.exists(), running.error
+        taken.unlink()
+        # Comes with what is loaded again, and changes it.
+        execute(servers[0], f"UPDATE {table} SET b = 'z' WHERE b = 'x' LIMIT 1")
+    running.applied(15)
+    assert equal(servers, table) == Counter(["(1, 'z')"] * 3)
+
+
+def test_a_stream_that_goes_to_another_place(servers, keyless, place):
+    table, name = keyless("a INT, b VARCHAR(9)"), fresh_name("channel")
+    tables = [{"from": table}]
+    running = place.lead(one_way(servers[0], mysql(servers[1]), tables, name))
+    execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x')")
+    running.applied(1)
+    running.stop()
+    file = one_way(servers[0], mysql(servers[1]), tables, name, generation=2)
+    running = place.lead(file)
+    execute(servers[0], f"INSERT INTO {table} VALUES (2, 'y')")
     failure = running.ends()
-    assert isinstance(failure, ConfigurationError)
-    assert "`key`" in (failure.hint or "")
-    assert rows(servers[1], table) == ()
+    assert isinstance(failure, DataError)
+    assert "gone to another place" in failure.message
+    assert "retl.setl_loaded" in failure.hint
+    execute(
+        servers[1],
+        f"DELETE FROM retl.setl_loaded WHERE pipeline = '{name}/p'"
+        f" AND CONCAT(schema_name, '.', table_name) = '{table}'",
+    )
+    place.lead(file).applied(2)
+    assert equal(servers, table) == Counter(["(1, 'x')", "(2, 'y')"])
+
+
+def test_where_no_key_is_refused(servers, keyless):
+    table = keyless("a INT, b VARCHAR(9)")
+    for mapping in ({"where": "a > 1"}, {"columns": {"c": "upper(b)"}}, {"read": "source"}):
+        assert (
+            "so its rows cannot be told apart"
+            in said(channel(servers, table, **mapping), "error")[0]
+        )
+    assert "a load beside the stream" in said(channel(servers, table, load=True), "error")[0]
+    check = PipelineCheck(channel(servers, table).pipelines[0], two_way=True)
+    assert "two-way" in str([f.what for f in check_pipeline(check) if f.code == "no-key"])
+
+
+def test_a_load_of_a_table_without_a_key_is_refused(servers, keyless, place):
+    table = keyless("a INT, b VARCHAR(9)")
+    execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x')")
+    failure = place.lead(channel(servers, table, load=True)).ends()
+    assert "a load beside the stream cannot tell" in failure.message
+    assert counted(servers[1], table) == Counter()
+
+
+def test_a_row_that_the_target_lacks_stops_the_pipeline(servers, keyless, place):
+    table = keyless("a INT, b VARCHAR(9) COLLATE utf8mb4_general_ci")
+    file = channel(servers, table)
+    running = place.lead(file)
+    execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x'), (1, 'x'), (2, 'y')")
+    running.applied(3)
+    execute(servers[1], f"UPDATE {table} SET b = 'X' WHERE a = 1 LIMIT 1")
+    execute(servers[0], f"DELETE FROM {table} WHERE a = 1")
+    failure = running.ends()
+    assert isinstance(failure, DataError)
+    assert "has changed or deleted 2 of a row, and the target has 1 of it" in failure.message
+    assert sum(counted(servers[1], table).values()) == 3
+    execute(servers[1], f"INSERT INTO {table} VALUES (1, 'x')")  # as the error says
+    place.lead(file).applied(5)
+    assert counted(servers[1], table) == Counter(["(1, 'X')", "(2, 'y')"])
 
 
 def test_columns_that_are_named_without_any_index_at_the_target(servers, keyless, place):

@@ -125,7 +125,7 @@ def on_all(servers, catalogue):
     return {name: entry for name, entry in found[0].items() if all(name in x for x in found)}
 
 
-def tables_of_types(servers, db):
+def tables_of_types(servers, db, key="PRIMARY KEY"):
     """Tables with a column for each type, some at a time, with SQL of the columns' values."""
     found = [*on_all(servers, columns).items(), *LABELS.items()]
     tables = {}
@@ -133,7 +133,7 @@ def tables_of_types(servers, db):
         some = found[first : first + COLUMNS]
         table = quoted(db, f"from_{some[0][0]}")
         text = ", ".join(f"`{name}` {definition}" for name, (definition, _) in some)
-        create(servers, f"CREATE TABLE {table} (id INT PRIMARY KEY, {text})")
+        create(servers, f"CREATE TABLE {table} (id INT {key}, {text})")
         tables[table] = {name: values for name, (_, values) in some}
     return tables
 
@@ -434,3 +434,22 @@ def test_odd_names_and_wide_tables(servers, fresh_db, writer, place):
     for table in (*tables, wide, serial, computed):
         same(servers, table)
     assert execute(servers[1], f"SELECT hidden FROM {computed} ORDER BY id") == ((5,), (None,))
+
+
+def test_every_type_without_a_key(servers, fresh_db, writer, place):
+    tables = tables_of_types(servers, fresh_db, key="NULL")
+    running = lead_through_binlog(*servers, fresh_db, place)
+    for _ in range(2):
+        fill_types(tables, writer)
+    running.applied(writer.changes)
+    # Of rows that only differ in one value each, some go, and they are at the target who goes.
+    writer.change(*(f"UPDATE {table} SET id = 0" for table in tables))
+    writer.change(*(f"DELETE FROM {table} LIMIT 5" for table in tables))
+    writer.change(*(f"UPDATE {table} SET id = 1 LIMIT 7" for table in tables))
+    running.applied(writer.changes)
+    for table in tables:
+        same(servers, table)
+    writer.change(*(f"DELETE FROM {table}" for table in tables))
+    running.applied(writer.changes)
+    for table in tables:
+        assert execute(servers[1], f"SELECT COUNT(*) FROM {table}") == ((0,),)

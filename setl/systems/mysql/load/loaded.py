@@ -13,8 +13,10 @@ from typing import Any, Final
 
 from pymysql.connections import Connection
 
+from setl.errors import DataError, FatalError
 from setl.load.sink import LoadTicket
 from setl.model.change import TargetChanges
+from setl.model.position import version_generation
 
 _THROUGH: Final = (
     "SELECT through FROM retl.setl_loaded"
@@ -23,6 +25,11 @@ _THROUGH: Final = (
 _LOADED: Final = (
     "INSERT INTO retl.setl_loaded (pipeline, schema_name, table_name, through)"
     " VALUES (%s, %s, %s, %s) ON DUPLICATE KEY UPDATE through = GREATEST(through, VALUES(through))"
+)
+_MOVED: Final = (
+    "Leave the table out with `except`; or give the target's table the rows that the source had at"
+    " the place where the pipeline goes on (`setl position`), delete the table's row in"
+    " retl.setl_loaded at the target, and start the pipeline again"
 )
 _FORGET: Final = "DELETE FROM retl.setl_loaded WHERE pipeline = %s"
 
@@ -42,6 +49,36 @@ def not_loaded_yet(
         cursor.execute(_THROUGH, place)
         row = cursor.fetchone()
         through = 0 if row is None else int(row[0])
+        if ticket.through > through:
+            cursor.execute(_LOADED, (*place, ticket.through))
+    return [_beyond(change, through) for change in changes]
+
+
+def beyond_what_is_loaded(
+    connection: Connection[Any], ticket: LoadTicket, changes: Sequence[TargetChanges]
+) -> list[TargetChanges]:
+    """As `not_loaded_yet`, where each change must be applied once: an error if that is not sure.
+
+    Raises:
+        FatalError: changes lie behind the load's end, or have no place.
+        DataError: the stream has gone to another place, so nobody can tell what comes again.
+    """
+    versions = [v for c in changes for v in (*c.upsert_versions, *c.delete_versions)]
+    name = ".".join(changes[0].target)
+    if not all(map(_is_versioned, changes)) or max(versions, default=0) > ticket.through:
+        raise FatalError("rows of a table without a key lie behind the load's end", table=name)
+    place = (ticket.pipeline_key, *changes[0].target)
+    with connection.cursor() as cursor:
+        cursor.execute(_THROUGH, place)
+        row = cursor.fetchone()
+        through = 0 if row is None else int(row[0])
+        if through and version_generation(through) != version_generation(ticket.through):
+            raise DataError(
+                "the table has no key at the source, and the stream has gone to another place since"
+                " rows were last written to it: what comes again cannot be told from what is new",
+                hint=_MOVED,
+                table=name,
+            )
         if ticket.through > through:
             cursor.execute(_LOADED, (*place, ticket.through))
     return [_beyond(change, through) for change in changes]

@@ -18,6 +18,7 @@ from setl.errors import (
     CollisionError,
     ConfigurationError,
     DataError,
+    FatalError,
     FencedError,
     SetlError,
     SharedTableError,
@@ -46,7 +47,12 @@ from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.fit import ChangedValueError
 from setl.systems.mysql.load.generated import GeneratedLoad, KnownSessions, Part, RefuseOf
-from setl.systems.mysql.load.loaded import forget_loaded, not_loaded_yet
+from setl.systems.mysql.load.keyless import KeylessLoad, keyless_apart
+from setl.systems.mysql.load.loaded import (
+    beyond_what_is_loaded,
+    forget_loaded,
+    not_loaded_yet,
+)
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.new_rows import send_new_rows, takes_new_rows
 from setl.systems.mysql.load.rendered import filled_by, takes_as_is, write_rendered
@@ -235,6 +241,8 @@ class MysqlSink:
         _refuse_shared(changes, writes)
         self._writer.register(ticket)
         self._begin(ticket, [c.target for c in changes])
+        if ticket.from_tables and any(change.keyless for change in changes):
+            raise FatalError("rows of a table without a key were read from their table")
         if not (update.again or ticket.from_tables):
             changes = self._not_loaded_yet(connection, ticket, changes, writes)
         limits, plans = self._limits(), list(zip(writes, changes, strict=True))
@@ -242,6 +250,9 @@ class MysqlSink:
         def refuse_of(change: TargetChanges) -> Refuse:
             return self._unless_outdated(faults.upserts(change))
 
+        bound = {change.target for plan, change in plans if _depends_on_columns(plan)}
+        keyless, plans = keyless_apart(plans)
+        self._write_keyless(connection, keyless.first, limits)
         for plan, change in plans:
             write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
 
@@ -260,17 +271,26 @@ class MysqlSink:
         for target in dict.fromkeys(change.target for _, change in alone):
             parts = [part for part in alone if part[1].target == target]
             GeneratedLoad(connection, write_together, refuse_of, limits, self._sessions).run(parts)
+        self._write_keyless(connection, keyless.last, limits)
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
         letters = update_letters(
             store, ticket, update.written, faults.rows, most=most, now=now, again=update.again
         )
-        for target in {change.target for plan, change in plans if _depends_on_columns(plan)}:
+        for target in bound:
             self._targets.confirm_texts(connection, target)
         failpoints.reached("task.before_commit")
         connection.commit()
         failpoints.reached("task.after_commit")
         return letters
+
+    def _write_keyless(
+        self, connection: Connection[Any], parts: Sequence[Part], limits: Limits
+    ) -> None:
+        for plan, change in parts:
+            # Never put aside: a later change of such a row would not find it.
+            refuse = self._unless_outdated(_raise_with(change))
+            KeylessLoad(connection, plan, change, limits, refuse).run()
 
     def _write_upserts(
         self,
@@ -326,14 +346,21 @@ class MysqlSink:
         changes: Sequence[TargetChanges],
         writes: Sequence[TableWrites],
     ) -> list[TargetChanges]:
-        """The changes, those of tables that are loaded once without what they have already."""
+        """The changes, those of tables that are loaded once without what they have already.
+
+        Raises:
+            FatalError, DataError: as `beyond_what_is_loaded`.
+        """
         result = list(changes)
         places: dict[tuple[str, str], list[int]] = {}
         for i, (change, plan) in enumerate(zip(changes, writes, strict=True)):
             if plan.alone:
                 places.setdefault(change.target, []).append(i)
         for own in places.values():
-            left = not_loaded_yet(connection, ticket, [changes[i] for i in own])
+            parts = [changes[i] for i in own]
+            keyless = any(change.keyless for change in parts)
+            beyond = beyond_what_is_loaded if keyless else not_loaded_yet
+            left = beyond(connection, ticket, parts)
             for i, change in zip(own, left, strict=True):
                 result[i] = change
         return result
@@ -402,6 +429,14 @@ class MysqlSink:
 def _depends_on_columns(plan: TableWrites) -> bool:
     """Whether what is written means the same only as long as the table's columns are the same."""
     return bool(plan.numbered or plan.inserts.by_bytes or plan.deletes.by_bytes)
+
+
+def _raise_with(change: TargetChanges) -> Refuse:
+    def refuse(_: int, error: DataError) -> None:
+        versions = change.upsert_versions
+        raise error.at(version=max(versions, default=0) or None)
+
+    return refuse
 
 
 def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrites]) -> None:

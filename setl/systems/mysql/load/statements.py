@@ -23,6 +23,9 @@ How rows get into a table, by what its unique keys allow:
 * RENEW, ``DELETE`` and ``INSERT``: no unique key of the target lies within the key of the mapping,
   so nothing but a delete keeps a row from being there twice. Needs an index to be fast.
 
+* KEYLESS: the source's table has no key, and its rows are counted, see
+  `setl.systems.mysql.load.keyless`.
+
 Columns that only the target has keep their values, except in rows that EXACT makes anew.
 
 Deletes of all tables of a call come before all its upserts. A key may be deleted under one
@@ -56,6 +59,7 @@ class Strategy(Enum):
     UPSERT = "upsert"
     EXACT = "exact"
     RENEW = "renew"
+    KEYLESS = "keyless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,7 @@ def plan_writes(
     row_alias: bool = False,
     partial: bool = False,
     exact_json: bool = False,
+    keyless: bool = False,
 ) -> TableWrites:
     """Decide how rows with these columns, identified by these of them, get into a table.
 
@@ -148,6 +153,7 @@ def plan_writes(
         row_alias: whether the server wants a name for the new row, in place of VALUES().
         partial: whether rows lack columns, which are to stay as the table has them.
         exact_json: see `setl.systems.mysql.load.json_literal.json_literal`.
+        keyless: see `TargetChanges.keyless`.
 
     Raises:
         ConfigurationError: the rows have no key, or columns that the table lacks.
@@ -167,7 +173,7 @@ def plan_writes(
     there = {c.name.lower(): c for c in target.columns}
     stored = [there[c.name.lower()] for c in columns]
     names = [c.name.lower() for c in stored]
-    collisions = Collisions.of(columns, stored, key, target)
+    collisions = _KEYLESS if keyless else Collisions.of(columns, stored, key, target)
     strategy, identity = collisions.strategy, collisions.identity
     written = tuple(i for i, c in enumerate(stored) if not c.generated)
     watched = any(is_watched(columns[i], stored[i]) for i in written)
@@ -204,7 +210,7 @@ def plan_writes(
             table=target.name,
             head=f"INSERT INTO {table} ({filled}) VALUES ",
             tail=""
-            if strategy is Strategy.RENEW
+            if strategy in (Strategy.RENEW, Strategy.KEYLESS)
             else _on_duplicate(
                 stored,
                 key,
@@ -218,7 +224,7 @@ def plan_writes(
             key=key,
             by_key=False,
             # A primary key takes no NULL anyway; other unique keys take any number of them.
-            never_null=() if identity and identity == _key_names(target) else key,
+            never_null=() if keyless or (identity and identity == _key_names(target)) else key,
             guards=guards_for(filling),
             watched=watched,
             computed=frozenset(c.name.lower() for c in target.columns)
@@ -293,6 +299,9 @@ class Collisions(NamedTuple):
         if further or coarse:
             return cls(Strategy.EXACT, identity, alone=True, bytewise=True)
         return cls(Strategy.UPSERT, identity, alone=False, bytewise=False)
+
+
+_KEYLESS: Final = Collisions(Strategy.KEYLESS, frozenset(), alone=True, bytewise=False)
 
 
 def _is_loose(column: Column) -> bool:

@@ -25,7 +25,7 @@ from setl.systems.mysql.server_kind import version_numbers
 _SECONDS = 60.0
 
 _Columns = tuple[object, ...]
-_Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...], tuple[int, ...], bool]
+_Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...], tuple[int, ...], bool, bool]
 
 
 class ColumnsChangedError(TransientError):
@@ -73,7 +73,8 @@ class Targets:
         """
         self._expire()
         collations = tuple(changes.columns[i].collation for i in changes.key)
-        shape = (changes.target, changes.columns, changes.key, collations, changes.partial)
+        how = (changes.partial, changes.keyless)
+        shape = (changes.target, changes.columns, changes.key, collations, *how)
         known = self._writes.get(shape)
         if known is None:
             columns = [column.name for column in changes.columns]
@@ -85,6 +86,7 @@ class Targets:
                 row_alias=_has_row_alias(connection),
                 partial=changes.partial,
                 exact_json=self._parses_exactly(connection, described),
+                keyless=changes.keyless,
             )
         return known
 

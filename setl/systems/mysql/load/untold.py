@@ -32,6 +32,8 @@ def told_alone(
     for change in changes:
         if change.untold and change.upserts:
             error = _error_about(targets, connection, change)
+            if error is not None and change.keyless:
+                raise error()
             if error is not None:
                 for number in range(len(change.upserts)):
                     faults.upsert(change, number, error())

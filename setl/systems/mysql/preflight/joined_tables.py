@@ -69,6 +69,15 @@ def _check_joined(
     source: Server | None, target: Server, found: Sequence[_Joined], place: Report
 ) -> None:
     names = ", ".join(sorted({table.schema.name for table, _ in found}))
+    keyless = [table.schema.name for table, route in found if not (table.schema.key or route.key)]
+    if keyless:
+        place.error(
+            f"rows of {names} come together, and {', '.join(keyless)} has no key: nobody could tell"
+            " whose row a change is about",
+            _FIX,
+            code="joined-keys",
+        )
+        return
     there = read_table(target.connection, *found[0][1].target)
     if there is not None:
         own = {there.names[i].lower() for i in there.key}

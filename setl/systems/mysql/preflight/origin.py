@@ -30,7 +30,7 @@ def check_tables(check: PipelineCheck, server: Server, report: Report) -> None:
         SetlError: the server stopped answering.
     """
     router = Router(check.pipeline)
-    check.tables = check_source_tables(server, router, report, check.expressions)
+    check.tables = check_source_tables(server, router, report, check)
     check_shadows(server, check.pipeline, report)
     check_first_load(server, check.pipeline.source, router, report)
     check_prepared(server, report)

@@ -18,18 +18,19 @@ from setl.systems.mysql.documents.nested_tables import describe_documents
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
 from setl.systems.mysql.preflight.generated_columns import check_generated
+from setl.systems.mysql.preflight.keyless_tables import check_keyless
 from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.old_times import check_old_times
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.reading.row_values import has_two_digits
-from setl.systems.pipeline_check import ExpressionCheck, SourceTable
+from setl.systems.pipeline_check import PipelineCheck, SourceTable
 
 _RIGHT = ("mapped table is as it must be", "mapped tables are as they must be")
 
 
 def check_source_tables(
-    server: Server, router: Router, report: Report, expressions: ExpressionCheck | None
+    server: Server, router: Router, report: Report, check: PipelineCheck
 ) -> list[SourceTable]:
     """Report what is wrong with the mapped tables; returns those that are right, by name.
 
@@ -65,7 +66,7 @@ def check_source_tables(
                 if columns is not None:
                     check_generated(server, columns, routes, place)
                     computed: dict[int, Sequence[Column]] = {}
-                    right = [r for r in routes if _fits(columns, r, place, expressions, computed)]
+                    right = [r for r in routes if _fits(columns, r, place, check, computed)]
                     found.append(SourceTable(columns, tuple(right), computed))
     for entry in router.entries:
         if entry.index not in mapped:
@@ -168,7 +169,7 @@ def _fits(
     schema: RowSchema,
     route: Route,
     report: Report,
-    expressions: ExpressionCheck | None,
+    check: PipelineCheck,
     computed: dict[int, Sequence[Column]],
 ) -> bool:
     """Whether the mapping fits the table's columns; reports what does not.
@@ -188,13 +189,7 @@ def _fits(
     key = source_key(schema, route)
     if not key:
         if not route.key:
-            report.error(
-                "the table has no primary key, nor a unique one without nullable columns, so its"
-                " rows cannot be told apart",
-                "Give it one, or name columns that are unique and never NULL under `key` in"
-                f" {place}, or leave the table out",
-                code="no-key",
-            )
+            check_keyless(check, schema, route, report)
     else:
         passing = {i for i, _ in passing_columns(route, schema.names)}
         for lost in (schema.names[i] for i in key if i not in passing):
@@ -210,7 +205,8 @@ def _fits(
             f"Add a unique key, or name other columns under `key` in {place}",
             code="key-not-unique",
         )
-    for name in (schema.names[i] for i in key if has_two_digits(schema.columns[i])):
+    compared = key or range(len(schema.columns))
+    for name in (schema.names[i] for i in compared if has_two_digits(schema.columns[i])):
         report.error(
             f"the key column {name} is a YEAR(2), to which the server compares 1901 and 2001 as one"
             " year, and 0000 and 2000",
@@ -220,6 +216,7 @@ def _fits(
     _check_encodings(schema, key, report, place)
     if key:
         _check_document(schema, route, key, report)
+    expressions = check.expressions
     evaluated = route.expressions or route.where or route.processor
     if len(report.findings) == before and expressions and evaluated:
         try:

@@ -1,0 +1,67 @@
+"""Checks tables without a key: whether their rows can be told apart by all of their values."""
+
+from __future__ import annotations
+
+from setl.channel.fields.endpoints import MysqlSource, MysqlTarget
+from setl.channel.routes.routing import Route, Router
+from setl.model.schema import RowSchema
+from setl.systems.finding import Report
+from setl.systems.pipeline_check import PipelineCheck
+
+_NO_KEY = "the table has no primary key, nor a unique one without nullable columns"
+
+
+def check_keyless(check: PipelineCheck, schema: RowSchema, route: Route, report: Report) -> None:
+    """Report a table without a key: a warning if its rows can be loaded, else an error.
+
+    Args:
+        check: of the pipeline.
+        schema: the table.
+        route: where its rows go.
+        report: where to put it.
+    """
+    why = _refusal(check, schema, route)
+    if why:
+        report.error(
+            f"{_NO_KEY}, so its rows cannot be told apart: {why}",
+            "Give it one, or name columns that are unique and never NULL under `key` in"
+            f" tables[{route.index}], or leave the table out",
+            code="no-key",
+        )
+        return
+    pipeline = check.pipeline
+    loaded = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
+    if Router(pipeline).entries[route.index].name in loaded:
+        report.error(
+            f"{_NO_KEY}, so a load beside the stream cannot tell which of its rows the stream"
+            " brings again",
+            "Give it an entry of its own with `load: false`, and copy its rows before the pipeline"
+            " first starts, while nobody writes it; or give it a primary key",
+            code="keyless-load",
+        )
+    report.warning(
+        f"{_NO_KEY}: its rows are told apart by all of their columns, and each update and each"
+        " delete reads all of the target's table",
+        "Give the target's table an index over columns that tell its rows apart well, or both"
+        " tables a primary key",
+        code="keyless",
+    )
+
+
+def _refusal(check: PipelineCheck, schema: RowSchema, route: Route) -> str:
+    """Why rows cannot be told apart by all of their values, "" if they can."""
+    pipeline = check.pipeline
+    if not isinstance(pipeline.source, MysqlSource):
+        return "records of a topic may come twice, and a row that comes twice would be there twice"
+    if not isinstance(pipeline.target, MysqlTarget) or route.into_index:
+        return "a document needs an id"
+    if check.two_way:
+        return "in a two-way channel both sites may change the same row, and none would find it"
+    if not route.takes_keyless:
+        return "nor can rows that an expression, a condition, a processor or `read: source` makes"
+    kept = [column.name for column in schema.columns if column.materialized]
+    if kept:
+        return (
+            f"{', '.join(kept)} is generated, and kept or in an index, so it need not be the same"
+        )
+    return ""
