@@ -116,6 +116,8 @@ class RowSchema:
             expressions.
         begun: indexes of columns of which `key` has the beginning only; only known when a server
             was asked.
+        overlapless: whether a unique key lets no two rows stand whose periods overlap, which only
+            MariaDB has; only known when a server was asked.
         untold: names of columns that the table has, and of which the rows say nothing, not even
             that they stay as they are; see `setl.codec.binlog.rows.untold`.
     """
@@ -128,6 +130,7 @@ class RowSchema:
     odd_keys: bool = field(default=False, compare=False)
     begun: frozenset[int] = field(default=frozenset(), compare=False)
     untold: tuple[str, ...] = ()
+    overlapless: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:

@@ -13,9 +13,6 @@ from setl.codec.sql.tokens import Token, TokenKind, said_outright, tokenize
 _KINDS: Final = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "VECTOR"})
 _TWO_WORDS: Final = frozenset({"DEFAULT", "DATA", "INDEX"})
 
-NO_UPSERTS: Final = "MariaDB refuses INSERT … ON DUPLICATE KEY UPDATE on such a table"
-"""Why rows cannot be written to a table with a key WITHOUT OVERLAPS."""
-
 
 @dataclass(frozen=True, slots=True)
 class KeyPart:

@@ -14,12 +14,17 @@ from pymysql.cursors import Cursor
 
 from setl.codec.binlog.tables.collation import common_number
 from setl.codec.charset import BINARY, DOUBLED
+from setl.codec.sql.created_table import definitions_of
+from setl.codec.sql.table_keys import key_definition
 from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.errors import ConfigurationError
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Capacity, Column, Kind, RowSchema
 from setl.systems.mysql.column_labels import are_alike, sure_labels
 from setl.systems.mysql.connection import is_mariadb, translate
+from setl.systems.mysql.created_text import read_created_text
+
+_MOMENTS = frozenset({Kind.DATE, Kind.DATETIME, Kind.TIMESTAMP})
 
 SYSTEM_SCHEMAS = frozenset({"information_schema", "mysql", "performance_schema", "sys"})
 """Schemas that belong to the server."""
@@ -159,8 +164,33 @@ def read_table(
     if logged:
         columns = tuple(map(column_as_logged, columns))
     return RowSchema(
-        schema, table, columns, primary, tuple(keys.values()), odd_keys=odd, begun=begun
+        schema,
+        table,
+        columns,
+        primary,
+        tuple(keys.values()),
+        odd_keys=odd,
+        begun=begun,
+        overlapless=any(len(_moments(columns, key)) > 1 for key in (primary, *keys.values()))
+        and _overlapless(connection, schema, table),
     )
+
+
+def _moments(columns: Sequence[Column], key: Sequence[int]) -> list[int]:
+    """The columns of a key that may be the ends of a period."""
+    return [i for i in key if columns[i].kind in _MOMENTS]
+
+
+def _overlapless(connection: Connection[Any], schema: str, table: str) -> bool:
+    """Whether a table has a key WITHOUT OVERLAPS; its text alone says so in all versions."""
+    if not is_mariadb(connection):
+        return False
+    try:
+        text = read_created_text(connection, schema, table)
+    except (pymysql.MySQLError, OSError) as error:
+        raise translate(error) from error
+    keys = filter(None, map(key_definition, definitions_of(text)))
+    return any(key.overlapless for key in keys)
 
 
 def _promoted(described: Sequence[ColumnRow], keys: dict[str, tuple[int, ...]]) -> str:

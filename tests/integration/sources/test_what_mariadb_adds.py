@@ -3,6 +3,7 @@
 import pymysql
 import pytest
 
+from setl.errors import CollisionError
 from setl.operate.check import check_pipeline
 from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import (
@@ -173,29 +174,43 @@ def test_sequences_and_views_that_get_another_name(servers, db, place):
 def test_keys_without_overlaps(servers, db, place):
     a, b = servers
     columns = "id INT, s DATE, e DATE, v INT"
-    for name, there in (("t", "(id, s, e)"), ("refused", "(id, x WITHOUT OVERLAPS)")):
+    for name, there in (("t", "(id, s, e)"), ("o", "(id, x WITHOUT OVERLAPS)")):
         for server, key in ((a, "(id, x WITHOUT OVERLAPS)"), (b, there)):
             execute(
                 server,
                 f"CREATE TABLE {db}.{name} ({columns}, PERIOD FOR x (s, e), PRIMARY KEY {key})",
             )
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
-    found = [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"]
-    assert [(f.code, f.where.endswith(f"{db}.refused")) for f in found] == [("overlaps-key", True)]
+    assert [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"] == []
     running = place.lead(file)
+    for name in ("t", "o"):
+        execute(
+            a,
+            f"INSERT INTO {db}.{name} VALUES (1, '2020-01-01', '2020-02-01', 1),"
+            " (1, '2020-02-01', '2020-03-01', 2)",
+            f"UPDATE {db}.{name} SET e = '2020-01-20', v = 3 WHERE v = 1",
+            f"DELETE FROM {db}.{name} FOR PORTION OF x FROM '2020-02-10' TO '2020-02-15'",
+        )
+    running.applied(10)
+    # In one load, one row gives its days to another, and takes others.
     execute(
         a,
-        f"INSERT INTO {db}.t VALUES (1, '2020-01-01', '2020-02-01', 1),"
-        " (1, '2020-02-01', '2020-03-01', 2)",
-        f"UPDATE {db}.t SET e = '2020-01-20', v = 3 WHERE v = 1",
-        f"DELETE FROM {db}.t FOR PORTION OF x FROM '2020-02-10' TO '2020-02-15'",
+        "SET @until = '2020-01-05'",
+        "START TRANSACTION",
+        f"UPDATE {db}.o SET e = @until WHERE v = 3",
+        f"UPDATE {db}.o SET s = @until WHERE v = 2 AND e = '2020-02-10'",
+        f"UPDATE {db}.o SET v = v + 10",
+        "COMMIT",
     )
-    running.applied(5)
-    assert rows(b, f"{db}.t", "v, s") == rows(a, f"{db}.t", "v, s")
-    execute(a, f"INSERT INTO {db}.refused VALUES (1, '2020-01-01', '2020-02-01', 1)")
-    error = running.ends()
-    assert "plain key over the same columns" in error.hint
-    execute(b, f"DROP TABLE {db}.refused")
+    running.applied(15)
+    for name in ("t", "o"):
+        assert rows(b, f"{db}.{name}", "v, s") == rows(a, f"{db}.{name}", "v, s")
+    # The target has a row that the source has not: the load refuses, and removes nothing.
+    execute(b, f"INSERT INTO {db}.o VALUES (9, '2020-01-01', '2020-12-01', 9)")
+    execute(a, f"INSERT INTO {db}.o VALUES (9, '2020-05-01', '2020-06-01', 1)")
+    assert isinstance(running.ends(), CollisionError)
+    assert len(rows(b, f"{db}.o", "v, s")) == 4
+    execute(b, f"DROP TABLE {db}.o")
     (missing,) = [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"]
     assert "WITHOUT OVERLAPS" in str(missing.fix)
 

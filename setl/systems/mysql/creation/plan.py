@@ -13,7 +13,7 @@ from itertools import islice
 from setl.channel.routes.routing import Route, passing_columns
 from setl.codec.sql.column_definition import ColumnDefinition, column_definition
 from setl.codec.sql.created_table import Definition, definitions_of
-from setl.codec.sql.table_keys import NO_UPSERTS, KeyDefinition, table_options
+from setl.codec.sql.table_keys import KeyDefinition, table_options
 from setl.codec.sql.tokens import tokens_of
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, RowSchema
@@ -144,8 +144,9 @@ class _Planning:
         keys = [k for k in map(self._keys.key, definitions) if k is not None]
         if any(key.overlapless for key, _ in keys):
             raise ConfigurationError(
-                f"the table has a key WITHOUT OVERLAPS, and {NO_UPSERTS}",
-                hint="Create the target's table by hand, with a plain key over the same columns",
+                "the table has a key WITHOUT OVERLAPS, and setl makes no periods",
+                hint="Create the target's table by hand, with that key or a plain one over the same"
+                " columns",
             )
         first, later, more = self._sort(keys)
         columns = self._columns(definitions, [key for key, _ in keys])

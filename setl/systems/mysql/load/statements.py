@@ -22,6 +22,7 @@ How rows get into a table, by what its unique keys allow:
   another way. `setl.systems.mysql.load.exact` says how they are loaded.
 * RENEW, ``DELETE`` and ``INSERT``: no unique key of the target lies within the key of the mapping,
   so nothing but a delete keeps a row from being there twice. Needs an index to be fast.
+  So are rows of a table with a key WITHOUT OVERLAPS.
 
 * KEYLESS: the source's table has no key, and its rows are counted, see
   `setl.systems.mysql.load.keyless`.
@@ -290,6 +291,10 @@ class Collisions(NamedTuple):
         further = target.odd_keys or any(
             not (u >= identity and identity) for u in unique if u - numbered
         )
+        if target.overlapless:
+            # INSERT … ON DUPLICATE KEY UPDATE is refused there. Rows that give parts of their
+            # periods to each other are in each other's way as those that give unique values.
+            return cls(Strategy.RENEW, frozenset(), alone=True, bytewise=True)
         if not identity:
             return cls(Strategy.RENEW, identity, alone=further, bytewise=True)
         coarse = identity != mapped or any(

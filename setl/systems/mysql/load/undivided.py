@@ -87,7 +87,7 @@ def undivided(described: RowSchema) -> bool:
     A key that holds another whole is no more than that one: its values cannot move alone. Text of
     a key is compared as the table's collation has it, whatever the source's.
     """
-    if described.odd_keys:
+    if described.odd_keys or described.overlapless:
         return True
     keys = [key for key in (described.key, *described.unique) if key]
     smallest = min(map(frozenset, keys), key=len, default=frozenset[int]())

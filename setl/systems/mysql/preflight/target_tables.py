@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from setl.channel.routes.routing import passing_columns
-from setl.codec.sql.created_table import definitions_of
-from setl.codec.sql.table_keys import NO_UPSERTS, key_definition
 from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
@@ -139,31 +137,16 @@ class TargetTables:
                 code="target-key",
             )
         decided = any(route.conflict is not None for route in routes)
-        if self._check_engine(schema, table, place):
-            self._check_overlaps(schema, table, place)
+        self._check_engine(schema, table, place)
         # With a conflict policy any trigger that may change a row is reported, see there.
         changeable = () if decided else filled
         self.triggers.check((schema, table), changeable, mapped, place)
         check_masked(self.target, schema, table, place)
 
-    def _check_engine(self, schema: str, table: str, place: Report) -> bool:
-        """Report a table without transactions, or a view; whether it is neither."""
-        without = [*self.target.rows(WITHOUT_TRANSACTIONS, (schema, table))]
-        for *_, engine in without:
+    def _check_engine(self, schema: str, table: str, place: Report) -> None:
+        """Report a table without transactions, or a view."""
+        for *_, engine in self.target.rows(WITHOUT_TRANSACTIONS, (schema, table)):
             place.error(*refusal(schema, table, engine), code="engine")
-        return not without
-
-    def _check_overlaps(self, schema: str, table: str, place: Report) -> None:
-        if not self.target.mariadb:
-            return
-        text = TableText.read(self.target, schema, table).text
-        for key in filter(None, map(key_definition, definitions_of(text))):
-            if key.overlapless:
-                place.error(
-                    f"the target table has a key WITHOUT OVERLAPS, and {NO_UPSERTS}",
-                    "Give it a plain key over the same columns, those of the period too",
-                    code="overlaps-key",
-                )
 
     def _report_missing(
         self, schema: str, table: str, flows: Sequence[Flow], place: Report
