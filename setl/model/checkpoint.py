@@ -95,6 +95,7 @@ class Checkpoint:
     def version(self) -> int:
         """The document version of the last place that is applied."""
         return self.version_of(self.applied or self.resume)
+
     began: bool = False
 
     @property

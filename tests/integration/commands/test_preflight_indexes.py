@@ -338,7 +338,7 @@ def test_times(written, expected):
 def test_a_proxy_that_answers_for_the_cluster(cluster, answer, level, expected):
     url, answers = cluster
     answers["/"] = 200, answer
-    target = ElasticsearchTarget(type="elasticsearch", hosts=(url,))
+    target = ElasticsearchTarget(type="elasticsearch", hosts=[url])
     report = Report("c/p")
     with report.failing():
         check_elasticsearch_target(target, {}, "c/p", report)

@@ -1,5 +1,7 @@
 """Pipelines of servers whose binlog files have numbers of seven digits."""
 
+from typing import Any
+
 import pytest
 
 from arbiter.values import PipelineId
@@ -32,7 +34,7 @@ def reset_to(server, number):
     execute(server, f"{statement} TO {number}")
 
 
-def stored(place, file):
+def stored(place, file) -> Any:
     value, _ = place.arbiter.stored_position(PipelineId(file.channel, "p"))
     return Checkpoint.from_json(value["checkpoint"])
 

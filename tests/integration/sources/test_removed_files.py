@@ -44,7 +44,7 @@ def is_mysql(server):
     return isinstance(server, MySql)
 
 
-def all_read(server, place):
+def all_read(server, place) -> Any:
     """The checkpoint of who has read a server's binlog from a place to its end."""
     entries = read_to_end(server, place)
     return Checkpoint(next(e.position for e in reversed(entries) if ended(e)), timestamp=5.0)
@@ -56,10 +56,10 @@ def restart(server, *options):
     server.start()
 
 
-def moved(server, checkpoint, caplog):
+def moved(server, checkpoint, caplog) -> Any:
     """Where a checkpoint goes on whose file is gone, which the log says."""
     caplog.clear()
-    found = source_of(server).locate(checkpoint)
+    found: Any = source_of(server).locate(checkpoint)
     assert found.generation == checkpoint.generation + 1
     assert found.resume.gtid == checkpoint.resume.gtid
     assert "no longer has" in caplog.text
@@ -165,7 +165,8 @@ def test_what_was_reset_is_lost_though_files_have_higher_numbers(own):
     assert again.resume.gtid != read.resume.gtid
     oldest = purge_all(own)
     lost(own, read, "before them were not read")
-    assert source_of(own).locate(again).resume.file == oldest
+    then: Any = source_of(own).locate(again)
+    assert then.resume.file == oldest
 
 
 def test_a_stop_inside_a_transaction_names_a_place_to_go_on_at(own):
@@ -202,7 +203,8 @@ def test_without_a_gtid_for_each_transaction_nothing_is_proved(own):
     # The way out that the hint names is one.
     assert f"`setl position reset PIPELINE --to {read.resume.gtid}`" in error.hint
     assert "nothing is lost" in error.hint
-    assert str(source_of(own, GtidStart(gtid=read.resume.gtid)).initial().gtid) == read.resume.gtid
+    begun: Any = source_of(own, GtidStart(gtid=read.resume.gtid)).initial()
+    assert str(begun.gtid) == read.resume.gtid
     execute(own, "SET GLOBAL gtid_mode = ON")
     assert source_of(own).locate(read).generation == 2
 
@@ -212,7 +214,7 @@ def test_a_reset_is_told_at_once_while_a_stream_is_open(own):
     table = make_table(own)
     source: Any = source_of(own)
     for times in (0, 40):
-        start = source_of(own).initial()
+        start: Any = source_of(own).initial()
         insert(own, table, 30)
         # Files that were begun in one second look alike.
         eventually(lambda: time.time() >= start.origin.created + 1, 5)  # noqa: B023

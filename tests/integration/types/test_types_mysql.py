@@ -438,7 +438,7 @@ def test_odd_names_and_wide_tables(servers, fresh_db, writer, place):
 
 def test_every_type_without_a_key(servers, fresh_db, writer, place):
     tables = tables_of_types(servers, fresh_db, key="NULL")
-    running = lead_through_binlog(*servers, fresh_db, place)
+    running = lead_through_binlog(servers[0], servers[1], fresh_db, place)
     for _ in range(2):
         fill_types(tables, writer)
     running.applied(writer.changes)

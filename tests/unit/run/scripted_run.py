@@ -72,6 +72,9 @@ class ScriptedSource:
     def latest(self):
         return self.entries[-1].position
 
+    def sizes(self):
+        return []
+
     def behind(self):
         return None
 

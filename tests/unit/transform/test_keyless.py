@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -80,7 +81,7 @@ def test_shares_of_several_tasks_are_put_together_and_not_compacted():
 def test_a_table_that_gets_a_key_or_loses_it_is_written_in_that_order():
     keyed = TargetChanges(("shop", "t"), (A,), (0,), [(1,)], [], [5], [])
     before, after = changes([(1, 0.5)], version=3), changes([(1, 0.5)], version=7)
-    parts = [(None, after), (None, keyed), (None, before)]
+    parts: Any = [(None, after), (None, keyed), (None, before)]
     apart, rest = keyless_apart(parts)
     assert [part for _, part in apart.first] == [before]
     assert [part for _, part in apart.last] == [after]

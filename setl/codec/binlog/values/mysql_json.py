@@ -16,7 +16,7 @@ from __future__ import annotations
 import base64
 import struct
 from decimal import Decimal
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
 from setl.codec.binlog.values.value_number import decimal_reader
@@ -168,8 +168,9 @@ def _many_doubles(data: bytes) -> str:
     import pyarrow as pa  # noqa: PLC0415 - it takes a third of a second, and few need it
     from pyarrow import compute  # noqa: PLC0415
 
-    count, functions = len(data) // 8, cast("Any", compute)
-    values = pa.Array.from_buffers(pa.float64(), count, [None, pa.py_buffer(data)])
+    count, functions = len(data) // 8, compute
+    of_arrow: Any = pa
+    values = of_arrow.Array.from_buffers(pa.float64(), count, [None, pa.py_buffer(data)])
     texts = functions.cast(values, pa.string())
     one = pa.ListArray.from_arrays(pa.array([0, count], pa.int32()), texts)
     joined = str(functions.binary_join(one, ", ")[0].as_py())
