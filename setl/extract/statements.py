@@ -188,7 +188,7 @@ class PassedStatements:
                 yield _Doubt(f"{_dotted(name)} {reach.reason}", name, reach.fix)
             for other in reach.tables:
                 if self._concerns(*other):
-                    keys = f"foreign keys to {_dotted(name)} change rows of {_dotted(other)}"
+                    keys = f"foreign keys to {_dotted(name)} act on rows of {_dotted(other)}"
                     yield _Doubt(keys, name)
         for name in found.read:
             if name in self._made:

@@ -29,6 +29,7 @@ def parsed(text, **options):
     ("insert into mysql.rds_heartbeat2(id, value) values (1,172) on duplicate key update value=172",
      "mysql.rds_heartbeat2", "", ""),
     ("INSERT INTO t SET a = 1", "d.t", "", ""),
+    ("INSERT INTO .t VALUES (1)", "d.t", "", ""),
     ("INSERT INTO t VALUES (1) AS new(a) ON DUPLICATE KEY UPDATE b = new.a, c = 2", "d.t", "", ""),
     ("INSERT INTO t SELECT a FROM u ON DUPLICATE KEY UPDATE b = 1, c = 2", "d.t", "d.u", ""),
     ("INSERT INTO t PARTITION (p0) SELECT * FROM u PARTITION (p1) AS x, v", "d.t", "d.u d.v", ""),
@@ -70,7 +71,7 @@ def test_tables_and_functions(text, written, read, calls):
 
 @pytest.mark.parametrize("text", [
     "CALL p()", "HANDLER t OPEN", "SELECT 1", "EXECUTE s", "BINLOG 'x'", "ANALYZE DELETE FROM t",
-    "INSERT INTO 'x' VALUES (1)", "INSERT INTO .t VALUES (1)", "INSERT INTO a.b.c VALUES (1)",
+    "INSERT INTO 'x' VALUES (1)", "INSERT INTO a.b.c VALUES (1)",
     "INSERT INTO t VALUES (NEXTVAL(s))", "INSERT INTO t VALUES (NEXT VALUE FOR s)",
     "UPDATE t FOR PORTION OF p FROM '1' TO '2' SET a = 1", "UPDATE t", "DELETE x FROM t AS y",
     "DELETE t1, nobody FROM t1", "INSERT INTO t SELECT 1 FROM u FOR SYSTEM_TIME FROM '1' TO '2'",

@@ -100,7 +100,7 @@ def test_double_quotes_are_names_where_the_session_says_so():
 @pytest.mark.parametrize(("reaches", "reason"), [
     ({"other_t": Reach("has the trigger x")}, "other.t has the trigger x"),
     ({"other_t": Reach("is a view")}, "other.t is a view"),
-    ({"other_t": Reach(tables=(("other", "u"), ("shop", "v")))}, "change rows of shop.v"),
+    ({"other_t": Reach(tables=(("other", "u"), ("shop", "v")))}, "act on rows of shop.v"),
     ({"read_other_v": Reach("calls f")}, "other.v, which it reads, calls f"),
 ])  # fmt: skip
 def test_what_the_source_says_of_a_table_counts(reaches, reason):

@@ -155,7 +155,7 @@ def test_a_row_that_cannot_be_decoded_is_what_it_was(isolates):
     stream = Stream()
     events = [
         stream.event(31, [image(1, 1), image(1, 2)]),
-        stream.event(31, [image(1, 2), image(1, 3, b"\xff\xfe")]),
+        stream.event(31, [image(1, 2), image(1, 3)[:-2]]),
         stream.event(31, [image(2, 1), image(2, 2)]),
     ]
     item = stream.item(events)
@@ -163,7 +163,7 @@ def test_a_row_that_cannot_be_decoded_is_what_it_was(isolates):
     if not isolates:
         with pytest.raises(DataError, match="cannot be decoded") as caught:
             compact(plan, [item])
-        assert caught.value.where["column"] == "t"
+        assert caught.value.where["column"] == "d"
         return
     compacted = compact(plan, [item])
     ((_, fault),) = compacted.faulty
