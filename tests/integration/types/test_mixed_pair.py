@@ -10,6 +10,7 @@ from setl.bulk.verify_target import VerifySettings
 from setl.operate.verify import verify_pipeline
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
+from tests.mysql_servers import is_mariadb
 from tests.waiting import eventually
 
 TABLE = """CREATE TABLE {db}.t (
@@ -161,3 +162,42 @@ def test_an_alter_computes_nothing_that_the_families_compute_differently(servers
     assert "d for rows that are there, and MariaDB and MySQL need not agree on /" in str(
         running.ends()
     )
+
+
+# In both directions; each in the words of one family, so that the other refuses it as it stands.
+OWN_WORDS = {
+    "mysql": (
+        "ALTER DATABASE {db} COLLATE utf8mb4_0900_ai_ci",
+        "CREATE TABLE {db}.w (k VARCHAR(20) PRIMARY KEY, c TEXT DEFAULT ('x'),"
+        " g INT GENERATED ALWAYS AS (LENGTH(k) + 1) STORED NULL, KEY i (c(9)) INVISIBLE)",
+        "INSERT INTO {db}.w (k, c) VALUES ('a', 'ä'), ('b', 'A'), ('c', NULL)",
+        "ALTER TABLE {db}.w ADD t VARCHAR(9) CHARACTER SET utf8mb4, ALGORITHM=INSTANT",
+        "ALTER TABLE {db}.w ADD u VARCHAR(9) COLLATE utf8mb4_0900_as_cs NOT NULL DEFAULT 'u',"
+        " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_as_ci",
+        "ALTER TABLE {db}.w MODIFY k VARCHAR(30) NOT NULL",
+    ),
+    "mariadb": (
+        "ALTER DATABASE {db} COLLATE utf8mb4_nopad_bin",
+        "CREATE TABLE {db}.w (k VARCHAR(20) PRIMARY KEY, c TEXT DEFAULT 'x',"
+        " g INT AS (LENGTH(k) + 1) PERSISTENT, at DATETIME(3) DEFAULT now(),"
+        " KEY i (c(9)) IGNORED) PAGE_CHECKSUM=1",
+        "INSERT INTO {db}.w (k, c) VALUES ('a', 'ä'), ('A', 'A'), ('c', NULL)",
+        "ALTER TABLE {db}.w ADD t VARCHAR(9) CHARACTER SET utf8mb4, ALGORITHM=NOCOPY",
+        "ALTER TABLE {db}.w ADD u VARCHAR(9) COLLATE uca1400_as_cs NOT NULL DEFAULT 'u',"
+        " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_as_cs",
+        "ALTER TABLE {db}.w MODIFY k VARCHAR(30) NOT NULL",
+    ),
+}
+
+
+def test_a_statement_is_said_in_the_targets_words(servers, mixed, place):
+    a, b = servers
+    with a.connect() as connection:
+        family = "mariadb" if is_mariadb(connection) else "mysql"
+    statements = [s.format(db=mixed) for s in OWN_WORDS[family]]
+    execute(a, statements[0])
+    running = place.lead(one_way(a, mysql(b), [{"from": f"{mixed}.*"}], ddl="pass"))
+    execute(a, *statements[1:], f"INSERT INTO {mixed}.w (k, t) VALUES ('B ', 'end')")
+    running.applied(4)
+    there, here = rows(a, f"{mixed}.w"), rows(b, f"{mixed}.w")
+    assert sorted(there, key=repr) == sorted(here, key=repr)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.preflight.server import Server
 
 _VECTORS_SINCE: Final = {True: (11, 7), False: (9, 0)}  # of MariaDB, of MySQL
@@ -81,7 +82,9 @@ class Dialect:
         Returns:
             Its name; it may be of another character set, if this server lacks that.
         """
-        by_unicode = "_0900_" in collation and not collation.endswith("_bin")
+        # A MariaDB's are MySQL's in other words, where a table of it took the nearest one.
+        unicode = "_0900_" in collation or "_uca1400_" in collation
+        by_unicode = unicode and not collation.endswith("_bin")
         if collation in self.collations and not (keyed and foreign and by_unicode):
             return collation
         charset = collation.partition("_")[0]
@@ -97,6 +100,22 @@ class Dialect:
         if pads:
             return [f"{charset}_bin", "utf8mb4_bin"]
         return [f"{charset}_nopad_bin", *wide]
+
+
+class DialectOf:
+    """A server's dialect, asked for once."""
+
+    def __init__(self, endpoint: MysqlEndpoint) -> None:
+        """Connect to nothing yet."""
+        self._endpoint = endpoint
+        self._known: Dialect | None = None
+
+    def __call__(self) -> Dialect:
+        """What it is. Raises SetlError."""
+        if self._known is None:
+            with Server.opened(self._endpoint) as server:
+                self._known = Dialect.read(server)
+        return self._known
 
 
 def _pads(collation: str) -> bool:

@@ -12,11 +12,20 @@ LOAD_AFTER: Final = (
 """For changes after which rows may be others than the target's; `{by_hand}` stands for how."""
 
 _EXISTS: Final = 1050
+# A name that is no function of the server's is looked for in the session's schema, which is none.
+_NO_FUNCTION: Final = frozenset({1046, 1305})
 # Rows that a table has are not such as it would take: no value for NOT NULL, a value twice, too
 # long, out of range, of no row of the parent, not as a CHECK wants it.
 _OF_ROWS: Final = frozenset(
     {1048, 1062, 1138, 1216, 1264, 1265, 1292, 1366, 1406, 1411, 1452, 1526, 3819, 4025}
 )
+
+
+def reason_of(number: int) -> str:
+    """What the number of a server's error does not say, in parentheses; "" for nothing."""
+    if number not in _NO_FUNCTION:
+        return ""
+    return " (the target has no function of a name in it, such as MySQL 9.6 and later have no MD5)"
 
 
 def advice_on(number: int, by_hand: str, *, copied: bool, shadows: Sequence[str]) -> str:
@@ -47,6 +56,12 @@ def advice_on(number: int, by_hand: str, *, copied: bool, shadows: Sequence[str]
             "Rows of the target are not such as the change wants them, though those of the source"
             " were. Compare the table with `setl verify`, mend the rows there, and `setl start` the"
             f" channel; or make the change on the target{by_hand}"
+        )
+    if number in _NO_FUNCTION:
+        return (
+            f"Make the change on the target{by_hand}, with a plain column in place of the generated"
+            " one: it gets the source's values. If the table has rows, load it with `setl load"
+            " --replace` when the pipeline runs again"
         )
     return (
         f"Make it possible, and `setl start` the channel; or make the change on the target{by_hand}"

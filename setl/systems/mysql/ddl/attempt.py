@@ -5,7 +5,6 @@ See `setl.systems.mysql.ddl.passing` for what the record in ``retl.setl_ddl`` is
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Sequence
 from itertools import starmap
 from typing import Any, Final
@@ -14,20 +13,19 @@ import pymysql
 from pymysql.connections import Connection
 
 from setl import failpoints
-from setl.codec.sql.created_table import without_next_number
 from setl.codec.sql.redaction import without_texts
 from setl.codec.sql.table_ddl import Action, Role, TableDdl
-from setl.errors import ConfigurationError, FatalError, SetlError, TransientError
+from setl.errors import FatalError, SetlError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.connection import error_number, translate
-from setl.systems.mysql.created_text import read_created_text
+from setl.systems.mysql.connection import error_number, is_mariadb, translate
 from setl.systems.mysql.creation.present_tables import PresentTables
-from setl.systems.mysql.ddl.advice import advice_on
+from setl.systems.mysql.ddl.advice import advice_on, reason_of
 from setl.systems.mysql.ddl.collating import default_collations
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
+from setl.systems.mysql.ddl.looks import looks_of
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
 from setl.systems.mysql.ddl.outcome import as_it_came_out, did_nothing
@@ -181,11 +179,8 @@ class Attempt:
                 self._refuse_rows_before(number, run, statement, later)
                 return f"in the table since setl has created it: {statement}"
             of_now = {t: p for t, p in of_now.items() if t not in later}
-        if later_model := self._later_model(run):
-            text = f"it is like {_dotted(later_model)}, which setl has created as it was later"
-            error = FatalError(f"this schema change cannot be passed on: {text}", hint=_AS_IT_IS)
-            raise self._stopped(number, statement, error)
-        looks = self._looks(step.tables)
+        self._refuse_later_model(number, run, statement)
+        looks = looks_of(connection, step.tables)
         if known is not None and known.state == BEGUN and known.looks != looks:
             self._done(number, step, statement)
             return f"found done: {statement}"
@@ -201,12 +196,13 @@ class Attempt:
                 self._done(number, step, statement)
                 return statement
             statement = self._target.marked(step.statement)
-            looks = self._looks(step.tables)
+            looks = looks_of(connection, step.tables)
         try:
             if replaced := self._replaced(connection):
                 replaced.refuse(step)
-            text = self._equivalence_check.statement(connection, step, session, self._defaults)
-            statement = self._target.marked(text)
+            passed = self._equivalence_check.statement(connection, step, session, self._defaults)
+            statement = self._target.marked(passed.text)
+            kept = "; ".join(filter(None, (kept, *passed.notes)))
             unread = self._change.unread
             more = self._equivalence_check.settings(
                 connection,
@@ -262,9 +258,9 @@ class Attempt:
 
         def run_as(statement: str, session: StatementSession) -> None:
             mine = step._replace(statement=statement)
-            text = self._equivalence_check.statement(connection, mine, session, self._defaults)
+            passed = self._equivalence_check.statement(connection, mine, session, self._defaults)
             more = default_collations(connection, session)
-            self._runner.run(self._target.marked(text), session, more)
+            self._runner.run(self._target.marked(passed.text), session, more)
 
         try:
             self._equivalence_check.refuse_recomputed(connection, step, self._change.unread)
@@ -299,7 +295,7 @@ class Attempt:
         """
         step, session = run
         tables = self._target.in_the_way(self._writer.open(), step, session, later, self._change)
-        if not tables or self._later_model(run):
+        if not tables or self._later_model(run) or not self._is_understood(run):
             return False
         connection = self._begin()
         PresentTables(connection, self._ticket).forget(tables)
@@ -314,6 +310,22 @@ class Attempt:
         self._forget_made(tables)
         return True
 
+    def _is_understood(self, run: Run) -> bool:
+        """Whether a target of the other family takes a CREATE TABLE, as far as its parser tells.
+
+        If not, the table stays that setl has created, which is like the source's.
+        """
+        step, session = run
+        connection = self._writer.open()
+        if self._action is not Action.CREATE or session.mariadb is is_mariadb(connection):
+            return True
+        try:
+            check = self._equivalence_check
+            passed = check.statement(connection, step, session, self._defaults)
+            return self._runner.parses(passed.text, session)
+        except FatalError:
+            return False
+
     def _later_model(self, run: Run) -> Name | None:
         """The table of which a statement makes a copy, if it is not yet or no more as it was."""
         step, session = run
@@ -325,6 +337,12 @@ class Attempt:
                 if place and place.generation == self._change.generation:
                     return table if place.version >= self._change.version else None
         return None
+
+    def _refuse_later_model(self, number: int, run: Run, statement: str) -> None:
+        if model := self._later_model(run):
+            text = f"it is like {_dotted(model)}, which setl has created as it was later"
+            error = FatalError(f"this schema change cannot be passed on: {text}", hint=_AS_IT_IS)
+            raise self._stopped(number, statement, error)
 
     def _refuse_rows_before(
         self, number: int, run: Run, statement: str, later: Sequence[Name]
@@ -366,11 +384,11 @@ class Attempt:
         if isinstance(failure, TransientError):
             raise failure from error
         shown = without_texts(step.statement)[:300]
-        text = f"the target refuses a schema change: {shown}: {failure.message}"
+        code, by_hand = error_number(error) or 0, self._target.by_hand
+        text = f"the target refuses a schema change: {shown}: {failure.message}{reason_of(code)}"
         refused = FatalError(text)
-        code, by_hand = error_number(error), self._target.by_hand
         shadows = self._shadows_of_change()
-        refused.hint = advice_on(code or 0, by_hand, copied=step.copied, shadows=shadows)
+        refused.hint = advice_on(code, by_hand, copied=step.copied, shadows=shadows)
         raise self._stopped(number, step.statement, refused) from error
 
     def _shadows_of_change(self) -> list[str]:
@@ -417,22 +435,6 @@ class Attempt:
         self._writer.register(self._ticket)
         self._target.begin(self._writer, self._ticket)
         return self._writer.open()
-
-    def _looks(self, tables: Sequence[Name]) -> str:
-        """A digest of how tables are made."""
-        connection = self._writer.open()
-        texts = [_look(connection, name) for name in tables]
-        return hashlib.sha256("\n".join(texts).encode()).hexdigest()
-
-
-def _look(connection: Connection[Any], name: Name) -> str:
-    try:
-        return without_next_number(read_created_text(connection, *name))
-    except pymysql.MySQLError as error:
-        failure = translate(error)
-        if error_number(error) in MISSING_TABLE or isinstance(failure, ConfigurationError):
-            return f"{_dotted(name)} is missing"
-        raise
 
 
 def _dotted(name: Name) -> str:

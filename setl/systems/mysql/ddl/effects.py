@@ -41,6 +41,12 @@ _SAME: Final = frozenset({
 # Called without parentheses.
 _BARE_CALLS: Final = frozenset({"CURRENT_USER", "CURRENT_ROLE", "NEXT", "PREVIOUS", "@"})
 _TIMES: Final = frozenset({"TIMESTAMP", "DATETIME", "DATE", "TIME"})
+_TEXTS: Final = frozenset({
+    "CHAR", "VARCHAR", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT",
+})  # fmt: skip
+_BYTES: Final = frozenset({
+    "BINARY", "VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB",
+})  # fmt: skip
 _REPLACING: Final = frozenset({"UNIQUE", "PRIMARY", "MODIFY", "CHANGE", "CONVERT"})
 
 
@@ -139,9 +145,21 @@ def _computed(columns: Sequence[Sequence[Token]]) -> Iterator[tuple[str, frozens
     for column in columns:
         words = [token.word for token in column]
         stored = "AS" in words and bool({"STORED", "PERSISTENT"} & set(words))
-        if stored or ("DEFAULT", "(") in pairwise(words):
+        if stored or (("DEFAULT", "(") in pairwise(words) and not _is_constant(column, words)):
             division = {"/"} & set(words)
             yield name_of(column[0]).lower(), frozenset(column_words(tuple(column[1:])) | division)
+
+
+def _is_constant(column: Sequence[Token], words: Sequence[str]) -> bool:
+    """Whether a default in parentheses is a text in ASCII for text, or bytes for bytes."""
+    at = list(pairwise(words)).index(("DEFAULT", "(")) + 2
+    inside = column[at : words.index(")", at)] if ")" in words[at:] else ()
+    if not inside or inside[-1].kind is not TokenKind.TEXT:
+        return False
+    text = inside[-1].text
+    if len(inside) == 1 and words[1] in _TEXTS:
+        return text[0] == "'" and text.isascii() and "\\" not in text
+    return len(inside) == 2 and words[1] in _BYTES and inside[0].word == "X"
 
 
 def _renews(column: Sequence[Token]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 from typing import Any, Final
@@ -17,6 +18,7 @@ from setl.model.session import StatementSession
 from setl.systems.finding import accepting, finding_id
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
+from setl.systems.mysql.creation.dialect import Dialect
 from setl.systems.mysql.ddl.between_families import doubt_between_families
 from setl.systems.mysql.ddl.collating import (
     collated,
@@ -51,6 +53,8 @@ from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.removal import removes_rows
 from setl.systems.mysql.ddl.reread_names import doubt_of_reads
 from setl.systems.mysql.ddl.settings import is_system_zone
+from setl.systems.mysql.ddl.target_tables import target_table
+from setl.systems.mysql.ddl.translating import TargetTable, Translation, translated
 from setl.systems.mysql.preflight.foreign_keys import (
     FOREIGN_KEY_ACTION,
     accepts_actions,
@@ -110,6 +114,7 @@ _ADVICE_ON_DIFFERENCE: Final = (
 COPIED_IN_UTC: Final = "copied-in-utc"
 SHADOW_DEFINITION: Final = "shadow-definition"
 """What `accept` of a pipeline calls them, see `setl.systems.finding.FOUND_LATER`."""
+_NAMES_COLLATIONS: Final = re.compile(r"\b(?:COLLATE|CHARSET|CHARACTER\s+SET)\b", re.IGNORECASE)
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
@@ -123,6 +128,7 @@ class EquivalenceCheck:
         accept: Sequence[str] = (),
         *,
         both_ways: bool = False,
+        dialect: Callable[[], Dialect],
     ) -> None:
         """Connect to nothing yet.
 
@@ -131,7 +137,9 @@ class EquivalenceCheck:
             by_hand: how a person changes the target, for messages.
             accept: see `setl.systems.port.Passing`.
             both_ways: whether the target's clients write rows that go to the source.
+            dialect: tells what the target knows.
         """
+        self._dialect = dialect
         self._both_ways = both_ways
         self._source = source
         self._by_hand = by_hand
@@ -303,10 +311,10 @@ class EquivalenceCheck:
         step: Step,
         session: StatementSession,
         defaults: DatabaseDefaults | None,
-    ) -> str:
+    ) -> Translation:
         """The step's statement with the collations that it leaves to its server written out.
 
-        And with what types of the source are at the target.
+        And with what types and words of the source are at the target.
 
         Args:
             target: a connection to the target.
@@ -319,10 +327,18 @@ class EquivalenceCheck:
             SetlError: a server does not answer.
         """
         text = self._collated(target, step, session, defaults)
-        if not session.mariadb or step.source is None or is_mariadb(target):
-            return text
         ddl = parse_table_ddl(text, "", quoting_of(session))
-        return text if ddl is None else json_as_text(ddl, text)
+        if step.source is None or ddl is None:
+            return Translation(text)
+        if session.mariadb and not is_mariadb(target):
+            text = json_as_text(ddl, text)
+            ddl = parse_table_ddl(text, "", quoting_of(session)) or ddl
+        foreign = session.mariadb is not None and session.mariadb != is_mariadb(target)
+        if not foreign and not _NAMES_COLLATIONS.search(text):
+            return Translation(text)
+        table = target_table(target, ddl, step.tables[0]) if foreign else TargetTable()
+        found = translated(ddl, self._dialect(), table, mariadb=session.mariadb)
+        return Translation(text) if found.text == ddl.text else found
 
     def _collated(
         self,

@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 from setl.errors import TransientError
 from setl.load.sink import LoadTicket
 from setl.model.session import StatementSession
-from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb
+from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
 from setl.systems.mysql.ddl.settings import settings_for
 from setl.systems.mysql.locks import ddl_lock
 from setl.systems.mysql.stored import writers
@@ -80,6 +80,23 @@ class DdlRunner:
             for text in (*settings_for(session, mariadb=is_mariadb(connection)), *more):
                 cursor.execute(text)
         self._watched(connection, statement)
+
+    def parses(self, statement: str, session: StatementSession) -> bool:
+        """Whether the server's parser takes a statement, which does not run.
+
+        Raises:
+            FatalError: the target has no such session.
+            TransientError: the server does not answer.
+        """
+        held = f"CONVERT(X'{statement.encode().hex()}' USING utf8mb4)"
+        try:
+            self.run(f"SET @setl_trial = {held}", session)
+            self.run("PREPARE setl_trial FROM @setl_trial", session)
+        except pymysql.MySQLError as error:
+            if isinstance(failure := translate(error), TransientError):
+                raise failure from error
+            return False
+        return True
 
     def close(self) -> None:
         """Give the lock and the connection up."""

@@ -11,7 +11,8 @@ from setl.codec.sql.table_ddl import Action, TableDdl
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA
-from setl.systems.mysql.connection import MysqlEndpoint, is_mariadb
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.creation.dialect import DialectOf
 from setl.systems.mysql.ddl.conversions import of_copies
 from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
@@ -66,6 +67,7 @@ class DdlTarget:
         self.routing = routing
         self._nonce = nonce
         self._marked_drops = marked_drops
+        self._dialect = DialectOf(endpoint)
 
     def writer(self) -> Writer:
         """A connection for the ledger."""
@@ -83,7 +85,11 @@ class DdlTarget:
     def equivalence_check(self) -> EquivalenceCheck:
         """What asks whether a statement gives the target's rows what it gave the source's."""
         return EquivalenceCheck(
-            self._source, self.by_hand, self._accept, both_ways=self._marked_drops
+            self._source,
+            self.by_hand,
+            self._accept,
+            both_ways=self._marked_drops,
+            dialect=self._dialect,
         )
 
     def database_defaults(
@@ -152,10 +158,12 @@ class DdlTarget:
         """What a statement becomes, see `plan_ddl`; raises FatalError."""
         if not ddl.subjects:
             return Plan()
+        # A MySQL has no OR REPLACE: as where a drop is marked, the old table gets another name.
+        renamed = self._marked_drops or (ddl.replaces and not self._dialect().mariadb)
         return plan_ddl(
             ddl,
             self.routing,
-            marked_drops=self._marked_drops,
+            marked_drops=renamed,
             shadows=_names(shadows),
             aside=aside,
         )
@@ -172,9 +180,6 @@ class DdlTarget:
         ddl, original = parsed(step.statement, session), parsed(change.statement, change.session)
         # In two directions, a row may be on its way to the table that would be removed.
         if self._marked_drops or step.reread or ddl is None or original is None:
-            return ()
-        # The other family may not take the statement, and has a table that is like the source's.
-        if ddl.action is Action.CREATE and session.mariadb is not is_mariadb(connection):
             return ()
         loaded = {
             target

@@ -1,0 +1,83 @@
+"""Finds the definitions of columns in the statements that make or change them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from setl.codec.sql.names import listed, name_of
+from setl.codec.sql.table_ddl import Action, TableDdl
+from setl.codec.sql.tokens import Token
+
+_NO_COLUMNS: Final = frozenset({
+    "KEY", "INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "PRIMARY", "FOREIGN", "CONSTRAINT", "CHECK",
+    "VECTOR", "PERIOD", "LIKE",
+})  # fmt: skip
+
+
+class SaidColumn(NamedTuple):
+    """A column as a statement defines it.
+
+    Attributes:
+        tokens: from its (new) name on.
+        new: whether it was not there before.
+    """
+
+    tokens: Sequence[Token]
+    new: bool
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return name_of(self.tokens[0])
+
+    def outside(self) -> Iterator[int]:
+        """Indexes of the tokens behind the name that stand in no parentheses."""
+        depth = 0
+        for at, token in enumerate(self.tokens):
+            depth += token.word == "("
+            if at and not depth and token.word != ")":
+                yield at
+            depth -= token.word == ")"
+
+
+def said_columns(ddl: TableDdl) -> Iterator[SaidColumn]:
+    """The columns that a CREATE or ALTER TABLE defines, in order."""
+    if ddl.action is Action.CREATE:
+        for item in created_items(ddl):
+            if is_column(item):
+                yield SaidColumn(item, new=True)
+    elif ddl.action is Action.ALTER:
+        for clause in ddl.clauses():
+            verb = clause.words[0]
+            if verb in ("ADD", "MODIFY", "CHANGE"):
+                for column in clause.columns:
+                    yield SaidColumn(column[verb == "CHANGE" :], verb == "ADD")
+
+
+def is_column(item: Sequence[Token]) -> bool:
+    """Whether what stands between two commas of a CREATE TABLE is a column."""
+    return bool(name_of(item[0])) and item[0].word not in _NO_COLUMNS
+
+
+def created_items(ddl: TableDdl) -> Iterator[Sequence[Token]]:
+    """The columns, keys and constraints in the first parentheses of a CREATE TABLE."""
+    tokens = ddl.tokens[ddl.body : ddl.body + closing_of(ddl)]
+    return listed(tokens[1:]) if tokens and tokens[0].word == "(" else iter(())
+
+
+def created_options(ddl: TableDdl) -> Sequence[Token]:
+    """What stands behind them, without the partitions."""
+    behind = ddl.tokens[ddl.body + closing_of(ddl) + 1 :]
+    end = next((at for at, t in enumerate(behind) if t.word == "PARTITION"), len(behind))
+    return behind[:end]
+
+
+def closing_of(ddl: TableDdl) -> int:
+    """How far behind the subject the first parentheses of a CREATE TABLE close; 0 if none do."""
+    depth = 0
+    for at, token in enumerate(ddl.tokens[ddl.body :]):
+        depth += (token.word == "(") - (token.word == ")")
+        if token.word == ")" and not depth:
+            return at
+    return 0

@@ -1,0 +1,391 @@
+"""Says a schema change to a server that lacks a collation of it, or is of the other family.
+
+Only what both mean alike is said in other words; and collations, as `create: true` chooses them
+(see `Dialect.nearest`). All else stays as it is: where the target refuses it, the pipeline stops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from setl.codec.sql.names import listed, name_of
+from setl.codec.sql.table_ddl import Action, Clause, TableDdl
+from setl.codec.sql.tokens import Token, text_of
+from setl.systems.mysql.creation.columns import LARGE
+from setl.systems.mysql.creation.dialect import Dialect
+from setl.systems.mysql.ddl.said_columns import (
+    SaidColumn,
+    created_items,
+    created_options,
+    is_column,
+    said_columns,
+)
+
+_TEXT: Final = frozenset({
+    "CHAR", "CHARACTER", "VARCHAR", "VARCHARACTER", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT",
+    "LONG", "ENUM", "SET",
+})  # fmt: skip
+_WITH_CHARSET: Final = frozenset({"BINARY", "BYTE", "ASCII", "UNICODE", "VARBINARY"})
+_WAYS: Final = frozenset({"ALGORITHM", "LOCK"})
+_PRIMARY: Final = frozenset({"PRIMARY"})
+_UNIQUE: Final = frozenset({"PRIMARY", "UNIQUE"})
+_TIMES: Final = frozenset({"TIMESTAMP", "DATETIME"})
+_CLOCK: Final = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
+# What the value of a default ends at, outside of parentheses.
+_BEHIND_DEFAULT: Final = frozenset({
+    "ON", "COMMENT", "CHECK", "INVISIBLE", "VISIBLE", "AUTO_INCREMENT", "GENERATED", "AS", "NOT",
+    "NULL", "COLLATE", "CHARACTER", "CHARSET", "UNIQUE", "PRIMARY", "KEY", "REFERENCES",
+    "CONSTRAINT", "FIRST", "AFTER", "SRID", "REF_SYSTEM_ID", "COLUMN_FORMAT", "STORAGE",
+    "COMPRESSED", "WITHOUT", "WITH", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE",
+})  # fmt: skip
+# Attributes of a column and options of a table that only one family knows, and that decide nothing
+# about rows; each with whether a value follows.
+_MYSQLS_ATTRIBUTES: Final = {
+    "VISIBLE": 0, "COLUMN_FORMAT": 1, "STORAGE": 1, "ENGINE_ATTRIBUTE": 1,
+    "SECONDARY_ENGINE_ATTRIBUTE": 1,
+}  # fmt: skip
+_MARIADBS_ATTRIBUTES: Final = {"COMPRESSED": 0}
+_MYSQLS_OPTIONS: Final = frozenset({
+    "ENCRYPTION", "COMPRESSION", "AUTOEXTEND_SIZE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE",
+    "SECONDARY_ENGINE_ATTRIBUTE",
+})  # fmt: skip
+_MARIADBS_OPTIONS: Final = frozenset({
+    "PAGE_CHECKSUM", "TRANSACTIONAL", "PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL", "ENCRYPTED",
+    "ENCRYPTION_KEY_ID", "IETF_QUOTES", "SEQUENCE",
+})  # fmt: skip
+
+
+class Translation(NamedTuple):
+    """A statement for the target.
+
+    Attributes:
+        text: the statement.
+        notes: what it makes that is not as at the source, as sentences.
+    """
+
+    text: str
+    notes: tuple[str, ...] = ()
+
+
+class TargetTable(NamedTuple):
+    """The table of a statement, at the target.
+
+    Attributes:
+        collation: its default collation; of one that is to be created, that of its database.
+        keyed: columns of text that a unique key compares, in lower case.
+    """
+
+    collation: str = ""
+    keyed: Collection[str] = ()
+
+
+def translated(
+    ddl: TableDdl, there: Dialect, table: TargetTable, *, mariadb: bool | None
+) -> Translation:
+    """A statement as the target has to read it.
+
+    Args:
+        ddl: CREATE, ALTER or an index statement; anything else stays as it is.
+        there: the target.
+        table: the target's table.
+        mariadb: whether a MariaDB ran it, None if that is not known.
+    """
+    if ddl.action not in (Action.CREATE, Action.ALTER, Action.INDEX):
+        return Translation(ddl.text)
+    foreign = mariadb is not None and mariadb != there.mariadb
+    return _Translating(ddl, there, table, foreign=foreign).run()
+
+
+class _Translating:
+    def __init__(self, ddl: TableDdl, there: Dialect, table: TargetTable, *, foreign: bool) -> None:
+        self._ddl, self._there, self._foreign = ddl, there, foreign
+        self._keyed = {*table.keyed, *_keyed_by(ddl, _UNIQUE)}
+        self._primary = set(_keyed_by(ddl, _PRIMARY))
+        self._default = table.collation
+        self._edits: list[tuple[int, int, str]] = []
+        self._notes: list[str] = []
+
+    def run(self) -> Translation:
+        ddl = self._ddl
+        if ddl.action is Action.CREATE:
+            options = created_options(ddl)
+            self._default = _collation_in(options) or self._default
+            self._collation(options, "the table")
+            if self._foreign:
+                self._options(options)
+                for item in created_items(ddl):
+                    if not is_column(item):
+                        self._key(item)
+        elif ddl.action is Action.ALTER:
+            for clause in ddl.clauses():
+                self._clause(clause)
+        elif self._foreign:
+            self._key(ddl.tokens)
+            for before, token in pairwise(t for t in ddl.tokens if t.word != "="):
+                if before.word in _WAYS:
+                    self._replace(token, "DEFAULT")
+        for column in said_columns(ddl):
+            self._column(column)
+        text = ddl.text
+        for start, end, other in sorted(self._edits, reverse=True):
+            text = f"{text[:start]}{other}{text[end:]}"
+        return Translation(text, tuple(dict.fromkeys(self._notes)))
+
+    def _clause(self, clause: Clause) -> None:
+        words = clause.words
+        if words[0] in ("DEFAULT", "CHARACTER", "CHARSET", "COLLATE"):
+            self._collation(clause.tokens, "the table")
+        elif words[0] == "CONVERT":
+            # It is for all columns at once.
+            self._collation(clause.tokens, "each column of text", keyed=bool(self._keyed))
+        elif self._foreign and words[0] in _WAYS:
+            # What one can do in place, the other need not.
+            self._replace(clause.tokens[-1], "DEFAULT")
+        elif self._foreign and words[0] == "ADD" and not clause.columns:
+            self._key(clause.tokens)
+
+    def _column(self, column: SaidColumn) -> None:
+        if len(column.tokens) < 2:
+            return
+        outside = [column.tokens[at] for at in column.outside()]
+        keyed = column.name.lower() in self._keyed
+        if not self._collation(outside, column.name, keyed=keyed) and keyed and self._foreign:
+            self._key_collation(column)
+        if self._foreign and self._there.mariadb:
+            self._for_mariadb(column)
+        elif self._foreign:
+            self._for_mysql(column)
+
+    def _collation(self, tokens: Sequence[Token], what: str, *, keyed: bool = False) -> bool:
+        """Have the target's collation in the place of one; returns whether any was named."""
+        charset, collation = _named(tokens)
+        if collation is not None:
+            wanted = _full(_text(collation), _text(charset))
+        elif charset is not None and not self._there.has_charset(_unaliased(_text(charset))):
+            wanted = f"{_text(charset)}_general_ci"
+        else:
+            return charset is not None
+        nearest = self._there.nearest(wanted, keyed=keyed, foreign=self._foreign)
+        if nearest == wanted and (collation is None or _text(collation) in (wanted, "DEFAULT")):
+            return True
+        if nearest != wanted:
+            why = ", so that no two rows of the source are one to it" if keyed else ""
+            has = "another" if wanted in self._there.collations else "no"
+            self._notes.append(
+                f"{what} has the collation {nearest}, since {self._there.product} has {has}"
+                f" {wanted}{why}"
+            )
+        other = self._there.collations[nearest]
+        if charset is not None and _unaliased(_text(charset)) != other:
+            self._replace(charset, other if collation else f"{other} COLLATE {nearest}")
+        if collation is not None:
+            self._replace(collation, nearest)
+        return True
+
+    def _key_collation(self, column: SaidColumn) -> None:
+        """A collation for a key, where the column takes its table's, which is a stranger's."""
+        words = {column.tokens[at].word for at in column.outside()}
+        if column.tokens[1].word not in _TEXT or words & _WITH_CHARSET or not self._default:
+            return
+        plain = self._there.nearest(self._default, keyed=False, foreign=True)
+        nearest = self._there.nearest(self._default, keyed=True, foreign=True)
+        if nearest != plain:
+            at = _behind_type(column.tokens)
+            charset = self._there.collations[nearest]
+            text = f" CHARACTER SET {charset} COLLATE {nearest}"
+            self._edits.append((at, at, text))
+            self._notes.append(
+                f"{column.name} has the collation {nearest}, so that no two rows of the source are"
+                " one to it"
+            )
+
+    def _for_mariadb(self, column: SaidColumn) -> None:
+        outside = list(column.outside())
+        words = [token.word for token in column.tokens]
+        generated = any(words[at] == "AS" for at in outside)
+        if words[1] == "GEOMCOLLECTION":
+            self._replace(column.tokens[1], "GEOMETRYCOLLECTION")
+        self._without(column, _MYSQLS_ATTRIBUTES)
+        filled = generated or any(words[at] in ("DEFAULT", "AUTO_INCREMENT") for at in outside)
+        required = any((words[at - 1], words[at]) == ("NOT", "NULL") for at in outside)
+        for at in outside:
+            token, word = column.tokens[at], words[at]
+            if word == "NULL" and generated and words[at - 1] != "DEFAULT":
+                first = column.tokens[at - 1] if words[at - 1] == "NOT" else token
+                self._edits.append((first.start, token.end, ""))
+            elif word == "SRID" and at + 1 < len(words):
+                self._edits.append((token.end, column.tokens[at + 1].start, "="))
+                self._replace(token, "REF_SYSTEM_ID")
+            elif word == "INVISIBLE" and required and not filled:
+                self._replace(token, "")
+                self._notes.append(
+                    f"{column.name} is visible, since it takes no NULL and has no default"
+                )
+
+    def _for_mysql(self, column: SaidColumn) -> None:
+        outside = list(column.outside())
+        words = [token.word for token in column.tokens]
+        self._without(column, _MARIADBS_ATTRIBUTES)
+        primary = column.name.lower() in self._primary
+        for at in outside:
+            token, word = column.tokens[at], words[at]
+            if primary and word == "NULL" and words[at - 1] == "DEFAULT":
+                self._edits.append((column.tokens[at - 1].start, token.end, ""))
+            elif primary and word == "NULL" and words[at - 1] != "NOT":
+                self._replace(token, "NOT NULL")
+            elif word == "PERSISTENT":
+                self._replace(token, "STORED")
+            elif word == "REF_SYSTEM_ID" and words[at + 1 : at + 2] == ["="]:
+                self._edits.append((token.start, column.tokens[at + 1].end, "SRID "))
+            elif word == "DEFAULT":
+                self._default_value(column, at + 1)
+            elif word == "ON" and words[at + 1 : at + 2] == ["UPDATE"]:
+                self._moment(column, at + 2)
+
+    def _default_value(self, column: SaidColumn, first: int) -> None:
+        """A default in parentheses, where a MySQL wants them."""
+        words = [token.word for token in column.tokens]
+        if first >= len(words) or words[first] in ("NULL", "("):
+            return
+        if words[first] in _CLOCK:
+            self._moment(column, first)
+            return
+        value = list(_value(column.tokens, first))
+        if words[1].lower() in LARGE or any(t.word == "(" for t in value):
+            self._edits.append((value[0].start, value[0].start, "("))
+            self._edits.append((value[-1].end, value[-1].end, ")"))
+
+    def _moment(self, column: SaidColumn, at: int) -> None:
+        """The clock with the fraction that the column has, which a MySQL insists on."""
+        words = [token.text for token in column.tokens]
+        if at >= len(words) or words[1].upper() not in _TIMES or words[at].upper() not in _CLOCK:
+            return
+        digits = words[3] if words[2:3] == ["("] else ""
+        end = at
+        if words[at + 1 : at + 2] == ["("]:
+            end = next((n for n in range(at, len(words)) if words[n] == ")"), at)
+        text = f"CURRENT_TIMESTAMP({digits})" if digits else "CURRENT_TIMESTAMP"
+        self._edits.append((column.tokens[at].start, column.tokens[end].end, text))
+
+    def _without(self, column: SaidColumn, unknown: dict[str, int]) -> None:
+        for at in column.outside():
+            values = unknown.get(column.tokens[at].word)
+            if values is None or at < 2:
+                continue
+            last = at + values
+            if values and last < len(column.tokens) and column.tokens[last].word == "=":
+                last += 1
+            if last < len(column.tokens):
+                self._edits.append((column.tokens[at].start, column.tokens[last].end, ""))
+
+    def _key(self, item: Sequence[Token]) -> None:
+        """A key that the optimizer shall not use."""
+        depth = 0
+        for before, token in pairwise(item):
+            depth += (before.word == "(") - (before.word == ")")
+            if depth or before.word == "NOT":
+                continue
+            if token.word == "INVISIBLE" and self._there.mariadb:
+                self._replace(token, "IGNORED")
+            elif token.word == "VISIBLE" and self._there.mariadb:
+                self._replace(token, "")
+            elif token.word == "IGNORED" and not self._there.mariadb:
+                self._replace(token, "INVISIBLE")
+
+    def _options(self, tokens: Sequence[Token]) -> None:
+        """Have a new table's engine as `create: true` does, and no options that are unknown."""
+        unknown = _MYSQLS_OPTIONS if self._there.mariadb else _MARIADBS_OPTIONS
+        for at, token in enumerate(tokens):
+            value = at + 1 + (at + 1 < len(tokens) and tokens[at + 1].word == "=")
+            if value >= len(tokens) or (at and tokens[at - 1].word == "="):
+                continue
+            if token.word in unknown:
+                self._edits.append((token.start, tokens[value].end, ""))
+            elif token.word == "ENGINE" and _text(tokens[value]).upper() != "INNODB":
+                self._notes.append(
+                    f"it is InnoDB; the source's {_text(tokens[value])} would have no transactions"
+                )
+                self._replace(tokens[value], "InnoDB")
+
+    def _replace(self, token: Token, text: str) -> None:
+        self._edits.append((token.start, token.end, text))
+
+
+def _named(tokens: Sequence[Token]) -> tuple[Token | None, Token | None]:
+    """The names of character set and collation among tokens outside of parentheses."""
+    charset: Token | None = None
+    collation: Token | None = None
+    depth = 0
+    for at, token in enumerate(tokens):
+        depth += (token.word == "(") - (token.word == ")")
+        before = [t.word for t in tokens[max(0, at - 3) : at] if t.word != "="]
+        if depth or token.word in ("=", "DEFAULT"):
+            continue
+        if before[-1:] == ["COLLATE"]:
+            collation = token
+        elif before[-1:] == ["CHARSET"] or before[-2:] == ["CHARACTER", "SET"]:
+            charset = token
+    return charset, collation
+
+
+def _collation_in(tokens: Sequence[Token]) -> str:
+    charset, collation = _named(tokens)
+    return "" if collation is None else _full(_text(collation), _text(charset))
+
+
+def _text(token: Token | None) -> str:
+    return "" if token is None else (text_of(token) or name_of(token)).lower()
+
+
+def _full(collation: str, charset: str) -> str:
+    """The name of a collation with its character set, which MariaDB may leave out."""
+    if collation.startswith("uca1400_"):
+        return f"{_unaliased(charset) or 'utf8mb4'}_{collation}"
+    return f"utf8mb3_{collation[5:]}" if collation.startswith("utf8_") else collation
+
+
+def _unaliased(charset: str) -> str:
+    return "utf8mb3" if charset == "utf8" else charset
+
+
+def _behind_type(tokens: Sequence[Token]) -> int:
+    """Where the type of a column ends in the text."""
+    at = 2
+    while at < len(tokens) and tokens[at].word in ("VARYING", "VARCHAR", "CHAR"):
+        at += 1
+    if at < len(tokens) and tokens[at].word == "(":
+        at = next((n for n in range(at, len(tokens)) if tokens[n].word == ")"), at) + 1
+    return tokens[at - 1].end
+
+
+def _value(tokens: Sequence[Token], first: int) -> Iterator[Token]:
+    depth = 0
+    for at in range(first, len(tokens)):
+        if at > first and not depth and tokens[at].word in _BEHIND_DEFAULT:
+            return
+        depth += (tokens[at].word == "(") - (tokens[at].word == ")")
+        yield tokens[at]
+
+
+def _keyed_by(ddl: TableDdl, kinds: frozenset[str]) -> Iterator[str]:
+    """Columns that unique keys of a statement compare, in lower case."""
+    for column in said_columns(ddl):
+        words = {column.tokens[at].word for at in column.outside()}
+        if words & kinds or ("KEY" in words and "UNIQUE" not in words):
+            yield column.name.lower()
+    items = created_items(ddl) if ddl.action is Action.CREATE else _added(ddl)
+    for item in items:
+        if not {t.word for t in item[:3]} & kinds or is_column(item):
+            continue
+        opens = next((at for at, t in enumerate(item) if t.word == "("), len(item))
+        for part in listed(item[opens + 1 :]):
+            yield name_of(part[0]).lower()
+
+
+def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:
+    if ddl.action is Action.ALTER:
+        for clause in ddl.clauses():
+            if clause.words[0] == "ADD" and len(clause.tokens) > 2:
+                yield clause.tokens[1:]
