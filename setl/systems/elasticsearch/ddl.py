@@ -16,10 +16,11 @@ from elasticsearch import Elasticsearch
 from elasticsearch.helpers import scan, streaming_bulk
 
 from setl.channel.names.shadow_tables import ShadowPart
+from setl.channel.routes.routed_table import RoutedTable
 from setl.channel.routes.routing import Route, Router, passing_columns
 from setl.codec.sql.table_ddl import Action, Clause, Role, TableDdl, TableName
 from setl.counting import count
-from setl.errors import FatalError, TransientError
+from setl.errors import ConfigurationError, FatalError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
@@ -150,8 +151,7 @@ class ElasticsearchDdl:
     def _alone(self, route: Route) -> bool:
         """Whether only one table of the pipeline can go to a route's index."""
         own, index = self._router.entries[route.index], route.target[1]
-        several = own.target is not None or own.pattern.schema.literal is None
-        if own.pattern.exact is None and several:
+        if own.pattern.exact is None and not _is_index_of_one(own):
             return False
         for entry in self._router.entries:
             exact = entry.pattern.exact
@@ -160,12 +160,19 @@ class ElasticsearchDdl:
             if exact is not None:
                 if any(r.target[1] == index for r in self._router.route(*exact)):
                     return False
-            elif entry.target is not None or any(
-                r.target[1] == index and r.index == entry.index
-                for r in self._router.route(entry.pattern.schema.literal or "", index)
+            elif _may_name(entry, index) and (
+                entry.target is not None or self._comes_there(entry, index)
             ):
                 return False
         return True
+
+    def _comes_there(self, entry: RoutedTable, index: str) -> bool:
+        """Whether a table of an entry without `to` would go to an index, if there is such a one."""
+        try:
+            routes = self._router.route(entry.pattern.schema.literal or "", index)
+        except ConfigurationError:  # two tables whose documents could be the same
+            return True
+        return any(r.target[1] == index and r.index == entry.index for r in routes)
 
     def _refuse_exchange(self, ddl: TableDdl) -> None:
         """Refuse what moves rows into a mapped table, or out of it, from another one."""
@@ -215,6 +222,20 @@ class ElasticsearchDdl:
                     f" {new.schema}.{new.table} go",
                     "load the index of the new name",
                 )
+
+
+def _is_index_of_one(entry: RoutedTable) -> bool:
+    """Whether each table of an entry with wildcards has an index of its own."""
+    if entry.target is None:
+        return entry.pattern.schema.literal is not None
+    # With several, a-b and c make the same name as a and b-c.
+    return entry.target.wildcards == 1
+
+
+def _may_name(entry: RoutedTable, index: str) -> bool:
+    """Whether a table of an entry may go to an index, whose name is in lower case."""
+    named = entry.pattern.table if entry.target is None else entry.target.table
+    return named.folded.match(index) is not None
 
 
 def _renamed(route: Route, columns: Iterator[Column]) -> Iterator[Column]:

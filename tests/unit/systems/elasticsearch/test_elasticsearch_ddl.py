@@ -124,11 +124,49 @@ def test_a_table_without_documents_may_get_its_key(carried_out):
 def test_a_table_that_is_replaced_loses_its_documents(carried_out):
     replaced = "CREATE OR REPLACE TABLE orders (id INT PRIMARY KEY, c INT)"
     with pytest.raises(FatalError, match="documents of other tables"):
-        carried_out(replaced)
-    (done,) = carried_out(replaced, TABLES[:1])
+        carried_out(replaced, [*TABLES, {"from": "any.*"}])
+    (done,) = carried_out(replaced)
     assert done.startswith("0 documents of orders deleted")
     (done,) = carried_out("CREATE TABLE orders (id INT PRIMARY KEY)")
     assert done.startswith("nothing to do")
+
+
+STARS = [
+    {"from": "shop.*", "to": "shop-*"},
+    {"from": "shop.*", "to": "log-*"},
+    {"from": "tenant_[1-8].orders", "to": "orders-*"},
+    {"from": "twice_*.*", "to": "twice-*-*"},
+    {"from": "both.*", "to": "both", "id": "{table}-{id}"},
+]
+
+
+@pytest.mark.parametrize(
+    ("statement", "indexes"),
+    [
+        ("TRUNCATE t", ["shop-t", "log-t"]),
+        ("DROP TABLE a, b", ["shop-a", "log-a", "shop-b", "log-b"]),
+        ("CREATE OR REPLACE TABLE T (id INT PRIMARY KEY)", ["shop-t", "log-t"]),
+        ("TRUNCATE tenant_3.orders", ["orders-3"]),
+        ("TRUNCATE twice_a.b", None),
+        ("TRUNCATE both.a", None),
+    ],
+)
+def test_tables_with_an_index_each_are_emptied(carried_out, statement, indexes):
+    if indexes is None:
+        with pytest.raises(FatalError, match="may hold documents of other tables"):
+            carried_out(statement, STARS)
+    else:
+        done = carried_out(statement, STARS)
+        assert [text.split(" deleted")[0] for text in done] == [
+            f"0 documents of {index}" for index in indexes
+        ]
+
+
+def test_an_index_that_another_entry_may_name_is_not_emptied(carried_out):
+    for other in ({"from": "near.*"}, {"from": "near.x_*", "to": "*-t"}):
+        with pytest.raises(FatalError, match="may hold documents of other tables"):
+            carried_out("TRUNCATE t", [*STARS[:1], other])
+    assert carried_out("TRUNCATE t", [*STARS[:1], {"from": "near.log_*"}])
 
 
 def test_an_index_in_which_another_pipeline_writes_is_not_emptied(carried_out, indices):
