@@ -30,6 +30,7 @@ from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
 from setl.systems.mysql.ddl.outcome import as_it_came_out, did_nothing
 from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
+from setl.systems.mysql.ddl.present_keys import with_present_keys
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.set_aside import SetAside
 from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining
@@ -166,7 +167,16 @@ class Attempt:
 
     def _step(self, number: int, run: Run, known: Recorded | None) -> str:
         """Do a step if it is not done yet; returns its statement."""
-        (step, session), kept = run, ""
+        step, session = run
+        if step.narrowed:
+            step = with_present_keys(self._writer.open(), step, session)
+        notes = "; ".join(step.notes)
+        if not step.statement and step.creation is None:
+            return f"nothing to do ({notes}): {self._change.statement}"
+        return self._step_of_table(number, (step, session), known, notes)
+
+    def _step_of_table(self, number: int, run: Run, known: Recorded | None, kept: str) -> str:
+        step, session = run
         connection = self._writer.open()
         statement = self._target.marked(step.statement)
         if self._is_done(known, step):

@@ -10,7 +10,7 @@ the target, which has no shadow: what was done to the shadow is done to the tabl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 from zlib import crc32
@@ -22,6 +22,7 @@ from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
 from setl.systems.mysql.ddl.advice import LOAD_AFTER
 from setl.systems.mysql.ddl.columns import refuse_columns
+from setl.systems.mysql.ddl.left_out import narrowed
 from setl.systems.mysql.ddl.removal import refuse_removal
 from setl.systems.mysql.identifiers import qualified
 
@@ -69,6 +70,9 @@ class Step(NamedTuple):
         creation: the CREATE TABLE of a shadow, where the statement only stands for what is to be
             done, see `setl.systems.mysql.ddl.shadow_definition`.
         aside: new names of tables that leave the mapping, see `setl.systems.mysql.ddl.set_aside`.
+        notes: what was taken out of it, see `setl.systems.mysql.ddl.left_out`; with no statement,
+            all that there was.
+        narrowed: whether the target need not have all keys of the source's table.
     """
 
     statement: str
@@ -81,6 +85,8 @@ class Step(NamedTuple):
     reread: tuple[Name, ...] = ()
     creation: TableDdl | None = None
     aside: tuple[Name, ...] = ()
+    notes: tuple[str, ...] = ()
+    narrowed: bool = False
 
 
 class Swap(NamedTuple):
@@ -194,30 +200,24 @@ def rewritten(
             ddl,
             "Make the change on the target{by_hand}; values of the column come with the rows",
         )
-    for name in others:
-        into = bool(routes_of(name))
-        if name.role is Role.OTHER and (routes or into):
-            raise _refused(
-                f"it moves rows between tables, and {_said(name)} may not have them at the target",
-                ddl,
-                LOAD_AFTER,
-            )
-        if name.role is Role.NEW_NAME and into and not routes:
-            why = f"it brings rows into the mapped table {_said(name)}"
-            raise _refused(why, ddl, LOAD_AFTER)
-        if routes and not into:
-            way_out = _LEAVES if name.role is Role.NEW_NAME else _WITHOUT_IT
-            raise _refused(f"it names {_said(name)}, which is not mapped", ddl, way_out)
+    if not routes:
+        _refuse_others(ddl, others, routes_of, mapped=False)
     for route in routes:
-        refuse_columns(ddl, route)
-        refuse_removal(ddl, route)
+        mine, notes = narrowed(ddl, route)
+        if mine is None:
+            yield Step("", (route.target,), notes=notes)
+            continue
+        others = [name for name in mine.names if name.role is not Role.SUBJECT]
+        _refuse_others(mine, others, routes_of, mapped=True)
+        refuse_columns(mine, route)
+        refuse_removal(mine, route)
         replaced = [(subject, route.target)]
-        replaced += [(name, _beside(route, routes_of(name), ddl)) for name in others]
+        replaced += [(name, _beside(route, routes_of(name), mine)) for name in others]
         changed = [to for name, to in replaced if name.role in (Role.SUBJECT, Role.NEW_NAME)]
         if len(set(changed)) < len(changed):
             raise _refused("both of its tables are one at the target", ddl, _EACH)
         may_lack = ddl.conditional and ddl.action is not Action.CREATE
-        text = _replaced(ddl.text, replaced)
+        text = _replaced(mine.text, replaced)
         if ddl.replaces and marked_drops:
             # A server that fails after it has dropped the table logs that without the mark. So
             # the table is renamed first, which is marked, and only then comes the new one.
@@ -226,9 +226,36 @@ def rewritten(
         name = (subject.schema, subject.table)
         source = aliases.get(name, name)
         reread = (source,) if route.rereads else ()
-        yield Step(text, tuple(changed), may_lack, source, route.plain, reread=reread)
+        yield Step(
+            text, tuple(changed), may_lack, source, route.plain, reread=reread, notes=notes,
+            narrowed=route.include is not None or bool(route.exclude),
+        )  # fmt: skip
         if ddl.replaces and marked_drops:
             yield _drop_renamed(route.target)
+
+
+def _refuse_others(
+    ddl: TableDdl,
+    others: Sequence[TableName],
+    routes_of: Callable[[TableName], Sequence[Route]],
+    *,
+    mapped: bool,
+) -> None:
+    """Refuse a statement that names other tables which do not go where its own goes."""
+    for name in others:
+        into = bool(routes_of(name))
+        if name.role is Role.OTHER and (mapped or into):
+            raise _refused(
+                f"it moves rows between tables, and {_said(name)} may not have them at the target",
+                ddl,
+                LOAD_AFTER,
+            )
+        if name.role is Role.NEW_NAME and into and not mapped:
+            why = f"it brings rows into the mapped table {_said(name)}"
+            raise _refused(why, ddl, LOAD_AFTER)
+        if mapped and not into:
+            way_out = _LEAVES if name.role is Role.NEW_NAME else _WITHOUT_IT
+            raise _refused(f"it names {_said(name)}, which is not mapped", ddl, way_out)
 
 
 def _beside(route: Route, routes: Sequence[Route], ddl: TableDdl) -> Name:

@@ -12,9 +12,10 @@ from typing import Final, NamedTuple
 
 from setl.codec.sql.names import listed, name_of
 from setl.codec.sql.table_ddl import Action, Clause, TableDdl
-from setl.codec.sql.tokens import Token, text_of
+from setl.codec.sql.tokens import Token, text_of, with_others
 from setl.systems.mysql.creation.columns import LARGE
 from setl.systems.mysql.creation.dialect import Dialect
+from setl.systems.mysql.creation.expression import is_portable
 from setl.systems.mysql.ddl.said_columns import (
     SaidColumn,
     created_items,
@@ -22,6 +23,7 @@ from setl.systems.mysql.ddl.said_columns import (
     is_column,
     said_columns,
 )
+from setl.systems.mysql.identifiers import quote
 
 _TEXT: Final = frozenset({
     "CHAR", "CHARACTER", "VARCHAR", "VARCHARACTER", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT",
@@ -153,6 +155,8 @@ class _Translating:
         keyed = column.name.lower() in self._keyed
         if not self._collation(outside, column.name, keyed=keyed) and keyed and self._foreign:
             self._key_collation(column)
+        if self._foreign and self._ddl.action is Action.CREATE and self._made_plain(column):
+            return
         if self._foreign and self._there.mariadb:
             self._for_mariadb(column)
         elif self._foreign:
@@ -201,6 +205,30 @@ class _Translating:
                 " one to it"
             )
 
+    def _made_plain(self, column: SaidColumn) -> bool:
+        """Make a plain column of a generated one, as `create: true` does; there are no rows yet."""
+        outside = list(column.outside())
+        words = [token.word for token in column.tokens]
+        at = next((n for n in outside if words[n] == "AS" and words[n + 1 : n + 2] == ["("]), 0)
+        if not at:
+            return False
+        end = next(n for n in range(at + 1, len(words) + 1) if n == len(words) or n in outside)
+        names = {c.name.lower(): c.tokens[1].word for c in said_columns(self._ddl)}
+        text, used = _in_backticks(self._ddl.text, column.tokens[at + 2 : end - 1], names)
+        stored = words[end : end + 1] in (["STORED"], ["PERSISTENT"])
+        # MariaDB pads a CHAR, or does not, as the session has it, and so stores nothing of it.
+        padded = self._there.mariadb and any(names[name] in ("CHAR", "CHARACTER") for name in used)
+        if is_portable(text, exact=True) and not padded:
+            return False
+        first = at - 2 if words[at - 2 : at] == ["GENERATED", "ALWAYS"] else at
+        last = end if stored or words[end : end + 1] == ["VIRTUAL"] else end - 1
+        self._edits.append((column.tokens[first].start, column.tokens[last].end, ""))
+        self._notes.append(
+            f"{column.name} is a plain column and gets the values of the source: its expression is"
+            " the source's own"
+        )
+        return True
+
     def _for_mariadb(self, column: SaidColumn) -> None:
         outside = list(column.outside())
         words = [token.word for token in column.tokens]
@@ -209,7 +237,9 @@ class _Translating:
             self._replace(column.tokens[1], "GEOMETRYCOLLECTION")
         self._without(column, _MYSQLS_ATTRIBUTES)
         filled = generated or any(words[at] in ("DEFAULT", "AUTO_INCREMENT") for at in outside)
-        required = any((words[at - 1], words[at]) == ("NOT", "NULL") for at in outside)
+        required = column.name.lower() in self._primary or any(
+            (words[at - 1], words[at]) == ("NOT", "NULL") for at in outside
+        )
         for at in outside:
             token, word = column.tokens[at], words[at]
             if word == "NULL" and generated and words[at - 1] != "DEFAULT":
@@ -311,6 +341,17 @@ class _Translating:
 
     def _replace(self, token: Token, text: str) -> None:
         self._edits.append((token.start, token.end, text))
+
+
+def _in_backticks(
+    text: str, tokens: Sequence[Token], names: Collection[str]
+) -> tuple[str, set[str]]:
+    """An expression with each column's name in backticks, as servers show it; and those names."""
+    used = {t.name.lower() for t in tokens if t.name.lower() in names}
+    others = [(t, quote(t.name)) for t in tokens if t.name.lower() in used]
+    start, end = tokens[0].start, tokens[-1].end
+    moved = [(t._replace(start=t.start - start, end=t.end - start), new) for t, new in others]
+    return with_others(text[start:end], moved), used
 
 
 def _named(tokens: Sequence[Token]) -> tuple[Token | None, Token | None]:

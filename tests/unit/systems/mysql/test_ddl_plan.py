@@ -7,6 +7,7 @@ from setl.channel.routes.routing import Router
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError
+from setl.systems.mysql.ddl.left_out import without_missing
 from setl.systems.mysql.ddl.plan import Swap, plan_ddl
 
 
@@ -241,18 +242,14 @@ def test_other_changes_of_tables_that_both_sites_write_pass():
 @pytest.mark.parametrize(
     "text",
     [
-        "ALTER TABLE s ADD secret INT",
-        "ALTER TABLE s MODIFY `Secret` BIGINT",
-        "ALTER TABLE s ADD INDEX i (secret)",
         "ALTER TABLE s CHANGE old other INT",
         "ALTER TABLE s RENAME COLUMN x TO new",
         "ALTER TABLE s DROP total",
         "CREATE INDEX i ON s (old)",
         "CREATE TABLE s (id INT)",
-        "ALTER TABLE only ADD c INT",
-        "ALTER TABLE only DROP COLUMN c",
-        "ALTER TABLE only ADD COLUMN IF NOT EXISTS c INT",
-        "ALTER TABLE only ADD (a INT, c INT)",
+        "ALTER TABLE s ADD g INT AS (secret + 1) STORED",
+        "ALTER TABLE s CHANGE secret shown INT",
+        "ALTER TABLE only RENAME COLUMN a TO c",
     ],
 )
 def test_columns_that_the_mapping_changes_are_refused(text):
@@ -269,6 +266,57 @@ COLUMNS = router(
     },
     {"from": "shop.only", "include": ["id", "a"]},
 )
+
+
+@pytest.mark.parametrize(
+    ("text", "becomes", "note"),
+    [
+        ("ALTER TABLE s ADD secret INT", "", "secret does not reach"),
+        ("ALTER TABLE s MODIFY `Secret` BIGINT, ALGORITHM=COPY", "", "Secret does not reach"),
+        ("ALTER TABLE s ADD INDEX i (id, secret(9))", "", "INDEX i, since secret does not reach"),
+        ("ALTER TABLE s DROP secret, ADD n INT AFTER secret, ADD KEY (n)",
+         "ALTER TABLE shop.s ADD n INT , ADD KEY (n)", "secret does not reach"),
+        ("ALTER TABLE s ADD n INT, ADD CONSTRAINT c CHECK (`secret` > 0), DROP secret",
+         "ALTER TABLE shop.s ADD n INT", "CONSTRAINT c CHECK, since secret"),
+        ("CREATE INDEX i ON s (id, secret)", "", "INDEX i ON s, since secret does not reach"),
+        ("ALTER TABLE only ADD c INT", "", "c does not reach"),
+        ("ALTER TABLE only DROP COLUMN c, ENGINE=InnoDB", "ALTER TABLE shop.only ENGINE=InnoDB",
+         "c does not reach"),
+        ("ALTER TABLE only ADD COLUMN IF NOT EXISTS (c INT)", "", "c does not reach"),
+        ("ALTER TABLE only ADD (c INT, a INT, KEY k (c), KEY l (a), d INT)",
+         "ALTER TABLE shop.only ADD (a INT, KEY l (a))", "KEY k, since c does not reach"),
+        ("ALTER TABLE only CHANGE b c INT, ADD UNIQUE KEY (a, c), ADD CHECK (c > 0 AND a > 0)",
+         "", "UNIQUE KEY, since c"),
+        ("ALTER TABLE only ADD FOREIGN KEY (c) REFERENCES away.p (id), MODIFY a BIGINT",
+         "ALTER TABLE shop.only MODIFY a BIGINT", "FOREIGN KEY, since c does not reach"),
+        ("ALTER TABLE only ADD CHECK (a > 0)", "ALTER TABLE shop.only ADD CHECK (a > 0)", ""),
+    ],
+)  # fmt: skip
+def test_what_is_only_about_columns_that_are_left_out_is_passed_over(text, becomes, note):
+    (step,) = plan(text, COLUMNS).steps
+    assert step.statement.replace("`", "") == becomes
+    assert note in "; ".join(step.notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("ALTER TABLE t DROP KEY i, DROP INDEX j", "ALTER TABLE t DROP INDEX j"),
+        ("ALTER TABLE t DROP CONSTRAINT c, RENAME KEY i TO k, ALTER INDEX i INVISIBLE", None),
+        ("ALTER TABLE t DROP FOREIGN KEY f, DROP PRIMARY KEY", "ALTER TABLE t DROP PRIMARY KEY"),
+        (
+            "ALTER TABLE t DROP i, RENAME COLUMN i TO k",
+            "ALTER TABLE t DROP i, RENAME COLUMN i TO k",
+        ),
+        ("DROP INDEX i ON t", None),
+        ("DROP INDEX `J` ON t", "DROP INDEX `J` ON t"),
+    ],
+)
+def test_keys_that_were_left_out_are_not_dropped_later(text, left):
+    ddl = parse_table_ddl(text, "shop")
+    assert ddl is not None
+    found = without_missing(ddl, {"j", "primary"})
+    assert left == (found.ddl.text if found.ddl else None)
 
 
 @pytest.mark.parametrize(

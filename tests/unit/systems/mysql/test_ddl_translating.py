@@ -66,6 +66,12 @@ def said(statement, there=MARIADB, table=NEW, *, mariadb=None):
             " h INT AS (a) VIRTUAL COMMENT 'x', p GEOMETRYCOLLECTION NOT NULL REF_SYSTEM_ID=4326,"
             " v INT NOT NULL , KEY i (a) IGNORED ) ENGINE=InnoDB COMMENT='c'"),
         ),
+        (
+            "CREATE TABLE t (a CHAR(3), b INT INVISIBLE, g CHAR(3) GENERATED ALWAYS AS (LEFT(a, 1))"
+            " STORED NOT NULL COMMENT 'x', h INT AS (UNIX_TIMESTAMP()), `i` INT AS (`b` + B), PRIMARY KEY (b))",
+            "CREATE TABLE t (a CHAR(3), b INT , g CHAR(3) NOT NULL COMMENT 'x', h INT ,"
+            " `i` INT AS (`b` + B), PRIMARY KEY (b))",
+        ),
         ("CREATE INDEX i ON t (a) VISIBLE LOCK=NONE", "CREATE INDEX i ON t (a) LOCK=DEFAULT"),
         ("DROP TABLE t", "DROP TABLE t"),
     ],
