@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from setl.channel.routes.routing import passing_columns
+from setl.errors import ConfigurationError
 from setl.load.creation import Describe, Description, NewTable, StreamPlace
 from setl.load.sink import LoadTicket
 from setl.model.schema import Column
@@ -45,7 +46,11 @@ class ElasticsearchCreation:
                 index = table.route.target[1]
                 described = describe(table) if index in missing else None
                 if described is not None:
-                    ensure_index(client, index, _columns(table, described), table.route.geometry)
+                    columns = _columns(table, described)
+                    try:
+                        ensure_index(client, index, columns, table.route.geometry)
+                    except ConfigurationError as error:
+                        raise error.at(table=".".join(table.name)) from None
                     ran.append(f"index {index}, with fields for {'.'.join(table.name)}")
         return ran
 

@@ -65,7 +65,7 @@ class ElasticsearchDdl:
         try:
             with translating(self._endpoint), make_client(self._endpoint) as client:
                 return tuple(self._carry_out(client, ddl, ticket.pipeline_key, change.version))
-        except (FatalError, TransientError) as error:
+        except (ConfigurationError, FatalError, TransientError) as error:
             where = {"server": self._endpoint, "position": change.position, "ddl": change.id}
             error.at(pipeline=ticket.pipeline_key, **where)
             raise
@@ -111,7 +111,11 @@ class ElasticsearchDdl:
         for description in existing.values():
             properties = description.get("mappings", {}).get("properties", {})
             _refuse_misfits(ddl, route, properties, columns)
-        ensure_index(client, index, columns, route.geometry)
+        try:
+            ensure_index(client, index, columns, route.geometry)
+        except ConfigurationError as error:
+            (name,) = ddl.subjects
+            raise error.at(table=f"{name.schema}.{name.table}") from None
         names = ", ".join(column.name for column in columns)
         yield f"fields of {index} for {names}: {ddl.text}"
 

@@ -77,7 +77,13 @@ def _name_key(changes: TargetChanges, key: _Columns) -> None:
             document_id(one, changes.document)
             document_routing(one, changes.document)
         except DataError as error:
-            raise error.at(index=changes.target[1], key=", ".join(map(str, one))[:200]) from None
+            key = ", ".join(map(str, one))[:200] or "''"
+            raise error.at(**_place(changes), key=key) from None
+
+
+def _place(changes: TargetChanges) -> dict[str, str]:
+    of = {"table": changes.source} if changes.source else {}
+    return {"index": changes.target[1], **of}
 
 
 def _name_row(changes: TargetChanges) -> None:

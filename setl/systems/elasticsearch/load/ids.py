@@ -21,6 +21,17 @@ MAX_ID_BYTES = 512
 """Elasticsearch takes no longer document ids."""
 
 
+_EMPTY = (
+    'Write some text around the key, such as `id: "k{column}"` in the table\'s entry, with the name'
+    " of the key column, and load the index anew. Or have such rows put aside, with `faulty_rows:"
+    " dead_letter`"
+)
+_LONG = (
+    "Name shorter columns under `key`, if others are unique and never null. Or have such rows put"
+    " aside, with `faulty_rows: dead_letter`"
+)
+
+
 class NoSuchIdError(DataError):
     """No document can have the id of this key, so that there is none to delete."""
 
@@ -43,10 +54,11 @@ def document_id(key: Row, form: DocumentForm | None = None) -> str:
     text = form.texts[0] + "".join(
         part + after for part, after in zip(parts, form.texts[1:], strict=True)
     )
-    if not text or len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
-        size = "is empty" if not text else f"has more than {MAX_ID_BYTES} bytes"
+    if not text:
+        raise NoSuchIdError("a document's id is empty", hint=_EMPTY)
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_ID_BYTES:
         raise NoSuchIdError(
-            f"a document's id {size}", hint="Choose another `key` for the table", key=text[:100]
+            f"a document's id has more than {MAX_ID_BYTES} bytes", hint=_LONG, key=text[:100]
         )
     return text
 

@@ -18,6 +18,7 @@ from setl.errors import ConfigurationError
 from setl.model.document import Geometry
 from setl.model.schema import Column
 from setl.systems.elasticsearch.client import translate
+from setl.systems.elasticsearch.field_names import refuse_names
 from setl.systems.elasticsearch.mapping import (
     GC_DELETES,
     fields_of,
@@ -49,8 +50,10 @@ def ensure_index(
         an alias.
 
     Raises:
-        ConfigurationError: the name is none that an index can have, or it has too many fields.
+        ConfigurationError: the name is none that an index can have, or it has too many fields; or a
+            column has a name that none of its fields can have.
     """
+    refuse_names((column.name for column in columns), index)
     try:
         existing = client.indices.get_mapping(index=index)
     except NotFoundError:
@@ -63,6 +66,7 @@ def ensure_index(
         mapping = description.get("mappings", {})
         properties = mapping.get("properties", {})
         lacking = lacking_fields(properties, wanted)
+        refuse_names(lacking, index, properties)
         known = known or len(lacking) < len(wanted)
         if takes_new_fields(mapping):
             missing.update(lacking)

@@ -12,7 +12,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from setl import failpoints
 from setl.clock import Clock, SystemClock
-from setl.errors import SetlError, TransientError
+from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.load.deadletters.keeping import Faults, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.sink import LoadTicket, SinkSettings
@@ -191,7 +191,10 @@ class ElasticsearchSink:
     def _ensure(self, change: TargetChanges, pipeline: str) -> None:
         index = change.target[1]
         with translating(self._settings.endpoint):
-            existing = ensure_index(self._client, index, change.columns, _geometry(change))
+            try:
+                existing = ensure_index(self._client, index, change.columns, _geometry(change))
+            except ConfigurationError as error:
+                raise error.at(**({"table": change.source} if change.source else {})) from None
             if change.ids is not None:
                 check_ids(self._client, index, existing, pipeline, change.ids)
 

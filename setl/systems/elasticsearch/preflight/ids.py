@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from elasticsearch import Elasticsearch
 
 from setl.errors import SetlError
 from setl.model.document import MadeOf
 from setl.model.logged_bytes import column_as_logged
+from setl.model.schema import Kind
+from setl.systems.elasticsearch.load.ids import MAX_ID_BYTES
 from setl.systems.elasticsearch.load.made_of import other_ids
 from setl.systems.elasticsearch.preflight.arriving import Arriving
 from setl.systems.finding import Report
 from setl.transform.columns import ColumnPlan
-from setl.transform.projection import document_form, ids_made_of
+from setl.transform.projection import document_form, ids_made_of, key_indexes
+
+_MAY_BE_EMPTY: Final = frozenset({Kind.TEXT, Kind.BINARY})
 
 
 def check_kept_ids(
@@ -47,6 +51,34 @@ def check_kept_ids(
         if fault:
             # Of a pipeline that is behind, such rows may still be on their way.
             place.error(fault.message, fault.hint, code="other-ids", risk=True)
+
+
+def tell_odd_ids(arriving: Sequence[Arriving], place: Report) -> None:
+    """Say which rows no document can be made of, since their key is no id: too long, or empty."""
+    for rows in arriving:
+        route, schema = rows.route, rows.schema
+        if route.nests(schema.schema, schema.table):
+            continue
+        with suppress(SetlError):  # which other checks report
+            form = document_form(schema, route)
+            if form is None:
+                continue
+            columns = [schema.columns[i] for i in key_indexes(schema, route.key)]
+            key = [columns[i] for i in form.values]
+            names = ", ".join(column.name for column in key)
+            if not any(form.texts) and key[0].kind in _MAY_BE_EMPTY:
+                place.ok(
+                    f"a row of {schema.name} whose {names} is empty text would stop the pipeline,"
+                    f' since a document\'s id cannot be empty; with `id: "k{{{names}}}"` in'
+                    f" tables[{route.index}] it has one"
+                )
+            extents = {field.column.name: field.extent.length for field in rows.fields}
+            if sum(extents.get(column.name, 0) for column in key) > MAX_ID_BYTES:
+                place.ok(
+                    f"a row of {schema.name} whose {names} has more than {MAX_ID_BYTES} bytes would"
+                    " stop the pipeline, since no document's id is longer; with `faulty_rows:"
+                    " dead_letter` it is put aside"
+                )
 
 
 def _ids(rows: Arriving) -> MadeOf | None:

@@ -11,6 +11,7 @@ from typing import Any
 from elasticsearch import ApiError, Elasticsearch
 
 from setl.systems.elasticsearch.field_fit import misfit
+from setl.systems.elasticsearch.field_names import faulty_names, way_out
 from setl.systems.elasticsearch.mapping import (
     GC_DELETES,
     GC_DELETES_SECONDS,
@@ -21,18 +22,13 @@ from setl.systems.elasticsearch.mapping import (
 )
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
 from setl.systems.elasticsearch.preflight.durability import check_kept_documents
-from setl.systems.elasticsearch.preflight.ids import check_kept_ids
+from setl.systems.elasticsearch.preflight.ids import check_kept_ids, tell_odd_ids
 from setl.systems.finding import Report
 
 _DEFAULT_GC_DELETES = "60s"
 _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "micros": 1e-6, "nanos": 1e-9}
 _BLOCKS = ("write", "read_only", "read_only_allow_delete")
 
-# Members of a document that Elasticsearch keeps for itself.
-_RESERVED = frozenset({
-    "_doc_count", "_feature", "_field_names", "_id", "_ignored", "_index", "_nested_path",
-    "_routing", "_seq_no", "_source", "_tier", "_tsid", "_version",
-})  # fmt: skip
 _DEFAULT_FIELD_LIMIT = 1000
 _NO_PIPELINE = "_none"
 
@@ -53,7 +49,8 @@ def check_index(
         ApiError, TransportError: the cluster does not answer as it should.
     """
     place = report.at(f"index {index}")
-    _check_names(arriving, place)
+    check_names(arriving, place)
+    tell_odd_ids(arriving, place)
     if not client.indices.exists(index=index):
         _check_missing(client, index, arriving, place)
         return
@@ -119,20 +116,15 @@ def _short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _check_names(arriving: Sequence[Arriving], place: Report) -> None:
+def check_names(arriving: Sequence[Arriving], place: Report) -> None:
+    """Report columns whose names an index cannot have."""
     for rows in arriving:
         names = [field.column.name for field in rows.fields]
-        for name in names:
-            if name in _RESERVED:
-                what = f"{name} of {rows.schema.name} is a name that Elasticsearch keeps for itself"
-            elif not all(part.strip() for part in name.split(".")):
-                what = f"{name!r} of {rows.schema.name} cannot be the name of a field"
-            elif any(other.startswith(f"{name}.") for other in names):
-                what = f"{name} of {rows.schema.name} would be a field and an object at once"
-            else:
-                continue
+        for fault in faulty_names(names):
             place.error(
-                what, f"Rename it with `columns` in tables[{rows.route.index}]", code="field-name"
+                f"{fault.name!r} of {rows.schema.name} {fault.reason}",
+                way_out(fault.name, rows.route.index),
+                code="field-name",
             )
 
 

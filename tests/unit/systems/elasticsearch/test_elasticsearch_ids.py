@@ -112,3 +112,12 @@ def test_routing():
     assert document_routing((1,), None) is None
     with pytest.raises(DataError):
         document_routing((1, ABSENT), routed)
+
+
+@pytest.mark.parametrize(("key", "said"), [("", 'id: "k{column}"'), ("x" * 513, "shorter columns")])
+def test_a_key_that_is_no_id_has_a_way_out(key, said):
+    with pytest.raises(DataError, match="a document's id") as caught:
+        document_id((key,))
+    assert said in caught.value.hint
+    assert "faulty_rows: dead_letter" in caught.value.hint
+    assert document_id(("",), form("k{k}", "k")) == "k"
