@@ -24,6 +24,7 @@ from setl.errors import (
     UntrustedServerError,
 )
 from setl.systems.mysql.login import (
+    PRODUCT,
     FullExchangeWantedError,
     PlainConnection,
     guarded_ways,
@@ -405,6 +406,7 @@ def translate(error: BaseException) -> SetlError:
 def _typed(error: BaseException, number: int) -> SetlError:
     text = str(error.args[1]) if len(error.args) > 1 else str(error)
     cause = getattr(error, "original_exception", error)
+    product = str(getattr(error, PRODUCT, "MySQL"))
     if isinstance(cause, _UNREADABLE):
         return NodeLacksError(f"MySQL: TLS fails: {text}", hint="Check the file `ssl_ca`")
     if isinstance(cause, SSLCertVerificationError):
@@ -417,15 +419,15 @@ def _typed(error: BaseException, number: int) -> SetlError:
         )
     if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         hint = _NO_ROOM if number in _FULL_ERRORS or _FULL.search(text) else ""
-        told = f"MySQL: {text or _TRANSIENT.get(number, 'no answer')} [{number}]"
+        told = f"{product}: {text or _TRANSIENT.get(number, 'no answer')} [{number}]"
         return TransientError(told, hint=hint)
     overlapless = number == _NOT_SUPPORTED and "OVERLAPS" in text
     if overlapless or number in _REFUSED or number in _CONFIGURATION:
         kind = LoginRefusedError if number in _REFUSED else ConfigurationError
-        return kind(f"MySQL: {text} [{number}]", hint=_HINTS.get(number, _MISSING))
+        return kind(f"{product}: {text} [{number}]", hint=_HINTS.get(number, _MISSING))
     if isinstance(error, pymysql.MySQLError):
         of_value = isinstance(error, (pymysql.err.DataError, pymysql.err.IntegrityError))
-        refuses = "MySQL refuses a value" if of_value else "MySQL"
+        refuses = f"{product} refuses a value" if of_value else product
         hint = _HINTS_OF_VALUES.get(number, "")
         return DataError(f"{refuses}: {text} [{number}]", hint=hint)
     return TransientError(f"MySQL: {text}")

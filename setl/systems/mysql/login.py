@@ -20,6 +20,7 @@ from typing import Any, Final, Never
 from pymysql import _auth
 from pymysql.connections import Connection
 from pymysql.constants import CLIENT, CR
+from pymysql.err import MySQLError
 
 from setl.errors import ConfigurationError, UntrustedServerError
 
@@ -158,6 +159,10 @@ def _checked(connection: Any) -> Any:
 _Base: Final[Any] = Connection  # its stubs do not tell what is overridden below
 
 
+PRODUCT: Final = "setl_product"
+"""Attribute of an error of pymysql: what the server is, where it is no MySQL."""
+
+
 class PlainConnection(_Base):
     """A connection as setl opens it: by ways to log in, and TLS, that it was told to use.
 
@@ -181,6 +186,15 @@ class PlainConnection(_Base):
             # whatever the account needs.
             self._auth_plugin_name = _FROM_SHA256
         _Base._request_authentication(self)  # noqa: SLF001
+
+    def _read_query_result(self, unbuffered: bool = False) -> int:  # noqa: FBT001, FBT002
+        try:
+            return _Base._read_query_result(self, unbuffered)  # noqa: SLF001
+        except MySQLError as error:
+            # The server's number and text do not tell whose they are.
+            if "mariadb" in self.server_version.lower():
+                vars(error)[PRODUCT] = "MariaDB"
+            raise
 
     @property
     def encrypted(self) -> bool:

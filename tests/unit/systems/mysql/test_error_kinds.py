@@ -18,6 +18,7 @@ from setl.errors import (
 from setl.systems.finding import Report
 from setl.systems.mysql import connection
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translate
+from setl.systems.mysql.login import PlainConnection
 from setl.systems.mysql.preflight import origin
 from tests.unit.cli.cluster_in_memory import definition
 
@@ -119,3 +120,16 @@ def test_check_takes_no_untrusted_certificate_for_a_refused_account(monkeypatch)
         assert origin.connected(end, stack, report) is None
     (found,) = report.findings
     assert (found.code, found.fix) == ("untrusted-server", ("Renew the certificate",))
+
+
+def test_an_error_of_a_mariadb_says_so(monkeypatch):
+    def fails(self, unbuffered):
+        raise pymysql.err.OperationalError(1273, "Unknown collation: 'x'")
+
+    monkeypatch.setattr(pymysql.connections.Connection, "_read_query_result", fails)
+    for version, product in (("5.5.5-10.11.19-MariaDB", "MariaDB"), ("9.7.4", "MySQL")):
+        connection = PlainConnection(defer_connect=True)
+        connection.server_version = version
+        with pytest.raises(pymysql.err.OperationalError) as caught:
+            connection._read_query_result()
+        assert translate(caught.value).message == f"{product}: Unknown collation: 'x' [1273]"
