@@ -168,23 +168,31 @@ def test_an_alter_computes_nothing_that_the_families_compute_differently(servers
 OWN_WORDS = {
     "mysql": (
         "ALTER DATABASE {db} COLLATE utf8mb4_0900_ai_ci",
-        "CREATE TABLE {db}.w (k VARCHAR(20) PRIMARY KEY, c TEXT DEFAULT ('x'),"
-        " g INT GENERATED ALWAYS AS (LENGTH(k) + 1) STORED NULL, KEY i (c(9)) INVISIBLE)",
+        (
+            "CREATE TABLE {db}.w (k VARCHAR(20) PRIMARY KEY, c TEXT DEFAULT ('x'),"
+            " g INT GENERATED ALWAYS AS (LENGTH(k) + 1) STORED NULL, KEY i (c(9)) INVISIBLE)"
+        ),
         "INSERT INTO {db}.w (k, c) VALUES ('a', 'ä'), ('b', 'A'), ('c', NULL)",
         "ALTER TABLE {db}.w ADD t VARCHAR(9) CHARACTER SET utf8mb4, ALGORITHM=INSTANT",
-        "ALTER TABLE {db}.w ADD u VARCHAR(9) COLLATE utf8mb4_0900_as_cs NOT NULL DEFAULT 'u',"
-        " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_as_ci",
+        (
+            "ALTER TABLE {db}.w ADD u VARCHAR(9) COLLATE utf8mb4_0900_as_cs NOT NULL DEFAULT 'u',"
+            " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_as_ci"
+        ),
         "ALTER TABLE {db}.w MODIFY k VARCHAR(30) NOT NULL",
     ),
     "mariadb": (
         "ALTER DATABASE {db} COLLATE utf8mb4_nopad_bin",
-        "CREATE TABLE {db}.w (k VARCHAR(20) PRIMARY KEY, c TEXT DEFAULT 'x',"
-        " g INT AS (LENGTH(k) + 1) PERSISTENT, at DATETIME(3) DEFAULT now(),"
-        " KEY i (c(9)) IGNORED) PAGE_CHECKSUM=1",
+        (
+            "CREATE TABLE {db}.w (k VARCHAR(20) PRIMARY KEY, c TEXT DEFAULT 'x',"
+            " g INT AS (LENGTH(k) + 1) PERSISTENT, at DATETIME(3) DEFAULT now(),"
+            " KEY i (c(9)) IGNORED) PAGE_CHECKSUM=1"
+        ),
         "INSERT INTO {db}.w (k, c) VALUES ('a', 'ä'), ('A', 'A'), ('c', NULL)",
         "ALTER TABLE {db}.w ADD t VARCHAR(9) CHARACTER SET utf8mb4, ALGORITHM=NOCOPY",
-        "ALTER TABLE {db}.w ADD u VARCHAR(9) COLLATE uca1400_as_cs NOT NULL DEFAULT 'u',"
-        " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_as_cs",
+        (
+            "ALTER TABLE {db}.w ADD u VARCHAR(9) COLLATE uca1400_as_cs NOT NULL DEFAULT 'u',"
+            " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_as_cs"
+        ),
         "ALTER TABLE {db}.w MODIFY k VARCHAR(30) NOT NULL",
     ),
 }
@@ -196,7 +204,13 @@ def test_a_statement_is_said_in_the_targets_words(servers, mixed, place):
         family = "mariadb" if is_mariadb(connection) else "mysql"
     statements = [s.format(db=mixed) for s in OWN_WORDS[family]]
     execute(a, statements[0])
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{mixed}.*"}], ddl="pass"))
+    file = one_way(a, mysql(b), [{"from": f"{mixed}.*"}], ddl="pass")
+    (told,) = (f for f in check_channel(file) if f.code == "default-collation")
+    execute(b, *told.statements)
+    said = " | ".join(f.what for f in check_channel(file))
+    assert "that names no collation gets" in said
+    assert statements[0].split()[-1] in said
+    running = place.lead(file)
     execute(a, *statements[1:], f"INSERT INTO {mixed}.w (k, t) VALUES ('B ', 'end')")
     running.applied(4)
     there, here = rows(a, f"{mixed}.w"), rows(b, f"{mixed}.w")

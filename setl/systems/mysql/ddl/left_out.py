@@ -97,7 +97,7 @@ class _Narrowing:
         if clause.words[0] in _VERBS and (items := _items(clause)):
             gone = [self._item_goes(clause.words[0], item) for item in items]
             if not all(gone):
-                self._spans += _with_commas([(i[0].start, i[-1].end) for i in items], gone)
+                self._spans += with_commas([(i[0].start, i[-1].end) for i in items], gone)
                 for item, away in zip(items, gone, strict=True):
                     if not away and item[-2:][0].word == "AFTER":
                         self._place(item)
@@ -221,11 +221,11 @@ def _rest(
     if any(gone) and all(clause.words[0] in _WAYS for clause in left):
         return Narrowed(None, said)
     whole = [(c.tokens[0].start, c.tokens[-1].end) for c in clauses]
-    cut = [*spans, *_with_commas(whole, gone)]
+    cut = [*spans, *with_commas(whole, gone)]
     return Narrowed(_without(ddl, cut), said) if cut else Narrowed(ddl)
 
 
-def _with_commas(spans: Sequence[Span], gone: Sequence[bool]) -> Iterator[Span]:
+def with_commas(spans: Sequence[Span], gone: Sequence[bool]) -> Iterator[Span]:
     """What is to be cut of a list, each with the comma on its one or its other side."""
     for at, (start, end) in enumerate(spans):
         if not gone[at]:

@@ -8,6 +8,7 @@ from pymysql.connections import Connection
 
 from setl.codec.sql.table_ddl import Action, TableDdl
 from setl.systems.mysql.ddl.database_defaults import default_collation
+from setl.systems.mysql.ddl.equivalence import key_of
 from setl.systems.mysql.ddl.translating import TargetTable
 
 _KEYED: Final = (
@@ -32,4 +33,5 @@ def target_table(target: Connection[Any], ddl: TableDdl, name: tuple[str, str]) 
         row = cursor.fetchone()
         cursor.execute(_KEYED, name)
         keyed = frozenset(str(column).lower() for (column,) in cursor.fetchall())
-    return TargetTable(str(row[0]) if row and row[0] else "", keyed)
+        primary = key_of(target, name)
+    return TargetTable(str(row[0]) if row and row[0] else "", keyed, primary)

@@ -6,7 +6,7 @@ Only what both mean alike is said in other words; and collations, as `create: tr
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -16,6 +16,7 @@ from setl.codec.sql.tokens import Token, text_of, with_others
 from setl.systems.mysql.creation.columns import LARGE
 from setl.systems.mysql.creation.dialect import Dialect
 from setl.systems.mysql.creation.expression import is_portable
+from setl.systems.mysql.ddl.left_out import with_commas
 from setl.systems.mysql.ddl.said_columns import (
     SaidColumn,
     created_items,
@@ -30,6 +31,7 @@ _TEXT: Final = frozenset({
     "LONG", "ENUM", "SET",
 })  # fmt: skip
 _WITH_CHARSET: Final = frozenset({"BINARY", "BYTE", "ASCII", "UNICODE", "VARBINARY"})
+_PREFIX: Final = "(191)"  # characters, which fit into 767 bytes, or bytes
 _WAYS: Final = frozenset({"ALGORITHM", "LOCK"})
 _PRIMARY: Final = frozenset({"PRIMARY"})
 _UNIQUE: Final = frozenset({"PRIMARY", "UNIQUE"})
@@ -77,10 +79,12 @@ class TargetTable(NamedTuple):
     Attributes:
         collation: its default collation; of one that is to be created, that of its database.
         keyed: columns of text that a unique key compares, in lower case.
+        primary: columns of the primary key, in lower case.
     """
 
     collation: str = ""
     keyed: Collection[str] = ()
+    primary: Collection[str] = ()
 
 
 def translated(
@@ -104,7 +108,7 @@ class _Translating:
     def __init__(self, ddl: TableDdl, there: Dialect, table: TargetTable, *, foreign: bool) -> None:
         self._ddl, self._there, self._foreign = ddl, there, foreign
         self._keyed = {*table.keyed, *_keyed_by(ddl, _UNIQUE)}
-        self._primary = set(_keyed_by(ddl, _PRIMARY))
+        self._primary = {*table.primary, *_keyed_by(ddl, _PRIMARY)}
         self._default = table.collation
         self._edits: list[tuple[int, int, str]] = []
         self._notes: list[str] = []
@@ -113,13 +117,12 @@ class _Translating:
         ddl = self._ddl
         if ddl.action is Action.CREATE:
             options = created_options(ddl)
-            self._default = _collation_in(options) or self._default
+            named = any(_named(options))
+            self._default = _collation_in(options) if named else self._default
             self._collation(options, "the table")
             if self._foreign:
                 self._options(options)
-                for item in created_items(ddl):
-                    if not is_column(item):
-                        self._key(item)
+                self._keys([*created_items(ddl)])
         elif ddl.action is Action.ALTER:
             for clause in ddl.clauses():
                 self._clause(clause)
@@ -134,6 +137,26 @@ class _Translating:
         for start, end, other in sorted(self._edits, reverse=True):
             text = f"{text[:start]}{other}{text[end:]}"
         return Translation(text, tuple(dict.fromkeys(self._notes)))
+
+    def _keys(self, items: Sequence[Sequence[Token]]) -> None:
+        """The keys of a new table: a MySQL has none over whole texts."""
+        types = {c.name.lower(): c.tokens[1].word.lower() for c in said_columns(self._ddl)}
+        gone = [False] * len(items)
+        for number, item in enumerate(items):
+            if is_column(item):
+                continue
+            whole = [] if self._there.mariadb else [*_whole_texts(item, types)]
+            if "UNIQUE" in (token.word for token in item[:3]):
+                gone[number] = bool(whole)
+            else:
+                self._edits += [(part.end, part.end, _PREFIX) for part in whole]
+            if not gone[number]:
+                self._key(item)
+            else:
+                said = " ".join(token.text for token in item)
+                self._notes.append(f"left out: {said}, since {whole[0].name} has no length there")
+        whole_items = [(item[0].start, item[-1].end) for item in items]
+        self._edits += [(start, end, "") for start, end in with_commas(whole_items, gone)]
 
     def _clause(self, clause: Clause) -> None:
         words = clause.words
@@ -166,8 +189,8 @@ class _Translating:
         """Have the target's collation in the place of one; returns whether any was named."""
         charset, collation = _named(tokens)
         if collation is not None:
-            wanted = _full(_text(collation), _text(charset))
-        elif charset is not None and not self._there.has_charset(_unaliased(_text(charset))):
+            wanted = self._known(_full(_text(collation), _text(charset)))
+        elif charset is not None and not any(map(self._there.has_charset, _names(_text(charset)))):
             wanted = f"{_text(charset)}_general_ci"
         else:
             return charset is not None
@@ -182,11 +205,17 @@ class _Translating:
                 f" {wanted}{why}"
             )
         other = self._there.collations[nearest]
-        if charset is not None and _unaliased(_text(charset)) != other:
+        if charset is not None and other not in _names(_text(charset)):
             self._replace(charset, other if collation else f"{other} COLLATE {nearest}")
         if collation is not None:
             self._replace(collation, nearest)
         return True
+
+    def _known(self, collation: str) -> str:
+        """The name that the target has for a collation, of utf8 or utf8mb3; else as it is."""
+        prefix, _, rest = collation.partition("_")
+        names = [f"{name}_{rest}" for name in _names(prefix)]
+        return next((name for name in names if name in self._there.collations), collation)
 
     def _key_collation(self, column: SaidColumn) -> None:
         """A collation for a key, where the column takes its table's, which is a stranger's."""
@@ -384,7 +413,13 @@ def _full(collation: str, charset: str) -> str:
     """The name of a collation with its character set, which MariaDB may leave out."""
     if collation.startswith("uca1400_"):
         return f"{_unaliased(charset) or 'utf8mb4'}_{collation}"
-    return f"utf8mb3_{collation[5:]}" if collation.startswith("utf8_") else collation
+    return collation
+
+
+def _names(charset: str) -> tuple[str, ...]:
+    """The names that servers have for a character set."""
+    aliases = ("utf8", "utf8mb3")
+    return (charset, *aliases) if charset in aliases else (charset,)
 
 
 def _unaliased(charset: str) -> str:
@@ -408,6 +443,19 @@ def _value(tokens: Sequence[Token], first: int) -> Iterator[Token]:
             return
         depth += (tokens[at].word == "(") - (tokens[at].word == ")")
         yield tokens[at]
+
+
+def _whole_texts(item: Sequence[Token], types: Mapping[str, str]) -> Iterator[Token]:
+    """The columns of a key that are large, and of which no beginning is named."""
+    words = [token.word for token in item]
+    if "(" not in words or {"FULLTEXT", "SPATIAL", "VECTOR", "CHECK", "FOREIGN"} & set(words[:3]):
+        return
+    opens = words.index("(")
+    for at in range(opens + 1, len(item)):
+        first = words[at - 1] == "(" and at - 1 == opens
+        large = types.get(name_of(item[at]).lower()) in LARGE
+        if (first or words[at - 1] == ",") and large and words[at + 1 : at + 2] != ["("]:
+            yield item[at]
 
 
 def _keyed_by(ddl: TableDdl, kinds: frozenset[str]) -> Iterator[str]:

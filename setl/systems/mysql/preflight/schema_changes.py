@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from setl.channel.file import Pipeline
+from setl.channel.routes.routed_table import RoutedTable
 from setl.channel.routes.routing import Route, Router
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import list_tables
-from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.creation.dialect import Dialect
+from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.system_tables import SystemTable
 from setl.systems.mysql.preflight.target_tables import WRITING
@@ -69,14 +71,16 @@ def check_passed_ddl(
     _check_several(flows, report)
     for mapping in dict.fromkeys(route.index for _, route in flows if _changed(route)):
         report.warning(
-            f"tables[{mapping}] changes which columns pass, or how: an ALTER TABLE that names one"
-            " of those columns cannot be passed on, and stops the pipeline",
+            f"tables[{mapping}] renames columns or computes them: an ALTER TABLE that names one of"
+            " those columns cannot be passed on, and stops the pipeline",
             code="ddl-columns",
         )
     if source is not None:
-        pairs = dict.fromkeys((name[0], route.target[0]) for name, route in flows)
-        for here, there in pairs:
-            _check_defaults(source, here, target, there, report)
+        pairs = [(name[0], route.target[0]) for name, route in flows]
+        pairs += [pair for entry in router.entries if (pair := _databases(entry))]
+        dialect = Dialect.read(target)
+        for pair in dict.fromkeys(pairs):
+            _check_defaults(source, target, pair, dialect, report)
 
 
 def check_shadows(source: Server, pipeline: Pipeline, report: Report) -> None:
@@ -123,19 +127,38 @@ def _check_several(flows: Sequence[tuple[tuple[str, str], Route]], report: Repor
 
 
 def _changed(route: Route) -> bool:
-    return bool(route.include is not None or route.exclude or route.renames or route.expressions)
+    return bool(route.renames or route.expressions)
 
 
-def _check_defaults(source: Server, here: str, target: Server, there: str, report: Report) -> None:
+def _databases(entry: RoutedTable) -> tuple[str, str] | None:
+    """The databases of an entry at the source and at the target; None if there may be several."""
+    here, target = entry.pattern.schema.literal, entry.target
+    there = here if target is None or target.schema is None else target.schema.literal
+    return None if here is None or there is None else (here, there)
+
+
+def _check_defaults(
+    source: Server, target: Server, pair: tuple[str, str], dialect: Dialect, report: Report
+) -> None:
     """CREATE TABLE takes from its schema the character set that it does not name."""
+    here, there = pair
     question = (
         "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s"
     )
     found, wanted = target.rows(question, (there,)), source.rows(question, (here,))
-    if found and wanted and found != wanted:
+    if not (found and wanted):
+        return
+    collation = str(wanted[0][0])
+    foreign = source.mariadb != target.mariadb
+    nearest = dialect.nearest(collation, keyed=False, foreign=foreign)
+    why = "" if nearest == collation else f", since {dialect.product} has no {collation}"
+    if found[0][0] != nearest:
         report.warning(
             f"the default collation of {there} is {found[0][0]}, that of {here} at the source is"
-            f" {wanted[0][0]}: a new table that names none gets another one here",
-            f"ALTER DATABASE `{there}` COLLATE {wanted[0][0]};",
+            f" {collation}: a new table that names none gets {nearest} from setl{why}, and one that"
+            " somebody makes here does not",
+            f"ALTER DATABASE {quote(there)} COLLATE {nearest};",
             code="default-collation",
         )
+    elif why:
+        report.ok(f"a new table of {here} that names no collation gets {nearest}{why}")

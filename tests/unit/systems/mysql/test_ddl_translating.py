@@ -67,10 +67,12 @@ def said(statement, there=MARIADB, table=NEW, *, mariadb=None):
             " v INT NOT NULL , KEY i (a) IGNORED ) ENGINE=InnoDB COMMENT='c'"),
         ),
         (
-            "CREATE TABLE t (a CHAR(3), b INT INVISIBLE, g CHAR(3) GENERATED ALWAYS AS (LEFT(a, 1))"
-            " STORED NOT NULL COMMENT 'x', h INT AS (UNIX_TIMESTAMP()), `i` INT AS (`b` + B), PRIMARY KEY (b))",
-            "CREATE TABLE t (a CHAR(3), b INT , g CHAR(3) NOT NULL COMMENT 'x', h INT ,"
-            " `i` INT AS (`b` + B), PRIMARY KEY (b))",
+            ("CREATE TABLE t (a CHAR(3), b INT INVISIBLE,"
+            " g CHAR(3) GENERATED ALWAYS AS (LEFT(a, 1))"
+            " STORED NOT NULL COMMENT 'x', h INT AS (UNIX_TIMESTAMP()),"
+            " `i` INT AS (`b` + B), PRIMARY KEY (b))"),
+            ("CREATE TABLE t (a CHAR(3), b INT , g CHAR(3) NOT NULL COMMENT 'x', h INT ,"
+            " `i` INT AS (`b` + B), PRIMARY KEY (b))"),
         ),
         ("CREATE INDEX i ON t (a) VISIBLE LOCK=NONE", "CREATE INDEX i ON t (a) LOCK=DEFAULT"),
         ("DROP TABLE t", "DROP TABLE t"),
@@ -106,7 +108,8 @@ def test_what_a_mariadb_reads_of_a_mysql(statement, wanted):
         (
             (
                 "ALTER TABLE t ADD b TEXT NOT NULL DEFAULT 'x' AFTER a,"
-                " ADD u CHAR(36) DEFAULT uuid(), ADD g INT AS (a) PERSISTENT, ADD x INT DEFAULT -1 COMMENT 'd', ADD y JSON DEFAULT"
+                " ADD u CHAR(36) DEFAULT uuid(), ADD g INT AS (a) PERSISTENT,"
+                " ADD x INT DEFAULT -1 COMMENT 'd', ADD y JSON DEFAULT"
                 " NULL, MODIFY at TIMESTAMP(3) NULL DEFAULT current_timestamp() ON UPDATE now(6)"
             ),
             (
@@ -144,3 +147,29 @@ def test_an_older_server_of_the_family_gets_the_nearest_collation():
         ),
     )
     assert said(change, MARIADB, mariadb=True) == (change, ())
+
+
+def test_a_mysql_has_no_key_over_a_whole_text():
+    keys = "KEY i (`b`, n), UNIQUE KEY u (b), UNIQUE v (b(9)), FULLTEXT KEY f (b)"
+    found = said(f"CREATE TABLE t (n INT PRIMARY KEY, b TEXT, {keys})", MYSQL)
+    assert found.text == (
+        "CREATE TABLE t (n INT PRIMARY KEY, b TEXT, KEY i (`b`(191), n), UNIQUE v (b(9)), FULLTEXT"
+        " KEY f (b))"
+    )
+    assert found.notes == ("left out: UNIQUE KEY u ( b ), since b has no length there",)
+    table = TargetTable(primary=("k",))
+    found = said("ALTER TABLE t MODIFY k INT NULL, MODIFY v INT NULL", MYSQL, table)
+    assert found.text == "ALTER TABLE t MODIFY k INT NOT NULL, MODIFY v INT NULL"
+
+
+def test_utf8_has_two_names():
+    change = "ALTER TABLE t ADD c CHAR(3) CHARACTER SET utf8 COLLATE utf8{}_unicode_ci"
+    for here, there in (("", "mb3"), ("mb3", "")):
+        name = f"utf8{there}"
+        server = Dialect(True, "x", (10, 5), {f"{name}_unicode_ci": name, f"{name}_bin": name})
+        assert said(change.format(here), server, mariadb=True) == (change.format(there), ())
+
+
+def test_a_table_with_another_character_set_keeps_its_keys():
+    statement = "CREATE TABLE t (k CHAR(3) PRIMARY KEY) CHARSET=latin1"
+    assert said(statement, table=TargetTable(NEAREST)).text == statement
