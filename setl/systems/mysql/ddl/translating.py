@@ -31,6 +31,7 @@ _TEXT: Final = frozenset({
     "LONG", "ENUM", "SET",
 })  # fmt: skip
 _WITH_CHARSET: Final = frozenset({"BINARY", "BYTE", "ASCII", "UNICODE", "VARBINARY"})
+_NO_MORE: Final = frozenset({"MD5", "SHA", "SHA1"})  # functions of a MySQL before 9.6
 _PREFIX: Final = "(191)"  # characters, which fit into 767 bytes, or bytes
 _WAYS: Final = frozenset({"ALGORITHM", "LOCK"})
 _PRIMARY: Final = frozenset({"PRIMARY"})
@@ -245,6 +246,11 @@ class _Translating:
         names = {c.name.lower(): c.tokens[1].word for c in said_columns(self._ddl)}
         text, used = _in_backticks(self._ddl.text, column.tokens[at + 2 : end - 1], names)
         stored = words[end : end + 1] in (["STORED"], ["PERSISTENT"])
+        # Of a virtual one each reader gets what its own session makes of it, such as of a moment
+        # in its time zone: nobody's values are to be kept.
+        lacks = not self._there.mariadb and bool(_NO_MORE & {t.word for t in column.tokens})
+        if not stored and not lacks:
+            return False
         # MariaDB pads a CHAR, or does not, as the session has it, and so stores nothing of it.
         padded = self._there.mariadb and any(names[name] in ("CHAR", "CHARACTER") for name in used)
         if is_portable(text, exact=True) and not padded:

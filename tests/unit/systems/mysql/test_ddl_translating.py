@@ -69,7 +69,7 @@ def said(statement, there=MARIADB, table=NEW, *, mariadb=None):
         (
             ("CREATE TABLE t (a CHAR(3), b INT INVISIBLE,"
             " g CHAR(3) GENERATED ALWAYS AS (LEFT(a, 1))"
-            " STORED NOT NULL COMMENT 'x', h INT AS (UNIX_TIMESTAMP()),"
+            " STORED NOT NULL COMMENT 'x', h INT AS (UNIX_TIMESTAMP()) STORED,"
             " `i` INT AS (`b` + B), PRIMARY KEY (b))"),
             ("CREATE TABLE t (a CHAR(3), b INT , g CHAR(3) NOT NULL COMMENT 'x', h INT ,"
             " `i` INT AS (`b` + B), PRIMARY KEY (b))"),
@@ -147,6 +147,17 @@ def test_an_older_server_of_the_family_gets_the_nearest_collation():
         ),
     )
     assert said(change, MARIADB, mariadb=True) == (change, ())
+
+
+def test_what_is_computed_when_it_is_read_stays_so():
+    virtual = "CREATE TABLE t (at TIMESTAMP, v DATETIME AS (at + INTERVAL 1 DAY){})"
+    for kind in ("", " VIRTUAL"):
+        assert said(virtual.format(kind)).text == virtual.format(kind)
+    assert said(virtual.format(" STORED")).text.endswith("(at TIMESTAMP, v DATETIME )")
+    text = "CREATE TABLE t (a BLOB, v CHAR(32) AS (MD5(a)), w INT AS (LENGTH(a)))"
+    plain = "CREATE TABLE t (a BLOB, v CHAR(32) , w INT AS (LENGTH(a)))"
+    assert said(text, MYSQL).text == plain
+    assert said(text.replace("MD5", "CRC32"), MYSQL).text == text.replace("MD5", "CRC32")
 
 
 def test_a_mysql_has_no_key_over_a_whole_text():
