@@ -55,7 +55,9 @@ def is_portable(text: str, *, exact: bool) -> bool:
     literals = list(_named_literals(text))
     plain = all(t.isascii() and t.isprintable() and not set(t) & {"\\", "'"} for t in literals)
     words = all(_is_known(t, known) for t in tokens) and "." not in _between_names(tokens)
-    return words and plain
+    # A quotient has more digits in MariaDB.
+    divides = exact and any(t.word == "/" for t in tokens)
+    return words and plain and not divides
 
 
 def is_legible(text: str) -> bool:

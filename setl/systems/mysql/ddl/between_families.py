@@ -38,6 +38,7 @@ def doubt_between_families(effects: Effects, columns: Collection[str]) -> str:
         for name, words in effects.computed.items()
         if (doubts := {word for word in words - known if not word[0].isdigit()})
     }
+    doubtful |= {name: {"/"} for name in effects.quotients}
     if not doubtful:
         return ""
     words = sorted({word for doubts in doubtful.values() for word in doubts})

@@ -67,6 +67,7 @@ class Effects:
             parentheses behind it.
         computed: columns whose values are computed from an expression, in lower case → the names
             and words of its definition, in lower case, with / where it divides.
+        quotients: columns that are computed when they are read, by a division, in lower case.
         types: the words of all types of columns that it adds or defines anew.
         files: whether rows come from a file, or are given up to one.
         unclear: what of its text means one thing or another, as the session has it.
@@ -83,6 +84,7 @@ class Effects:
     loses: bool = False
     retyped: Mapping[str, str] = field(default_factory=dict[str, str])
     computed: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    quotients: frozenset[str] = frozenset()
     types: frozenset[str] = frozenset()
     files: bool = False
     unclear: str = ""
@@ -115,6 +117,7 @@ def effects_of(ddl: TableDdl) -> Effects:
         loses=ignores and bool(words & _REPLACING),
         retyped={name: _type(c) for name, c in changed},
         computed=dict(_computed([*added, *(column for _, column in changed)])),
+        quotients=frozenset(_quotients([*added, *(column for _, column in changed)])),
         types=frozenset(c[1].word for c in (*added, *(c for _, c in changed)) if len(c) > 1),
         files="TABLESPACE" in words and bool(words & {"IMPORT", "DISCARD"}),
         unclear=unclear,
@@ -148,6 +151,13 @@ def _computed(columns: Sequence[Sequence[Token]]) -> Iterator[tuple[str, frozens
         if stored or (("DEFAULT", "(") in pairwise(words) and not _is_constant(column, words)):
             division = {"/"} & set(words)
             yield name_of(column[0]).lower(), frozenset(column_words(tuple(column[1:])) | division)
+
+
+def _quotients(columns: Sequence[Sequence[Token]]) -> Iterator[str]:
+    for column in columns:
+        words = {token.word for token in column}
+        if {"AS", "/"} <= words and not {"STORED", "PERSISTENT", "DEFAULT"} & words:
+            yield name_of(column[0]).lower()
 
 
 def _is_constant(column: Sequence[Token], words: Sequence[str]) -> bool:

@@ -32,12 +32,17 @@ _TEXT: Final = frozenset({
 })  # fmt: skip
 _WITH_CHARSET: Final = frozenset({"BINARY", "BYTE", "ASCII", "UNICODE", "VARBINARY"})
 _NO_MORE: Final = frozenset({"MD5", "SHA", "SHA1"})  # functions of a MySQL before 9.6
+_CLOCK: Final = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
+_MOMENTS: Final = frozenset({"TIMESTAMP", "TIME"})  # a TIME becomes a date by that of today
+_BY_SESSION: Final = _CLOCK | frozenset({
+    "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME", "UNIX_TIMESTAMP", "FROM_UNIXTIME",
+    "CONVERT_TZ", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
+})  # fmt: skip
 _PREFIX: Final = "(191)"  # characters, which fit into 767 bytes, or bytes
 _WAYS: Final = frozenset({"ALGORITHM", "LOCK"})
 _PRIMARY: Final = frozenset({"PRIMARY"})
 _UNIQUE: Final = frozenset({"PRIMARY", "UNIQUE"})
 _TIMES: Final = frozenset({"TIMESTAMP", "DATETIME"})
-_CLOCK: Final = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
 # What the value of a default ends at, outside of parentheses.
 _BEHIND_DEFAULT: Final = frozenset({
     "ON", "COMMENT", "CHECK", "INVISIBLE", "VISIBLE", "AUTO_INCREMENT", "GENERATED", "AS", "NOT",
@@ -248,8 +253,10 @@ class _Translating:
         stored = words[end : end + 1] in (["STORED"], ["PERSISTENT"])
         # Of a virtual one each reader gets what its own session makes of it, such as of a moment
         # in its time zone: nobody's values are to be kept.
-        lacks = not self._there.mariadb and bool(_NO_MORE & {t.word for t in column.tokens})
-        if not stored and not lacks:
+        said = {t.word for t in column.tokens[at:end]}
+        differs = "/" in said or (not self._there.mariadb and bool(said & _NO_MORE))
+        timed = said & _BY_SESSION or any(names[name] in _MOMENTS for name in used)
+        if not stored and (timed or not differs):
             return False
         # MariaDB pads a CHAR, or does not, as the session has it, and so stores nothing of it.
         padded = self._there.mariadb and any(names[name] in ("CHAR", "CHARACTER") for name in used)

@@ -154,6 +154,8 @@ def test_what_is_computed_when_it_is_read_stays_so():
     for kind in ("", " VIRTUAL"):
         assert said(virtual.format(kind)).text == virtual.format(kind)
     assert said(virtual.format(" STORED")).text.endswith("(at TIMESTAMP, v DATETIME )")
+    divided = "CREATE TABLE t (a INT, at TIME, v DOUBLE AS (a / 3), w DOUBLE AS (at / 3))"
+    assert said(divided).text == divided.replace("v DOUBLE AS (a / 3)", "v DOUBLE ")
     text = "CREATE TABLE t (a BLOB, v CHAR(32) AS (MD5(a)), w INT AS (LENGTH(a)))"
     plain = "CREATE TABLE t (a BLOB, v CHAR(32) , w INT AS (LENGTH(a)))"
     assert said(text, MYSQL).text == plain
