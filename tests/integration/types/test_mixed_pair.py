@@ -155,7 +155,7 @@ def test_an_alter_computes_nothing_that_the_families_compute_differently(servers
         a,
         f"INSERT INTO {table} VALUES (1, {ROW})",
         f"ALTER TABLE {table} ADD c INT AS (id * 2 + 1) STORED",
-        f"ALTER TABLE {table} ADD e BLOB NOT NULL DEFAULT ('x')",
+        f"ALTER TABLE {table} ADD e LONGTEXT NOT NULL DEFAULT ('x')",
     )
     eventually(lambda: running.error or same_rows(servers, table), 60)
     assert running.error is None
