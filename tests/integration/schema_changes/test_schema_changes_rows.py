@@ -388,6 +388,38 @@ def test_what_the_session_does_not_decide_passes_from_a_topic(sites):
     sites.assert_same("s")
 
 
+@OF_MARIADB
+def test_defaults_from_sequences_are_left_out(sites):
+    """Rows come with their numbers. Rows that are there are not numbered in silence."""
+    db = sites.db
+    execute(sites.a, f"CREATE SEQUENCE {db}.s", f"CREATE SEQUENCE {db}.h")
+    sites.run(
+        "CREATE TABLE n (id INT PRIMARY KEY DEFAULT nextval(s), v INT DEFAULT NEXT VALUE FOR s)",
+        "ALTER TABLE n ADD w INT NOT NULL DEFAULT (nextval(s) + 1) COMMENT 'w'",
+        "SET sql_mode = 'ORACLE'",
+        "ALTER TABLE n ADD o INT DEFAULT s.nextval",
+        "SET sql_mode = ''",
+        "ALTER TABLE t ALTER n SET DEFAULT nextval(s), MODIFY d DATETIME(6)",
+        f"ALTER TABLE n ADD p INT DEFAULT lastval(`{db}`.h)",
+    )
+    shape = sites.shape(sites.b, "n")[0][1]
+    assert "val(" not in shape
+    assert "COMMENT 'w'" in shape
+    execute(sites.a, f"INSERT INTO {db}.n () VALUES ()")
+    number = sites.number
+    for statement in ("ALTER TABLE n ADD q INT DEFAULT nextval(s)",):
+        (entry,) = sites.entries(statement)
+        execute(sites.b, f"INSERT INTO {db}.n VALUES (1, 2, 4, 4, 1)")
+        with pytest.raises(FatalError, match="existing rows get values of NEXTVAL"):
+            sites.apply(entry)
+        execute(sites.b, f"DELETE FROM {db}.n")
+        assert sites.apply(entry, number=number + 1)
+    # Whoever has such a sequence at the target keeps the default.
+    execute(sites.b, f"CREATE SEQUENCE {db}.h")
+    sites.run(f"CREATE TABLE k (id INT PRIMARY KEY DEFAULT nextval(`{db}`.h))")
+    sites.assert_same("k")
+
+
 def test_a_file_does_not_travel(sites):
     execute(sites.a, f"CREATE TABLE {sites.db}.f (a INT PRIMARY KEY)")
     execute(sites.b, f"CREATE TABLE {sites.db}.f (a INT PRIMARY KEY)")

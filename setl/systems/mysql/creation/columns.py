@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from setl.codec.sql.column_definition import ColumnDefinition
+from setl.codec.sql.sequence_defaults import sequence_defaults
 from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, Kind
@@ -63,6 +64,11 @@ def computed_column(column: Column) -> str:
             hint="Give it another type with CAST, or create the table by hand",
         )
     return f"{quote(column.name)} {kind} NULL"
+
+
+def takes_numbers(column: ColumnDefinition) -> bool:
+    """Whether a column's default takes numbers of a sequence, which are not carried."""
+    return any(sequence_defaults(tokenize(f"DEFAULT {column.default}")))
 
 
 def refuse_unsure_labels(column: ColumnDefinition) -> None:
@@ -203,11 +209,13 @@ class ColumnWriter:
         default = column.default
         if default.upper() in ("", "NULL"):
             return "NULL" if default and column.nullable else ""
-        if self.is_unsure(column):
-            self.notes.append(
-                f"{column.name} has no default: the source shows {default}, where ? may stand for"
-                " another character"
-            )
+        why = ""
+        if takes_numbers(column):
+            why = f"takes numbers of a sequence, and rows come with theirs: {default}"
+        elif self.is_unsure(column):
+            why = f"is shown as {default}, where ? may stand for another character"
+        if why:
+            self.notes.append(f"{column.name} has no default: the source's {why}")
             return ""
         if _CLOCK.fullmatch(default) and column.base_type in ("timestamp", "datetime"):
             return _clock(column)

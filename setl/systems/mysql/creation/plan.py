@@ -22,6 +22,7 @@ from setl.systems.mysql.creation.columns import (
     ColumnWriter,
     computed_column,
     refuse_unsure_labels,
+    takes_numbers,
 )
 from setl.systems.mysql.creation.dialect import Dialect
 from setl.systems.mysql.creation.expression import renamed
@@ -253,6 +254,7 @@ class _Planning:
         if (
             not self._alike
             or lost
+            or takes_numbers(column)
             or (column.base_type == "vector" and not self._there.has_vectors)
         ):
             return ""

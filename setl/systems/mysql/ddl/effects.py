@@ -14,6 +14,7 @@ from typing import Final
 
 from setl.codec.sql.created_table import actions_among
 from setl.codec.sql.names import name_of
+from setl.codec.sql.sequence_defaults import sequence_defaults
 from setl.codec.sql.table_ddl import Action, TableDdl, column_words
 from setl.codec.sql.tokens import Token, TokenKind
 
@@ -105,6 +106,7 @@ def effects_of(ddl: TableDdl) -> Effects:
     words = set(body)
     added, changed = list(_added(ddl)), list(_changed(ddl))
     calls = [call for column in added for call in _calls(column)]
+    calls += ["NEXTVAL" for column in added for _ in sequence_defaults(column)]
     ignores = "IGNORE" in (token.word for token in ddl.tokens[:4])
     return Effects(
         clock=any(call in _CLOCK for call in calls),

@@ -52,6 +52,7 @@ from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.removal import removes_rows
 from setl.systems.mysql.ddl.reread_names import doubt_of_reads
+from setl.systems.mysql.ddl.sequences import without_sequences
 from setl.systems.mysql.ddl.settings import is_system_zone
 from setl.systems.mysql.ddl.target_tables import target_table
 from setl.systems.mysql.ddl.translating import TargetTable, Translation, translated
@@ -314,7 +315,8 @@ class EquivalenceCheck:
     ) -> Translation:
         """The step's statement with the collations that it leaves to its server written out.
 
-        And with what types and words of the source are at the target.
+        And with what types and words of the source are at the target, and without sequences that it
+        lacks.
 
         Args:
             target: a connection to the target.
@@ -330,6 +332,9 @@ class EquivalenceCheck:
         ddl = parse_table_ddl(text, "", quoting_of(session))
         if step.source is None or ddl is None:
             return Translation(text)
+        if session.mariadb or not session.known:
+            text = without_sequences(target, ddl, text)
+            ddl = parse_table_ddl(text, "", quoting_of(session)) or ddl
         if session.mariadb and not is_mariadb(target):
             text = json_as_text(ddl, text)
             ddl = parse_table_ddl(text, "", quoting_of(session)) or ddl

@@ -194,12 +194,6 @@ def rewritten(
     routes = routes_of(subject)
     if ddl.with_rows and routes:
         raise _refused("CREATE TABLE … SELECT is in no binlog of row changes", ddl, LOAD_AFTER)
-    if routes and (sequence := _sequence_without_schema(ddl)):
-        raise _refused(
-            f"it names the sequence {sequence} without its schema, and sequences are not carried",
-            ddl,
-            "Make the change on the target{by_hand}; values of the column come with the rows",
-        )
     if not routes:
         _refuse_others(ddl, others, routes_of, mapped=False)
     for route in routes:
@@ -435,25 +429,6 @@ class _Renaming:
             )
         for lane, move in enumerate(zip(olds, news, strict=True)):
             self._lanes.setdefault(lane, []).append(move)
-
-
-def _sequence_without_schema(ddl: TableDdl) -> str:
-    """The first sequence of MariaDB that a default takes numbers of, if its schema is not said.
-
-    The target's statements run without a default schema, which would be another one there.
-    """
-    tokens = ddl.tokens[ddl.body :]
-    words = [token.word for token in tokens]
-    for at, word in enumerate(words):
-        if word in ("NEXTVAL", "LASTVAL") and words[at + 1 : at + 2] == ["("]:
-            name = at + 2
-        elif word in ("NEXT", "PREVIOUS") and words[at + 1 : at + 3] == ["VALUE", "FOR"]:
-            name = at + 3
-        else:
-            continue
-        if words[name + 1 : name + 2] != ["."]:
-            return "".join(token.name for token in tokens[name : name + 1])
-    return ""
 
 
 def _replaced(text: str, names: Sequence[tuple[TableName, Name]]) -> str:

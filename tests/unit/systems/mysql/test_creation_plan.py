@@ -293,3 +293,12 @@ def test_options_are_read():
         "DATA DIRECTORY", "COMMENT",
     ]  # fmt: skip
     assert found.partitions == ("PARTITION BY RANGE (`a`)\n(PARTITION p VALUES LESS THAN MAXVALUE)")
+
+
+def test_a_default_from_a_sequence_is_left_out():
+    source = table(
+        "CREATE TABLE `t` (`id` int NOT NULL DEFAULT nextval(`x`.`s`), PRIMARY KEY (`id`))"
+    )
+    text, plan = planned(source, MARIADB, MARIADB)
+    assert "nextval" not in text
+    assert any("takes numbers of a sequence" in note for note in plan.notes)

@@ -206,8 +206,6 @@ def test_what_is_not_mapped_is_left_out():
         "ALTER TABLE other EXCHANGE PARTITION p WITH TABLE a",
         "ALTER TABLE a CONVERT PARTITION p TO TABLE other",
         "ALTER TABLE a UNION = (b, other)",
-        "CREATE TABLE a (id INT DEFAULT NEXTVAL(s))",
-        "ALTER TABLE a ADD c INT DEFAULT (NEXT VALUE FOR `s`)",
         "RENAME TABLE two TO a",
         "RENAME TABLE a TO _b_old",
         "RENAME TABLE _a_old TO a",
