@@ -200,6 +200,26 @@ class Router:
         nested = any(schema == of for of, _ in self._nested)
         return nested or any(e.pattern.schema.match(schema) is not None for e in self.entries)
 
+    def gathers(self, route: Route) -> bool:
+        """Whether rows of other tables may go where a route leads."""
+        own = self.entries[route.index]
+        if own.target is not None:
+            of_schema = own.pattern.schema if own.target.schema is None else own.target.schema
+            if of_schema.wildcards + own.target.table.wildcards < own.pattern.wildcards:
+                return True
+        return any(self._may_reach(e, route.target) for e in self.entries if e is not own)
+
+    def _may_reach(self, entry: RoutedTable, target: tuple[str, str]) -> bool:
+        """Whether some table of an entry may go to a target."""
+        exact = entry.pattern.exact
+        if exact is not None:
+            return any(r.index == entry.index and r.target == target for r in self.route(*exact))
+        if entry.target is None:
+            return any(r.index == entry.index and r.target == target for r in self.route(*target))
+        of_schema = entry.pattern.schema if entry.target.schema is None else entry.target.schema
+        parts = (of_schema, entry.target.table)
+        return all(part.match(name) is not None for part, name in zip(parts, target, strict=True))
+
     @property
     def decides(self) -> bool:
         """Whether any table has a conflict policy."""

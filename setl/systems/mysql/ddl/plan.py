@@ -49,6 +49,10 @@ class Routing(Protocol):
         """Whether tables of a schema are mapped."""
         ...
 
+    def gathers(self, route: Route) -> bool:
+        """Whether rows of other tables may go where a route leads."""
+        ...
+
     def shadow(self, schema: str, table: str) -> Shadow | None:
         """The mapped table whose online schema change a table belongs to."""
         ...
@@ -204,7 +208,7 @@ def rewritten(
         others = [name for name in mine.names if name.role is not Role.SUBJECT]
         _refuse_others(mine, others, routes_of, mapped=True)
         refuse_columns(mine, route)
-        refuse_removal(mine, route)
+        refuse_removal(mine, route, gathers=routing.gathers(route))
         replaced = [(subject, route.target)]
         replaced += [(name, _beside(route, routes_of(name), mine)) for name in others]
         changed = [to for name, to in replaced if name.role in (Role.SUBJECT, Role.NEW_NAME)]
@@ -282,6 +286,7 @@ def _drop(ddl: TableDdl, routing: Routing, aside: Container[Name], *, marked: bo
         for route in routing.route(name.schema, name.table):
             # Servers log a DROP of several tables also if one of them was not there.
             may_lack = ddl.conditional or len(ddl.subjects) > 1
+            refuse_removal(ddl, route, gathers=routing.gathers(route))
             steps += _dropped(route.target, ddl, may_lack=may_lack, marked=marked)
     return Plan(tuple(steps), forget=tuple(forget))
 

@@ -1,21 +1,35 @@
-"""Refuses schema changes that remove rows which both sites write."""
+"""Refuses schema changes that remove rows which both sites write, or rows of other tables."""
 
 from __future__ import annotations
 
 from setl.channel.routes.routing import Route
+from setl.codec.sql.redaction import redacted
 from setl.codec.sql.table_ddl import Action, TableDdl
 from setl.errors import FatalError
 
 
-def refuse_removal(ddl: TableDdl, route: Route) -> None:
-    """Refuse a statement that removes rows of a table with a conflict policy.
+def refuse_removal(ddl: TableDdl, route: Route, *, gathers: bool) -> None:
+    """Refuse a statement that removes rows of a table with a conflict policy, or those of others.
 
     The binlog does not say which rows. So of a row that the other site writes meanwhile nobody can
     tell whether that write has seen the removal. It would stay at one site alone.
 
+    Args:
+        ddl: the statement.
+        route: where the table's rows go.
+        gathers: whether rows of other tables go there, too.
+
     Raises:
-        FatalError: it removes rows.
+        FatalError: it removes such rows.
     """
+    if gathers and (removes_rows(ddl) or ddl.action is Action.DROP):
+        raise FatalError(
+            "this schema change cannot be passed on: it removes rows of a table that go to"
+            f" {'.'.join(route.target)}, where rows of other tables go, too, and does not say"
+            f" which: {redacted(ddl.text)[:300]}",
+            hint="Remove those that came from this table on the target with DELETE, in a channel of"
+            " two directions after SET SESSION sql_log_bin = 0",
+        )
     if route.conflict is None or not removes_rows(ddl):
         return
     raise FatalError(

@@ -232,6 +232,37 @@ def test_rows_that_both_sites_write_are_not_removed_by_schema_changes(text):
     assert statements(text) != []
 
 
+JOINED = router(
+    {"from": "shop.t[1-9]", "to": "copy.all"},
+    {"from": "shop.one", "to": "copy.both"},
+    {"from": "shop.two", "to": "copy.both"},
+    {"from": "shop.w*", "to": "copy.v*"},
+    {"from": "other.*"},
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "TRUNCATE t1",
+        "CREATE OR REPLACE TABLE one (id INT PRIMARY KEY)",
+        "ALTER TABLE t2 DROP PARTITION p0",
+        "DROP TABLE t1",
+        "DROP TABLE w1, two",
+    ],
+)
+@pytest.mark.parametrize("marked", [False, True])
+def test_rows_of_other_tables_do_not_go_with_one(text, marked):
+    with pytest.raises(FatalError, match="where rows of other tables go, too") as caught:
+        plan(text, JOINED, marked=marked)
+    assert "DELETE" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["TRUNCATE w1", "DROP TABLE w1", "TRUNCATE other.w1"])
+def test_a_table_that_has_a_target_of_its_own_is_emptied(text):
+    assert statements(text, JOINED)
+
+
 def test_other_changes_of_tables_that_both_sites_write_pass():
     alter = "ALTER TABLE t DROP c, ADD PARTITION (PARTITION p2 VALUES IN (2))"
     assert len(statements(alter, CONTESTED)) == len(statements("TRUNCATE u", CONTESTED)) == 1
