@@ -11,6 +11,7 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.session import StatementSession
+from setl.systems.mysql.ddl import attempt as attempt_module
 from tests.integration.pipelines import execute
 from tests.mysql_servers import is_mariadb
 from tests.unit.codec.binlog_server import end_of, entries_between
@@ -386,6 +387,91 @@ def test_what_the_session_does_not_decide_passes_from_a_topic(sites):
         assert sites.apply(entry, ddl, StatementSession(sites.db))
     sites.assert_same()
     sites.assert_same("s")
+
+
+PARTED = "(id INT NOT NULL PRIMARY KEY, v INT)"
+TWO_PARTS = "PARTITION p0 VALUES LESS THAN ({}), PARTITION p1 VALUES LESS THAN (20)"
+EXCHANGE = "ALTER TABLE parted EXCHANGE PARTITION p0 WITH TABLE plain"
+
+
+@pytest.fixture
+def parted(sites):
+    """Two tables between which rows can move, with rows in both at both sites."""
+    for server in (sites.a, sites.b):
+        execute(
+            server,
+            f"CREATE TABLE {sites.db}.parted {PARTED}"
+            f" PARTITION BY RANGE (id) ({TWO_PARTS.format(10)})",
+            f"CREATE TABLE {sites.db}.plain {PARTED}",
+            f"INSERT INTO {sites.db}.parted VALUES (1, 1), (2, 2), (15, 15)",
+            f"INSERT INTO {sites.db}.plain VALUES (5, 5)",
+        )
+    return sites
+
+
+def test_partitions_and_tables_exchange_their_rows(parted):
+    parted.run(EXCHANGE)
+    assert [row[0] for row in parted.rows(parted.b, "parted")] == [5, 15]
+    parted.assert_same("parted")
+    parted.assert_same("plain")
+
+
+@pytest.mark.parametrize("alike", [False, True])
+@pytest.mark.parametrize("point", ["ddl.begun", "ddl.ran"])
+def test_rows_are_exchanged_once_whenever_a_leader_dies(parted, monkeypatch, point, alike):
+    """Nothing but the rows shows that it was done."""
+    if alike:  # at both ends of their keys
+        for server in (parted.a, parted.b):
+            execute(server, f"REPLACE INTO {parted.db}.plain VALUES (1, 1), (2, 2)")
+    (entry,) = parted.entries(EXCHANGE)
+    with monkeypatch.context() as patch:
+
+        def dies(reached):
+            if reached == point:
+                raise KeyboardInterrupt
+
+        patch.setattr(attempt_module.failpoints, "reached", dies)
+        with pytest.raises(KeyboardInterrupt):
+            parted.apply(entry)
+    assert parted.apply(entry, number=parted.number)
+    parted.assert_same("parted")
+    parted.assert_same("plain")
+    # A pipeline that has gone back to before it has put rows into the tables of now.
+    with pytest.raises(FatalError, match="moved rows between tables already") as caught:
+        parted.apply(entry, number=parted.number, generation=2)
+    assert "setl load --replace" in caught.value.hint
+
+
+def test_rows_are_not_exchanged_with_a_partition_of_other_rows(parted):
+    execute(
+        parted.b,
+        f"ALTER TABLE {parted.db}.parted REORGANIZE PARTITION p0, p1 INTO ({TWO_PARTS.format(2)})",
+    )
+    (entry,) = parted.entries(EXCHANGE)
+    with pytest.raises(FatalError, match="has other partitions than the source"):
+        parted.apply(entry)
+    with pytest.raises(FatalError, match="is not known"):
+        parted.apply(entry, parted.passing(marked_drops=False, source=False, mark=18))
+    execute(
+        parted.b,
+        f"ALTER TABLE {parted.db}.parted REORGANIZE PARTITION p0, p1 INTO ({TWO_PARTS.format(10)})",
+    )
+    # What the source has given up since does not matter.
+    execute(parted.a, f"ALTER TABLE {parted.db}.parted DROP PARTITION p0")
+    assert parted.apply(entry, number=parted.number)
+    assert parted.rows(parted.b, "plain") == parted.rows(parted.a, "plain")
+
+
+@OF_MARIADB
+def test_partitions_become_tables_and_tables_partitions(parted):
+    parted.run("ALTER TABLE parted CONVERT PARTITION p0 TO TABLE made")
+    parted.assert_same("made")
+    parted.assert_same("parted")
+    for server in (parted.a, parted.b):
+        execute(server, f"UPDATE {parted.db}.plain SET id = 25")
+    parted.run("ALTER TABLE parted CONVERT TABLE plain TO PARTITION p2 VALUES LESS THAN (30)")
+    parted.assert_same("parted")
+    assert not execute(parted.b, f"SHOW TABLES IN {parted.db} LIKE 'plain'")
 
 
 @OF_MARIADB

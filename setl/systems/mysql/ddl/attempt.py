@@ -28,6 +28,7 @@ from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Rec
 from setl.systems.mysql.ddl.looks import looks_of
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
+from setl.systems.mysql.ddl.moved_rows import exchanges, refuse_second_move
 from setl.systems.mysql.ddl.outcome import as_it_came_out, did_nothing
 from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
 from setl.systems.mysql.ddl.present_keys import with_present_keys
@@ -184,13 +185,15 @@ class Attempt:
         made = {table: MadeTables(connection, self._ticket).place(table) for table in step.tables}
         of_now = {t: p for t, p in made.items() if p and p.generation == self._change.generation}
         later = [table for table, p in of_now.items() if p.version >= self._change.version]
-        if later and self._action is not Action.TRUNCATE and not self._removes:
+        if later and not (self._removes or self._is_in_no_definition(run)):
             if not self._made_room(number, run, later):
                 self._refuse_rows_before(number, run, statement, later)
                 return f"in the table since setl has created it: {statement}"
             of_now = {t: p for t, p in of_now.items() if t not in later}
         self._refuse_later_model(number, run, statement)
-        looks = looks_of(connection, step.tables)
+        looks = looks_of(connection, step, session)
+        if known is not None and known.generation < self._change.generation:
+            self._refuse_second_move(number, run, statement)
         if known is not None and known.state == BEGUN and known.looks != looks:
             self._done(number, step, statement)
             return f"found done: {statement}"
@@ -206,7 +209,7 @@ class Attempt:
                 self._done(number, step, statement)
                 return statement
             statement = self._target.marked(step.statement)
-            looks = looks_of(connection, step.tables)
+            looks = looks_of(connection, step, session)
         try:
             if replaced := self._replaced(connection):
                 replaced.refuse(step)
@@ -236,6 +239,12 @@ class Attempt:
         self._done(number, step, statement)
         failpoints.reached("ddl.done")
         return f"{statement} ({kept})" if kept else statement
+
+    def _is_in_no_definition(self, run: Run) -> bool:
+        """Whether a table that was created later does not have what a statement does."""
+        step, session = run
+        ddl = parsed(step.statement, session)
+        return self._action is Action.TRUNCATE or (ddl is not None and exchanges(ddl))
 
     def _without_missing(self, step: Step, session: StatementSession) -> Step:
         """A step without the foreign keys to drop that its table has not, "" if that is all."""
@@ -296,6 +305,13 @@ class Attempt:
     def _source_had(self, setting: str, value: str) -> bool:
         """See `EquivalenceCheck.settings`."""
         return self._settings is not None and self._settings.had(setting, value)
+
+    def _refuse_second_move(self, number: int, run: Run, statement: str) -> None:
+        """Refuse to move rows back that were moved before the pipeline went back."""
+        try:
+            refuse_second_move(parsed(run[0].statement, run[1]))
+        except FatalError as error:
+            raise self._stopped(number, statement, error) from error
 
     def _made_room(self, number: int, run: Run, later: Sequence[Name]) -> bool:
         """Remove empty tables that setl has created under the names that a statement gives.

@@ -48,6 +48,7 @@ from setl.systems.mysql.ddl.made_later import (
     held_columns,
     renames,
 )
+from setl.systems.mysql.ddl.moved_rows import doubt_of_partitions, moved_by
 from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.removal import removes_rows
@@ -87,6 +88,10 @@ _ADVICE_ON_CHARSETS: Final = (
 _ADVICE_ON_READS: Final = (
     "Make the change on the target{by_hand}. Then load the table again, with `setl load --replace`,"
     " since rows that were read at the source (`read: source`) may be wrong"
+)
+_ADVICE_ON_MOVES: Final = (
+    "Give the target's table the source's partitions{by_hand}, and start again. Or make the change"
+    " there by hand, and load both tables with `setl load --replace` when the pipeline runs again"
 )
 _ADVICE_ON_COPIES: Final = (
     "Make the change on the target{by_hand}, under the time zone of the session that copied the"
@@ -188,6 +193,8 @@ class EquivalenceCheck:
         if is_system_zone(session):
             self._refuse(self._doubt_of_zone(target, source_had), step)
         more: list[str] = []
+        names = step.source, step.tables[0]
+        self._refuse(doubt_of_partitions(self._source, target, ddl, names), step, _ADVICE_ON_MOVES)
         if ddl.action is Action.ALTER:
             self._refuse(self._doubt_of_reads(target, ddl, step), step, _ADVICE_ON_READS)
             state = state_of(target, step.tables[0])
@@ -290,13 +297,14 @@ class EquivalenceCheck:
         ddl = parse_table_ddl(step.statement, "", quoting_of(session))
         if ddl is None:
             return
-        doubt = ""
+        doubt, held = "", step.tables if moved_by(ddl) is not None else step.tables[:1]
         if renames(ddl):
             doubt = doubt_of_names_before(target, ddl, later)
-        if not doubt and ddl.action is Action.ALTER and has_rows(target, step.tables[0]):
+        if not doubt and ddl.action is Action.ALTER and any(has_rows(target, t) for t in held):
             all_come = step.source is not None and unread(step.source)
             # Rows that are read at the source are as they are there.
-            if not step.reread and (removes_rows(ddl) or not all_come):
+            moves = removes_rows(ddl) or moved_by(ddl) is not None
+            if not step.reread and (moves or not all_come):
                 doubt = doubt_of_rows_before(ddl, held_columns(target, step.tables[0]))
         if doubt:
             raise FatalError(

@@ -21,6 +21,7 @@ from setl.codec.sql.table_ddl import Action, Role, TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
 from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.held_rows import has_rows
+from setl.systems.mysql.ddl.moved_rows import moved_by, table_of_partition
 from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.removal import removes_rows
 from setl.systems.mysql.ddl.reread_names import given_up
@@ -86,6 +87,8 @@ def names_taken(
     before = {(name.schema, name.table) for name in ddl.subjects}
     if ddl.conditional:  # and perhaps did nothing at the source
         return ()
+    if made := table_of_partition(ddl):
+        return () if list(later) != [made] or has_rows(connection, made) else (made,)
     if ddl.action is not Action.CREATE:
         if not renames(ddl) or before & set(later):
             return ()
@@ -144,6 +147,8 @@ def doubt_of_rows_before(ddl: TableDdl, now: Mapping[str, HeldColumn]) -> str:
     """
     if removes_rows(ddl):
         return "it removed rows, and does not say which"
+    if moved_by(ddl) is not None:
+        return "it moved rows between tables"
     if anew := sorted(given_up(ddl) & now.keys()):
         return f"{', '.join(anew)} is another column by now"
     effects = effects_of(ddl)

@@ -23,6 +23,7 @@ from setl.errors import FatalError
 from setl.systems.mysql.ddl.advice import LOAD_AFTER
 from setl.systems.mysql.ddl.columns import refuse_columns
 from setl.systems.mysql.ddl.left_out import narrowed
+from setl.systems.mysql.ddl.moved_rows import refuse_moves
 from setl.systems.mysql.ddl.removal import refuse_removal
 from setl.systems.mysql.identifiers import qualified
 
@@ -36,6 +37,9 @@ _LEAVES: Final = (
     " start` the channel. Else rename or drop the table at the target{by_hand}"
 )
 _EACH: Final = "Do it to each table of the target{by_hand}, as it shall be there"
+
+
+_CHANGED: Final = frozenset({Role.SUBJECT, Role.NEW_NAME, Role.OTHER})
 
 
 class Routing(Protocol):
@@ -198,6 +202,10 @@ def rewritten(
     routes = routes_of(subject)
     if ddl.with_rows and routes:
         raise _refused("CREATE TABLE … SELECT is in no binlog of row changes", ddl, LOAD_AFTER)
+    for name in others:
+        into = routes_of(name)
+        if name.role is Role.OTHER and (routes or into):
+            refuse_moves(ddl, routes, into, routing.gathers, both_ways=marked_drops)
     if not routes:
         _refuse_others(ddl, others, routes_of, mapped=False)
     for route in routes:
@@ -211,7 +219,7 @@ def rewritten(
         refuse_removal(mine, route, gathers=routing.gathers(route))
         replaced = [(subject, route.target)]
         replaced += [(name, _beside(route, routes_of(name), mine)) for name in others]
-        changed = [to for name, to in replaced if name.role in (Role.SUBJECT, Role.NEW_NAME)]
+        changed = [to for name, to in replaced if name.role in _CHANGED]
         if len(set(changed)) < len(changed):
             raise _refused("both of its tables are one at the target", ddl, _EACH)
         may_lack = ddl.conditional and ddl.action is not Action.CREATE
@@ -239,15 +247,12 @@ def _refuse_others(
     *,
     mapped: bool,
 ) -> None:
-    """Refuse a statement that names other tables which do not go where its own goes."""
+    """Refuse a statement that names other tables which do not go where its own goes.
+
+    Those that it moves rows to or from are looked at before.
+    """
     for name in others:
         into = bool(routes_of(name))
-        if name.role is Role.OTHER and (mapped or into):
-            raise _refused(
-                f"it moves rows between tables, and {_said(name)} may not have them at the target",
-                ddl,
-                LOAD_AFTER,
-            )
         if name.role is Role.NEW_NAME and into and not mapped:
             why = f"it brings rows into the mapped table {_said(name)}"
             raise _refused(why, ddl, LOAD_AFTER)

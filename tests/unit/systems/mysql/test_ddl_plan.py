@@ -217,6 +217,48 @@ def test_what_cannot_be_passed_on_is_refused(text):
 
 
 @pytest.mark.parametrize(
+    ("text", "becomes"),
+    [
+        (
+            "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u WITHOUT VALIDATION",
+            "ALTER TABLE `copy`.`t` EXCHANGE PARTITION p WITH TABLE `copy`.`u` WITHOUT VALIDATION",
+        ),
+        (
+            "ALTER TABLE t CONVERT PARTITION p TO TABLE u",
+            "ALTER TABLE `copy`.`t` CONVERT PARTITION p TO TABLE `copy`.`u`",
+        ),
+        (
+            "ALTER TABLE t CONVERT TABLE u TO PARTITION p VALUES IN (1)",
+            "ALTER TABLE `copy`.`t` CONVERT TABLE `copy`.`u` TO PARTITION p VALUES IN (1)",
+        ),
+    ],
+)
+def test_rows_move_between_tables_that_are_both_at_the_target(text, becomes):
+    (step,) = plan(text).steps
+    assert (step.statement, step.tables) == (becomes, (("copy", "t"), ("copy", "u")))
+    with pytest.raises(FatalError, match="on their way") as caught:
+        plan(text, marked=True)
+    assert "sql_log_bin = 0" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("tables", "why"),
+    [
+        ([{"from": "shop.t"}], "shop.u is not mapped"),
+        ([{"from": "shop.u"}], "shop.t is not mapped"),
+        ([{"from": "shop.t", "where": "id > 1"}, {"from": "shop.u"}], "not all of shop.t"),
+        ([{"from": "shop.t"}, {"from": "shop.u", "exclude": ["c"]}], "not all of shop.u"),
+        ([{"from": "shop.t"}, {"from": "shop.u*", "to": "x.y"}], "beside rows of other tables"),
+        ([{"from": "shop.t"}, {"from": "shop.u"}, {"from": "shop.u", "to": "x.u"}], "not all of"),
+    ],
+)
+def test_rows_do_not_move_where_the_target_has_others(tables, why):
+    with pytest.raises(FatalError, match=why) as caught:
+        plan("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", router(*tables))
+    assert "setl load --replace" in caught.value.hint
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "TRUNCATE t",
