@@ -72,7 +72,7 @@ _KINDS: dict[str, Kind] = {
 _COLUMNS = """
 SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, NUMERIC_PRECISION, NUMERIC_SCALE,
        COLLATION_NAME, EXTRA, CHARACTER_MAXIMUM_LENGTH, DATETIME_PRECISION, IS_NULLABLE,
-       CHARACTER_SET_NAME, COLUMN_KEY
+       CHARACTER_SET_NAME, COLUMN_KEY, GENERATION_EXPRESSION
 FROM information_schema.COLUMNS
 WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s
 ORDER BY ORDINAL_POSITION"""
@@ -109,12 +109,20 @@ class ColumnRow(NamedTuple):
     nullable: str = "YES"
     charset: str | None = None
     key: str = ""
+    generation: str | None = None
+
+    @property
+    def of_versions(self) -> bool:
+        """Whether a row's time in a versioned table begins or ends there; see `is_versioned`."""
+        return self.generation in ("ROW START", "ROW END")
 
 
 def read_table(
     connection: Connection[Any], schema: str, table: str, *, logged: bool = False
 ) -> RowSchema | None:
     """The columns and unique keys of a table, or None if the server has no such table.
+
+    Not those in which a versioned table keeps when its rows began and ended.
 
     Args:
         connection: to the server.
@@ -128,6 +136,7 @@ def read_table(
     """
     name = (schema, table)
     described = [ColumnRow(*row) for row in _select(connection, _COLUMNS, name)]
+    described = [row for row in described if not row.of_versions]
     if not described:
         return None
     try:
@@ -334,6 +343,18 @@ def is_versioned(connection: Connection[Any], schema: str, table: str) -> bool:
     """
     sql = f"{_TABLES} AND TABLE_TYPE = 'SYSTEM VERSIONED' AND TABLE_SCHEMA = %s AND TABLE_NAME = %s"
     return bool(_select(connection, sql, (schema, table)))
+
+
+def is_versioned_by_numbers(connection: Connection[Any], schema: str, table: str) -> bool:
+    """Whether a versioned table keeps transaction numbers instead of times.
+
+    Raises:
+        SetlError: as `is_versioned`.
+    """
+    if not is_versioned(connection, schema, table):
+        return False
+    described = [ColumnRow(*row) for row in _select(connection, _COLUMNS, (schema, table))]
+    return any(row.of_versions and row.data_type == "bigint" for row in described)
 
 
 def column_of(row: ColumnRow) -> Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final, NamedTuple
 
 from setl.codec.binlog.event import (
@@ -32,7 +32,7 @@ from setl.codec.binlog.rows.untold import (
     without_doubles,
     without_untold,
 )
-from setl.codec.binlog.rows.versioned import ends_of_rows, refusing
+from setl.codec.binlog.rows.versioned import LiveRows, ends_of_rows, refusing, telling
 from setl.codec.binlog.rows.whole_seconds import (
     Images,
     fractions_refused,
@@ -80,6 +80,20 @@ class _Decoder(NamedTuple):
     narrow: dict[int, RowSchema]  # `visible` without untold columns, by `untold_places`
     wire: TableDetail
     unsure: dict[int, tuple[int, ...]]  # `lengths_tried`, see `see_whole_seconds`
+    live: LiveRows | None = None  # of a versioned table
+
+    @property
+    def shown(self) -> RowSchema:
+        """The columns of rows where nothing is untold."""
+        return self.visible if self.live is None else self.without(self.live, 0)
+
+    def without(self, live: LiveRows, untold: int) -> RowSchema:
+        """The columns without those of a versioned table, and without what is untold."""
+        kept = self.narrow.get(~untold)
+        if kept is None:
+            told = self.narrow[untold] if untold else self.visible
+            kept = self.narrow[~untold] = live.schema(told)
+        return kept
 
 
 class BinlogRowCodec:
@@ -135,16 +149,18 @@ class BinlogRowCodec:
             ) from error
         if table.visible is not table.schema:
             rows = without_hidden(rows, table.visible)
-        if not untold:
+        if untold:
+            narrow = table.narrow.get(untold)
+            if narrow is None:
+                narrow = table.narrow[untold] = without_untold(table.visible, untold)
+            rows = told_alone(rows, narrow, untold)
+        if table.live is None:
             return rows
-        narrow = table.narrow.get(untold)
-        if narrow is None:
-            narrow = table.narrow[untold] = without_untold(table.visible, untold)
-        return told_alone(rows, narrow, untold)
+        return table.live.rows(rows, table.without(table.live, untold))
 
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:  # noqa: ARG002
         """See `setl.codec.row_codec.RowCodec.schema`; the TABLE_MAP event says it all."""
-        return (self._decoders.get(context) or self._learn(context)).visible
+        return (self._decoders.get(context) or self._learn(context)).shown
 
     def scanner(
         self,
@@ -168,7 +184,7 @@ class BinlogRowCodec:
 
     def _learn(self, context: tuple[bytes, ...]) -> _Decoder:
         table = described_table(context)
-        told = b"".join(context[2:]).decode()  # the digits of `old_times`
+        told = b"".join(context[2:3]).decode()  # the digits of `old_times`
         try:
             # Where times may be longer than they seem, text that is none tells that they are.
             codes = column_codes(table, lenient=not told)
@@ -183,8 +199,10 @@ class BinlogRowCodec:
         mariadb = is_mariadb(context[0])
         leaves_out = mariadb and major_version(context[0]) > _LAST_WHOLE_INSERTS
         ends = ends_of_rows(table) if mariadb else {}
+        live_rows = _live_rows(context, table, ends)
         for i, live in ends.items():
-            readers[i] = refusing(readers[i], live, table)
+            read = readers[i]
+            readers[i] = telling(live, read) if live_rows else refusing(read, live, table)
         digits = dict(zip(old_times(table.columns), told, strict=bool(told)))
         for i, number in digits.items():
             if number not in {"0", *UNSURE}:
@@ -208,11 +226,25 @@ class BinlogRowCodec:
                 for i, number in digits.items()
                 if number in UNSURE
             },
+            live_rows,
         )
         if len(self._decoders) >= _TABLES_KEPT:
             self._decoders.clear()
         self._decoders[context] = known
         return known
+
+
+def _live_rows(
+    context: tuple[bytes, ...], table: TableDetail, ends: Collection[int]
+) -> LiveRows | None:
+    """What makes live rows of a table's rows; None if it is not known to be versioned."""
+    told = b"".join(context[3:]).decode()
+    if not told:
+        return None
+    live = LiveRows(*told.split("\0"))
+    names = table.schema.names
+    known = any(names[i] == live.end for i in ends) and live.start in names
+    return live if known else None
 
 
 def _decode_event(

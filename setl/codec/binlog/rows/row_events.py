@@ -26,6 +26,7 @@ from setl.codec.binlog.rows.runs import (
     OpenRuns,
     offset_behind,
 )
+from setl.codec.binlog.rows.versioned import Versions, may_be_versioned, told_versions
 from setl.codec.binlog.tables.old_times import TimeDigits, old_times, told_digits
 from setl.codec.binlog.tables.row_schema import column_names
 from setl.codec.binlog.tables.sequences import looks_like_sequence
@@ -73,6 +74,7 @@ class RowEvents:
         run_bytes: int,
         mixes: Callable[[str], bool],
         digits: TimeDigits,
+        versions: Versions,
     ) -> None:
         """No table is known.
 
@@ -81,10 +83,12 @@ class RowEvents:
             run_bytes: likewise.
             mixes: likewise, by a table's schema.
             digits: asked for tables that may need it, see `setl.codec.binlog.tables.old_times`.
+            versions: likewise, see `setl.codec.binlog.rows.versioned`.
         """
         self.runs = OpenRuns(run_events, run_bytes)
         self._mixes = mixes
         self._digits = digits
+        self._versions = versions
         self._format = self._plain_format = b""
         self._mariadb = False
         self._tables: dict[bytes, KnownTable] = {}
@@ -130,8 +134,8 @@ class RowEvents:
         if table is None:
             parsed = parse_table_map(body)
             described = self._format if checksum else self._plain_format
-            digits = self._told_digits(parsed)
-            context = _shared_context(described, event, body, digits, checksum=checksum)
+            told = self._told(parsed)
+            context = _shared_context(described, event, body, told, checksum=checksum)
             estimate, mixes = RowEstimate(parsed), self._mixes(parsed.schema)
             table = KnownTable(parsed.schema, parsed.table, context, estimate, checksum, mixes)
             if self._mariadb and looks_like_sequence(parsed):
@@ -144,13 +148,17 @@ class RowEvents:
         self._sequences.pop(body[:6], None)
         self._tables[body[:6]] = table
 
-    def _told_digits(self, table: TableMap) -> str:
-        """See `told_digits`; "" where no column has digits, or may have some."""
-        if not (self._mariadb and old_times(table.columns)):
-            return ""
+    def _told(self, table: TableMap) -> tuple[bytes, ...]:
+        """See `told_digits` and `told_versions`; () where nothing has to be known."""
+        if not (self._mariadb and (old_times(table.columns) or may_be_versioned(table))):
+            return ()
         names, _ = column_names(table)
-        told = told_digits(table, names, self._digits) if names else ""
-        return told if told.strip("0") else ""
+        if not names:
+            return ()
+        digits = told_digits(table, names, self._digits) if old_times(table.columns) else ""
+        told = digits.encode() if digits.strip("0") else b""
+        versions = told_versions(table, names, self._versions).encode()
+        return (told, versions) if versions else ((told,) if told else ())
 
     def take(  # noqa: C901, PLR0912, PLR0915 - calls would double its cost
         self, data: bytes, at: int, offset: int, *, checksum: bool
@@ -264,7 +272,7 @@ class RowEvents:
 
 
 _formats: dict[bytes, bytes] = {}
-_contexts: dict[tuple[bytes, bytes, str, bool], tuple[bytes, ...]] = {}
+_contexts: dict[tuple[bytes, bytes, tuple[bytes, ...], bool], tuple[bytes, ...]] = {}
 
 
 def _shared_format(format_description: bytes) -> bytes:
@@ -275,7 +283,12 @@ def _shared_format(format_description: bytes) -> bytes:
 
 
 def _shared_context(
-    format_description: bytes, table_map: bytes, body: bytes, digits: str, *, checksum: bool
+    format_description: bytes,
+    table_map: bytes,
+    body: bytes,
+    told: tuple[bytes, ...],
+    *,
+    checksum: bool,
 ) -> tuple[bytes, ...]:
     """What decoding needs; likewise the same object for all.
 
@@ -286,14 +299,13 @@ def _shared_context(
         format_description: see `_shared_format`.
         table_map: the event.
         body: the part of it that says something of the table.
-        digits: of times in the old format, "" if nothing is to be known of them.
+        told: the digits of times in the old format, and the columns of a versioned table.
         checksum: whether events have one.
     """
     if len(_contexts) >= TABLES_KEPT:
         _contexts.clear()
     return _contexts.setdefault(
-        (format_description, body, digits, checksum),
-        (format_description, table_map, *([digits.encode()] if digits else ())),
+        (format_description, body, told, checksum), (format_description, table_map, *told)
     )
 
 

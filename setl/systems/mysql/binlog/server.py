@@ -221,6 +221,25 @@ class BinlogServer:
             for name, type_, digits in rows
         }
 
+    def versions(self, schema: str, table: str) -> tuple[str, str] | None:
+        """The columns of a versioned table, see `setl.codec.binlog.rows.versioned.Versions`.
+
+        Raises TransientError.
+        """
+        with self._session() as session:
+            row = session.row(
+                "SELECT MAX(IF(c.GENERATION_EXPRESSION = 'ROW START', c.COLUMN_NAME, NULL)),"
+                " MAX(IF(c.GENERATION_EXPRESSION = 'ROW END', c.COLUMN_NAME, NULL)), COUNT(*)"
+                " FROM information_schema.TABLES t JOIN information_schema.COLUMNS c"
+                " USING (TABLE_SCHEMA, TABLE_NAME) WHERE t.TABLE_TYPE = 'SYSTEM VERSIONED'"
+                " AND TABLE_SCHEMA = %s AND TABLE_NAME = %s",
+                schema,
+                table,
+            )
+        if row is None or not row[2]:
+            return None
+        return str(row[0] or "row_start"), str(row[1] or "row_end")
+
     def retention(self) -> tuple[float | None, float]:
         """Seconds for which files are kept, None for ever; and the server's time since 1970 UTC.
 

@@ -150,6 +150,7 @@ class BinlogStream:
             ),
             is_table=self._is_table,
             digits=self._time_digits,
+            versions=self._versions,
         )
         self._intake = Intake(self._reader, self._put)
         self._quiet = quiet
@@ -247,6 +248,9 @@ class BinlogStream:
 
     def _time_digits(self, schema: str, table: str) -> dict[str, str]:
         return self._server.time_digits(schema, table)
+
+    def _versions(self, schema: str, table: str) -> tuple[str, str] | None:
+        return self._server.versions(schema, table)
 
     def _alone(self, start: BinlogPosition) -> DeliveringClient:
         def begin(place: BinlogPosition) -> DeliveringClient:

@@ -11,6 +11,7 @@ from setl.errors import ConfigurationError
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.creation.dialect import Dialect
 from setl.systems.mysql.creation.plan import DescribedTable, TablePlan, plan_table
+from setl.systems.mysql.creation.versioning import without_versioning
 from setl.systems.mysql.preflight.server import Server
 
 _COLLATIONS = (
@@ -67,6 +68,8 @@ def describe(server: Server, schema: RowSchema) -> DescribedTable:
     """A table of the source, as its server describes it. Raises SetlError."""
     name = (schema.schema, schema.table)
     text = server.created_text(*name)
+    if server.mariadb:
+        text = without_versioning(text)
     collations = {str(c).lower(): str(text) for c, text in server.rows(_COLLATIONS, name)}
     default = server.rows(_DEFAULT, name)
     return DescribedTable(schema, text, collations, str(default[0][0]) if default else "")

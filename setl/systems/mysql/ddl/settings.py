@@ -55,6 +55,8 @@ def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
         wanted["sql_if_exists"] = "0"
         # Rows that a new CHECK refuses are at the source, too, in a session that did not check.
         wanted["check_constraint_checks"] = "0"
+        # The source has altered its table, and the target's history is the target's own.
+        wanted["system_versioning_alter_history"] = "KEEP"
     if mariadb and session.mariadb is False:
         wanted["old_mode"] = "'UTF8_IS_UTF8MB3'"  # as it is to every MySQL
     if session.collation and session.mariadb == mariadb:

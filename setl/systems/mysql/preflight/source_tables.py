@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from setl.channel.routes.routed_table import RoutedTable
 from setl.channel.routes.routing import Route, Router, passing_columns
-from setl.codec.binlog.rows.versioned import WAY_OUT
 from setl.codec.binlog.tables.hidden import looks_hidden
 from setl.codec.charset import DOUBLED
 from setl.counting import count
 from setl.errors import SetlError
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report
-from setl.systems.mysql.catalog import folds_names, is_versioned, list_tables, read_table
+from setl.systems.mysql.catalog import folds_names, is_versioned_by_numbers, list_tables, read_table
 from setl.systems.mysql.documents.nested_tables import describe_documents
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
@@ -47,11 +46,11 @@ def check_source_tables(
         with place.failing():
             if _claims(router, schema, table, mapped):
                 lacking.add(schema, table, denied(server, schema, table, ["SELECT"]))
-                if is_versioned(server.connection, schema, table):
+                if is_versioned_by_numbers(server.connection, schema, table):
                     place.error(
-                        "the table is system-versioned: rows of the past stand in its binlog"
-                        " among those that live",
-                        WAY_OUT,
+                        "the table is system-versioned by transaction numbers, and such rows are"
+                        " logged as statements",
+                        "Version it by TIMESTAMP(6), or leave it out of `tables`",
                         code="system-versioned",
                     )
                     continue
