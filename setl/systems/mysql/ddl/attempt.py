@@ -48,6 +48,7 @@ from setl.systems.mysql.identifiers import qualified
 # What a server says to a change that was made before: table, column, key or constraint is there
 # already, or is not there any more.
 _ALREADY: Final = MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
+_DUPLICATE: Final = 1062
 _AS_IT_IS: Final = (
     "If the source still has the table, start again: the leader then creates it. Or make it by hand"
 )
@@ -231,8 +232,8 @@ class Attempt:
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
         again = again or len(of_now) < sum(place is not None for place in made.values())
-        passing = [*(_ALREADY if again else ()), *(MISSING_TABLE if step.may_lack else ())]
-        self._execute(number, (step._replace(statement=statement), session), more, passing)
+        passing = {*(_ALREADY if again else ()), *(MISSING_TABLE if step.may_lack else ())}
+        self._execute(number, (step, session), statement, more, passing)
         failpoints.reached("ddl.ran")
         if self._removes:
             self._forget_made(step.tables)
@@ -255,17 +256,21 @@ class Attempt:
         return step._replace(statement=text)
 
     def _execute(
-        self, number: int, run: Run, more: Sequence[str], passing: Collection[int]
+        self, number: int, run: Run, text: str, more: Sequence[str], passing: Collection[int]
     ) -> None:
         """Run a statement, whatever the server says with an error that is among `passing`."""
         step, session = run
         try:
-            self._runner.run(step.statement, session, more)
+            self._runner.run(text, session, more)
         except FatalError as error:
-            raise self._stopped(number, step.statement, error) from error
+            raise self._stopped(number, text, error) from error
         except pymysql.MySQLError as error:
-            if error_number(error) not in passing:
-                self._refused(number, step, error)
+            if error_number(error) in passing:
+                return
+            lost = self._equivalence_check.refused_duplicates(step, session)
+            if error_number(error) == _DUPLICATE and lost is not None:
+                raise self._stopped(number, text, lost) from error
+            self._refused(number, step._replace(statement=text), error)
 
     def _constraining(self, number: int, run: Run) -> tuple[Step, str]:
         """A step of `creations` with the statement that is to run, "" for none.

@@ -127,6 +127,19 @@ def effects_of(ddl: TableDdl) -> Effects:
     )
 
 
+def without_ignore(ddl: TableDdl, statement: str) -> str:
+    """An ALTER IGNORE as an ALTER, which is refused where it would remove rows.
+
+    Args:
+        ddl: the statement.
+        statement: its text.
+    """
+    for token in ddl.tokens[:4]:
+        if token.word == "IGNORE":
+            return statement[: token.start] + statement[token.end :].lstrip()
+    return statement
+
+
 def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:
     """The columns that are added, each from its name on."""
     return (column for c in ddl.clauses() if c.words[0] == "ADD" for column in c.columns)

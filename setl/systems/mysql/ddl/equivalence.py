@@ -28,6 +28,10 @@ _OF_DAYS: Final = frozenset({
 })  # fmt: skip
 
 
+DOUBT_OF_LOSSES: Final = "it removes rows that have the same key, and which of them stays is open"
+"""Of ALTER IGNORE, where there are such rows."""
+
+
 class TableState(NamedTuple):
     """How a table of the target is before a statement runs on it.
 
@@ -129,8 +133,6 @@ def doubt_with_rows(effects: Effects, session: StatementSession, state: TableSta
     )
     if effects.unsure:
         return f"existing rows get values of {', '.join(effects.unsure)}, different at each site"
-    if effects.loses:
-        return "it removes rows that have the same key, and which of them stays is open"
     left_open = "" if session.known else _open(effects, converts=bool(converts))
     unknown = "the session that ran it is not in the stream, and decides"
     return f"{unknown} {left_open}" if left_open else ""

@@ -27,8 +27,9 @@ from setl.systems.mysql.ddl.collating import (
     with_default,
 )
 from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults, default_collation
-from setl.systems.mysql.ddl.effects import Effects, effects_of
+from setl.systems.mysql.ddl.effects import Effects, effects_of, without_ignore
 from setl.systems.mysql.ddl.equivalence import (
+    DOUBT_OF_LOSSES,
     TableState,
     doubt_of_both_ways,
     doubt_of_copies,
@@ -66,7 +67,17 @@ from setl.systems.mysql.preflight.server import Server
 
 _ADVICE: Final = (
     "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
-    " the future, add such a column without them, and fill it with an UPDATE, which replicates"
+    " the future, add such a column without them, and fill it with an UPDATE, which replicates. Or"
+    " make it with any values, and load the table with `setl load --replace` when the pipeline runs"
+    " again"
+)
+_ADVICE_ON_FILES: Final = (
+    "Nothing has to be made at the target: mark the change as done, as follows. When the source has"
+    " imported the table's rows, and the pipeline runs again, load it with `setl load --replace`"
+)
+_ADVICE_ON_LOSSES: Final = (
+    "Make the change on the target{by_hand}, and load the table with `setl load --replace` when the"
+    " pipeline runs again: that brings the rows which the source has kept, and removes others"
 )
 _ADVICE_ON_FAILED: Final = (
     "Compare the table with the source's, and do to the target{by_hand} what was done there"
@@ -186,8 +197,9 @@ class EquivalenceCheck:
         if ddl is None:
             return []
         effects = effects_of(ddl)
+        advice = _ADVICE_ON_FILES if effects.files else _ADVICE
         doubt = doubt_without_rows(effects, session, step.statement)
-        self._refuse(doubt, step, _ADVICE_ON_FAILED if session.error else _ADVICE)
+        self._refuse(doubt, step, _ADVICE_ON_FAILED if session.error else advice)
         if step.creation is None:
             self.refuse_actions(step, effects.actions, source_had)
         if is_system_zone(session):
@@ -199,6 +211,8 @@ class EquivalenceCheck:
             self._refuse(self._doubt_of_reads(target, ddl, step), step, _ADVICE_ON_READS)
             state = state_of(target, step.tables[0])
             if state.rows:
+                lost = "" if step.whole or not effects.loses else DOUBT_OF_LOSSES
+                self._refuse(lost, step, _ADVICE_ON_LOSSES)
                 self._refuse(doubt_with_rows(effects, session, state), step)
                 doubt = _doubt_between_families(target, effects, session, state)
                 self._refuse(doubt, step, _ADVICE_BETWEEN_FAMILIES)
@@ -342,6 +356,8 @@ class EquivalenceCheck:
             return Translation(text)
         if session.mariadb or not session.known:
             text = without_sequences(target, ddl, text)
+            if effects_of(ddl).loses:
+                text = without_ignore(ddl, text)
             ddl = parse_table_ddl(text, "", quoting_of(session)) or ddl
         if session.mariadb and not is_mariadb(target):
             text = json_as_text(ddl, text)
@@ -352,6 +368,20 @@ class EquivalenceCheck:
         table = target_table(target, ddl, step.tables[0]) if foreign else TargetTable()
         found = translated(ddl, self._dialect(), table, mariadb=session.mariadb)
         return Translation(text) if found.text == ddl.text else found
+
+    def refused_duplicates(self, step: Step, session: StatementSession) -> FatalError | None:
+        """What to say where the target has rows of which the source has kept some only.
+
+        None if the statement is no ALTER IGNORE.
+        """
+        ddl = parse_table_ddl(step.statement, "", quoting_of(session))
+        if ddl is None or not effects_of(ddl).loses:
+            return None
+        return FatalError(
+            f"this schema change cannot be passed on: {DOUBT_OF_LOSSES}:"
+            f" {redacted(step.statement)[:300]}",
+            hint=_ADVICE_ON_LOSSES.format(by_hand=self._by_hand),
+        )
 
     def _collated(
         self,
