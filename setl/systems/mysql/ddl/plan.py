@@ -376,6 +376,7 @@ class _Renaming:
         if coming is not None and olds:
             if coming.part is ShadowPart.FORMER and coming.table == old[1]:
                 if old not in self._changing:
+                    self._refuse_gathered(old)
                     self._aside += (former := [(schema, new[1]) for schema, _ in olds])
                     self._move(olds, former)
                 return  # or the table makes room for its shadow
@@ -415,6 +416,16 @@ class _Renaming:
             text = f"RENAME TABLE {text}"
             steps.append(Step(text, tables, may_lack, reread=reread, aside=aside))
         return Plan(tuple(steps + self._drops), swaps=tuple(self._swaps))
+
+    def _refuse_gathered(self, old: Name) -> None:
+        """Refuse to take a table away that rows of other tables go to."""
+        if any(self._routing.gathers(route) for route in self._routing.route(*old)):
+            raise _refused(
+                f"{_dotted(old)} leaves the mapping, and rows of other tables go to its table of"
+                " the target, too",
+                self._ddl,
+                "If its rows are to go, remove them from the target with DELETE{by_hand}",
+            )
 
     def _targets(self, name: Name) -> tuple[Name, ...]:
         held = self._between.get(name)
