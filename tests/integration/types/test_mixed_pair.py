@@ -186,7 +186,7 @@ OWN_WORDS = {
         (
             "CREATE TABLE {db}.w (k VARCHAR(20) PRIMARY KEY, c TEXT DEFAULT 'x',"
             " g INT AS (LENGTH(k) + 1) PERSISTENT, at DATETIME(3) DEFAULT now(),"
-            " KEY i (c(9)) IGNORED) PAGE_CHECKSUM=1"
+            " n INT DEFAULT NEXT VALUE FOR {db}.s, KEY i (c(9)) IGNORED) PAGE_CHECKSUM=1"
         ),
         "INSERT INTO {db}.w (k, c) VALUES ('a', 'ä'), ('A', 'A'), ('c', NULL)",
         "ALTER TABLE {db}.w ADD t VARCHAR(9) CHARACTER SET utf8mb4, ALGORITHM=NOCOPY",
@@ -194,7 +194,7 @@ OWN_WORDS = {
             "ALTER TABLE {db}.w ADD u VARCHAR(9) COLLATE uca1400_as_cs NOT NULL DEFAULT 'u',"
             " DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_uca1400_as_cs"
         ),
-        "ALTER TABLE {db}.w MODIFY k VARCHAR(30) NOT NULL",
+        "ALTER IGNORE TABLE {db}.w MODIFY k VARCHAR(30) NOT NULL, ADD UNIQUE KEY (n)",
     ),
 }
 
@@ -205,6 +205,8 @@ def test_a_statement_is_said_in_the_targets_words(servers, mixed, place):
         family = "mariadb" if is_mariadb(connection) else "mysql"
     statements = [s.format(db=mixed) for s in OWN_WORDS[family]]
     execute(a, statements[0])
+    if family == "mariadb":
+        execute(a, f"CREATE SEQUENCE {mixed}.s")
     file = one_way(a, mysql(b), [{"from": f"{mixed}.*"}], ddl="pass")
     (told,) = (f for f in check_channel(file) if f.code == "default-collation")
     execute(b, *told.statements)
