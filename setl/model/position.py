@@ -225,6 +225,11 @@ def files_from(position: Position) -> FileCount:
     return FileCount.beginning_at(binlog_file_number(position.file))
 
 
+def first_version(generation: int) -> int:
+    """A bound below all document versions of a generation, and above those of earlier ones."""
+    return generation << _ORDER_BITS
+
+
 def version_generation(version: int) -> int:
     """The generation that a document version was made of, or one before that.
 

@@ -16,7 +16,7 @@ from pymysql.connections import Connection
 from setl.errors import DataError, FatalError
 from setl.load.sink import LoadTicket
 from setl.model.change import TargetChanges
-from setl.model.position import version_generation
+from setl.model.position import first_version
 
 _THROUGH: Final = (
     "SELECT through FROM retl.setl_loaded"
@@ -72,7 +72,7 @@ def beyond_what_is_loaded(
         cursor.execute(_THROUGH, place)
         row = cursor.fetchone()
         through = 0 if row is None else int(row[0])
-        if through and version_generation(through) != version_generation(ticket.through):
+        if 0 < through < first_version(ticket.generation):
             raise DataError(
                 "the table has no key at the source, and the stream has gone to another place since"
                 " rows were last written to it: what comes again cannot be told from what is new",
