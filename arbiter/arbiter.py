@@ -256,6 +256,10 @@ class Arbiter(Protocol):
         """The position kept here and its revision, None if none is."""
         ...
 
+    def position_stored_at(self, pipeline: PipelineId) -> float | None:
+        """When the position kept here was stored, seconds since 1970 by the arbiter's clock."""
+        ...
+
     def store_position(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:

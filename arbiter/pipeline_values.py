@@ -32,6 +32,11 @@ class PipelineValues:
         found = self._znodes.read(self._paths.position(pipeline))
         return None if found is None else (read_position(str(pipeline), found.data), found.version)
 
+    def position_stored_at(self, pipeline: PipelineId) -> float | None:
+        """See `arbiter.arbiter.Arbiter.position_stored_at`."""
+        found = self._znodes.read(self._paths.position(pipeline))
+        return None if found is None else found.changed
+
     def store_position(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:

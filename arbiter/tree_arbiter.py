@@ -213,6 +213,10 @@ class TreeArbiter:
         """See `arbiter.arbiter.Arbiter.stored_position`."""
         return self._values.position(pipeline)
 
+    def position_stored_at(self, pipeline: PipelineId) -> float | None:
+        """See `arbiter.arbiter.Arbiter.position_stored_at`."""
+        return self._values.position_stored_at(pipeline)
+
     def store_position(
         self, pipeline: PipelineId, value: Mapping[str, Any], revision: int | None
     ) -> int:

@@ -42,12 +42,14 @@ class Znode:
         version: counts its changes, from 0; starts again when it is deleted and created.
         created: zxid of its creation; no two znodes ever have the same.
         owner: id of the session it ends with, 0 if it is persistent.
+        changed: when its content was written last, seconds since 1970 UTC by ZooKeeper's clock.
     """
 
     data: bytes
     version: int
     created: int
     owner: int
+    changed: float
 
 
 class Znodes(Protocol):

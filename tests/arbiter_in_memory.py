@@ -124,7 +124,7 @@ class MemoryCluster:
         if path in self._znodes:
             raise Exists(path)
         self._zxid += 1
-        made = Znode(data, 0, self._zxid, owner)
+        made = Znode(data, 0, self._zxid, owner, self.clock.now())
         self._znodes[path] = made
         return made
 
@@ -132,7 +132,8 @@ class MemoryCluster:
         """Replace a znode's content; see `arbiter.znodes.Znodes.write`."""
         found = self._expect(path, version)
         self._zxid += 1
-        self._znodes[path] = Znode(data, version + 1, found.created, found.owner)
+        now = self.clock.now()
+        self._znodes[path] = Znode(data, version + 1, found.created, found.owner, now)
         return version + 1
 
     def delete(self, path: str, version: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
+from kazoo.protocol.states import ZnodeStat
 
 from arbiter.arbiter import Denied, Unreachable
 from arbiter.paths import Paths
@@ -72,7 +73,7 @@ class KazooRequests:
             if data or self._ask(path, lambda client: client.exists_async(path)) is None:
                 raise
             raise Exists(path) from None
-        return Znode(data, stat.version, stat.czxid, stat.ephemeralOwner)
+        return _znode(data, stat)
 
     def append(self, path: str, data: bytes) -> str:
         """See `arbiter.znodes.Znodes.append`."""
@@ -97,7 +98,7 @@ class KazooRequests:
             except Missing:
                 found.append(None)
             else:
-                found.append(Znode(data or b"", stat.version, stat.czxid, stat.ephemeralOwner))
+                found.append(_znode(data or b"", stat))
         return found
 
     def children(self, path: str) -> list[str]:
@@ -206,3 +207,7 @@ class KazooRequests:
             return pending.get(timeout=max(0.0, limit))
         except (KazooException, KazooTimeoutError) as error:
             translate(error, self._hosts, path, hung_up=self._handler.ended_by_server)
+
+
+def _znode(data: bytes, stat: ZnodeStat) -> Znode:
+    return Znode(data, stat.version, stat.czxid, stat.ephemeralOwner, stat.mtime / 1000)

@@ -174,6 +174,10 @@ class CheckpointStore(Protocol):
         """The stored checkpoint, None if there is none yet. Raises TransientError."""
         ...
 
+    def age(self) -> float | None:
+        """Seconds since what `load` found last was stored, as of then; None if nobody knows."""
+        ...
+
     def store(self, checkpoint: Checkpoint, epoch: int) -> None:
         """Keep a checkpoint on behalf of the leadership `epoch`.
 

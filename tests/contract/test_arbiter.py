@@ -465,7 +465,10 @@ def test_positions_are_compared_and_set(a, b):
     assert b.stored_position(PIPELINE) == ({"file": "bin.1", "offset": 4}, revision)
     with pytest.raises(Conflict):
         b.store_position(PIPELINE, {"offset": 0}, None)
+    stored_at = b.position_stored_at(PIPELINE)
     newer = b.store_position(PIPELINE, {"offset": 5}, revision)
+    assert stored_at <= a.position_stored_at(PIPELINE) <= stored_at + 60
+    assert a.position_stored_at(BACK) is None
     with pytest.raises(Conflict):
         a.store_position(PIPELINE, {"offset": 3}, revision)
     assert a.stored_position(PIPELINE) == ({"offset": 5}, newer)

@@ -1,5 +1,6 @@
 """What every checkpoint store promises (setl.select.source.CheckpointStore)."""
 
+import time
 import uuid
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ import pytest
 
 from arbiter.values import PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
+from setl.clock import SystemClock
 from setl.errors import (
     FatalError,
     FencedError,
@@ -27,6 +29,9 @@ from tests.contract.checkpoint_backends import (
 )
 from tests.databases import EACH
 from tests.families import Pair
+from tests.waiting import eventually
+
+_CLOCKS_DIFFER = 0.1  # the time of a file is that of a coarser clock
 
 
 @pytest.fixture(params=[*EACH, "memory", "zookeeper", "kafka", "file"])
@@ -38,7 +43,7 @@ def backend(request):
     elif request.param == "file":
         made = FileBackend(request.getfixturevalue("tmp_path"))
     elif request.param == "memory":
-        made = ArbiterBackend(MemoryArbiter(MemoryCluster()))
+        made = ArbiterBackend(MemoryArbiter(MemoryCluster(SystemClock())))
     else:
         arbiter = ZooKeeperArbiter(
             request.getfixturevalue("zookeeper").hosts, root=f"/test-{uuid.uuid4().hex}"
@@ -65,6 +70,22 @@ def test_what_was_stored_is_loaded(backend, checkpoint):
     checkpoint = backend.at(**checkpoint)
     backend.store().store(checkpoint, 1)
     assert backend.store().load() == checkpoint
+
+
+def test_it_tells_how_long_ago_was_stored_what_it_loads(backend):
+    store = backend.store()
+    assert store.age() is None
+    store.load()
+    assert store.age() is None
+    started = time.monotonic()
+    backend.store().store(backend.at(100), 1)
+    store.load()
+    if isinstance(backend, KafkaBackend):  # no broker tells
+        assert store.age() is None
+        return
+    first = store.age()
+    assert 0 <= first <= time.monotonic() - started + _CLOCKS_DIFFER
+    eventually(lambda: store.load() and store.age() > first, 10)
 
 
 def test_where_a_position_is_of_is_kept(backend):

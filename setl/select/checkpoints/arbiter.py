@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound
 from arbiter.values import PipelineId
+from setl.clock import Clock, SystemClock
 from setl.content_shape import shape
 from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
@@ -38,13 +39,18 @@ class ArbiterCheckpointStore:
     Belongs to one thread.
     """
 
-    def __init__(self, arbiter: Arbiter, pipeline: PipelineId) -> None:
+    def __init__(
+        self, arbiter: Arbiter, pipeline: PipelineId, *, clock: Clock | None = None
+    ) -> None:
         """Nothing is asked yet.
 
         Args:
             arbiter: keeps the checkpoint; every call to it has a time limit.
             pipeline: whose checkpoint it is.
+            clock: tells how old it is; that of this machine if None.
         """
+        self._clock = clock or SystemClock()
+        self._age: float | None = None
         self._arbiter = arbiter
         self._pipeline = pipeline
         self._found: _Found | None = None
@@ -62,7 +68,19 @@ class ArbiterCheckpointStore:
         self._known = True
         kept = self._found.kept if self._found else None
         self._succession.loaded(kept)
+        self._age = self._seconds_old() if kept and kept.checkpoint else None
         return kept.checkpoint if kept else None
+
+    def age(self) -> float | None:
+        """See `CheckpointStore.age`; wrong by what ZooKeeper's clock differs from this one."""
+        return self._age
+
+    def _seconds_old(self) -> float | None:
+        try:
+            stored_at = self._arbiter.position_stored_at(self._pipeline)
+        except ArbiterError:  # it was read a moment ago, and is all that is needed
+            return None
+        return None if stored_at is None else max(0.0, self._clock.now() - stored_at)
 
     def store(self, checkpoint: Checkpoint, epoch: int) -> None:
         """See `CheckpointStore.store`.

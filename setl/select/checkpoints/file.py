@@ -59,6 +59,7 @@ class FileCheckpointStore:
         self._notes = notes
         self._succession = Succession()
         self._known = False
+        self._age: float | None = None
 
     def load(self) -> Checkpoint | None:
         """See `CheckpointStore.load`.
@@ -75,7 +76,18 @@ class FileCheckpointStore:
             self._check(kept, note)
         self._succession.loaded(kept)
         self._known = True
+        self._age = self._seconds_old() if kept else None
         return kept.checkpoint if kept else None
+
+    def age(self) -> float | None:
+        """See `CheckpointStore.age`."""
+        return self._age
+
+    def _seconds_old(self) -> float | None:
+        try:
+            return max(0.0, time.time() - self._path.stat().st_mtime)
+        except OSError:  # it was read a moment ago, and is all that is needed
+            return None
 
     def peek(self) -> Kept | None:
         """What is in the file, None without one. Raises what `load` raises."""

@@ -96,10 +96,12 @@ class LookupStore:
         self._notes = notes
         self._pipeline = pipeline
         self._epoch = epoch
+        self._elsewhere = False  # whether what was loaded was found in another store
 
     def load(self) -> Checkpoint | None:
         """See `CheckpointStore.load`; raises what storing raises, too."""
         own = self._store.load()
+        self._elsewhere = False
         chosen = look_up(self._name, own, self._others, self._notes, self._pipeline)
         if chosen is None:
             _LOG.info("%s: no store has a checkpoint: beginning at `start`", self._pipeline)
@@ -115,8 +117,13 @@ class LookupStore:
             self._name,
             "none" if own is None else f"{own}, generation {own.generation}",
         )
+        self._elsewhere = True
         self._store.store(chosen.checkpoint, self._epoch)
         return chosen.checkpoint
+
+    def age(self) -> float | None:
+        """See `CheckpointStore.age`; nobody knows that of another store's."""
+        return None if self._elsewhere else self._store.age()
 
     def store(self, checkpoint: Checkpoint, epoch: int) -> None:
         """See `CheckpointStore.store`."""

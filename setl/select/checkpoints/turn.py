@@ -64,6 +64,10 @@ class TurnStore:
         self._group.note()
         return self._store.load()
 
+    def age(self) -> float | None:
+        """See `CheckpointStore.age`."""
+        return self._store.age()
+
     def store(self, checkpoint: Checkpoint, epoch: int) -> None:
         """See `CheckpointStore.store`.
 

@@ -127,6 +127,10 @@ class KafkaCheckpointStore:
             )
         return kept.checkpoint if kept else None
 
+    def age(self) -> float | None:
+        """See `CheckpointStore.age`; no broker says when a group committed."""
+        return None
+
     def _has_gone_back(self, kept: Kept | None) -> bool:
         """Whether Kafka has lost what this object committed, and has an older commit.
 

@@ -101,10 +101,14 @@ class RecordingStore:
     def __init__(self, log, stored=None):
         self.log = log
         self.stored = stored
+        self.stored_before = None
         self.failures = []
 
     def load(self):
         return self.stored
+
+    def age(self):
+        return self.stored_before
 
     def store(self, checkpoint, epoch):
         if self.failures:

@@ -25,6 +25,9 @@ class Store:
     def load(self):
         return self.checkpoint
 
+    def age(self):
+        return 7.0
+
     def store(self, checkpoint, epoch):
         self.stored.append((checkpoint, epoch))
         self.checkpoint = checkpoint
@@ -102,6 +105,7 @@ def test_the_configured_store_is_enough():
     own = Store(at(100))
     store = lookup(own, holds("target", None), OtherStore("kafka", never, last_resort=True))
     assert store.load() == at(100)
+    assert store.age() == 7.0
     assert own.stored == []
 
 
@@ -111,6 +115,7 @@ def test_what_is_found_elsewhere_is_kept_at_once(caplog):
     other = OtherStore("kafka", never, last_resort=True)
     store = lookup(own, holds("target", None), holds("zookeeper", at(200)), other)
     assert store.load() == at(200)
+    assert store.age() is None  # that of what was just stored would be none of its leader's
     assert own.stored == [(at(200), 7)]
     assert "found in the store `zookeeper`; `file` has none" in caplog.text
     caplog.clear()

@@ -24,6 +24,9 @@ class Store:
     def load(self):
         self.log.append("load")
 
+    def age(self):
+        return 7.0
+
     def store(self, checkpoint, epoch):
         self.log.append("store")
 
@@ -64,6 +67,7 @@ def store(group, log):
 def test_it_joins_before_it_loads_and_stores_in_that_turn(group, store, log):
     group.give()
     store.load()
+    assert store.age() == 7.0
     store.store(HERE, 1)
     store.close()
     assert group.joined == 1

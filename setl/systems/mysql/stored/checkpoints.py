@@ -32,7 +32,11 @@ _FENCE = (
     "SELECT epoch, (SELECT c.checkpoint FROM retl.setl_checkpoint c WHERE c.pipeline = f.pipeline)"
     " FROM retl.setl_fence f WHERE pipeline = %s LOCK IN SHARE MODE"
 )
-_STORED = "SELECT checkpoint FROM retl.setl_checkpoint WHERE pipeline = %s"
+# Its age by the clock that has dated it.
+_STORED = (
+    "SELECT checkpoint, TIMESTAMPDIFF(MICROSECOND, updated_at, CURRENT_TIMESTAMP(6))"
+    " FROM retl.setl_checkpoint WHERE pipeline = %s"
+)
 _UPSERT = (
     "INSERT INTO retl.setl_checkpoint (pipeline, epoch, checkpoint) VALUES (%s, %s, %s)"
     " ON DUPLICATE KEY UPDATE epoch = VALUES(epoch), checkpoint = VALUES(checkpoint),"
@@ -77,6 +81,7 @@ class MysqlCheckpointStore:
         # What this object has stored last, and under which epoch.
         self._kept: tuple[int, Checkpoint | None] = (0, None)
         self._kept_text = ""
+        self._age: float | None = None
         self._registered = 0  # epoch under which the connection is recorded as a writer
 
     def load(self) -> Checkpoint | None:
@@ -93,12 +98,17 @@ class MysqlCheckpointStore:
                 cursor.execute(_STORED, (self._pipeline,))
                 row = cursor.fetchone()
             connection.rollback()
+            self._age = max(0.0, row[1] / 1e6) if row else None
             return self._parsed(row[0]) if row else None
 
         found = self._run(run)
         if found is None:
             self._check_note()
         return found
+
+    def age(self) -> float | None:
+        """See `CheckpointStore.age`."""
+        return self._age
 
     def _check_note(self) -> None:
         """Refuse to take a target that has lost the checkpoint for one that never had it."""
