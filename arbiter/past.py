@@ -13,6 +13,10 @@ UNWATCHED = 3.0
 """Seconds between two looks with an answer after which much may have gone by unseen."""
 
 
+CLOCKS_DIFFER = 1.0
+"""Seconds by which the clocks of two machines may differ."""
+
+
 class Ending(Enum):
     """How this node's last leadership ended, as far as nobody has led since."""
 
@@ -57,14 +61,29 @@ class Vacancy:
     Attributes:
         earliest: not before that.
         latest: not after that; the same, or little more, for who watched it happen.
+        noticed: when the leader was seen to be gone, if it did not say itself when it ended: it may
+            have hung long before its session fell silent, or have applied changes after. None if
+            the end is known.
     """
 
     earliest: float
     latest: float
+    noticed: float | None = None
 
     def later_by(self, seconds: float) -> Vacancy:
         """The same by another clock."""
-        return Vacancy(self.earliest + seconds, self.latest + seconds)
+        noticed = None if self.noticed is None else self.noticed + seconds
+        return Vacancy(self.earliest + seconds, self.latest + seconds, noticed)
+
+    def after(self, sign: float | None) -> Vacancy:
+        """The same, as the leader stored its last checkpoint at the time `sign`, None if unknown.
+
+        What was stored after the leader was seen to be gone was not stored by it.
+        """
+        if sign is None or self.noticed is None or sign > self.noticed + CLOCKS_DIFFER:
+            return self
+        sign = min(sign, self.noticed)
+        return Vacancy(sign, max(sign, self.latest), self.noticed)
 
 
 def owned(mainstem: Mainstem | None, session: int) -> bool:
@@ -100,7 +119,7 @@ def vacancy_of(
         return None
     latest = past.vacant_since - (session_timeout if past.leader_gone else 0.0)
     earliest = latest if past.led_until is None else min(latest, past.led_until)
-    return Vacancy(earliest, latest)
+    return Vacancy(earliest, latest, past.vacant_since)
 
 
 def after_look(

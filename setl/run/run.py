@@ -193,6 +193,7 @@ class PipelineRun:
         parts.work.take_over()
         failpoints.reached("take.after_fence")
         stored = parts.store.load()
+        self._progress.found_checkpoint(parts.store.age())
         acked, self._rolled_back_to = self._rolled_back_to, None
         changed = asked or stored != self._kept.last
         if acked is not None and (changed or not self._is_reached(acked)):

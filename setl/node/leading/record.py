@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -61,9 +61,14 @@ class LeadershipRecord:
         self._recorded = mainstem.epoch
         item = self._item(mainstem, election)
         outage = least = None
-        if self._vacancy is not None:
-            outage = round(max(0.0, cost.working_at - self._vacancy.earliest), 3)
-            shortest = round(max(0.0, cost.working_at - self._vacancy.latest), 3)
+        vacancy = self._vacancy
+        if vacancy is not None and vacancy.noticed is not None:
+            # Who gave the leadership up may have said so only after this one was noted.
+            vacancy = self._vacancy_before(mainstem, election) or vacancy
+        if vacancy is not None:
+            vacancy = vacancy.after(cost.stored_at)
+            outage = round(max(0.0, cost.working_at - vacancy.earliest), 3)
+            shortest = round(max(0.0, cost.working_at - vacancy.latest), 3)
             least = shortest if outage - shortest > _EXACT else None
         self._amend(
             replace(
@@ -142,6 +147,7 @@ class LeadershipRecord:
         anything; and who has only just started saw nothing.
         """
         seen, told = election and election.vacancy, None
+        before: Sequence[HistoryItem] = ()
         with suppress(ArbiterError):  # what was seen has to do
             before = [
                 item
@@ -149,11 +155,12 @@ class LeadershipRecord:
                 if item.epoch < mainstem.epoch
             ]
             told = before[-1].applied_until if before else None
-        if seen is None or told is None:
-            return seen if told is None else Vacancy(told, told)
-        if told >= seen.earliest - _EXACT:
+        if told is None:
+            return seen
+        noticed = told if _only_guessed(before) else None
+        if seen is not None and told >= seen.earliest - _EXACT:
             told = min(max(told, seen.earliest), seen.latest)
-        return Vacancy(told, told)
+        return Vacancy(told, told, noticed)
 
     def _amend(self, item: HistoryItem, mainstem: Mainstem) -> None:
         self._noted = item
@@ -169,6 +176,19 @@ class LeadershipRecord:
 
     def _fields(self, mainstem: Mainstem, **values: object) -> dict[str, object]:
         return leadership_fields(self._pipeline, self._nid, mainstem, **values)
+
+
+def _only_guessed(before: Sequence[HistoryItem]) -> bool:
+    """Whether the last leadership that applied anything did not say itself until when it did.
+
+    Those after it have passed on what was seen of its end.
+    """
+    for item in reversed(before):
+        if item.applied_until is None:
+            return True
+        if item.applied_until >= item.at:
+            return False
+    return False
 
 
 def leadership_fields(

@@ -232,11 +232,14 @@ class HandoverCost:
             seconds since 1970. This is when the outage was over.
         first_applied_at: when it applied its first batch with rows, None if there was none yet.
         redelivered: row changes that were applied again; None if the target does not tell.
+        stored_at: when the leadership before stored its last checkpoint, by this node's clock; None
+            if there was none, or the store does not tell.
     """
 
     working_at: float
     first_applied_at: float | None
     redelivered: int | None
+    stored_at: float | None = None
 
 
 def table_load_figures(load: TableLoad, outlook: LoadOutlook, rate: float) -> TableLoadFigures:

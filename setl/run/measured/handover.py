@@ -36,6 +36,13 @@ class HandoverTracker:
         """Nothing has begun."""
         self.cost: HandoverCost | None = None
         self._handover: _Handover | None = None
+        self._stored_at: float | None = None
+        self._found = False
+
+    def found_checkpoint(self, stored_at: float | None) -> None:
+        """See `setl.run.measured.progress.Progress.found_checkpoint`."""
+        if not self._found:
+            self._found, self._stored_at = True, stored_at
 
     def took_over(self, through: int, *, counted: bool) -> None:
         """See `setl.run.measured.progress.Progress.took_over`."""
@@ -60,4 +67,4 @@ class HandoverTracker:
         self._handover = replace(handover, working_at=working_at)
         if passed >= handover.through:
             again = redelivered if handover.counted else None
-            self.cost = HandoverCost(working_at, first_applied_at, again)
+            self.cost = HandoverCost(working_at, first_applied_at, again, self._stored_at)

@@ -165,6 +165,16 @@ class Progress:
         with self._lock:
             self._set(no_heartbeats=error)
 
+    def found_checkpoint(self, age: float | None) -> None:
+        """The run found a stored checkpoint; only the first one is of the leadership before.
+
+        Args:
+            age: seconds since it was stored, None if nobody knows.
+        """
+        stored_at = None if age is None else self._clock.now() - age
+        with self._lock:
+            self._handover.found_checkpoint(stored_at)
+
     def took_over(self, through: int, *, counted: bool) -> None:
         """The run begins at a checkpoint; only its first beginning in a leadership counts.
 

@@ -54,4 +54,17 @@ def test_a_leader_that_said_that_it_leaves_has_not_died(ready, began):
     """Its node is gone when the vacancy is seen, as that of a leader whose session expired."""
     led = remembered(Past(), mainstem=THEIRS, nodes={"n2": NodeInfo("n2", ready=ready)})
     vacant = remembered(led, nodes={})
-    assert vacancy_of(vacant, 6.0) == Vacancy(began, began)
+    assert vacancy_of(vacant, 6.0) == Vacancy(began, began, noticed=100.0)
+
+
+def test_a_sign_of_life_says_when_a_vacancy_may_have_begun():
+    silent = Vacancy(94.0, 94.0, noticed=100.0)
+    assert silent.after(50.0) == Vacancy(50.0, 94.0, noticed=100.0)
+    assert silent.after(97.0) == Vacancy(97.0, 97.0, noticed=100.0)
+    assert silent.after(100.4) == Vacancy(100.0, 100.0, noticed=100.0)  # by another clock
+    assert silent.after(105.0) == silent.after(None) == silent
+    assert silent.later_by(7.0) == Vacancy(101.0, 101.0, noticed=107.0)
+    unwatched = Vacancy(20.0, 94.0, noticed=100.0)
+    assert unwatched.after(60.0) == Vacancy(60.0, 94.0, noticed=100.0)
+    told = Vacancy(94.0, 94.0)
+    assert told.after(50.0) == told

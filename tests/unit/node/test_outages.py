@@ -1,5 +1,7 @@
 """An outage in the history counts from when changes were last applied, whoever saw that."""
 
+from dataclasses import replace
+
 import pytest
 
 from arbiter.values import ChannelState
@@ -10,8 +12,8 @@ from tests.unit.node.candidate import PIPELINE, Node, leading
 from tests.waiting import eventually
 
 
-def takes_up(cluster, node, seconds=0.0):
-    """A new leader has its first batch, so many seconds later."""
+def takes_up(cluster, node, seconds=0.0, age=None):
+    """A new leader finds a checkpoint of some age, and has its first batch some seconds later."""
     runs = len(node.runs)
     for _ in range(20):
         node.tick()
@@ -19,13 +21,14 @@ def takes_up(cluster, node, seconds=0.0):
             break
         cluster.advance(0.5)
         node.candidacy._run.join(0.2)
-    return works(cluster, node, seconds)
+    return works(cluster, node, seconds, age)
 
 
-def works(cluster, node, seconds=0.0):
+def works(cluster, node, seconds=0.0, age=None):
     eventually(lambda: node.state is RunState.RUNNING)
-    cluster.advance(seconds)
     progress = node.runs[-1].progress
+    progress.found_checkpoint(age)
+    cluster.advance(seconds)
     progress.took_over(0, counted=True)
     progress.acknowledged(0)
     node.tick()
@@ -143,6 +146,104 @@ def test_who_saw_nothing_meanwhile_gives_bounds(cluster, operator, ends):
     assert item.nid == "n2"
     assert item.outage == pytest.approx(46, abs=3)
     assert item.outage_least == pytest.approx(11, abs=3)  # the session's timeout, and its turn
+
+
+def killed_after(cluster, ends, seconds):
+    """Another node sees a leader work, and die so many seconds later; its session is over."""
+    node, other = Node(cluster), Node(cluster, "n2")
+    ends(other)
+    run = leading(cluster, node)
+    works(cluster, node)
+    other.tick()
+    cluster.advance(seconds)
+    other.tick()
+    node.arbiter.link.cut()
+    run.ends.set()
+    cluster.advance(10)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("age", "outage", "least"),
+    [
+        (None, 11.5, None),  # its session's silence is all that is known
+        (310.5, 311.5, 11.5),  # it hung for minutes, or there was nothing to apply
+        (10.5, 11.5, None),  # about as long as its session was silent
+        (4.0, 5.0, None),  # it reached its target after its session had fallen silent
+        (-60.0, 11.5, None),  # later than it was gone, so not by it
+    ],
+)
+def test_a_leader_that_died_counts_from_the_checkpoint_it_stored(
+    cluster, operator, ends, age, outage, least
+):
+    other = killed_after(cluster, ends, 300)
+    takes_up(cluster, other, 1.0, age)
+    item = last(operator)
+    assert (item.nid, item.outage) == ("n2", pytest.approx(outage, abs=0.6))
+    assert item.outage_least == (least and pytest.approx(least, abs=0.6))
+
+
+def test_a_checkpoint_counts_behind_leaderships_that_never_applied_anything(
+    cluster, operator, ends
+):
+    other = killed_after(cluster, ends, 300)
+    while not other.runs:
+        other.tick()
+        cluster.advance(0.5)
+        other.candidacy._run.join(0.2)
+    other.runs[-1].failure = TransientError("the target is away")
+    other.runs[-1].ends.set()
+    other.idle()
+    other.candidacy.close(5)
+    cluster.advance(60)
+    third = Node(cluster, "n3")
+    ends(third)
+    takes_up(cluster, third, age=371.0)
+    assert last(operator).nid == "n3"
+    assert last(operator).outage == pytest.approx(372, abs=3)
+    assert last(operator).outage_least == pytest.approx(72, abs=3)
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_a_leadership_that_was_given_up_counts_from_then(cluster, operator, ends, seen):
+    """Its last checkpoint may be hours old, if there was nothing to apply."""
+    node, other = Node(cluster), Node(cluster, "n2")
+    ends(other)
+    leading(cluster, node)
+    works(cluster, node)
+    if seen:
+        other.tick()
+    cluster.advance(3600)
+    node.tick()
+    node.candidacy.close(5)
+    takes_up(cluster, other, 1.0, 3600.0)
+    assert last(operator).nid == "n2"
+    assert last(operator).outage < 5
+    assert last(operator).outage_least is None
+
+
+def test_who_tells_only_after_the_next_has_begun_that_it_gave_up_is_heard(
+    cluster, operator, ends, monkeypatch
+):
+    node, other = Node(cluster), Node(cluster, "n2")
+    ends(other)
+    leading(cluster, node)
+    works(cluster, node)
+    other.tick()
+    cluster.advance(3600)
+    node.tick()
+    node.candidacy.close(5)
+    told, history = [], other.arbiter.history
+
+    def late(pipeline):
+        told.append(pipeline)
+        found = history(pipeline)
+        return found if len(told) > 1 else [replace(i, applied_until=None) for i in found]
+
+    monkeypatch.setattr(other.arbiter, "history", late)
+    takes_up(cluster, other, 1.0, 3600.0)
+    assert len(told) == 2
+    assert (last(operator).outage < 5, last(operator).outage_least) == (True, None)
 
 
 def test_a_leadership_that_goes_on_after_an_error_has_not_ended_then(cluster, operator, ends):

@@ -121,6 +121,28 @@ def test_after_a_hand_over_in_order_the_first_batch_settles_it():
     assert progress.handover_cost() == HandoverCost(1502.0, None, 0)
 
 
+def test_what_the_leadership_before_stored_last_is_dated_once():
+    clock = SetClock(wall=500.0)
+    progress = Progress(clock)
+    progress.found_checkpoint(30.0)
+    progress.took_over(through=0, counted=True)
+    clock.time += 2
+    progress.found_checkpoint(1.0)  # by this leadership itself, which begins anew
+    acknowledge(progress, 310)
+    assert progress.handover_cost() == HandoverCost(1502.0, None, 0, stored_at=1470.0)
+
+
+def test_a_store_that_does_not_know_when_leaves_that_unknown():
+    progress = Progress(SetClock(wall=500.0))
+    progress.found_checkpoint(None)
+    progress.found_checkpoint(1.0)
+    progress.took_over(through=0, counted=True)
+    acknowledge(progress, 310)
+    cost = progress.handover_cost()
+    assert cost is not None
+    assert cost.stored_at is None
+
+
 def test_a_target_that_cannot_tell_leaves_the_redelivered_rows_unknown():
     progress = Progress(SetClock(wall=500.0))
     progress.took_over(through=0, counted=False)

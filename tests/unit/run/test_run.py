@@ -56,6 +56,15 @@ def test_a_run_goes_on_from_the_stored_checkpoint(begun):
     assert bench.store.stored.rows == 3
 
 
+def test_a_run_tells_when_the_leader_before_stored_what_it_goes_on_from(begun):
+    bench = begun(TWO, stored=Checkpoint(at(4)))
+    bench.store.stored_before = 40.0
+    bench.start()
+    eventually(bench.progress.handover_cost, 10)
+    bench.finish()
+    assert bench.progress.handover_cost().stored_at == 1_700_000_060.0
+
+
 def test_rows_applied_inside_a_transaction_are_not_applied_again(begun):
     entries = transaction(4, 4)  # rows at 24, 34, 44, 54
     bench = begun(entries, stored=Checkpoint(at(4), applied=at(34), rows=2)).start()

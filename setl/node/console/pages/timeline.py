@@ -66,7 +66,7 @@ def timeline_of(items: Sequence[HistoryItem], now: float, *, leads: bool) -> Tim
     terms: list[Term] = []
     for number, item in enumerate(shown):
         following = shown[number + 1] if number + 1 < len(shown) else None
-        ends = now if following is None else following.at - (following.outage or 0.0)
+        ends = now if following is None else following.at - _surely_without(following)
         x = round(WIDTH * (item.at - begins) / span)
         width = max(_LEAST_WIDTH, round(WIDTH * max(0.0, ends - item.at) / span))
         width = min(width, WIDTH - min(x, WIDTH - _LEAST_WIDTH))
@@ -85,6 +85,11 @@ def timeline_of(items: Sequence[HistoryItem], now: float, *, leads: bool) -> Tim
         units.moment(now),
         tuple((nid, n % 6) for nid, n in numbers.items()),
     )
+
+
+def _surely_without(item: HistoryItem) -> float:
+    """Seconds before a leadership in which nobody led for certain."""
+    return (item.outage if item.outage_least is None else item.outage_least) or 0.0
 
 
 def _title(item: HistoryItem, ends: float, *, over: bool) -> str:
