@@ -22,6 +22,8 @@ from setl_drills.world import World
 TAKEOVER_ALLOWANCE = 2.0
 """Seconds beyond the session timeout within which a standby applies its first batch (I4)."""
 _RECOVERY_LIMIT = 90.0
+_HISTORY_ALLOWANCE = 1.0
+"""Seconds by which the history may have less of an outage than was seen at the target."""
 
 
 @dataclass
@@ -140,6 +142,38 @@ class DrillRun(Setting):
         # Elasticsearch keeps no marks; there the leader's own word has to do.
         applied = self._first_applied(key, former)
         return (applied[0] - fault_at, applied[1]) if applied else None
+
+    def expect_history(self, fault: Fault) -> None:
+        """See that the history has no shorter outage than the target saw, after a take-over.
+
+        Args:
+            fault: after which nothing was applied but what was being committed then.
+        """
+        for key in fault.struck:
+            former, seen = fault.epochs[key], self.seen(key, fault.at) or []
+            found = outage_until_epoch(seen, fault.at, former)
+            if found is None:
+                continue  # Elasticsearch keeps no marks
+            began = max([fault.at, *(a.at for a in seen if a.epoch <= former)])
+            without = fault.at + found[0] - began
+
+            def told(key: str = key, epoch: int = found[1]) -> float | None:
+                items = self.world.arbiter.history(PipelineId(*key.split("/")))
+                return next((item.outage for item in items if item.epoch == epoch), None)
+
+            try:
+                outage = wait_for(f"the outage of {key} in the history", told, _RECOVERY_LIMIT)
+            except DidNotHappenError as error:
+                self.problem(str(error))
+                continue
+            self.result.evidence.setdefault("history", []).append(
+                {"pipeline": key, "outage": outage, "without_loads": without}
+            )
+            self.require(
+                outage >= without - _HISTORY_ALLOWANCE,
+                f"the history has an outage of {outage:.2f} s of {key}, to which nothing was"
+                f" applied for {without:.2f} s",
+            )
 
     def _first_applied(self, key: str, former: int) -> tuple[float, int] | None:
         """When a leader of a newer epoch says that it first applied something, and its epoch."""

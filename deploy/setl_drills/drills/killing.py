@@ -22,6 +22,7 @@ def kill_active(world: World, seed: int) -> DrillResult:
         struck = run.led_by(leader)
         fault = run.fault(f"SIGKILL to {leader.nid}", leader.kill, struck)
         run.expect_takeover(fault, run.takeover_bound)
+        run.expect_history(fault)
         leader.wait_gone(before)
         world.restart_dead()
         run.play(1.0)
