@@ -166,6 +166,7 @@ class DrillRun(Setting):
             except DidNotHappenError as error:
                 self.problem(str(error))
                 continue
+            self.say(f"the history has {outage:.2f} s, without a load were {without:.2f} s")
             self.result.evidence.setdefault("history", []).append(
                 {"pipeline": key, "outage": outage, "without_loads": without}
             )

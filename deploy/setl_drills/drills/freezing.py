@@ -29,6 +29,7 @@ def freeze_active(world: World, seed: int) -> DrillResult:
         struck = run.led_by(leader)
         fault = run.fault(f"SIGSTOP to all of {leader.nid}", leader.freeze, struck)
         run.expect_takeover(fault, run.takeover_bound)
+        run.expect_history(fault)
         run.play(draw.uniform(0.0, 2.0))
         run.say(f"SIGCONT to {leader.nid}")
         leader.thaw()
@@ -51,6 +52,7 @@ def freeze_in_transaction(world: World, seed: int) -> DrillResult:
         )
         # Its connection is killed only after it has had its time.
         run.expect_takeover(fault, run.takeover_bound + FENCE_TIMEOUT)
+        run.expect_history(fault)
         left = _alive(run, open_writers)
         run.say(f"SIGCONT to {leader.nid}")
         leader.thaw()
