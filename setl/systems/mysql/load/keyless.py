@@ -250,7 +250,9 @@ def _conditions(
     if stored.kind is Kind.GEOMETRY or (held is not None and held.type == "vector"):
         # MySQL compares neither of them with bytes.
         return [f"HEX({name})<=>HEX({literal})"]
-    found = f"{name}<=>{literal}"
+    # By the largest number of a FLOAT(M,D), MySQL finds a row in an expression only.
+    bounded = held is not None and held.digits
+    found = f"{name}*1e0<=>{literal}" if bounded else f"{name}<=>{literal}"
     if value == 0 and isinstance(value, float) and signed_zeros:
         signed = int(str(value).startswith("-"))
         return [found, f"(LEFT(CAST({name} AS CHAR),1)='-')={signed}"]

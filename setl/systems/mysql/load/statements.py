@@ -178,7 +178,7 @@ def plan_writes(
     strategy, identity = collisions.strategy, collisions.identity
     written = tuple(i for i, c in enumerate(stored) if not c.generated)
     watched = any(is_watched(columns[i], stored[i]) for i in written)
-    for i in key:
+    for i in () if keyless else key:
         stored[i] = _without_bound(stored[i])
     columns = tuple(replace(c, capacity=s.capacity) for c, s in zip(columns, stored, strict=True))
     keys, key_numbers = as_numbers([columns[i] for i in key])
