@@ -25,6 +25,7 @@ class Merging(Enum):
     NONE = "none"  # each row has a key of its own
     TABLES = "tables"  # rows of different tables, since several go into one target
     ROWS = "rows"  # any rows: a mapping names the `key`, or a processor makes the rows
+    COUNTED = "counted"  # none: rows have no key, and each is there as often as at the source
 
 
 class What(Enum):
@@ -41,8 +42,8 @@ class Held:
 
     Attributes:
         rows: how many rows.
-        contents: what they say, sorted: one for each row, or where any rows may be merged, without
-            repetitions.
+        contents: what they say, sorted: one for each row, or where any rows may be merged, or rows
+            have no key, without repetitions.
         others: other forms of these rows that are as right in the target.
         tables: how many tables the rows come from, if it matters.
     """
@@ -141,7 +142,9 @@ def compare(
         F.col("side") == int(side)
         for side in (Side.SOURCE, Side.TARGET, Side.REFUSED, Side.ALTERNATIVE)
     )
-    collected = F.collect_set if merging is Merging.ROWS else F.collect_list
+    # Rows that are their own key are counted: nobody holds one for each time that it is there.
+    once = merging in {Merging.ROWS, Merging.COUNTED}
+    collected = F.collect_set if once else F.collect_list
     tables = (
         F.size(F.collect_set(F.when(source, F.col("table"))))
         if merging is Merging.TABLES
@@ -221,7 +224,7 @@ def judge(source: Held, target: Held, merging: Merging) -> What | None:
 
     They agree if each row of the source has its own row in the target, and no row is left over.
     Rows that may be merged are one row in the target, which says what any of them says: nobody
-    knows which of them came last.
+    knows which of them came last. The key of a row without one is all that it says.
     """
     if not source.rows:
         return What.EXTRA if target.rows else None

@@ -30,7 +30,7 @@ class Pair(NamedTuple):
     """A row as far as it is compared.
 
     Attributes:
-        key: what identifies the row in the target, as text.
+        key: what identifies the row in the target, as text; without a key, a digest of all of it.
         lookup: the values of the source's key columns as `key_text` writes them, if they are
             not `key`; None if they are, or are not known.
         compared: the values in the form compared.
@@ -100,10 +100,12 @@ class Reading:
     Attributes:
         content: what is kept of each row.
         rows: counts the rows read, for progress only: a task that Spark repeats counts twice.
+        only: the keys of the pairs that count; None for all.
     """
 
     content: Content
     rows: Accumulator[int]
+    only: frozenset[str] | None = None
 
 
 def shown(compared: list[Value]) -> bytes:
@@ -121,10 +123,11 @@ def packed(
     side: Side, batches: Iterable[Sequence[Pair]], reading: Reading
 ) -> Iterator[pa.RecordBatch]:
     """Pairs as Arrow batches; an error ends them and takes its place, so that it keeps its type."""
-    content = reading.content
+    content, only = reading.content, reading.only
     try:
-        for pairs in batches:
-            reading.rows.add(len(pairs))
+        for found in batches:
+            reading.rows.add(len(found))
+            pairs = found if only is None else [pair for pair in found if pair.key in only]
             yield _record_batch(
                 side,
                 [pair.key for pair in pairs],

@@ -55,7 +55,8 @@ class MappedTable:
         Raises:
             ConfigurationError: the mapping does not fit the table.
         """
-        plan = ColumnPlan.build(reader.schema, route)
+        keyless = not reader.schema.key and route.takes_keyless
+        plan = ColumnPlan.build(reader.schema, route, keyless=keyless)
         if not (route.expressions or route.where):
             return cls(reader, route, plan, None)
         session = SparkOnDemand.of(spark).session
@@ -67,8 +68,13 @@ class MappedTable:
         return self.evaluation.target_columns if self.evaluation else self.columns.columns
 
     @property
+    def keyless(self) -> bool:
+        """Whether its rows have no key, and are told apart by all that goes to the target."""
+        return not self.reader.schema.key and self.route.takes_keyless
+
+    @property
     def key_names(self) -> tuple[str, ...]:
-        """The target's names of the key columns."""
+        """The target's names of the key columns; none without a key."""
         count = len(self.key_columns)
         return tuple(self.columns.columns[i].name for i in self.columns.key[:count])
 
@@ -76,7 +82,8 @@ class MappedTable:
     def key_columns(self) -> tuple[Column, ...]:
         """The source's key columns, in the order of `key_names`."""
         schema = self.reader.schema
-        return tuple(schema.columns[i] for i in key_indexes(schema, self.route.key))
+        places = () if self.keyless else key_indexes(schema, self.route.key)
+        return tuple(schema.columns[i] for i in places)
 
     def showing(self, place: Position | None) -> MappedTable:
         """The same, reading what is there after a place of the stream; see `SourceReader.showing`.

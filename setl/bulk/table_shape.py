@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from setl.bulk.comparing import Form, forms, key_text, key_values
+from setl.bulk.comparing import Form, digest, forms, key_text, key_values
 from setl.bulk.pairs import Pair
 from setl.errors import ConfigurationError
 from setl.model.change import Row
@@ -18,7 +18,7 @@ class TableShape:
 
     Attributes:
         columns: the target table's own columns, of those that are compared.
-        key: indexes of the key columns in `columns`.
+        key: indexes of the key columns in `columns`; empty if rows are told apart by all columns.
         into: see `setl.bulk.comparing.forms`.
     """
 
@@ -66,7 +66,9 @@ class TableShape:
                 None if value is None else form(value)
                 for form, value in zip(into, row, strict=True)
             ]
-            found.append(Pair(key_text(tuple(compared[i] for i in key)), None, compared))
+            # What is without a key may be long, and is there often.
+            own = key_text(tuple(compared[i] for i in key)) if key else digest(compared).hex()
+            found.append(Pair(own, None, compared))
         return found
 
     def of_source(self, columns: Sequence[Column]) -> TableShape:  # noqa: ARG002
@@ -75,7 +77,7 @@ class TableShape:
 
     def source_key(self, key: str, lookup: str | None) -> Row | None:  # noqa: ARG002
         """See `Shape.source_key`; key values pass from source to target as they are."""
-        return key_values(key)
+        return key_values(key) if self.key else None
 
     def routing(self, key: str) -> None:
         """See `Shape.routing`; rows are not routed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from typing import Any
@@ -29,13 +30,20 @@ from setl.bulk.rechecking import Contents
 from setl.bulk.row_counter import RowCounter
 from setl.bulk.source_side import MappedTable, numbers_in, one_task_each
 from setl.bulk.target_reader import TargetReader
-from setl.bulk.verdict import ColumnDifference, DifferingKeys, KeyDifference, for_people
+from setl.bulk.verdict import (
+    ColumnDifference,
+    DifferingKeys,
+    KeyDifference,
+    for_people,
+    row_text,
+)
 from setl.model.change import Row
 from setl.model.position import Position
 from setl.model.schema import Column, Kind
 from setl.transform.spark_on_demand import SparkOnDemand
 
 _PARTS_PER_COMPARING_TASK = 8
+_ROWS_PER_PART = 50_000  # of a side that is read as a whole once more
 
 
 class TwoSides:
@@ -115,9 +123,7 @@ class TwoSides:
         Raises:
             SetlError: it cannot be read, or Spark failed.
         """
-        reading = Reading(digest, self._counter.in_tasks)
-        frames = with_table(self._frames(differences, reading, showing))
-        return _contents(reduce(DataFrame.union, frames), self.merging)
+        return self._source_of(differences, digest, showing)
 
     def target_of(self, differences: Sequence[Difference]) -> Contents:
         """What the target has of some keys.
@@ -125,10 +131,7 @@ class TwoSides:
         Raises:
             SetlError: it cannot be read, or Spark failed.
         """
-        reading = Reading(digest, self._counter.in_tasks)
-        parts = self._target.parts_of_keys([d.key for d in differences])
-        frame = self._target_frame(parts, reading)
-        return _contents(frame.withColumn("table", F.lit(0)), self.merging)
+        return self._target_of(differences, digest)
 
     def explain(self, differences: Sequence[Difference]) -> Iterator[KeyDifference]:
         """Read some differing keys once more, to say in which columns they differ.
@@ -136,6 +139,10 @@ class TwoSides:
         Raises:
             SetlError: a side cannot be read, or Spark failed.
         """
+        if self._counted:
+            for each, key in zip(differences, self.named(differences), strict=True):
+                yield KeyDifference(key, each.what, (), each.source.rows, each.target.rows)
+            return
         both = [d for d in differences if d.what is What.DIFFERENT]
         again = self._compare_keys(both, shown).differences if both else []
         now = {each.key: each for each in again}
@@ -148,12 +155,25 @@ class TwoSides:
                 rows = seen.source.rows, seen.target.rows
                 yield KeyDifference(each.key, each.what, columns, *rows)
 
+    def named(self, differences: Sequence[Difference]) -> Sequence[str]:
+        """Keys for people. Rows without a key are read once more, to be named by their values.
+
+        Raises:
+            SetlError: a side cannot be read, or Spark failed.
+        """
+        if not (self._counted and differences):
+            return [each.key for each in differences]
+        held = {**self._target_of(differences, shown), **self._source_of(differences, shown)}
+        values = {key: shown_values(each.contents[0]) for key, each in held.items()}
+        keys = [each.key for each in differences]
+        return [row_text(tuple(values[key])) if key in values else key for key in keys]
+
     def differing(
         self, differences: Sequence[Difference], undecided: Sequence[Difference]
     ) -> DifferingKeys:
         """Keys as the source knows them."""
-        if len(self._sources) != 1 or self._sources[0].route.processor:
-            return DifferingKeys(unknown=len(differences))
+        if self._counted or len(self._sources) != 1 or self._sources[0].route.processor:
+            return DifferingKeys(unknown=len(differences), keyless=self._counted)
         columns = tuple(column.name for column in self._sources[0].key_columns)
         routing = self._routing_column()
         keys = [(self._named(d, routing), d.what) for d in differences]
@@ -183,17 +203,51 @@ class TwoSides:
 
     def is_found(self, difference: Difference) -> bool:
         """Whether the source can be asked for a key."""
-        return self._source_key(difference) is not None
+        return self._counted or self._source_key(difference) is not None
 
     def _source_key(self, difference: Difference) -> Row | None:
         return self._target.shape.source_key(difference.key, difference.lookup)
 
     def _compare_keys(self, differences: Sequence[Difference], content: Content) -> Comparison:
-        reading = Reading(content, self._counter.in_tasks)
+        reading = self._reading_of(differences, content)
         frames = self._frames(differences, reading)
-        parts = self._target.parts_of_keys([d.key for d in differences])
-        target = self._target_frame(parts, reading)
+        target = self._target_frame(self._target_parts(differences), reading)
         return compare(frames, target, self.merging, partitions=1, keep=len(differences))
+
+    @property
+    def _counted(self) -> bool:
+        return self.merging is Merging.COUNTED
+
+    def _source_of(
+        self, differences: Sequence[Difference], content: Content, showing: Position | None = None
+    ) -> Contents:
+        reading = self._reading_of(differences, content)
+        frames = with_table(self._frames(differences, reading, showing))
+        return _contents(reduce(DataFrame.union, frames), self.merging)
+
+    def _target_of(self, differences: Sequence[Difference], content: Content) -> Contents:
+        reading = self._reading_of(differences, content)
+        frame = self._target_frame(self._target_parts(differences), reading)
+        return _contents(frame.withColumn("table", F.lit(0)), self.merging)
+
+    def _reading_of(self, differences: Sequence[Difference], content: Content) -> Reading:
+        """How some keys are read once more.
+
+        No condition finds exactly the rows with some values, of every type. So a side without a
+        key is read as a whole, and what is not looked for is left out where it is read.
+        """
+        only = frozenset(d.key for d in differences) if self._counted else None
+        return Reading(content, self._counter.in_tasks, only)
+
+    def _target_parts(self, differences: Sequence[Difference]) -> Sequence[Any]:
+        if self._counted:
+            return self._target.parts(_ROWS_PER_PART)
+        return self._target.parts_of_keys([d.key for d in differences])
+
+    def _source_parts(self, source: MappedTable, known: Sequence[Row]) -> Sequence[Any]:
+        if self._counted:
+            return source.reader.parts(_ROWS_PER_PART)
+        return source.reader.parts_of_keys(source.key_columns, known)
 
     def _frames(
         self,
@@ -205,7 +259,7 @@ class TwoSides:
         return [
             source.showing(showing).frame(
                 self._spark.session,
-                source.reader.parts_of_keys(source.key_columns, known),
+                self._source_parts(source, known),
                 self._target.shape,
                 reading,
             )
@@ -234,6 +288,8 @@ class TwoSides:
 
 
 def _merging(sources: Sequence[MappedTable]) -> Merging:
+    if any(source.keyless for source in sources):
+        return Merging.COUNTED
     if any(source.route.key or source.route.processor for source in sources):
         return Merging.ROWS
     return Merging.TABLES if len(sources) > 1 else Merging.NONE
@@ -246,10 +302,11 @@ def _contents(frame: DataFrame, merging: Merging) -> Contents:
         SetlError: the error of a task that read.
     """
     rows: dict[str, list[bytes]] = {}
+    numbers: Counter[str] = Counter()
     others: dict[str, set[bytes]] = {}
     tables: dict[str, set[int]] = {}
     try:
-        found = frame.select("side", "key", "digest", "table").collect()
+        found = _numbered(frame, merging).collect()
     except (PySparkException, Py4JError) as error:
         raise spark_failure(str(error).strip() or type(error).__name__) from error
     for row in found:
@@ -260,17 +317,27 @@ def _contents(frame: DataFrame, merging: Merging) -> Contents:
             others.setdefault(key, set()).add(content)
         else:
             rows.setdefault(key, []).append(content)
+            numbers[key] += int(row["number"])
             tables.setdefault(key, set()).add(int(row["table"]))
-    distinct = set[bytes] if merging is Merging.ROWS else list[bytes]
+    once = merging in {Merging.ROWS, Merging.COUNTED}
+    distinct = set[bytes] if once else list[bytes]
     return {
         key: Held(
-            len(there),
+            numbers[key],
             tuple(sorted(distinct(there))),
             frozenset(others.get(key, ())),
             len(tables[key]) if merging is Merging.TABLES else 0,
         )
         for key, there in rows.items()
     }
+
+
+def _numbered(frame: DataFrame, merging: Merging) -> DataFrame:
+    """Rows with how often they are there: without a key, one may be there any number of times."""
+    columns = ["side", "key", "digest", "table"]
+    if merging is Merging.COUNTED:
+        return frame.groupBy(*columns).agg(F.count(F.lit(1)).alias("number"))
+    return frame.select(*columns, F.lit(1).alias("number"))
 
 
 def _target_reading(

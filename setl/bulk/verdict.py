@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from setl.bulk.comparing import key_text
 from setl.bulk.comparison import Difference, What
 from setl.model.change import Row, Value
 from setl.printable import BYTES_OF_TEXT, printable
@@ -26,6 +27,16 @@ class ColumnDifference:
     target: int | float | str | None
 
 
+def row_text(values: Row) -> str:
+    """A row without a key as text, as `key_text` writes keys; long values are cut."""
+    return key_text(tuple(map(_brief, values)))
+
+
+def _brief(value: Value) -> Value:
+    long = isinstance(value, (str, bytes)) and len(value) > _SHOWN
+    return for_people(value) if long else value
+
+
 def for_people(value: Value) -> int | float | str | None:
     """A value as it can be printed or written as JSON; bytes in hexadecimal, long text cut."""
     if value is None or isinstance(value, (int, float)):
@@ -41,12 +52,13 @@ class KeyDifference:
     """A key on which the two sides do not agree.
 
     Attributes:
-        key: the key as text: numbers bare, text in quotes, several columns in brackets.
+        key: the key as text: numbers bare, text in quotes, several columns in brackets. Of a row
+            without a key all of its values, or a digest of them if it is gone by now.
         what: which side has the row, or that both have it with other values.
         columns: what differs, when both sides have the row and were still different when they
             were read again to show it.
         source_rows: how many rows the source has under the key; 0 if both sides agreed when they
-            were read again to show it.
+            were read again to show it. Without a key, how often the row is there.
         target_rows: the same of the target.
     """
 
@@ -67,12 +79,14 @@ class DifferingKeys:
             were read again.
         unknown: keys of the target of which nobody can say what they are at the source.
         undecided: values of the keys that changed at every look.
+        keyless: whether rows have no key by which any of them could be sent.
     """
 
     columns: tuple[str, ...] = ()
     keys: tuple[tuple[Row, What], ...] = ()
     unknown: int = 0
     undecided: tuple[Row, ...] = ()
+    keyless: bool = False
 
 
 @dataclass(frozen=True, slots=True)

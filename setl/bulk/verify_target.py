@@ -293,7 +293,7 @@ class TargetComparison:
             caught_up=rechecked.caught_up,
             undecided=len(undecided),
             sample_keys=tuple(sides.explain(different[: settings.sample])),
-            undecided_keys=tuple(d.key for d in undecided[: settings.sample]),
+            undecided_keys=tuple(sides.named(undecided[: settings.sample])),
             note=note if any(counts.values()) else "",
             differing=sides.differing(different, undecided),
             further=tuple(beyond[: settings.further_keys]),

@@ -68,7 +68,7 @@ def repaired(
     wanted = [(one, repair) for one, repair in repairs if repair.keys]
     for one, repair in repairs:
         if repair.left and not repair.keys:
-            to_stderr(f"{one.ident}: {repair.target} cannot be repaired: {_WHY}")
+            to_stderr(f"{one.ident}: {repair.target} cannot be repaired: {_why(one)}")
     if not wanted:
         return list(found)
     for one, repair in wanted:
@@ -104,10 +104,19 @@ def _to_repair(one: Compared, connect: Connect, only: Collection[What]) -> Colle
     return [what for what in only if what is not What.EXTRA]
 
 
+_KEYLESS = (
+    "the table has no key, so that nobody could send one of its rows again. Insert at the target"
+    " what is missing there, and delete what is too much (DELETE … LIMIT), each row as many times"
+    " as the two sides differ; the pipeline may run meanwhile"
+)
 _WHY = (
     "several tables come together there, or a processor makes its rows, so that nobody knows from"
     " which rows of the source they come; `setl load --table` and `setl resend` send them again"
 )
+
+
+def _why(one: Compared) -> str:
+    return _KEYLESS if one.verdict.differing.keyless else _WHY
 
 
 def _words(verdict: TableVerdict, repair: Repair) -> str:

@@ -65,7 +65,7 @@ def target_reader(
     if len(keys) > 1:
         raise ConfigurationError(
             "the tables that go into one target identify its rows by different columns: "
-            + "; ".join(sorted(", ".join(key) for key in keys)),
+            + "; ".join(sorted(", ".join(key) or "all, without a key" for key in keys)),
             hint="Give their mappings the same `key`",
             table=target_name(target[:2]),
         )

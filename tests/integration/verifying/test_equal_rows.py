@@ -76,6 +76,22 @@ CASES = {
     "null_of_two": Case(
         "k INT, l CHAR(3), v INT", "(1,NULL,1),(1,'a',1)", "(1,'a',1)", {"key": ["k", "l"]}
     ),
+    # Rows without any key: they are as many as they are.
+    **{
+        f"keyless_{name}": Case(columns, source, target)
+        for name, columns, source, target in [
+            ("one_more", "a INT, b VARCHAR(9)", "(1,'x'),(1,'x'),(1,'x')", "(1,'x'),(1,'x')"),
+            ("as_many", "a INT, b INT", "(1,1),(1,1),(2,2)", "(1,1),(2,2),(2,2)"),
+            ("cancelled", "a INT, b INT", "(1,1),(1,1)", "(1,2),(1,2)"),
+            ("nulls", "a VARCHAR(9), b CHAR(4)", "(NULL,''),(NULL,'')", "(NULL,''),('NULL','')"),
+            ("case", "a VARCHAR(9) COLLATE utf8mb4_general_ci", "('a'),('A')", "('a'),('a')"),
+            ("space", "a VARCHAR(9), b INT", "('a',1),('a ',1)", "('a',1),('a',1)"),
+            ("bytes", "a VARCHAR(9) CHARSET big5", "(X'A15A'),('b')", "(X'A1C3'),('b')"),
+            ("zeros", "a DOUBLE, b INT", "(0e0,1),(-0e0,1)", "(0e0,1),(0e0,1)"),
+            ("equal", "a DOUBLE, b TEXT", "(-0e0,'x'),(0,NULL),(0,NULL)",
+             "(0,NULL),(0,NULL),(-0e0,'x')"),
+        ]
+    },
     # Keys of every kind: a row that is missing, and one too many, are found again by their keys.
     **{
         f"key_{name}": Case(

@@ -9,6 +9,7 @@ from elasticsearch import Elasticsearch
 from elasticsearch.helpers import bulk
 
 from setl.bulk.comparison import What
+from setl.bulk.repair import repair_of
 from setl.bulk.source_side import MappedTable
 from setl.bulk.table_shape import TableShape
 from setl.bulk.verify_target import TargetComparison, VerifySettings
@@ -16,7 +17,8 @@ from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
 from setl.operate.verify import verify_keys
-from setl.run.verification.compared_targets import mapped_targets
+from setl.run.verification.compared_targets import mapped_targets, target_reader
+from setl.run.verification.doubt import seen_twice
 from setl.systems.elasticsearch.load.documents import render_documents
 from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
@@ -287,8 +289,71 @@ def test_a_table_without_a_primary_key(pair):
     mapping = {"from": "log", "key": ["at"]}
     verdict = pair.verdict(mapping)
     assert [(d.key, d.what) for d in verdict.sample_keys] == [("1", What.DIFFERENT)]
+    verdict = pair.verdict({"from": "log"})
+    assert [(d.key, d.what) for d in verdict.sample_keys] == [('[1, "a"]', What.DIFFERENT)]
     with pytest.raises(ConfigurationError, match="no primary key"):
-        pair.verify({"from": "log"})
+        pair.verify({"from": "log", "where": "at > 0"})
+
+
+def test_rows_without_a_key_are_named_by_their_values_and_how_often_they_are_there(pair):
+    pair.both("CREATE TABLE log (a DOUBLE, b VARCHAR(300) COLLATE utf8mb4_general_ci, c BLOB)")
+    here, there = (1.5, "x", None), (1.5, "X", None)
+    odd = (None, "é", b"\0\xff")
+    fill(pair.source, "log", [here, here, here, odd, odd, (2, "y" * 300, None), (3, "same", b"")])
+    fill(pair.target, "log", [(3, "same", b""), here, there, (3, "same", b"")])
+    verdict = pair.verdict()
+    assert {(d.key, d.what, d.source_rows, d.target_rows) for d in verdict.sample_keys} == {
+        ('[1.5, "x", null]', What.DIFFERENT, 3, 1),
+        ('[1.5, "X", null]', What.EXTRA, 0, 1),
+        ('[null, "é", {"hex": "00ff"}]', What.MISSING, 2, 0),
+        (f'[2.0, "{"y" * 200}… (300 characters)", null]', What.MISSING, 1, 0),
+        ('[3.0, "same", {"hex": ""}]', What.DIFFERENT, 1, 2),
+    }
+    assert (verdict.missing, verdict.extra, verdict.different) == (2, 1, 2)
+    assert (verdict.source_rows, verdict.target_rows) == (7, 4)
+    repair = repair_of(verdict, "me", 0.0)
+    assert (repair.requests, repair.left, verdict.differing.keyless) == ((), 5, True)
+
+
+def test_rows_without_a_key_that_arrive_while_it_looks(pair):
+    pair.both("CREATE TABLE log (a INT, b VARCHAR(9))")
+    fill(pair.source, "log", [(1, "x")] * 3 + [(None, "y")] * 2 + [(3, "z")])
+    fill(pair.target, "log", [(1, "x"), (None, "y"), (4, None)])
+    pauses = []
+
+    def wait(seconds):
+        pauses.append(seconds)
+        if len(pauses) == 1:
+            fill(pair.target, "log", [(1, "x")] * 2)
+            pair.run(pair.source, "UPDATE log SET a = 5 WHERE a = 3")
+        if len(pauses) == 2:
+            fill(pair.source, "log", [(4, None)])
+
+    settings = VerifySettings(rechecks=3, pause=0)
+    verdict = pair.verdict(settings=settings, wait=wait)
+    assert named(verdict) == [('[null, "y"]', What.DIFFERENT, [])]
+    assert (verdict.source_rows, verdict.target_rows, verdict.caught_up) == (6, 5, 3)
+
+
+def test_standing_verification_of_a_table_without_a_key(pair):
+    pair.both("CREATE TABLE log (a INT, b VARCHAR(9))")
+    fill(pair.source, "log", [(1, "x")] * 3 + [(2, None)])
+    fill(pair.target, "log", [(1, "x")] * 2 + [(2, None)])
+    (sources,) = mapped_targets(pair.pipeline()).values()
+    mapped = [MappedTable.build(pair.spark, *source) for source in sources]
+    target = target_reader(pair.pipeline(), (pair.schema, "log"), mapped)
+    comparison = TargetComparison(pair.spark, mapped, target, AT_ONCE)
+    first, again = (comparison.compare(None, 2) for _ in range(2))
+    assert (first.last, first.rows) == (None, 4)
+    assert "no key" in comparison.whole
+    twice = seen_twice(first.verdict, again.verdict)
+    assert [(d.key, d.what) for d in twice.sample_keys] == [('[1, "x"]', What.DIFFERENT)]
+    assert (twice.differences, twice.undecided) == (1, 0)
+    pair.run(pair.target, "DELETE FROM log WHERE a = 1 LIMIT 1")
+    moved = seen_twice(again.verdict, comparison.compare(None, 2).verdict)
+    assert (moved.differences, moved.undecided) == (0, 1)
+    fill(pair.target, "log", [(1, "x")] * 2)  # as a refused repair says
+    assert comparison.compare(None, 2).verdict.equal
 
 
 def test_chosen_tables_only_and_names_that_are_not_there(pair):

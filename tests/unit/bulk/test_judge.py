@@ -19,7 +19,7 @@ rows = st.lists(st.tuples(st.integers(0, 2), contents, st.integers(0, 2)), max_s
 def held(side: Rows, key: int, merging: Merging, tables: bool = True) -> Held:
     own = [(said, table) for k, said, table in side if k == key]
     said = [each for each, _ in own]
-    if merging is Merging.ROWS:
+    if merging in {Merging.ROWS, Merging.COUNTED}:
         said = sorted(set(said))
     return Held(len(own), tuple(sorted(said)), tables=len({t for _, t in own}) if tables else 0)
 
@@ -45,6 +45,20 @@ def multiset(side: Rows) -> Counter[tuple[int, bytes]]:
 def test_without_merging_sides_agree_if_they_have_the_same_rows_and_else_not(source, target):
     found = verdict(source, target, Merging.NONE)
     assert found.equal == found.agrees == (multiset(source) == multiset(target))
+
+
+@given(rows, rows)
+def test_rows_without_a_key_agree_if_each_is_there_as_often_and_else_not(source, target):
+    # All that a row says is its key then.
+    whole = [
+        [(10 * key + said[0], said, table) for key, said, table in s] for s in (source, target)
+    ]
+    found = verdict(*whole, Merging.COUNTED)
+    assert found.equal == found.agrees == (multiset(source) == multiset(target))
+    one, other = map(multiset, (source, target))
+    assert found.missing == len(one.keys() - other.keys())
+    assert found.extra == len(other.keys() - one.keys())
+    assert found.different == sum(one[row] != other[row] for row in one.keys() & other.keys())
 
 
 @given(rows)

@@ -82,7 +82,7 @@ def test_rows_come_behind_the_keys_without_one():
 def differing(route, form, *keys):
     key = (0,) if form.routing is None else (0, 1)
     target = SimpleNamespace(shape=DocumentShape((ID, SHOP, V), key, form))
-    source = SimpleNamespace(route=route, reader=Reader(), key_columns=(ID,))
+    source = SimpleNamespace(route=route, reader=Reader(), key_columns=(ID,), keyless=False)
     sides = TwoSides(cast("Any", None), [cast("Any", source)], cast("Any", target), cast("Any", 0))
     one = [Difference(k, What.EXTRA, lookup, NOTHING, NOTHING) for k, lookup in keys]
     return sides.differing(one, one[:1])

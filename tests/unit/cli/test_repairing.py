@@ -109,6 +109,18 @@ def test_rows_that_may_be_those_of_another_pipeline_are_left(shop, repair, capsy
     assert not StoredLoadRequests(shop.arbiter, AB).all()
 
 
+def test_a_table_without_a_key_is_not_repaired_and_the_way_out_is_said(
+    shop, repair, monkeypatch, capsys
+):
+    found = replace(EXTRA, differing=DifferingKeys(unknown=1, keyless=True))
+    monkeypatch.setitem(globals(), "EXTRA", found)
+    assert repair(definition(pipelines=("ab",))) == (1, ("ab",))
+    said = " ".join(capsys.readouterr().err.split())
+    assert "s.t cannot be repaired: the table has no key" in said
+    assert "Insert at the target what is missing there" in said
+    assert not StoredLoadRequests(shop.arbiter, AB).all()
+
+
 class Sides:
     """A table of many rows, of which a comparison reads two keys again and remembers five."""
 
