@@ -222,8 +222,9 @@ def known(catalogue, connection):
     """The entries of a catalogue whose types and charsets a server has."""
     mariadb = is_mariadb(connection)
     others = [*_MYSQL_ONLY] if mariadb else [*_MARIADB_ONLY]
-    if mariadb:
-        others += [word for word, since in _SINCE.items() if mariadb_version(connection) < since]
+    version = mariadb_version(connection)
+    if version is not None:
+        others += [word for word, since in _SINCE.items() if version < since]
     with connection.cursor() as cursor:
         cursor.execute("SELECT CHARACTER_SET_NAME FROM information_schema.CHARACTER_SETS")
         charsets = {row[0] for row in cursor.fetchall()}

@@ -25,9 +25,15 @@ def test_mariadb_is_the_systems_unless_a_folder_or_a_release_is_named(monkeypatc
     monkeypatch.delenv("SETL_MARIADB_HOME", raising=False)
     assert ServerHome.for_mariadb() is None
     monkeypatch.setenv("SETL_MARIADB_HOME", "mariadb-10.5")
-    assert ServerHome.for_mariadb().folder == tmp_path / "setl" / "mariadb-10.5"
+    assert _folder_of_mariadb() == tmp_path / "setl" / "mariadb-10.5"
     monkeypatch.setenv("SETL_MARIADB_HOME", "/srv/mariadb")
-    assert str(ServerHome.for_mariadb().folder) == "/srv/mariadb"
+    assert str(_folder_of_mariadb()) == "/srv/mariadb"
+
+
+def _folder_of_mariadb():
+    home = ServerHome.for_mariadb()
+    assert home is not None
+    return home.folder
 
 
 @pytest.mark.parametrize("name", RELEASES)

@@ -26,12 +26,17 @@ from tests.other_servers.profiles import PROFILES
 from tests.other_servers.stub import OtherServer
 from tests.waiting import eventually
 
-EACH = [
-    pytest.param(each, id=str(each), marks=pytest.mark.family(each.family, why="it plays one"))
-    for each in PROFILES
-]
-USED = [each for each in EACH if each.values[0].reads]
-OF_AMAZON = [each for each in EACH if each.values[0].service]
+
+def _each(profiles):
+    return [
+        pytest.param(each, id=str(each), marks=pytest.mark.family(each.family, why="it plays one"))
+        for each in profiles
+    ]
+
+
+EACH = _each(PROFILES)
+USED = _each(each for each in PROFILES if each.reads)
+OF_AMAZON = _each(each for each in PROFILES if each.service)
 
 
 @pytest.fixture
@@ -97,7 +102,7 @@ def test_rows_are_loaded_and_streamed_and_schema_changes_pass(servers, played, p
     assert a.refused == b.refused == []
 
 
-@pytest.mark.parametrize("profile", [each for each in EACH if not each.values[0].reads])
+@pytest.mark.parametrize("profile", _each(p for p in PROFILES if not p.reads))
 def test_neither_is_one_that_is_refused_ever_begun_with(servers, played, place, db, profile):
     a, b = played(profile)
     error = place.lead(channel(servers[0], b, db)).ends()
@@ -186,7 +191,7 @@ def test_writes_are_stopped_in_the_parameter_group(played, profile):
     assert not a.refused
 
 
-@pytest.mark.parametrize("profile", [each for each in USED if each.values[0].family == "mysql"])
+@pytest.mark.parametrize("profile", _each(p for p in PROFILES if p.reads and p.family == "mysql"))
 def test_a_replica_is_asked_in_its_own_words(played, profile):
     _, b = played(profile)
     found = farthest_replica(endpoint(b), [f"{b.host}:{b.port}"])
@@ -212,7 +217,7 @@ def test_a_target_that_cannot_list_lock_waits_says_so(servers, played):
 
 
 @pytest.mark.family("mysql", why="it plays one")
-@pytest.mark.parametrize("profile", [each for each in EACH if each.values[0].version[:3] == "5.7"])
+@pytest.mark.parametrize("profile", _each(p for p in PROFILES if p.version[:3] == "5.7"))
 def test_tables_may_be_at_a_mysql_5_7_whose_changes_come_by_way_of_kafka(
     servers, played, db, profile
 ):
