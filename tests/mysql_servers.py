@@ -137,6 +137,12 @@ def needs_mariadb(connection, *version, what):
         pytest.skip(f"MariaDB before {'.'.join(map(str, version))} has no {what}")
 
 
+def logs_no_generated(connection):
+    """Whether a server logs no generated columns with an update, as MariaDB 11.8."""
+    version = mariadb_version(connection)
+    return version is not None and version >= (11,)
+
+
 def binlog_status(connection):
     """File and offset of the end of a server's binlog."""
     with connection.cursor() as cursor:

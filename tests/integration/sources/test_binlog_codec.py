@@ -20,7 +20,7 @@ from tests.integration.every_type import (
     stream,
 )
 from tests.loading import endpoint_of
-from tests.mysql_servers import needs_mariadb
+from tests.mysql_servers import logs_no_generated, needs_mariadb
 from tests.unit.codec.binlog_server import (
     comparable,
     decoded,
@@ -219,6 +219,11 @@ def test_images_that_do_not_say_what_became_of_a_column_are_refused(
         if rows.op is Op.UPDATE and is_mariadb(entry.context[0]):
             assert rows.schema.untold == ("b",)  # whoever writes the row has to need it not
             return
+    names_a = statement.startswith("INSERT INTO {} (id, a) VALUES (2")
+    if (names_a or images == "NOBLOB") and logs_no_generated(connection):
+        # What a row lacks may be a generated column, so it is told who writes the row.
+        assert codec.decode(entry.payload, entry.context).schema.untold == ("b",)
+        return
     said = r"(leaves columns out|names no column).*binlog_row_image='FULL'"
     with pytest.raises(DataError, match=said) as caught:
         codec.decode(entry.payload, entry.context)

@@ -12,7 +12,7 @@ from setl.systems.mysql.load.bulk_connection import BulkConnection, bulk_of
 from setl.systems.mysql.login import PlainConnection
 from setl_embedded.certificates import CertificateAuthority
 from tests.integration.pipelines import execute, fresh_name
-from tests.mysql_servers import needs_mariadb
+from tests.mysql_servers import mariadb_version, needs_mariadb
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +41,15 @@ def test_a_connection_is_encrypted_if_the_server_offers_it(server):
 
 
 @pytest.mark.family("mariadb", why="MySQL always offers it")
-def test_a_connection_to_a_server_that_does_not_offer_it(site_a):
-    assert not cipher(site_a)
+def test_a_connection_to_a_server_that_does_not_offer_it(site_a, another_server, tmp_path):
+    with site_a.connect() as connection:
+        offers = (mariadb_version(connection) or ()) >= (11, 4)  # also without a certificate
+    if not offers:
+        assert not cipher(site_a)
+        return
+    assert cipher(site_a)
+    with another_server(tmp_path / "plain", "plain", 8, options=["--skip-ssl"]) as server:
+        assert not cipher(server)
 
 
 def test_the_systems_certificates_are_not_read_where_none_is_compared(server, monkeypatch):
