@@ -31,6 +31,7 @@ from tests.integration.types.test_types_mysql import (
     quoted,
     same,
 )
+from tests.mysql_servers import logs_no_generated
 from tests.waiting import eventually
 
 COLUMNS = 12
@@ -236,6 +237,11 @@ def test_a_mapping_shapes_the_table(servers, source_db, place):
         },
         "where": "qty > 1",
     }
+    with a.connect() as connection:
+        if logs_no_generated(connection):
+            found = check_channel(creating(a, b, [mapped]))
+            assert [f.place for f in found if f.code == "generated-columns"]
+            mapped["read"] = "source"  # which is what this finding asks for
     keyless = {"from": f"{source_db}.keyless", "key": ["b", "a"]}
     left = {"from": f"{source_db}.keyless", "to": f"{source_db}.left_alone", "create": False}
     try:
