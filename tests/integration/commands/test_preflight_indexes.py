@@ -220,7 +220,11 @@ def test_ids_and_routing_are_checked_against_the_table(check):
 def test_names_that_no_field_can_have(check):
     execute(check.server, f"ALTER TABLE {check.db}.orders ADD `_id` INT, ADD `a..b` INT,"
             " ADD `name.first` INT")  # fmt: skip
-    assert [what.partition(" of ")[0] for _, what in check.faults()] == ["name", "_id", "'a..b'"]
+    assert [what.partition(" of ")[0] for _, what in check.faults()] == [
+        "'name'",
+        "'_id'",
+        "'a..b'",
+    ]
     fixed = {"first": "`name.first`", "other_id": "_id", "ab": "`a..b`"}
     assert check.faults(columns=fixed) == []
 
