@@ -71,7 +71,8 @@ def test_every_type_decodes_to_what_select_says(site_a, sandbox, name):
     got = [comparable(first, after) for _, r in rows for _, after in r.images]
     assert got == expected
     for row, again in zip(got, expected, strict=True):
-        assert [type(v) for v in row] == [type(v) for v in again]
+        # JSON of a MySQL is text that knows where it is from.
+        assert [str if isinstance(v, str) else type(v) for v in row] == [type(v) for v in again]
 
 
 @pytest.mark.parametrize("charset", CHARSETS)
