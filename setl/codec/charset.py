@@ -176,12 +176,11 @@ _EUC_ROWS: Final = {
     "eucjpms": (_NEC_ROW_13, _IBM_ROWS, *_OF_USERS),
 }
 
-# Places of big5 for which Python has a character and servers have none, and any place before them.
-_BIG5_LACKS: Final = rb"\xa1[\x5a\xc3\xc5\xfe]|\xa2[\x40\xcc\xce]|\xa3\xe1|\xf9[\xdd-\xfe]"
-_MAYBE_LACKING: Final = re.compile(_BIG5_LACKS)
-_LACKING: Final = re.compile(
-    rb"(?:(?!%b)(?:[\x00-\x80]|[^\x00-\x80].?))*+(?:%b)" % (_BIG5_LACKS, _BIG5_LACKS), re.DOTALL
+# Places of big5 for which Python has a character and servers have none.
+_BIG5_LACKS: Final = re.compile(
+    rb"\xa1[\x5a\xc3\xc5\xfe]|\xa2[\x40\xcc\xce]|\xa3\xe1|\xf9[\xdd-\xfe]"
 )
+_BIG5_CHARACTER: Final = re.compile(rb"[^\x00-\x80].?|[\x00-\x80]+", re.DOTALL)
 
 DOUBLED: Final = frozenset({"cp932", "sjis", "ujis", "eucjpms", "armscii8"})
 """Character sets in which some characters have two encodings."""
@@ -371,8 +370,10 @@ def _one_of(further: Mapping[bytes, str], error: UnicodeError) -> tuple[str, int
 
 
 def _big5(data: bytes) -> str:
-    if _MAYBE_LACKING.search(data) and (found := _LACKING.match(data)):
-        raise UnicodeDecodeError("big5", data, found.end() - 2, found.end(), "no character")
+    if _BIG5_LACKS.search(data):  # which may be the end of one character and the next one's
+        for found in _BIG5_CHARACTER.finditer(data):
+            if _BIG5_LACKS.fullmatch(found[0]):
+                raise UnicodeDecodeError("big5", data, *found.span(), "no character")
     try:
         return data.decode("big5")
     except UnicodeDecodeError:
