@@ -64,6 +64,9 @@ class Collecting:
     def take_over(self):
         pass
 
+    def forget(self, checkpoint):
+        pass
+
     def with_written(self, checkpoint):
         return checkpoint
 
