@@ -86,8 +86,7 @@ def check(server, table, pairs):
         assert again.op is rows.op
         assert again.images == rows.images
         assert [[type(v) for v in side or ()] for side in again.images[0]] == [
-            [str if isinstance(v, str) else type(v) for v in side or ()]
-            for side in rows.images[0]
+            [str if isinstance(v, str) else type(v) for v in side or ()] for side in rows.images[0]
         ]
         assert again.schema.name == rows.schema.name
         assert again.schema.names == rows.schema.names
