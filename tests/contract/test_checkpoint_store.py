@@ -3,6 +3,7 @@
 import time
 import uuid
 from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -43,7 +44,7 @@ def backend(request):
     elif request.param == "file":
         made = FileBackend(request.getfixturevalue("tmp_path"))
     elif request.param == "memory":
-        made = ArbiterBackend(MemoryArbiter(MemoryCluster(SystemClock())))
+        made = ArbiterBackend(MemoryArbiter(MemoryCluster(cast("Any", SystemClock()))))
     else:
         arbiter = ZooKeeperArbiter(
             request.getfixturevalue("zookeeper").hosts, root=f"/test-{uuid.uuid4().hex}"

@@ -79,17 +79,15 @@ def test_rows_are_filled_as_at_the_source(sites, how):
     sites.assert_same()
 
 
-@pytest.mark.family("mysql", why="a MariaDB shows such a literal as another one")
 @pytest.mark.family("mariadb", why="MySQL logs the setting only with what says TIMESTAMP")
-def test_columns_keep_the_defaults_that_a_session_gives_them_anew(sites, mariadb):
-    if not mariadb:
-        pytest.skip("MySQL logs the setting only with what says TIMESTAMP")
+def test_columns_keep_the_defaults_that_a_session_gives_them_anew(sites):
     sites.run("CREATE TABLE w (id INT PRIMARY KEY, n TIMESTAMP NOT NULL, v INT, KEY i (v))")
     sites.run("SET explicit_defaults_for_timestamp = 0", "DROP INDEX i ON w")
     sites.run("SET explicit_defaults_for_timestamp = 0", "ALTER TABLE w MODIFY v BIGINT")
     sites.assert_same("w")
 
 
+@pytest.mark.family("mysql", why="a MariaDB shows such a literal as another one")
 def test_literals_of_a_named_character_set_keep_their_bytes(sites):
     sites.run(
         "SET NAMES latin1", "ALTER TABLE t ADD c VARCHAR(9) DEFAULT (CONCAT(_utf8mb4'é', ''))"

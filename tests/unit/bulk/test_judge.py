@@ -53,7 +53,7 @@ def test_rows_without_a_key_agree_if_each_is_there_as_often_and_else_not(source,
     whole = [
         [(10 * key + said[0], said, table) for key, said, table in s] for s in (source, target)
     ]
-    found = verdict(*whole, Merging.COUNTED)
+    found = verdict(whole[0], whole[1], Merging.COUNTED)
     assert found.equal == found.agrees == (multiset(source) == multiset(target))
     one, other = map(multiset, (source, target))
     assert found.missing == len(one.keys() - other.keys())
