@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from pymysql.connections import Connection
 
+from setl.codec.sql.table_ddl import column_words
+from setl.codec.sql.tokens import tokenize
 from setl.model.session import StatementSession
-from setl.systems.mysql.catalog import read_unique_keys
+from setl.systems.mysql.catalog import read_unique_keys, unescaped
 from setl.systems.mysql.ddl.conversions import converts_alike, is_moment
 from setl.systems.mysql.ddl.effects import Effects
 from setl.systems.mysql.identifiers import qualified, quote
@@ -213,25 +214,24 @@ def doubt_of_stored(state: TableState, *, utc: bool = False) -> str:
     again = [
         column
         for column, text in state.stored.items()
-        if _of_session(frozenset(re.findall(r"\w+", text.lower())), state.definitions)
+        if _of_session(column_words(tuple(tokenize(unescaped(text)))), state.definitions)
     ]
     zone = "the time zone of the session that did is not in the stream"
     return _copied("computed", again, zone) if again and not utc else ""
 
 
-def _of_session(words: frozenset[str], types: Mapping[str, str]) -> bool:
+def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:
     """Whether an expression of these names and functions depends on a session's time zone.
 
     Args:
         words: in lower case.
         types: the types of the table's columns, by name in lower case.
     """
-    named = [kind for column, kind in types.items() if set(re.findall(r"\w+", column)) <= words]
-    if words & _OF_MOMENTS or any(is_moment(kind) for kind in named):
+    named = [types[word] for word in words if word in types]
+    if not _OF_MOMENTS.isdisjoint(words) or any(map(is_moment, named)):
         return True
-    return bool(words & _OF_DAYS) and any(
-        kind.lower().startswith("time(") or kind.lower() == "time" for kind in named
-    )
+    times = any(kind.lower().partition("(")[0] == "time" for kind in named)
+    return times and not _OF_DAYS.isdisjoint(words)
 
 
 def _without_zone(kind: str) -> str:

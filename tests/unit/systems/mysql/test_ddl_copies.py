@@ -9,6 +9,7 @@ from setl.systems.mysql.ddl.equivalence import doubt_of_copies
 
 TYPES = {
     "at": "timestamp(3)",
+    "seen-at": "timestamp",
     "d": "datetime",
     "day": "date",
     "t": "time",
@@ -50,6 +51,8 @@ DOUBTS = {
     "ADD x TIMESTAMP NULL DEFAULT (d)": "computed x",
     "ADD x DATE AS (DATE(at)) STORED": "computed x",
     "ADD x DATE GENERATED ALWAYS AS (DATE(`at`)) PERSISTENT": "computed x",
+    "ADD x DATE AS (DATE(`seen-at`)) STORED": "computed x",
+    "ADD x INT AS (TO_DAYS(t)) STORED": "computed x",
 }
 
 
