@@ -10,6 +10,7 @@ from pymysql.cursors import Cursor
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.server_kind import version_numbers
 
+_OLDER: Final = "LOCK IN SHARE MODE"
 _NEWER: Final = (8, 0, 1)
 
 
@@ -27,6 +28,3 @@ def shared_lock(connection: Connection[Any]) -> str:
         (version,) = cursor.fetchone() or ("",)
     text = version.decode() if isinstance(version, bytes) else str(version)
     return "FOR SHARE" if version_numbers(text) >= _NEWER else _OLDER
-
-
-_OLDER: Final = "LOCK IN SHARE MODE"

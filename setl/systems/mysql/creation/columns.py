@@ -172,12 +172,7 @@ class ColumnWriter:
         keyed = column.name.lower() in self.keyed
         nearest = self.there.nearest(collation, keyed=keyed, foreign=self.foreign)
         if nearest != collation:
-            why = ", so that no two rows of the source are one to it" if keyed else ""
-            has = "another" if collation in self.there.collations else "no"
-            self.notes.append(
-                f"{column.name} has the collation {nearest}, since {self.there.product} has {has}"
-                f" {collation}{why}"
-            )
+            self.notes.append(self.there.note_on(column.name, collation, nearest, keyed=keyed))
         return [column.type, f"CHARACTER SET {self.there.collations[nearest]} COLLATE {nearest}"]
 
     def _refused(self, column: ColumnDefinition, type_name: str) -> ConfigurationError:

@@ -94,6 +94,12 @@ class Dialect:
         choices += self._by_bytes(charset, pads=_pads(collation))
         return next(choice for choice in choices if choice in self.collations)
 
+    def note_on(self, what: str, wanted: str, nearest: str, *, keyed: bool) -> str:
+        """A sentence for people: why something has the nearest collation, see `nearest`."""
+        why = ", so that no two rows of the source are one to it" if keyed else ""
+        has = "another" if wanted in self.collations else "no"
+        return f"{what} has the collation {nearest}, since {self.product} has {has} {wanted}{why}"
+
     def _by_bytes(self, charset: str, *, pads: bool) -> list[str]:
         """Collations that compare bytes, and do not ignore spaces at the end unless `pads`."""
         wide = ["utf8mb4_nopad_bin", "utf8mb4_0900_bin"]

@@ -204,12 +204,7 @@ class _Translating:
         if nearest == wanted and (collation is None or _text(collation) in (wanted, "DEFAULT")):
             return True
         if nearest != wanted:
-            why = ", so that no two rows of the source are one to it" if keyed else ""
-            has = "another" if wanted in self._there.collations else "no"
-            self._notes.append(
-                f"{what} has the collation {nearest}, since {self._there.product} has {has}"
-                f" {wanted}{why}"
-            )
+            self._notes.append(self._there.note_on(what, wanted, nearest, keyed=keyed))
         other = self._there.collations[nearest]
         if charset is not None and other not in _names(_text(charset)):
             self._replace(charset, other if collation else f"{other} COLLATE {nearest}")
