@@ -21,12 +21,9 @@ CREATE TABLE IF NOT EXISTS retl.setl_conflict (
     policy VARCHAR(80) NOT NULL COMMENT 'home, or newest: column',
     winner VARCHAR(8) NOT NULL COMMENT 'source, target, both, or forgot',
     version BIGINT UNSIGNED NOT NULL COMMENT 'place of the change in the source',
-    asks VARCHAR(64) NOT NULL COMMENT 'not used any more',
-    answers VARCHAR(64) NOT NULL COMMENT 'not used any more',
     incoming LONGTEXT NULL COMMENT 'what the source said',
     held LONGTEXT NULL COMMENT 'what was here',
     result LONGTEXT NULL COMMENT 'what is here now',
-    deleted LONGTEXT NULL COMMENT 'not used any more',
     PRIMARY KEY (id),
     KEY by_pipeline (pipeline, id)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;

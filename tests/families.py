@@ -66,7 +66,6 @@ ONCE: Mapping[str, str] = {
     f"{_I}nodes/test_monitoring.py": "what Prometheus makes of metrics",
     f"{_I}nodes/test_node_loses_spark.py": "the end of a JVM",
     f"{_I}nodes/test_operations.py": "commands and what they say, over ZooKeeper",
-    f"{_I}nodes/test_rolling_upgrade.py": "what one release has stored and the other reads",
     f"{_I}search/test_pipeline_documents.py": "documents; rows are the same by then",
     f"{_I}search/test_pipeline_search.py": "Elasticsearch as the target; rows are the same by then",
     f"{_I}spark/test_processors.py": "the user's own code, on rows that are the same by then",

@@ -130,15 +130,14 @@ class LoadRequest:
         """Inverse of `to_json`; raises TypeError, ValueError or KeyError for anything else."""
         keys = cast("Sequence[Any]", value.get("keys", ()))
         ended = float(value.get("ended", 0))
-        # Earlier versions kept the keys.
-        before = (stored_number(value.get("keys_before", 0)) or len(keys)) if ended else 0
+        before = stored_number(value.get("keys_before", 0))
         return cls(
             id=ident,
             tables=tuple(map(str, value.get("tables", ()))),
             entries=tuple(map(str, value.get("entries", ()))),
             where=str(value.get("where", "")),
             key=tuple(map(str, value.get("key", ()))),
-            keys=() if ended else tuple(key_from_json(key) for key in keys),
+            keys=tuple(key_from_json(key) for key in keys),
             keys_before=before,
             into_empty=bool(value.get("into_empty", False)),
             reason=str(value.get("reason", "load")),

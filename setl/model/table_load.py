@@ -28,7 +28,7 @@ class TableLoad:
         id: that of the request that it carries out. Ids begin again where requests are kept anew,
             after the checkpoint; see `sent`.
         sent: when that request was made, seconds since 1970, which tells it from others of the
-            same id. 0 in what an older version has stored.
+            same id.
         tables: the source tables to load, as ``schema.table``.
         entries: entries of the channel file's `tables` whose tables are to be loaded, see
             `setl.channel.routes.routed_table.RoutedTable.name`. Without these and `tables`: all.

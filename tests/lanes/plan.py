@@ -40,7 +40,6 @@ _NODES = _integration(
     "nodes/monitoring",
     "nodes/node_loses_spark",
     "nodes/operations",
-    "nodes/rolling_upgrade",
     "nodes/signs",
 )
 # ZooKeeper and Kafka themselves.
@@ -178,13 +177,7 @@ def lane_of(path: str, pair: Pair | None = None, sites: str = "mariadb") -> str:
     return f"tables on {family}" if path in _TABLES else family
 
 
-EXPECTED_SKIPS: tuple[tuple[str, str], ...] = (
-    (
-        "tests/integration/nodes/test_rolling_upgrade.py",
-        # tests/unit/test_stored_by_releases.py reads what that code has stored.
-        "a clone without the whole history lacks the code of the earlier release",
-    ),
-)
+EXPECTED_SKIPS: tuple[tuple[str, str], ...] = ()
 """Beginnings of test names with the reason for which they may be skipped; others fail the run."""
 
 

@@ -1,8 +1,7 @@
 """What a release has stored is read by the next one, and the other way round, without loss.
 
-The stored texts are those of releases themselves, kept as they wrote them, so that this needs no
-more than a clone without history. tests/integration/nodes/test_rolling_upgrade.py runs the
-releases.
+The stored texts are those of releases themselves, as they wrote them. A node that reads them
+without loss, and writes all that is in them, can run beside a node of that release.
 """
 
 import json

@@ -125,10 +125,7 @@ def carries_out(load: TableLoad, request: LoadRequest) -> bool:
     The checkpoint outlives requests: a ZooKeeper that was set up anew, and a channel that was
     removed and applied again, give ids a second time.
     """
-    if load.id != request.id:
-        return False
-    # An older version stores no such time; its load began after its request was made.
-    return load.sent == request.sent if load.sent else load.begun >= request.sent
+    return load.id == request.id and load.sent == request.sent
 
 
 def is_cancelled(load: TableLoad, request: LoadRequest | None) -> bool:

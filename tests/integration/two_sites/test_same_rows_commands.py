@@ -179,8 +179,8 @@ def test_a_long_list_is_cut_to_the_newest(sites):
         with connection.cursor() as cursor:
             cursor.executemany(
                 "INSERT INTO retl.setl_conflict (pipeline, schema_name, table_name, row_key,"
-                " column_names, policy, winner, version, asks, answers)"
-                " VALUES (%s, '', '', '', '', '', '', %s, '', '')",
+                " column_names, policy, winner, version)"
+                " VALUES (%s, '', '', '', '', '', '', %s)",
                 [(pipeline, n) for n in range(1200)],
             )
         assert trim_conflicts(connection, pipeline, 100) == 1100

@@ -57,8 +57,7 @@ def binlog_passed(reached: Position, place: Position) -> bool:
     GTIDs decide where both have them: they hold on a server that took another's place, and in a
     file that was begun after the last transaction. Offsets only mean something on one server.
 
-    Offsets in one file are sure in any case. A checkpoint of an earlier build may lack GTIDs of
-    transactions before its place, until the stream comes to the next file, which names all of them.
+    Offsets in one file are sure in any case: GTIDs of a place inside a file may lag behind it.
     """
     if not (isinstance(reached, BinlogPosition) and isinstance(place, BinlogPosition)):
         return False

@@ -32,8 +32,8 @@ _APPLIED = (
 )
 _TELL = (
     "INSERT INTO retl.setl_conflict (pipeline, schema_name, table_name, row_key, column_names,"
-    " policy, winner, version, asks, answers, incoming, held, result)"
-    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, '', '', %s, %s, %s)"
+    " policy, winner, version, incoming, held, result)"
+    " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
 _OLDEST_KEPT = (
     "SELECT id FROM retl.setl_conflict WHERE pipeline = %s ORDER BY id DESC LIMIT 1 OFFSET %s"
