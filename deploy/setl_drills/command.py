@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from setl_drills.extras import require_embedded
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from setl_drills.drill import Drill, DrillResult
-
-# Of the extra ``embedded``.
-_NEEDED = ("kafka-python", "noida-db")
 
 _FOLDER = click.option(
     "--folder",
@@ -57,22 +56,7 @@ def drill() -> None:
     A drill starts real nodes and embedded servers, kills, freezes or cuts off something, and then
     checks everything: rows, sums, epochs, echoes, outages.
     """
-    missing = [name for name in _NEEDED if not _is_installed(name)]
-    if missing:
-        raise click.UsageError(
-            f"drills need {', '.join(missing)}, which a plain installation leaves out;"
-            " pip install 'setl[embedded]' brings it"
-        )
-
-
-def _is_installed(distribution: str) -> bool:
-    from importlib import metadata  # noqa: PLC0415 - takes a moment that help need not wait
-
-    try:
-        metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return False
-    return True
+    require_embedded("drills")
 
 
 @drill.command("list")

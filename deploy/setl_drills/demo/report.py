@@ -1,4 +1,4 @@
-"""What the job shows while it runs, and the table it ends with."""
+"""The table that the demo ends with."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Result:
 
 def show(console: Console, result: Result) -> None:
     """Print the final table and the verdict."""
-    table = Table(title="the main job", title_justify="left", header_style="bold")
+    table = Table(title="what came of it", title_justify="left", header_style="bold")
     table.add_column("")
     for line in result.pipelines:
         table.add_column(line.pipeline, justify="right")

@@ -10,9 +10,9 @@ from typing import Any
 from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
 
-from main_job.sites import RELAY, SCHEMA
 from setl.model.position import KafkaPosition
 from setl_drills import watching
+from setl_drills.demo.shop import RELAY, SCHEMA
 from setl_drills.nodes import Cluster
 from setl_embedded import DatabaseServer, NoAnswerError, ask_json
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from main_job.sites import SCHEMA
 from setl.model.position import BinlogPosition
 from setl_drills.binlog import binlog_begin, read_transactions
 from setl_drills.checkers import count_echoes
+from setl_drills.demo.shop import SCHEMA
 from setl_embedded import DatabaseServer
 
 

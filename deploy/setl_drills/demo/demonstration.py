@@ -1,27 +1,27 @@
-"""Runs the main job: ``python -m main_job``; `deploy/quickstart` installs and calls it."""
+"""The demo, step by step: start, write on both sites, kill the leader, compare."""
 
 from __future__ import annotations
 
-import argparse
-import contextlib
 import json
 import os
-import re
 import shlex
 import signal
-import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from main_job.audit import Audit, audit
-from main_job.report import PipelineResult, Result, show
-from main_job.sites import RELAY, channel_files, environment, prepare, topic_of
-from main_job.watching import (
+from setl.model.position import BinlogPosition, KafkaPosition, Position
+from setl.run.measured.progress import percentile
+from setl_drills.binlog import binlog_end
+from setl_drills.demo.audit import Audit, audit
+from setl_drills.demo.report import PipelineResult, Result, show
+from setl_drills.demo.shop import RELAY, channel_files, environment, prepare, topic_of
+from setl_drills.demo.users import SiteWriter
+from setl_drills.demo.watching import (
     PIPELINES,
     RELAYS,
     PipelineView,
@@ -30,10 +30,6 @@ from main_job.watching import (
     site_lags,
     topic_end,
 )
-from main_job.writer import SiteWriter
-from setl.model.position import BinlogPosition, KafkaPosition, Position
-from setl.run.measured.progress import percentile
-from setl_drills.binlog import binlog_end
 from setl_drills.nodes import SESSION_TIMEOUT, Cluster
 from setl_embedded import Stack
 from setl_embedded.ports import free_port
@@ -42,10 +38,29 @@ from setl_embedded.server_home import ServerHome
 LARGE_TRANSACTION = 50_000
 
 
-class Job:
-    """One run of the main job, step by step."""
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the demo shows.
 
-    def __init__(self, console: Console, options: argparse.Namespace) -> None:
+    Attributes:
+        keep: leave everything running at the end, until a signal comes.
+        mysql: the sites are MySQL servers, not MariaDB servers.
+        via_kafka: relays write both binlogs to Kafka, and everything else reads them there.
+        rate: rows that each site writes per second.
+        seconds: how long both sites write.
+    """
+
+    keep: bool = False
+    mysql: bool = False
+    via_kafka: bool = False
+    rate: int = 300
+    seconds: float = 60
+
+
+class Demonstration:
+    """One run of the demo, step by step."""
+
+    def __init__(self, console: Console, options: Options) -> None:
         self.console = console
         self.options = options
         self.started = time.monotonic()
@@ -85,7 +100,7 @@ class Job:
                 show(self.console, self.result)
                 if self.options.keep:
                     self._keep()
-            except BaseException:
+            except Exception:
                 self._show_logs()
                 raise
             finally:
@@ -301,8 +316,13 @@ class Job:
         a, b = self.stack.databases
         self.console.print(
             f"""
-Everything is still running. The console is at {self.cluster.http["n2"]}/
-The token to log in with: {self.cluster.token}
+Everything is still running.
+
+In a browser: {self.cluster.http["n2"]}/
+  The first page lists what is wrong (n1 is dead) and both channels with their lag.
+  Click a channel for its picture and charts. Log in with the token {self.cluster.token}
+  to start, stop, switch over and verify: choose "sites", then "Verify".
+
 In another terminal:
   export SETL_ZOOKEEPER={self.stack.zookeeper_hosts}
   export SHOP_A_PASSWORD={a.password} SHOP_B_PASSWORD={b.password}
@@ -318,8 +338,7 @@ Ctrl-C stops everything.""",
             markup=False,
             highlight=False,
         )
-        with contextlib.suppress(KeyboardInterrupt):
-            signal.pause()
+        signal.pause()  # ended by an exception of the signal's handler
 
     def _client(self) -> str:
         """The command that opens a session on a site; MySQL's client is in the folder."""
@@ -340,39 +359,3 @@ def _where(view: PipelineView) -> str:
     state = [] if view.state == "running" else [view.state]
     lag = [] if view.lag is None else [f"lag {view.lag:.1f} s"]
     return ", ".join([view.leader, *state, *lag])
-
-
-def main() -> int:
-    """Parse the options, run the job, and say by the exit status whether all is equal."""
-    parser = argparse.ArgumentParser(prog="deploy/quickstart", description=__doc__)
-    parser.add_argument("--keep", action="store_true", help="leave everything running at the end")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures to FILE")
-    parser.add_argument(
-        "--via-kafka",
-        action="store_true",
-        help="relays write both binlogs to Kafka, and everything else reads them there",
-    )
-    parser.add_argument(
-        "--mysql", action="store_true", help="the sites are MySQL servers, not MariaDB servers"
-    )
-    parser.add_argument("--rate", type=int, default=300, help="rows a second and site (300)")
-    parser.add_argument("--seconds", type=float, default=60, help="how long both sites write (60)")
-    parser.add_argument(
-        "--picture", type=Path, metavar="FILE", help="write what was printed to FILE, as SVG"
-    )
-    options = parser.parse_args()
-    console = Console(
-        highlight=False, record=bool(options.picture), width=None if sys.stdout.isatty() else 120
-    )
-    result = Job(console, options).run()
-    if options.picture:
-        picture = console.export_svg(title="deploy/quickstart")
-        # Without the fonts that rich has it fetch from elsewhere.
-        options.picture.write_text(re.sub(r"@font-face \{.*?\}\s*", "", picture, flags=re.DOTALL))
-    if options.json:
-        options.json.write_text(json.dumps(result.to_json(), indent=2, default=str) + "\n")
-    return 0 if result.good else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from main_job.sites import SCHEMA
+from setl_drills.demo.shop import SCHEMA
 from setl_embedded import DatabaseServer
 
 _SNIPPETS = (

@@ -1,0 +1,107 @@
+"""The command `setl demo`, which setl finds through the entry point group ``setl.commands``."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+import click
+
+from setl_drills.extras import require_embedded
+
+_STATUS_INTERRUPTED = 130
+
+
+@click.command("demo", context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--keep", is_flag=True, help="Leave everything running at the end, and say what to look at."
+)
+@click.option("--mysql", is_flag=True, help="Use MySQL servers for the sites, not MariaDB servers.")
+@click.option(
+    "--via-kafka",
+    is_flag=True,
+    help="Relay both binlogs to Kafka, and read everything else from there.",
+)
+@click.option(
+    "--rate",
+    type=click.IntRange(min=1),
+    default=300,
+    show_default=True,
+    help="Rows that each site writes per second.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=10),
+    default=60,
+    show_default=True,
+    help="How long both sites write.",
+)
+@click.option(
+    "--json",
+    "record",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the figures to FILE.",
+)
+@click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write what was printed to FILE, as SVG.",
+)
+def demo(
+    *,
+    keep: bool,
+    mysql: bool,
+    via_kafka: bool,
+    rate: int,
+    seconds: float,
+    record: Path | None,
+    picture: Path | None,
+) -> None:
+    """Show a cluster with real servers that survives the death of its leader.
+
+    Starts ZooKeeper, two database servers, Elasticsearch and two nodes on free ports of
+    127.0.0.1. Both sites write; the active node is killed in the middle of a large transaction;
+    in the end, all tables and documents are compared. Takes about two minutes. Ctrl-C and SIGTERM
+    stop and remove everything. Exit status 0: all is equal, and nothing has echoed; else 1.
+    """
+    require_embedded("demo clusters")
+    # They import Spark and all of setl, which takes seconds that help need not wait.
+    from rich.console import Console  # noqa: PLC0415
+
+    from setl_drills.demo.demonstration import Demonstration, Options  # noqa: PLC0415
+    from setl_embedded.errors import EmbeddedError  # noqa: PLC0415
+
+    for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
+        signal.signal(number, _interrupt)
+    console = Console(
+        highlight=False, record=picture is not None, width=None if sys.stdout.isatty() else 120
+    )
+    options = Options(keep=keep, mysql=mysql, via_kafka=via_kafka, rate=rate, seconds=seconds)
+    demonstration = Demonstration(console, options)
+    try:
+        result = demonstration.run()
+    except EmbeddedError as error:
+        raise click.ClickException(str(error)) from error
+    except KeyboardInterrupt:
+        demonstration.stack.remove()  # a folder is kept for an error, and this is none
+        console.print("Stopped, and removed everything.")
+        sys.exit(_STATUS_INTERRUPTED)
+    if picture is not None:
+        # Without the fonts that rich has the picture fetch from elsewhere.
+        drawn = console.export_svg(title="setl demo")
+        picture.write_text(re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL))
+    if record is not None:
+        record.write_text(json.dumps(result.to_json(), indent=2, default=str) + "\n")
+    sys.exit(0 if result.good else 1)
+
+
+def _interrupt(number: int, _frame: object) -> NoReturn:
+    # Once: what follows stops the servers, and a second signal must not cut that short.
+    signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
