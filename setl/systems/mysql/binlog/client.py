@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from mysql_event_stream import PollResult
@@ -33,40 +33,6 @@ class EventReader(Protocol):
         ...
 
 
-class Watched(Protocol):
-    """What another thread may receive for a stream, while the stream's own thread rests.
-
-    Order: what came before the rest, during it and after it is handed on in this order, each once.
-    Nothing is lost between two calls: what `deliver_now` leaves is there for
-    `DeliveringClient.deliver`.
-    """
-
-    def rest(self, receive: Callable[[], bool]) -> None:
-        """Let the calling thread rest until its stream needs it, or until `stop`.
-
-        It may return at once, such as where something has come just now.
-
-        Args:
-            receive: takes in what has come with `deliver_now`, in another thread, and never waits;
-                whether the stream goes on being quiet. What it raises is raised here.
-
-        Raises:
-            TransientError: the connection is lost.
-        """
-        ...
-
-    def deliver_now(self, to: EventReader) -> bool:
-        """Hand on what has come, if that takes no time; never waits.
-
-        Returns:
-            False if the rest is for `DeliveringClient.deliver` to go on with, errors included.
-
-        Raises:
-            What `to` raises, and what `deliver` raises of an event that is damaged.
-        """
-        ...
-
-
 class DeliveringClient(Protocol):
     """Reads the binlog of one server from one place. All but `stop` belong to one thread.
 
@@ -83,11 +49,6 @@ class DeliveringClient(Protocol):
 
     def deliver(self, to: EventReader) -> None:
         """Hand on the events that have come; waits for one."""
-        ...
-
-    @property
-    def watched(self) -> Watched | None:
-        """What another thread may receive for, between two `deliver`; None if none may."""
         ...
 
     @property

@@ -29,7 +29,6 @@ from setl.systems.mysql.binlog.client import (
     DeliveringClient,
     EventClient,
     EventReader,
-    Watched,
 )
 from setl.systems.mysql.binlog.errors import ends_in_event, translate, translating_damage
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer
@@ -201,11 +200,6 @@ class PastCutFiles:
             if following is None:
                 raise
             self._go_on(following)
-
-    @property
-    def watched(self) -> Watched | None:
-        """See `DeliveringClient.watched`."""
-        return self._client.watched
 
     @property
     def arriving(self) -> int:

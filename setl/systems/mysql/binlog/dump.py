@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode, PollResult
@@ -22,20 +23,7 @@ from setl.codec.binlog.event import CHECKSUM_BYTES, HEADER_BYTES, EventType, has
 from setl.codec.binlog.transactions.gtid import MysqlGtids
 from setl.errors import FatalError, TransientError
 from setl.model.position import BinlogPosition
-from setl.systems.mysql.binlog.client import EventReader, Watched
-from setl.systems.mysql.binlog.quick_events import (
-    HEARTBEATS,
-    KIND_AT,
-    OK,
-    ROWS_OR_TABLES,
-    takes_no_time,
-)
-from setl.systems.mysql.binlog.quiet_streams import QUIET_STREAMS, QuietStreams
-from setl.systems.mysql.binlog.socket_reading import (
-    holds_decrypted,
-    limit_silence,
-    received_now,
-)
+from setl.systems.mysql.binlog.client import EventReader
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _COM_BINLOG_DUMP: Final = 0x12
@@ -49,7 +37,9 @@ _MOST_OFFSET: Final = 0xFFFF_FFFF  # that the older of the two commands can name
 _NEEDED: Final = {"binlog_format": ("ROW",), "binlog_row_image": ("FULL", "FULL_NODUP")}
 
 _FULL_PACKET: Final = 0xFF_FFFF  # another one goes on with it
+_OK: Final = 0x00  # the status in front of an event
 _ERROR: Final = 0xFF
+_HEARTBEATS: Final = frozenset((27, 41))  # a server says that it has nothing to send
 _END_AT: Final = 13  # where an event says at which offset it ends
 _PIECE: Final = 256 * 1024
 # Room for what a quiet source sends. Room for a piece is asked of the system each time, and given
@@ -79,7 +69,6 @@ class DumpClient:
         *,
         silence: float,
         event_bytes: int,
-        quiet: QuietStreams = QUIET_STREAMS,
     ) -> None:
         """Nothing is connected yet.
 
@@ -89,14 +78,12 @@ class DumpClient:
             start: a place in the binlog, or the GTIDs that are not to be sent.
             silence: seconds without anything from the server after which it is lost.
             event_bytes: the largest event that is accepted.
-            quiet: among these the stream's thread rests.
         """
         self._endpoint = endpoint
         self._server_id = server_id
         self._start = start
         self._silence = silence
         self._event_bytes = event_bytes
-        self._quiet = quiet
         self._connection: Connection[Any] | None = None
         self._socket: socket.socket | None = None
         self._checksum = False
@@ -136,7 +123,7 @@ class DumpClient:
         with translating(self._endpoint):
             stream.settimeout(self._silence)
             stream.sendall(struct.pack("<I", len(command)) + command)
-            limit_silence(stream, self._silence)
+            _limit_silence(stream, self._silence)
 
     def deliver(self, to: EventReader) -> None:
         """Hand on all whole events that have come; waits for one.
@@ -149,34 +136,6 @@ class DumpClient:
         """
         while not self._pass_on(to):
             self._receive()
-
-    @property
-    def watched(self) -> Watched | None:
-        """See `DeliveringClient.watched`; while nothing has come that was not handed on."""
-        stream = self._socket
-        return None if stream is None or self._data or holds_decrypted(stream) else self
-
-    def rest(self, receive: Callable[[], bool]) -> None:
-        """See `Watched.rest`."""
-        if self._socket is not None:
-            self._quiet.rest(self._socket.fileno(), receive, self._silence)
-
-    def deliver_now(self, to: EventReader) -> bool:
-        """See `Watched.deliver_now`."""
-        stream = self._socket
-        while stream is not None:
-            piece = received_now(stream, self._room, self._silence)
-            if piece is None:
-                return True
-            if not piece:
-                return False
-            if not takes_no_time(piece, checksum=self._checksum):
-                self._data = piece
-                return False
-            self._pass_all(piece, to)
-            if not holds_decrypted(stream):
-                return True
-        return False
 
     @property
     def arriving(self) -> int:
@@ -276,19 +235,6 @@ class DumpClient:
             self._data = data[at:]
             self._arriving = len(self._data)
 
-    def _pass_all(self, data: bytes, to: EventReader) -> None:
-        """Hand on what `takes_no_time`: whole packets, one event each."""
-        at, end, checksum = 0, len(data), self._checksum
-        while at < end:
-            if data[at + KIND_AT] in ROWS_OR_TABLES:
-                behind = to.read_rows(data, at, checksum=checksum)
-                if behind > at:
-                    at = behind
-                    continue
-            stop = at + 4 + int.from_bytes(data[at : at + 3], "little")
-            self._take(data[at + 5 : stop], to)
-            at = stop
-
     def _packet(self, at: int) -> tuple[bytes, int]:
         """What a packet holds, joined with those that go on with it, and where it ends."""
         data, parts, size = self._data, list[bytes](), 0
@@ -317,20 +263,17 @@ class DumpClient:
         )
 
     def _event(self, packet: bytes, to: EventReader) -> None:
-        if packet[:1] != bytes([OK]):
+        if packet[:1] != bytes([_OK]):
             raise _ended(packet)
         event = packet[1:]
         if len(event) < HEADER_BYTES:
             raise MesError("an event is too short", MesErrorCode.PARSE)
-        self._take(event, to)
-
-    def _take(self, event: bytes, to: EventReader) -> None:
         kind = event[4]
         if kind == EventType.FORMAT_DESCRIPTION:
             self._checksum = has_checksums(event)
         elif self._checksum:
             check_event(event)
-        if kind in HEARTBEATS:
+        if kind in _HEARTBEATS:
             (self._sent_to,) = struct.unpack_from("<I", event, _END_AT)
             to.heartbeat()
         else:
@@ -351,6 +294,21 @@ class _Collected(EventReader):
 
     def heartbeat(self) -> None:
         self.events.append(PollResult(None, is_heartbeat=True, checksum_enabled=False))
+
+
+def _limit_silence(stream: socket.socket, seconds: float) -> None:
+    """Let `recv` wait so long at most.
+
+    With Python's own limit it would ask first whether there is anything, and take its turn among
+    all threads twice. A heartbeat wakes the threads of sixty idle pipelines at once.
+    """
+    if isinstance(stream, ssl.SSLSocket):
+        stream.settimeout(seconds)  # what is decrypted already cannot be waited for in the system
+        return
+    whole = int(seconds)
+    limit = struct.pack("ll", whole, max(1, int((seconds - whole) * 1e6)))
+    stream.settimeout(None)
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
 
 
 def check_event(event: bytes) -> None:

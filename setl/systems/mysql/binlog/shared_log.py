@@ -19,7 +19,6 @@ from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader
 from setl.systems.mysql.binlog.dump import check_event
 from setl.systems.mysql.binlog.errors import translating_damage
-from setl.systems.mysql.binlog.quick_events import takes_no_time
 
 KEPT_BYTES: Final = 16 * 1024 * 1024
 """Of the newest events, for streams that are a little behind."""
@@ -80,19 +79,6 @@ class Piece:
     packed: bool
     checksum: bool
     places: dict[FilePlace, int] = field(default_factory=dict[FilePlace, int])
-    _quick: bool | None = None
-
-    def takes_no_time(self, at: int) -> bool:
-        """Whether it takes no time to take it in from there on, see `takes_no_time`.
-
-        That is found out once, and not for each stream: for nearly all of them it is where the
-        piece begins.
-        """
-        if at:
-            return self.packed and takes_no_time(self.data[at:], checksum=self.checksum)
-        if self._quick is None:
-            self._quick = self.packed and takes_no_time(self.data, checksum=self.checksum)
-        return self._quick
 
 
 class SharedLog(EventReader):

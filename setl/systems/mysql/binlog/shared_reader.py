@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import threading
 from collections.abc import Callable, Hashable
-from contextlib import suppress
 from typing import Final, Protocol
 
 from mysql_event_stream import MesConnectionError, MesError
@@ -18,12 +17,10 @@ from mysql_event_stream import MesConnectionError, MesError
 from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
 from setl.model.position import BinlogPosition
-from setl.systems.mysql.binlog.client import DeliveringClient, EventReader, Watched
+from setl.systems.mysql.binlog.client import DeliveringClient, EventReader
 from setl.systems.mysql.binlog.errors import unforeseen
-from setl.systems.mysql.binlog.resting import Resting
 from setl.systems.mysql.binlog.shared_log import (
     KEPT_BYTES,
-    Behind,
     FilePlace,
     Piece,
     SharedLog,
@@ -34,8 +31,8 @@ _UNUSED: Final = 30.0  # seconds without a subscription, until a connection ends
 _PAUSE: Final = 10.0  # seconds until the next connection, after one that nobody could use
 
 
-class Subscription(Watched, Protocol):
-    """One stream's place at a shared connection, whose thread receives for streams that rest.
+class Subscription(Protocol):
+    """One stream's place at a shared connection.
 
     Order: events come as the server sent them, each once, from the place on at which the
     subscription begins. A slow stream delays nobody: what is kept is bounded, and who is too far
@@ -94,7 +91,6 @@ class SharedReader:
         self._changed = threading.Condition()
         self._subscriptions = 0
         self._asking: set[Hashable] = set()
-        self._resting: dict[_Subscription, Resting] = {}
         self._over = self._left = False
         self._error: Exception | None = None
 
@@ -133,23 +129,6 @@ class SharedReader:
                 return self._log.piece(subscription.number)
             raise copy.copy(self._error) if self._error else TransientError("the source was closed")
 
-    def come(self, subscription: _Subscription) -> Piece | None:
-        """The next piece of a subscription, None if it has not come. Raises `Behind`."""
-        with self._changed:
-            if subscription.number < self._log.end:
-                return self._log.piece(subscription.number)
-            return None
-
-    def rest(self, subscription: _Subscription, receive: Callable[[], bool]) -> None:
-        """See `Watched.rest`; this reader's thread receives."""
-        resting = Resting(receive)
-        with self._changed:
-            if self._has_news(subscription):
-                return
-            self._resting[subscription] = resting
-        resting.wait()
-        resting.raise_failure()
-
     def give_up(self, who: Hashable) -> None:
         """Somebody waits for a subscription no longer; ends the connection if nobody else does."""
         with self._changed:
@@ -175,7 +154,6 @@ class SharedReader:
             self._left = last and not self._over
             self._over = self._over or last
             self._changed.notify_all()
-        self._wake(subscription)
         if last:
             self._ended(self)
             self._client.stop()
@@ -187,7 +165,6 @@ class SharedReader:
             taking = _Locked(self._log, self._changed)
             while not self._over:
                 self._client.deliver(taking)
-                self._receive_for_resting()
                 self._end_unused()
         except (MesError, MesConnectionError, SetlError) as error:
             self._fail(error)
@@ -195,31 +172,11 @@ class SharedReader:
             self._fail(unforeseen(error))
         finally:
             self._client.close()
-            self._wake_all()
             self._ended(self)
 
     def _has_news(self, subscription: _Subscription) -> bool:
         """Whether its own thread has something to do."""
         return subscription.left or self._over or subscription.number < self._log.end
-
-    def _receive_for_resting(self) -> None:
-        with self._changed:
-            resting = list(self._resting.items())
-        for subscription, each in resting:
-            if not each.serve():
-                self._wake(subscription)
-
-    def _wake_all(self) -> None:
-        with self._changed:
-            subscriptions = list(self._resting)
-        for subscription in subscriptions:
-            self._wake(subscription)
-
-    def _wake(self, subscription: _Subscription) -> None:
-        with self._changed:
-            resting = self._resting.pop(subscription, None)
-        if resting is not None:
-            resting.end()
 
     def _end_unused(self) -> None:
         with self._changed:
@@ -267,18 +224,6 @@ class _Subscription(Subscription):
             deliver_packets(piece.data, at, piece.checksum, to)
         else:
             to.read(piece.data, checksum=piece.checksum)
-
-    def rest(self, receive: Callable[[], bool]) -> None:
-        self._reader.rest(self, receive)
-
-    def deliver_now(self, to: EventReader) -> bool:
-        with suppress(Behind):  # `deliver` finds it again
-            while (piece := self._reader.come(self)) is not None:
-                if not piece.takes_no_time(self._at):
-                    return False
-                deliver_packets(piece.data, self._passed(), piece.checksum, to)
-            return True
-        return False
 
     def _passed(self) -> int:
         """Go on to the next piece; returns where in this one it begins."""

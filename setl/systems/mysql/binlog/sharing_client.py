@@ -9,7 +9,7 @@ from collections.abc import Callable
 from setl.errors import TransientError
 from setl.log import fields
 from setl.model.position import BinlogPosition
-from setl.systems.mysql.binlog.client import DeliveringClient, EventReader, Watched
+from setl.systems.mysql.binlog.client import DeliveringClient, EventReader
 from setl.systems.mysql.binlog.shared_log import Behind
 from setl.systems.mysql.binlog.shared_reader import Subscription
 
@@ -76,11 +76,6 @@ class SharingClient:
         elif client is not None:
             client.deliver(to)
             self._join(client)
-
-    @property
-    def watched(self) -> Watched | None:
-        """See `DeliveringClient.watched`; who still reads alone has to join the others."""
-        return self._subscription
 
     @property
     def arriving(self) -> int:

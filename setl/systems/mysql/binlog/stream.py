@@ -14,7 +14,6 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from mysql_event_stream import MesConnectionError, MesError
 
@@ -26,7 +25,7 @@ from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
 from setl.select.identity import passing_id
 from setl.select.source import PassesBy, nothing_passes_by
-from setl.systems.mysql.binlog.client import DeliveringClient, EventClient, Watched
+from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.cut_files import CutFiles, PastCutFiles
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.earlier_prepares import EarlierPrepares
@@ -38,7 +37,6 @@ from setl.systems.mysql.binlog.errors import (
     unforeseen,
 )
 from setl.systems.mysql.binlog.intake import Intake
-from setl.systems.mysql.binlog.quiet_streams import QUIET_STREAMS, QuietStreams
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders, Subscription
 from setl.systems.mysql.binlog.sharing_client import SharingClient
@@ -73,7 +71,6 @@ def open_client(
     server_id: int,
     limits: StreamLimits,
     start: BinlogPosition | str,
-    quiet: QuietStreams = QUIET_STREAMS,
 ) -> EventClient:
     """A client for a place in the binlog, or for a set of GTIDs; not connected yet."""
     return DumpClient(
@@ -82,7 +79,6 @@ def open_client(
         start,
         silence=limits.silence,
         event_bytes=limits.event_bytes,
-        quiet=quiet,
     )
 
 
@@ -124,13 +120,11 @@ class BinlogStream:
         matters: Matters = everything,
         mixes: Callable[[str], bool] = lambda _: False,
         earlier: EarlierPrepares | None = None,
-        quiet: QuietStreams = QUIET_STREAMS,
     ) -> None:
         """Describe a stream; nothing is connected. It may read with others if they are given.
 
         What `matters`, and was prepared `earlier`: see
-        `setl.codec.binlog.transactions.prepared`. What `mixes`: see `BinlogHeaderReader`. Among the
-        `quiet` ones its thread rests while all passes by.
+        `setl.codec.binlog.transactions.prepared`. What `mixes`: see `BinlogHeaderReader`.
         """
         self._endpoint = endpoint
         self._server_id = server_id
@@ -153,7 +147,6 @@ class BinlogStream:
             versions=self._versions,
         )
         self._intake = Intake(self._reader, self._put)
-        self._quiet = quiet
         self._client: DeliveringClient = (
             self._alone(start) if shared is None else self._sharing(shared, start)
         )
@@ -162,7 +155,6 @@ class BinlogStream:
         self._sizes: deque[int] = deque()
         self._error: SetlError | None = None
         self._passes_by = nothing_passes_by
-        self._passed = False  # whether the last entries have passed by
         self._closed = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -254,7 +246,7 @@ class BinlogStream:
 
     def _alone(self, start: BinlogPosition) -> DeliveringClient:
         def begin(place: BinlogPosition) -> DeliveringClient:
-            return open_client(self._endpoint, self._server_id, self._limits, place, self._quiet)
+            return open_client(self._endpoint, self._server_id, self._limits, place)
 
         return PastCutFiles(begin, start, lambda: self._reader.position, self._cut)
 
@@ -291,8 +283,6 @@ class BinlogStream:
         """Read ahead until something ends it; runs in the stream's thread."""
         try:
             while not self._closed:
-                if self._passed:
-                    self._rest()
                 try:
                     self._client.deliver(self._intake)
                 finally:
@@ -309,25 +299,6 @@ class BinlogStream:
             self._end(unforeseen(error))
         finally:
             self._client.close()
-
-    def _rest(self) -> None:
-        """Let another thread receive for as long as all that comes passes by."""
-        self._passed = False
-        watched = self._client.watched
-        if watched is not None:
-            watched.rest(partial(self._receive, watched))
-
-    def _receive(self, watched: Watched) -> bool:
-        """Take in what has come, and never wait; whether all has passed by."""
-        if self._closed or self._chunks:
-            return False
-        try:
-            done = watched.deliver_now(self._intake)
-        finally:
-            entries = self._intake.taken()
-            self._passed = not entries
-            self._put(entries)
-        return done and self._passed and not self._reader.inside
 
     def _put(self, entries: list[Entry]) -> bool:
         """Let entries be read, once there is room for them; returns False if nobody reads."""
@@ -346,8 +317,7 @@ class BinlogStream:
             )
             if self._closed:
                 return False
-            self._passed = not self._chunks and self._passes_by(entries)
-            if self._passed:
+            if not self._chunks and self._passes_by(entries):
                 return True
             size = sum(len(entry.payload) for entry in entries)
             self._chunks.append(entries)

@@ -306,7 +306,6 @@ class Replay:
     """A client that has some events, then nothing more."""
 
     arriving = 0
-    watched = None
 
     def __init__(self, events):
         self._events = events

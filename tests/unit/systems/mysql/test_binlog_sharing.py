@@ -128,7 +128,6 @@ class Client:
     """Gives what is in its list, then waits until it is stopped."""
 
     arriving = 0
-    watched = None
 
     def __init__(self, items=()):
         self.items, self.stopped, self.closed, self.connected = list(items), False, False, False
@@ -210,7 +209,6 @@ def test_one_leaves_and_the_others_go_on_and_the_last_one_ends_it():
 
 class Subscription:
     arriving = 0
-    watched = None
 
     def __init__(self):
         self.left = False
