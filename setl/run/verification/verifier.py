@@ -278,7 +278,7 @@ class Verifier:
         if not settings.repair or state.repairs_no_more:
             return None
         # Where both sites write, nobody says whether a row is gone or has not come yet. It comes
-        # back by the other direction, which finds it missing; see docs/pages/verification.md.
+        # back by the other direction, which finds it missing; see docs/pages/verify.md.
         # Where other pipelines write as well, it may be a row of theirs.
         keeps = self._parts.opposite is not None or self._parts.beside(outcome.verdict.table)
         only = _COMES_BACK if keeps else tuple(What)

@@ -1,4 +1,4 @@
-"""Every metric and every kind of error is on the page about them, and nothing else is."""
+"""Every metric and every kind of error is on the page about it, and nothing else is."""
 
 import inspect
 import re
@@ -11,11 +11,12 @@ from setl.node.status import NodeStatus
 
 from .pages import PAGES
 
-PAGE = (PAGES / "metrics-and-errors.md").read_text(encoding="utf-8")
+METRICS = (PAGES / "monitoring.md").read_text(encoding="utf-8")
+ERRORS = (PAGES / "troubleshooting.md").read_text(encoding="utf-8")
 
 
-def first_cells(pattern):
-    return set(re.findall(rf"^\| `({pattern})` \|", PAGE, re.M))
+def first_cells(page, pattern):
+    return set(re.findall(rf"^\| `({pattern})` \|", page, re.M))
 
 
 def metrics():
@@ -29,7 +30,7 @@ def metrics():
 def test_every_metric_is_there():
     named = set(metrics())
     assert len(named) > 25
-    assert first_cells(r"setl_\w+") == named
+    assert first_cells(METRICS, r"setl_\w+") == named
 
 
 UNITS = {"seconds": "seconds", "bytes": "bytes", "ratio": "0 to 1", "rows": "rows"}
@@ -37,7 +38,7 @@ UNITS = {"seconds": "seconds", "bytes": "bytes", "ratio": "0 to 1", "rows": "row
 
 
 def test_every_metric_has_a_unit_that_agrees_with_its_name():
-    units = dict(re.findall(r"^\| `(setl_\w+)` \| ([^|]+) \| [^|]+ \|$", PAGE, re.M))
+    units = dict(re.findall(r"^\| `(setl_\w+)` \| ([^|]+) \| [^|]+ \|$", METRICS, re.M))
     assert set(units) == set(metrics())
     for name, unit in units.items():
         ending = name.removesuffix("_total").rpartition("_")[2]
@@ -48,7 +49,7 @@ def test_numbers_of_states_and_contacts_are_those_of_the_metrics():
     for number, name in [(n, s.value) for s, n in STATES.items()] + [
         (n, c) for c, n in CONTACTS.items()
     ]:
-        assert f"{number} {name}" in PAGE
+        assert f"{number} {name}" in METRICS
 
 
 def test_every_kind_of_error_is_there():
@@ -58,4 +59,4 @@ def test_every_kind_of_error_is_there():
         if issubclass(kind, errors.SetlError) and kind is not errors.SetlError
     }
     assert len(kinds) > 5
-    assert first_cells(r"\w+Error") == kinds
+    assert first_cells(ERRORS, r"\w+Error") == kinds
