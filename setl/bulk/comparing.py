@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
 from typing import Any, cast
 
+from setl.codec.charset import in_characters
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, Kind
 from setl.printable import BYTES_OF_TEXT, bytes_of_text, text_of_bytes
@@ -31,7 +32,12 @@ _BYTES = frozenset({Kind.BINARY, Kind.GEOMETRY})
 
 def forms(columns: Sequence[Column]) -> tuple[Form, ...]:
     """For each target column, what brings a value of either side into the form compared."""
-    return tuple(_form(column.kind) for column in columns)
+    return tuple(
+        _text_in(column.capacity.charset)
+        if column.kind is Kind.TEXT and column.capacity is not None
+        else _form(column.kind)
+        for column in columns
+    )
 
 
 def digest(compared: Sequence[Value]) -> bytes:
@@ -133,6 +139,11 @@ def parsed_json(value: Value) -> Value:
         return json.dumps(json.loads(value), sort_keys=True, ensure_ascii=False)
     except ValueError:
         return text(value)
+
+
+def _text_in(charset: str) -> Form:
+    """Text that is carried as its bytes is what a column of this character set has of it."""
+    return lambda value: in_characters(text(value), unless=charset)
 
 
 def text(value: Value) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from setl.bulk.checksums import Form, Formed, Normal
@@ -157,8 +157,9 @@ def plan_comparison(
         form = common_form(theirs, ours)
         if form is None:
             return ComparisonPlan(*cuts, why=f"the servers write {ours.name} in different ways")
-        sources.append(Formed(theirs, form))
-        targets.append(Formed(ours, form))
+        one, other = _spelled_alike(theirs, ours)
+        sources.append(Formed(one, form))
+        targets.append(Formed(other, form))
     return ComparisonPlan(*cuts, tuple(sources), tuple(targets))
 
 
@@ -190,6 +191,18 @@ def _sorted_alike(one: Column, other: Column, *, one_order: bool) -> bool:
         same = one.collation == other.collation
         return same and (one.collation in _SORTED_ALIKE or (one_order and bool(one.collation)))
     return one.kind is other.kind and one.kind in _ORDERED
+
+
+def _spelled_alike(one: Column, other: Column) -> tuple[Column, Column]:
+    """Text of two character sets is compared by its characters, not by how each spells them."""
+    if one.capacity is None or other.capacity is None:
+        return one, other
+    if one.capacity.charset == other.capacity.charset:
+        return one, other
+    return (
+        replace(one, capacity=replace(one.capacity, doubled=False)),
+        replace(other, capacity=replace(other.capacity, doubled=False)),
+    )
 
 
 def common_form(one: Column, other: Column) -> Form | None:

@@ -6,7 +6,7 @@ MariaDB and a MySQL for every character of every character set.
 
 A few sets have one character at two places (``cp932`` at 398, ``eucjpms`` at 23, ``sjis`` and
 ``ujis`` the backslash, ``armscii8`` six). Text of theirs stays the same text, but a server that
-writes it chooses one of the two. Two keys would become one by that, see `key_decoder`.
+writes it chooses one of the two. Two keys would become one by that, see `exact_decoder`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from itertools import product
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from setl.printable import text_of_bytes
+from setl.printable import BYTES_OF_TEXT, bytes_of_text, text_of_bytes
 
 Decoder = Callable[[bytes], str]
 
@@ -220,20 +220,16 @@ def decoder(charset: str) -> Decoder:
     return lambda data: decode(data)[0]
 
 
-def value_decoder(charset: str, *, keyed: bool = False) -> Decoder:
-    """As `decoder`, for values of columns: what servers have no character for stays bytes.
+def value_decoder(charset: str) -> Decoder:
+    """As `exact_decoder`, for values of columns: what servers have no character for stays bytes.
 
     It becomes text that has no UTF-8 form, see `text_of_bytes`. So it arrives in a column of the
     same character set, and is an error of its row anywhere else.
 
-    Args:
-        charset: the column's.
-        keyed: whether the column is in a key, see `key_decoder`.
-
     Raises:
         ValueError: there is no such character set, or it is ``binary``.
     """
-    return or_bytes(charset, (key_decoder if keyed else decoder)(charset))
+    return or_bytes(charset, exact_decoder(charset))
 
 
 def or_bytes(charset: str, decode: Decoder) -> Decoder:
@@ -248,11 +244,12 @@ def or_bytes(charset: str, decode: Decoder) -> Decoder:
     return read
 
 
-def key_decoder(charset: str) -> Decoder:
-    """As `decoder`, for keys: text is the same only if its bytes are.
+def exact_decoder(charset: str) -> Decoder:
+    """As `decoder`, but text is the same only if its bytes are.
 
-    Where a character has two encodings, text with the one that servers do not choose becomes text
-    that no other column takes, see `text_of_bytes`.
+    Where a character has two encodings, text with the one that servers do not choose becomes what
+    `text_of_bytes` says. A column of the same character set gets these bytes; elsewhere
+    `in_characters` makes text of it, but not in keys, where two rows would become one.
 
     Raises:
         ValueError: there is no such character set, or it is ``binary``.
@@ -273,6 +270,24 @@ def key_decoder(charset: str) -> Decoder:
         return text if again == data else text_of_bytes(name, data.hex().upper())
 
     return read
+
+
+def in_characters(value: Any, *, unless: str = "") -> Any:
+    """Text that `exact_decoder` has left as bytes, as its characters; any other value as it is.
+
+    Args:
+        value: any value.
+        unless: a character set of which text stays bytes.
+    """
+    if not isinstance(value, str) or not value.startswith(BYTES_OF_TEXT):
+        return value
+    charset, digits = bytes_of_text(value)
+    if charset not in DOUBLED or charset == unless:
+        return value
+    try:
+        return decoder(charset)(bytes.fromhex(digits))
+    except ValueError:
+        return value
 
 
 @cache

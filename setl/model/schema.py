@@ -46,8 +46,7 @@ class Capacity:
         fills_null: whether the server puts a value of its own where NULL is written.
         charset: of text types, else "".
         alike: whether the column's collation takes some of the labels for one.
-        doubled: whether it is text of a key, in a character set that has two encodings of some
-            characters.
+        doubled: whether it is text in a character set that has two encodings of some characters.
         digits: before and behind the point of a FLOAT(M,D), else 0.
     """
 

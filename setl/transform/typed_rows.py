@@ -35,6 +35,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from setl.codec.charset import in_characters
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, Kind
@@ -150,6 +151,8 @@ def _arrow_type(data_type: DataType) -> pa.DataType:
 
 def _array(column: Column, values: Sequence[Value], arrow_type: pa.DataType) -> pa.Array:
     present = [None if value is ABSENT else value for value in values]
+    if column.kind is Kind.TEXT:
+        present = list(map(in_characters, present))
     try:
         if column.kind is Kind.DECIMAL and pa.types.is_decimal(arrow_type):
             return pa.array(present, pa.string()).cast(arrow_type)

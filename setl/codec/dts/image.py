@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from setl.codec.charset import BINARY, decoder, or_bytes
+from setl.codec.charset import BINARY, decoder, exact_decoder, or_bytes
 from setl.codec.dts.avro_bytes import long_bytes, text_bytes
 from setl.codec.dts.image_writer import BYTES_OF, NUMBERED
 from setl.codec.dts.moment import (
@@ -180,7 +180,9 @@ def _integer_form(column: Column, raw: _Raw) -> Form:
 
 def _character_form(column: Column, raw: _Raw) -> Form:
     charset = raw["charset"]
-    decode = bytes if column.kind is Kind.BINARY else _decoder(charset)
+    decode = (
+        bytes if column.kind is Kind.BINARY else _decoder(charset, exact=column.kind is Kind.TEXT)
+    )
     return Form(_BRANCH["character"] + text_bytes(charset), decode)
 
 
@@ -314,7 +316,7 @@ def _character(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
         kind, decode = Kind.BINARY, bytes
     else:
         kind = _label_kind(number)
-        decode = _decoder(charset, lenient=True)
+        decode = _decoder(charset, lenient=True, exact=kind is Kind.TEXT)
 
     def read(raw: _Raw) -> Value:
         if raw["charset"] != charset:
@@ -324,11 +326,14 @@ def _character(column: Column, number: int, raw: _Raw) -> tuple[Column, _Read]:
     return _as_kind(column, kind, binary_order=kind is not Kind.TEXT), read
 
 
-def _decoder(charset: str, *, lenient: bool = False) -> Callable[[bytes], str]:
+def _decoder(charset: str, *, lenient: bool = False, exact: bool = False) -> Callable[[bytes], str]:
     if charset.startswith(BYTES_OF):
         own = charset.removeprefix(BYTES_OF)
         return lambda data: text_of_bytes(own, data.hex().upper())
-    decode = _unmarked if charset.lower() in _SIXTEEN_BITS else decoder(charset)
+    if charset.lower() in _SIXTEEN_BITS:
+        decode = _unmarked
+    else:
+        decode = (exact_decoder if exact else decoder)(charset)
     return or_bytes(charset, decode) if lenient else decode
 
 

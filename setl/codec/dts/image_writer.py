@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, cast
 
 from setl.codec.binlog.tables.table_map import ColumnType, WireColumn
-from setl.codec.charset import BINARY
+from setl.codec.charset import BINARY, in_characters
 from setl.codec.dts.avro_bytes import NULL, data_bytes, double_bytes, long_bytes, text_bytes
 from setl.codec.dts.moment_writer import (
     write_date,
@@ -195,7 +195,9 @@ def _bytes_alone(value: Value) -> bytes:
     if not isinstance(value, str) or not value.startswith(BYTES_OF_TEXT):
         return b""
     charset, digits = bytes_of_text(value)
-    return _CHARACTER + text_bytes(f"{BYTES_OF}{charset}") + data_bytes(bytes.fromhex(digits))
+    # What is a second encoding of a character is text in its own character set to any reader.
+    name = charset if in_characters(value) != value else f"{BYTES_OF}{charset}"
+    return _CHARACTER + text_bytes(name) + data_bytes(bytes.fromhex(digits))
 
 
 def _labels(name: str) -> ValueWriter:

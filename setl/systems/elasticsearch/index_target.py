@@ -23,7 +23,7 @@ from setl.model.schema import Column, Kind
 from setl.printable import printable
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.elasticsearch.key_ranges import chunk_query, ordered_field
-from setl.systems.elasticsearch.load.documents import render_documents
+from setl.systems.elasticsearch.load.documents import in_characters_outside, render_documents
 from setl.systems.elasticsearch.load.ids import document_id, document_routing
 from setl.systems.elasticsearch.mapping import field_of
 
@@ -84,7 +84,9 @@ class DocumentShape:
         if not rows:
             return []
         found: list[Pair] = []
-        documents = render_documents(self.columns, rows, self.form)
+        documents = render_documents(
+            self.columns, in_characters_outside(self.key, self.columns, rows), self.form
+        )
         for row, rendered in zip(rows, documents, strict=True):
             key = tuple(row[i] for i in self.key)
             document: dict[str, Any] = json.loads(rendered)

@@ -169,7 +169,7 @@ def read_table(
     keys.pop("PRIMARY", None)
     odd = any(not part.whole for part in parts)
     begun = frozenset(places[p.columns[0]] for p in parts if p.key == first and p.length)
-    columns = tuple(_keyed(c) if i in primary else c for i, c in enumerate(columns))
+    columns = tuple(map(_doubled, columns))
     if logged:
         columns = tuple(map(column_as_logged, columns))
     return RowSchema(
@@ -392,8 +392,8 @@ def _column_with_labels(connection: Connection[Any], row: ColumnRow) -> Column:
     return replace(column, capacity=replace(column.capacity, alike=True))
 
 
-def _keyed(column: Column) -> Column:
-    """A column of the primary key."""
+def _doubled(column: Column) -> Column:
+    """With `Capacity.doubled`."""
     held = column.capacity
     if column.kind is not Kind.TEXT or held is None or held.charset not in DOUBLED:
         return column

@@ -7,7 +7,7 @@ By hand, since it takes minutes, with a server of each family:
 Each server gets every sequence of one and two bytes, and those of three and four that may be a
 character, into a column of the character set, and says which of them it takes and what they are in
 UTF-8. It prints the characters for which `decoder` says something else, and those of two encodings
-of which `key_decoder` does not choose the server's. Nothing is printed where all is the same.
+of which `exact_decoder` does not choose the server's. Nothing is printed where all is the same.
 """
 
 import re
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from itertools import chain, product
 from pathlib import Path
 
-from setl.codec.charset import decoder, key_decoder
+from setl.codec.charset import decoder, exact_decoder
 from setl.printable import BYTES_OF_TEXT
 from setl_embedded import MariaDb, MySql
 
@@ -93,7 +93,7 @@ def differences(charset: str, said: dict[bytes, bytes | None]) -> Iterator[str]:
 
 def respelt(cursor, charset: str, said: dict[bytes, bytes | None]) -> Iterator[str]:
     """Keys with two encodings of which setl chooses another one than the server."""
-    key = key_decoder(charset)
+    key = exact_decoder(charset)
     by_text: dict[bytes, list[bytes]] = defaultdict(list)
     for data, text in said.items():
         if text is not None:

@@ -294,10 +294,7 @@ LABELS_BY_BYTES = [("big5", "C840"), ("gbk", "A140")]
 
 
 def texts_by_bytes(servers, db):
-    """Tables with text that has no UTF-8 form, in keys and columns: its bytes, and others.
-
-    Outside of keys a text with two encodings arrives in one of them.
-    """
+    """Tables with text that has no UTF-8 form, in keys and columns: its bytes, and others."""
     codes = NO_CHARACTERS + OF_MARIADB * all(isinstance(server, MariaDb) for server in servers)
     told = [(charset, second, first) for charset, (first, second) in ENCODINGS.items()]
     tables = {}
@@ -313,17 +310,16 @@ def texts_by_bytes(servers, db):
         }.items():
             if kind == "label" and (charset, code) not in LABELS_BY_BYTES:
                 continue
-            if kind != "column" or plain == code:
-                table = quoted(db, f"{kind}{number}_{charset}")
-                create(servers, f"CREATE TABLE {table} ({definition})")
-                tables[table] = [f"_{charset} x'{some}'" for some in (code, code * 2, plain)]
+            table = quoted(db, f"{kind}{number}_{charset}")
+            create(servers, f"CREATE TABLE {table} ({definition})")
+            tables[table] = [f"_{charset} x'{some}'" for some in (code, code * 2, plain)]
     return tables
 
 
 def fill_texts(tables, writer):
     for table, (odd, again, plain) in tables.items():
         for number, key in enumerate((odd, "'a'", "'?'", again)):
-            v = "DEFAULT" if "column" in table else plain
+            v = "DEFAULT" if "column" in table else (plain, odd)[number % 2]
             writer.change(f"INSERT INTO {table} VALUES ({number}, {key}, {v})")
 
 
@@ -338,7 +334,7 @@ def change_texts(tables, writer):
 
 
 def test_text_without_a_utf_8_form_arrives_by_its_bytes(servers, fresh_db, writer, lead):
-    """Such as second encodings in keys, characters that nobody has, and halves of pairs."""
+    """Such as second encodings of characters, those that nobody has, and halves of pairs."""
     tables = texts_by_bytes(servers, fresh_db)
     running = lead()
     for write in (fill_texts, change_texts):
@@ -384,6 +380,33 @@ def test_text_without_a_utf_8_form_is_an_error_in_another_character_set(
     running = place.lead(channel({**pipeline, "faulty_rows": "dead_letter"}))
     running.applied(3)
     assert hexes(b, table) == [("1", "61"), ("3", "63")]
+
+
+def test_a_second_encoding_of_a_character_is_that_character_in_another_character_set(
+    servers, fresh_db, writer, place
+):
+    """But not in a key, where two rows would become one."""
+    a, b = servers
+    tables = {charset: quoted(fresh_db, charset) for charset in ENCODINGS}
+    key = quoted(fresh_db, "of_key")
+    for server, own in ((a, ""), (b, "utf8mb4")):
+        text = "VARCHAR(9) CHARACTER SET"
+        for charset, table in tables.items():
+            create([server], f"CREATE TABLE {table} (n INT PRIMARY KEY, v {text} {own or charset})")
+        create([server], f"CREATE TABLE {key} (k {text} {own or 'sjis'} PRIMARY KEY)")
+    pipeline = {"name": "p", "source": {**mysql(a), "start": binlog_end(a)}, "target": mysql(b)}
+    running = place.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
+    for charset, (first, second) in ENCODINGS.items():
+        one, other = (f"_{charset} x'{code}'" for code in (first, second))
+        writer.change(f"INSERT INTO {tables[charset]} VALUES (1, {one}), (2, {other})")
+    running.applied(writer.changes)
+    for table in tables.values():
+        (_, one), (_, other) = hexes(b, table)
+        assert one == other, table
+    writer.change(f"INSERT INTO {key} VALUES (_sjis x'5C')")
+    error = running.ends()
+    assert isinstance(error, DataError)
+    assert "in a key is a second encoding" in str(error)
 
 
 ODD_NAMES = [

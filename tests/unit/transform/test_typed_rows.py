@@ -20,6 +20,7 @@ from pyspark.sql.types import (
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT
 from setl.model.schema import Column, Kind
+from setl.printable import text_of_bytes
 from setl.transform.typed_rows import (
     decimal_text,
     record_batch,
@@ -90,6 +91,11 @@ def test_types_that_expressions_see():
 
 def test_absent_is_null_for_expressions():
     assert rows_of(record_batch((COLUMNS[0],), [(ABSENT,), (3,)])) == [(None,), (3,)]
+
+
+def test_expressions_see_a_second_encoding_of_a_character_as_that_character():
+    text = Column("v", Kind.TEXT)
+    assert rows_of(record_batch((text,), [(text_of_bytes("ujis", "8FA2B7"),)])) == [("~",)]
 
 
 def test_no_columns_still_counts_rows():

@@ -27,7 +27,7 @@ from setl.codec.binlog.values.value_text import (
     piece_reader,
 )
 from setl.codec.binlog.values.value_time import MOMENTS, time_reader
-from setl.codec.charset import decoder, key_decoder, value_decoder
+from setl.codec.charset import exact_decoder, value_decoder
 from setl.errors import DataError
 from setl.model.change import Value
 from setl.model.labels import LABELLED
@@ -107,10 +107,7 @@ def _conversion(
         convert = json_value
     elif kind is Kind.TEXT:
         try:
-            if lenient:
-                convert = value_decoder(detail.charset, keyed=detail.keyed)
-            else:
-                convert = (key_decoder if detail.keyed else decoder)(detail.charset)
+            convert = (value_decoder if lenient else exact_decoder)(detail.charset)
         except ValueError as error:
             raise DataError(
                 f"column {detail.column.name} has a collation that is not known",

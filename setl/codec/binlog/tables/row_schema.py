@@ -111,13 +111,11 @@ class ColumnDetail(NamedTuple):
         column: as rows have it.
         charset: of text; "" if its collation is not known.
         labels: of ENUM and SET, in the order of the definition.
-        keyed: whether it is in the primary key.
     """
 
     column: Column
     charset: str = ""
     labels: tuple[str, ...] = ()
-    keyed: bool = False
 
 
 class TableDetail(NamedTuple):
@@ -204,7 +202,6 @@ def describe_table(table: TableMap, *, mariadb: bool) -> TableDetail:
             name,
             collation=collations.get(i, 0),
             unsigned=i in unsigned,
-            keyed=i in key,
             prefixed=i in prefixed,
             labels=labels.get(i, ()),
             mariadb=mariadb,
@@ -232,7 +229,6 @@ def _detail(
     *,
     collation: int,
     unsigned: bool,
-    keyed: bool,
     prefixed: bool,
     labels: Sequence[bytes],
     mariadb: bool,
@@ -259,7 +255,6 @@ def _detail(
         ),
         charset,
         tuple(map(label_decoder(charset), labels)) if labels else (),
-        keyed,
     )
 
 

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from json.encoder import encode_basestring
 
 from setl.errors import DataError
 from setl.model.change import Row, TargetChanges, Value
 from setl.model.labels import is_marked, shown
 from setl.printable import printable
-from setl.systems.elasticsearch.load.documents import render_documents, rendered, template_of
+from setl.systems.elasticsearch.load.documents import (
+    in_characters_outside,
+    render_documents,
+    rendered,
+    template_of,
+)
 from setl.systems.elasticsearch.load.ids import document_id, document_ids, document_routing
 
 _Columns = Sequence[Sequence[Value]]
@@ -31,7 +37,10 @@ def render_actions(changes: TargetChanges) -> list[bytes]:
         places = _places(changes, list(zip(*changes.deletes, strict=True)))
         deletes = [head % each for each in zip(places, changes.delete_versions, strict=True)]
     if not changes.upserts:
-        return _encoded(changes, deletes, ())
+        try:
+            return _encoded(deletes, ())
+        except UnicodeEncodeError as error:
+            raise _unsayable(changes) from error
     places = _places(changes, [[row[i] for row in changes.upserts] for i in changes.key])
     try:
         fields = rendered(changes.columns, changes.upserts, changes.document)
@@ -42,7 +51,13 @@ def render_actions(changes: TargetChanges) -> list[bytes]:
     upserts = [
         template % values for values in zip(places, changes.upsert_versions, *fields, strict=True)
     ]
-    return _encoded(changes, deletes, upserts)
+    try:
+        return _encoded(deletes, upserts)
+    except UnicodeEncodeError as error:
+        rows = in_characters_outside(changes.key, changes.columns, changes.upserts)
+        if rows != list(changes.upserts):
+            return render_actions(replace(changes, upserts=rows))
+        raise _unsayable(changes) from error
 
 
 def _head(operation: str, changes: TargetChanges) -> str:
@@ -95,11 +110,8 @@ def _name_row(changes: TargetChanges) -> None:
             raise error.at(index=changes.target[1], key=key) from None
 
 
-def _encoded(changes: TargetChanges, deletes: Sequence[str], upserts: Sequence[str]) -> list[bytes]:
-    try:
-        return [line.encode() for line in (*deletes, *upserts)]
-    except UnicodeEncodeError as error:
-        raise _unsayable(changes) from error
+def _encoded(deletes: Sequence[str], upserts: Sequence[str]) -> list[bytes]:
+    return [line.encode() for line in (*deletes, *upserts)]
 
 
 def _unsayable(changes: TargetChanges) -> DataError:

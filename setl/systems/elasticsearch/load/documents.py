@@ -35,6 +35,7 @@ from functools import lru_cache, partial
 from json.encoder import encode_basestring  # text as JSON, other scripts left as they are
 from typing import Any
 
+from setl.codec.charset import in_characters
 from setl.errors import DataError
 from setl.model.change import ABSENT, Row
 from setl.model.document import DocumentForm
@@ -79,6 +80,28 @@ def rendered(
         _render(column, values, form)
         for column, values in zip(columns, zip(*rows, strict=True), strict=True)
     ]
+
+
+def in_characters_outside(
+    key: Sequence[int], columns: tuple[Column, ...], rows: Sequence[Row]
+) -> list[Row]:
+    """Rows with text as its characters that is carried as its bytes, but for that of the key.
+
+    Two keys that only their encodings tell apart would be one document.
+    """
+    return [
+        tuple(
+            value if i in key else _in_characters(column, value)
+            for i, (column, value) in enumerate(zip(columns, row, strict=True))
+        )
+        for row in rows
+    ]
+
+
+def _in_characters(column: Column, value: Any) -> Any:
+    if column.kind is Kind.ROWS and value:
+        return tuple(in_characters_outside((), column.fields, value))
+    return in_characters(value)
 
 
 @lru_cache(maxsize=256)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from setl.clock import SystemClock
+from setl.codec.charset import in_characters
 from setl.errors import DataError
 from setl.load.timings import Timings
 from setl.model.change import Row
@@ -102,6 +103,7 @@ class RowStatement:
         try:
             return text.encode()
         except UnicodeEncodeError:
+            held = self._in_characters(held)
             pieces = self._pieces(held, by_bytes=True)
             text = f"{self.head}{self.between.join(pieces)}{tail}{limit}"
             self.by_bytes.update(
@@ -131,6 +133,19 @@ class RowStatement:
             by_bytes=by_bytes,
             exact_json=self.exact_json,
         )
+
+    def _in_characters(self, held: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
+        """Text that goes to a column of another character set by its characters, but not in keys.
+
+        Two rows whose keys only their encodings tell apart would become one.
+        """
+        picks = self.picks or range(len(self.columns))
+        return [
+            values
+            if self.by_key or place in self.key
+            else [in_characters(v, unless=_charset_of(column)) for v in values]
+            for place, column, values in zip(picks, self.columns, held, strict=True)
+        ]
 
     @property
     def takes_parameters(self) -> bool:
@@ -266,6 +281,10 @@ def _unclear(column: Column, value: str) -> ChangedValueError:
         hint="Give the target's column the same labels in the same order, or correct the row at"
         " the source",
     )
+
+
+def _charset_of(column: Column) -> str:
+    return column.capacity.charset if column.capacity is not None else ""
 
 
 def _charset_of_lost(column: Column, values: Sequence[Any]) -> str:

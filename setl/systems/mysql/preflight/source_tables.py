@@ -212,7 +212,7 @@ def _fits(
             f"ALTER TABLE {schema.name} MODIFY {name} YEAR(4) on the source, and on the target",
             code="key-year-2",
         )
-    _check_encodings(schema, key, report, place)
+    _check_encodings(schema, key, report)
     if key:
         _check_document(schema, route, key, report)
     expressions = check.expressions
@@ -237,29 +237,20 @@ def _fits(
     return not any(f.level == "error" for f in report.findings[before:])
 
 
-def _check_encodings(schema: RowSchema, key: Sequence[int], report: Report, place: str) -> None:
+def _check_encodings(schema: RowSchema, key: Sequence[int], report: Report) -> None:
     """Keys of character sets with two encodings of some characters."""
     for column in (schema.columns[i] for i in key):
         held = column.capacity
         if column.kind is not Kind.TEXT or held is None or held.charset not in DOUBLED:
             continue
-        what = f"the key column {column.name} is {held.charset}, which has two encodings of some"
-        mend = f"ALTER TABLE {schema.name} MODIFY {column.name} … CHARACTER SET utf8mb4"
-        if held.doubled:
-            report.warning(
-                f"{what} characters: a row with the one that the server does not choose is refused,"
-                " unless the target's column has the same character set",
-                f"{mend}, if there are such rows",
-                code="key-encodings",
-            )
-        else:
-            report.error(
-                f"{what} characters, and is not in the primary key: rows that only this tells apart"
-                " would become one row",
-                f"{mend}, or make it the primary key, or name other columns under `key` in {place}",
-                code="key-encodings",
-                risk=True,
-            )
+        report.warning(
+            f"the key column {column.name} is {held.charset}, which has two encodings of some"
+            " characters: a row with the one that the server does not choose is refused, unless the"
+            " target's column has the same character set",
+            f"ALTER TABLE {schema.name} MODIFY {column.name} … CHARACTER SET utf8mb4, if there are"
+            " such rows",
+            code="key-encodings",
+        )
 
 
 def _check_document(schema: RowSchema, route: Route, key: Sequence[int], report: Report) -> None:

@@ -48,8 +48,7 @@ def may_be_lost(held: Capacity | None) -> bool:
 def lost(name: str, held: Capacity) -> str:
     """SQL that is true for text with bytes that are no character; not for NULL.
 
-    In a key, it is true for the second encoding of a character as well
-    (`setl.codec.charset.key_decoder`).
+    It is true for the second encoding of a character as well (`setl.codec.charset.exact_decoder`).
 
     Args:
         name: the column's, quoted.

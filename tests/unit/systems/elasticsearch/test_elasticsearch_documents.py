@@ -161,6 +161,11 @@ def test_text_without_a_utf8_form_is_an_error_that_says_its_bytes():
     assert "dead_letter" in caught.value.hint
 
 
+def test_a_second_encoding_of_a_character_is_that_character_in_a_document():
+    _, made = render_actions(changes([(1, "a"), (2, text_of_bytes("sjis", "5C61"))], []))
+    assert json.loads(made.splitlines()[1]) == {"id": 2, "name": "\\a"}
+
+
 def test_a_key_without_a_utf8_form_is_named_so_that_it_can_be_logged():
     columns = (Column("id", Kind.TEXT), Column("name", Kind.TEXT))
     with pytest.raises(DataError) as caught:
