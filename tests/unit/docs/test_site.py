@@ -50,3 +50,11 @@ def test_nothing_is_loaded_from_elsewhere(site):
         assert 'class="mermaid"' not in text, page.name
     for sheet in site.rglob("*.css"):
         assert not _OF_STYLES.search(sheet.read_text(encoding="utf-8")), sheet.name
+
+
+def test_search_works_when_the_files_are_opened_without_a_server(site):
+    """A browser starts no worker and fetches nothing there: all of it comes from scripts."""
+    assert (site / "search" / "search_index.js").stat().st_size > 100_000
+    loaded = re.findall(r'<script\b[^>]*\bsrc="([^"]+)"', (site / "index.html").read_text("utf-8"))
+    assert any("iframe-worker" in script for script in loaded)
+    assert all((site / script).is_file() for script in loaded)
