@@ -26,7 +26,7 @@ class Block:
 
 
 def pages():
-    return [README, *sorted(PAGES.glob("*.md"))]
+    return [README, *sorted(PAGES.rglob("*.md"))]
 
 
 def blocks(*kinds):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 SYSTEM, TESTS = ROOT / "setl/systems/mysql", ROOT / "tests"
-PAGE = (ROOT / "docs/pages/inside.md").read_text()
+PAGE = (ROOT / "docs/pages/architecture.md").read_text()
 ROWS = [
     [cell.strip() for cell in line.strip("|").split(" | ")]
     for line in PAGE.partition("{ #questions }")[2].partition("\n## ")[0].splitlines()
