@@ -1,7 +1,7 @@
 """Writes the generated part of ``docs/pages/channel-file.md``: the fields of channel files.
 
 It is made from setl's JSON Schema of channel files, so the page says what `setl check` accepts.
-To write it anew: ``python docs/channel_reference.py``.
+To write it again: ``python docs/channel_reference.py``.
 """
 
 from __future__ import annotations
@@ -30,42 +30,43 @@ _TITLES: Final = {
     "TableMapping": "A table mapping",
     "NestedRows": "Nested rows",
     "NewestRow": "The conflict policy newest",
-    "LoadLimits": "What loads of tables give way to",
+    "LoadLimits": "Limits of table loads",
     "StandingVerification": "Standing verification",
-    "Alarms": "When alarms are raised",
-    "AlarmRule": "A rule that holds at once",
-    "MinuteAlarm": "A rule that holds for a minute",
-    "FiveMinuteAlarm": "A rule that holds for five minutes",
-    "TenMinuteAlarm": "A rule that holds for ten minutes",
-    "LagAlarm": "The lag",
-    "CountAlarm": "More than there may be",
-    "VerificationAgeAlarm": "The age of verification",
-    "PositionAlarm": "The position",
-    "ExpiryAlarm": "What expires",
-    "TargetDiskAlarm": "The target's disks",
-    "Restart": "Start again after an error",
-    "NodeChoice": "Which nodes lead",
+    "Alarms": "Alarm rules",
+    "AlarmRule": "An alarm rule",
+    "LagAlarm": "A rule about lag",
+    "CountAlarm": "A rule about a count",
+    "VerificationAgeAlarm": "A rule about the age of verification",
+    "PositionAlarm": "A rule about the position",
+    "ExpiryAlarm": "A rule about expiry",
+    "TargetDiskAlarm": "A rule about the target's disks",
+    "Restart": "Automatic restart",
+    "NodeChoice": "Preferred nodes",
     "Database": "The database behind a subscription",
-    "BinlogStart": "Start at a place of a binlog",
+    "BinlogStart": "Start at a binlog position",
     "GtidStart": "Start after GTIDs",
-    "LoadStart": "Start with the rows that are there",
+    "LoadStart": "Start with a load",
     "TimestampStart": "Start at a time",
     "OffsetStart": "Start at an offset",
 }
 # What stands for a value of another kind is said once, above the tables.
 _FORMS: Final = frozenset({"Reference", "NumberAsText"})
+_RULE: Final = "AlarmRule"
+_SAME_RULE: Final = frozenset({"MinuteAlarm", "FiveMinuteAlarm", "TenMinuteAlarm"})
+"""Rules that differ from `_RULE` in the default of `for` alone: they have no table of their own."""
 _PLAIN: Final = {"string": "text", "integer": "whole number", "number": "number"}
 _REFERENCE: Final = "#/$defs/"
 
 
 def reference_text(schema: Json) -> str:
     """The tables of all objects of a schema, the file first, then in the order of their use."""
-    parts = [_object_text(name, part) for name, part in _objects(schema)]
+    definitions = cast("dict[str, Json]", schema["$defs"])
+    parts = [_object_text(name, part, definitions) for name, part in _objects(schema)]
     return "\n\n".join(parts)
 
 
 def page_text(page: str, schema: Json) -> str:
-    """A page with its generated part made anew; what stands around the part stays.
+    """A page with its generated part written again; what stands around the part stays.
 
     Raises:
         ValueError: the page does not hold the two lines between which the part stands.
@@ -86,7 +87,7 @@ def _objects(schema: Json) -> Iterator[tuple[str, Json]]:
     while waiting:
         name, part = waiting.pop(0)
         yield name, part
-        for used in _references(part):
+        for used in map(_shown_as, _references(part)):
             if used not in seen and used not in _FORMS:
                 seen.add(used)
                 waiting.append((used, definitions[used]))
@@ -105,22 +106,42 @@ def _references(node: Any) -> Iterator[str]:
                 yield from _references(value)
 
 
-def _object_text(name: str, part: Json) -> str:
+def _shown_as(name: str) -> str:
+    """The definition whose table describes this one."""
+    return _RULE if name in _SAME_RULE else name
+
+
+def _inherited(name: str, definitions: dict[str, Json]) -> Json:
+    """The fields of `_RULE`, if this is a rule with fields of its own; else none."""
+    fields = cast("Json", definitions[_RULE]["properties"])
+    own = cast("Json", definitions.get(name, {}).get("properties", {}))
+    return fields if name != _RULE and fields.keys() <= own.keys() else {}
+
+
+def _object_text(name: str, part: Json, definitions: dict[str, Json]) -> str:
     title = _TITLES.get(name, name)
     required = cast("list[str]", part.get("required", []))
+    fields = cast("dict[str, Json]", part["properties"])
+    inherited = _inherited(name, definitions)
+    about = _cleaned(str(part["description"]))
+    if inherited:
+        rule = f"[{_TITLES[_RULE].lower()}](#{_anchor(_RULE)})"
+        about += f" It also has the fields of {rule}."
     lines = [
         f"### {title} {{ #{_anchor(name)} }}",
         "",
-        _cleaned(str(part["description"])),
+        about,
         "",
         "| field | type | default | meaning |",
         "|---|---|---|---|",
     ]
-    for field, value in cast("dict[str, Json]", part["properties"]).items():
+    for field, value in fields.items():
+        if field in inherited:
+            continue
         cells = (
             f"`{field}`",
             _type_text(value),
-            "required" if field in required else _default_text(value),
+            "required" if field in required else _default_of(name, field, value, definitions),
             _cleaned(str(value["description"])),
         )
         lines.append(f"| {' | '.join(cells)} |")
@@ -129,6 +150,17 @@ def _object_text(name: str, part: Json) -> str:
 
 def _anchor(name: str) -> str:
     return name.lower() or "file"
+
+
+def _default_of(name: str, field: str, value: Json, definitions: dict[str, Json]) -> str:
+    """The default of a field of an object; of an alarm rule, how long it waits."""
+    if (name, field) == (_RULE, "for"):
+        return f"see [{_TITLES['Alarms'].lower()}](#{_anchor('Alarms')})"
+    used = str(value.get("$ref", "")).removeprefix(_REFERENCE)
+    fields = cast("Json", definitions.get(used, {}).get("properties", {}))
+    if fields.keys() >= cast("Json", definitions[_RULE]["properties"]).keys():
+        return f"`for: {fields['for']['default']:g}`"
+    return _default_text(value)
 
 
 def _default_text(value: Json) -> str:
@@ -153,7 +185,7 @@ def _type_text(value: Json) -> str:
 
 def _types(value: Json) -> Iterator[str]:
     if "$ref" in value:
-        name = str(value["$ref"]).removeprefix(_REFERENCE)
+        name = _shown_as(str(value["$ref"]).removeprefix(_REFERENCE))
         if name not in _FORMS:
             title = _TITLES.get(name, name)
             yield f"[{title[0].lower()}{title[1:]}](#{_anchor(name)})"

@@ -71,11 +71,11 @@ class Pipeline(StrictModel):
 
     name: Name = Field(description="Name of the pipeline, unique in its channel.")
     source: Source = Field(description="Where changes come from.")
-    target: Target = Field(description="Where they go.")
+    target: Target = Field(description="Where changes go.")
     tables: list[TableMapping] = Field(
         min_length=1,
-        description="Which tables go where. Exact names come before wildcards, and of these the"
-        " first that matches counts; entries with the same `from` all apply.",
+        description="Which tables go where. An exact name precedes wildcards, of which the first"
+        " match counts; entries with the same `from` all apply.",
     )
     batch_rows: int = Field(
         default=10_000, ge=1, le=1_000_000, description="Rows after which a batch is closed."
@@ -90,8 +90,8 @@ class Pipeline(StrictModel):
         default=0.02,
         gt=0,
         le=60,
-        description="Seconds between two batches while little arrives; what comes within them"
-        " travels together. A transaction that comes after a pause goes at once.",
+        description="Seconds between two batches at low load; changes within them share a batch. A"
+        " transaction after a pause is not delayed.",
     )
     window: int = Field(
         default=16, ge=1, le=1024, description="Batches selected but not yet acknowledged."
@@ -100,44 +100,47 @@ class Pipeline(StrictModel):
         default=128 * 1024 * 1024,
         ge=1,
         le=1 << 36,
-        description="Bytes of records in these batches. When so many are held, nothing more is"
-        " read, so that a target that is slow or down holds the source back.",
+        description="Bytes of records in these batches. At this limit setl stops reading until the"
+        " target catches up.",
     )
     rows_per_task: int = Field(
-        default=2_500, ge=1, le=1_000_000, description="Rows that are worth one Spark task."
+        default=2_500,
+        ge=1,
+        le=1_000_000,
+        description="Rows for which another Spark task is started.",
     )
     create: bool = Field(
         default=False,
-        description="Whether target tables that are missing are created from the source's tables,"
-        " as the mapping says. What is there is never altered.",
+        description="Whether missing target tables are created from the source's tables and the"
+        " mapping. Existing tables are never altered.",
     )
     ddl: Literal["ignore", "stop", "pass"] = Field(
         default="ignore",
-        description="What to do with a DDL statement on a mapped table. ignore: pass over it. stop:"
-        " stop the pipeline with an error. pass: do it to the target, too.",
+        description="What to do with DDL on a mapped table. ignore: report it and continue. stop:"
+        " stop the pipeline with an error. pass: run it on the target too.",
     )
     faulty_rows: Literal["stop", "dead_letter"] = Field(
         default="stop",
         description="What to do with a row that cannot be decoded, transformed or stored. stop:"
-        " stop the pipeline with its error. dead_letter: put the row aside, in the target's table"
-        " retl.setl_deadletter or its index setl-deadletter, and go on.",
+        " stop the pipeline with the error. dead_letter: store the row in the target's table"
+        " retl.setl_deadletter or index setl-deadletter, and continue.",
     )
     dead_letter_limit: int = Field(
         default=10_000,
         ge=1,
         le=1_000_000,
-        description="Open dead letters above which the pipeline stops all the same: then it is not"
-        " the rows that are faulty.",
+        description="Open dead letters above which the pipeline stops, since the cause is then"
+        " probably not the rows.",
     )
     accept: list[Text] = Field(
         default_factory=list[str],
-        description="What `setl check` finds and the channel is to live with: names of findings, as"
-        " it prints them, such as foreign-key-action@shop.orders; * stands for any text.",
+        description="Findings of `setl check` to accept, by the names that it prints, such as"
+        " foreign-key-action@shop.orders; * stands for any text.",
     )
     checkpoint: Literal["target", "zookeeper", "kafka", "file"] | None = Field(
         default=None,
-        description="Where the checkpoint is kept. Not given: in the target if it can keep it,"
-        " else in ZooKeeper. kafka: as an offset committed for the group `sid` of a DTS source."
+        description="Where the checkpoint is stored. Default: in the target if it can store it,"
+        " else in ZooKeeper. kafka: as the committed offset of the group `sid` of a DTS source."
         " file: in `checkpoint_file`, for a pipeline that only one node ever leads.",
     )
     checkpoint_file: Text | None = Field(
@@ -149,33 +152,32 @@ class Pipeline(StrictModel):
         default=5.0,
         ge=0,
         le=60,
-        description="Seconds between two checkpoints in Kafka or in a file. The target keeps one"
-        " with every load, ZooKeeper too.",
+        description="Seconds between checkpoints in Kafka or in a file. In the target and in"
+        " ZooKeeper, one is stored with every load.",
     )
     load_limits: LoadLimits = Field(
         default_factory=LoadLimits,
-        description="What loads of whole tables give way to.",
+        description="Limits of table loads.",
     )
     verify: StandingVerification | None = Field(
         default=None,
-        description="Compare its tables with their targets again and again while it runs. Not"
-        " given: as the channel's `verify` says.",
+        description="Compare its tables with their targets continuously while it runs. Default:"
+        " the channel's `verify`.",
     )
     alarms: Alarms | None = Field(
         default=None,
-        description="When it raises alarms. Not given: as the channel's `alarms` says.",
+        description="When it raises alarms. Default: the channel's `alarms`.",
     )
     generation: int = Field(
         default=1,
         ge=1,
         lt=1 << GENERATION_BITS,
-        description="Raise it by one to begin at `start` again. (A replica with the same GTIDs in"
-        " the source's place needs nothing; `setl position reset` goes to any other place.)",
+        description="Raise it by one to begin at `start` again. Not needed if a replica with the"
+        " same GTIDs replaces the source; to move elsewhere, use `setl position reset`.",
     )
     nodes: NodeChoice = Field(
         default_factory=NodeChoice,
-        description="Which nodes lead it rather than others. Not given: pipelines are spread"
-        " over all nodes.",
+        description="Which nodes preferably lead it. Default: pipelines are spread over all nodes.",
     )
 
     @property
@@ -207,7 +209,7 @@ class Pipeline(StrictModel):
 
 
 class ChannelFile(StrictModel):
-    """A whole channel file."""
+    """A complete channel file."""
 
     model_config = ConfigDict(title="setl channel")
 
@@ -216,33 +218,32 @@ class ChannelFile(StrictModel):
         default=None,
         ge=1,
         lt=1 << 31,
-        description="Number of this channel in retl.retl_mark, which no other channel on the same"
-        " servers may have. Made from the channel's name if not given.",
+        description="Number of this channel in retl.retl_mark, unique among the channels on the"
+        " same servers. By default derived from the channel's name.",
     )
     otter_info: Text | None = Field(
         default=None,
-        description="The channelInfo of the Otter channel that writes beside this one, if it has"
-        " one: transactions with this CHANNEL_INFO are dropped as the channel's own. `mark_id` is"
-        " that channel's number then.",
+        description="The channelInfo of an Otter channel that writes beside this one: transactions"
+        " with this CHANNEL_INFO are dropped as the channel's own. Set `mark_id` to that channel's"
+        " number.",
     )
     home: Name | None = Field(
         default=None,
-        description="The pipeline whose source is the home site: where a conflict policy has to"
-        " prefer one site, it is this. Not given: the first pipeline.",
+        description="The pipeline whose source is the home site, which conflict policies prefer."
+        " Default: the first pipeline.",
     )
     verify: StandingVerification | None = Field(
         default=None,
-        description="Compare all tables with their targets again and again while the channel runs."
-        " A pipeline may have a `verify` of its own instead. Not given: only those that have are"
+        description="Compare all tables with their targets continuously while the channel runs. A"
+        " pipeline may override it. Default: only pipelines with a `verify` of their own are"
         " compared.",
     )
     alarms: Alarms = Field(
         default_factory=Alarms,
-        description="When the channel's pipelines raise alarms. A pipeline may have `alarms` of its"
-        " own instead.",
+        description="When the channel's pipelines raise alarms. A pipeline may override it.",
     )
     pipelines: list[Pipeline] = Field(
-        min_length=1, description="Its pipelines, one for each direction."
+        min_length=1, description="The pipelines, one for each direction."
     )
 
     def pipeline(self, name: str) -> Pipeline:

@@ -7,70 +7,71 @@ from pydantic import Field
 from setl.channel.fields.checks import Duration, Patience
 from setl.channel.text.strict_model import StrictModel
 
-_FOR = "How long it must be so before the alarm is raised: `2m`, `1h`, or seconds."
-_ENABLED = "Whether the rule counts."
+_FOR = "How long the condition must hold before the alarm is raised: `2m`, `1h`, or seconds."
+_ENABLED = "Whether the rule is active."
 
 
 class AlarmRule(StrictModel):
-    """A rule whose alarm is raised at once, unless `for` says otherwise."""
+    """A rule whose alarm is raised at once by default."""
 
     enabled: bool = Field(default=True, description=_ENABLED)
     for_: Patience = Field(default=0.0, alias="for", description=_FOR)
 
 
 class LagAlarm(AlarmRule):
-    """The target is behind."""
+    """The lag of the target."""
 
-    above: Duration = Field(default=300.0, description="Lag above which it holds.")
+    above: Duration = Field(default=300.0, description="Lag above which the condition holds.")
     for_: Patience = Field(default=120.0, alias="for", description=_FOR)
 
 
 class MinuteAlarm(AlarmRule):
-    """A rule that waits for a minute."""
+    """A rule that waits one minute by default."""
 
     for_: Patience = Field(default=60.0, alias="for", description=_FOR)
 
 
 class FiveMinuteAlarm(AlarmRule):
-    """A rule that waits for five minutes."""
+    """A rule that waits five minutes by default."""
 
     for_: Patience = Field(default=300.0, alias="for", description=_FOR)
 
 
 class TenMinuteAlarm(AlarmRule):
-    """A rule that waits for ten minutes."""
+    """A rule that waits ten minutes by default."""
 
     for_: Patience = Field(default=600.0, alias="for", description=_FOR)
 
 
 class CountAlarm(AlarmRule):
-    """More of something than there may be."""
+    """A count above a limit."""
 
-    above: int = Field(default=0, ge=0, description="Number above which it holds.")
+    above: int = Field(default=0, ge=0, description="The limit.")
 
 
 class VerificationAgeAlarm(AlarmRule):
-    """No whole pass of standing verification has ended for long."""
+    """No pass of standing verification has been completed for a long time."""
 
     passes: float = Field(
         default=3.0,
         ge=1,
         le=1000,
-        description="How many times `every` of `verify` the last whole pass may be old.",
+        description="Age of the last complete pass above which the condition holds, as a multiple"
+        " of `every` of `verify`.",
     )
 
 
 class PositionAlarm(AlarmRule):
-    """The source will soon remove what was not applied yet."""
+    """The source will soon remove changes that are not applied yet."""
 
     before: Duration = Field(
         default=12 * 3600.0,
-        description="How long before the source may remove it the alarm is raised.",
+        description="Remaining time until the source may remove them at which the alarm is raised.",
     )
     retention: Duration | None = Field(
         default=None,
-        description="How long the source keeps its stream, if it does not tell, or removes it"
-        " earlier than it tells. Not given: as the source tells.",
+        description="Retention of the source's stream. Set it if the source does not report its"
+        " retention, or removes data earlier. Default: as reported by the source.",
     )
 
 
@@ -79,8 +80,8 @@ class ExpiryAlarm(AlarmRule):
 
     before: Duration | None = Field(
         default=None,
-        description="How long before that the alarm is raised. Not given: 14 days, or a sixth of"
-        " its life if that is less.",
+        description="Remaining time at which the alarm is raised. Default: 14 days, or a sixth of"
+        " the lifetime if that is less.",
     )
 
 
@@ -91,23 +92,23 @@ class TargetDiskAlarm(AlarmRule):
         default=None,
         gt=0,
         lt=100,
-        description="Percent of the disk that must be free. Not given: what the server itself says"
-        " that it needs, or 10 if it says nothing.",
+        description="Percent of the disk that must be free. Default: the server's own limit, or"
+        " 10.",
     )
     for_: Patience = Field(default=60.0, alias="for", description=_FOR)
 
 
 class Restart(StrictModel):
-    """Whether a pipeline that stopped with an error is started again without anybody."""
+    """Automatic restart of a pipeline that stopped with an error."""
 
-    times: int = Field(default=3, ge=1, le=60, description="How often within an hour, at most.")
+    times: int = Field(default=3, ge=1, le=60, description="Restarts within an hour, at most.")
     after: Duration = Field(
-        default=60.0, description="How long after the alarm, and after the restart before."
+        default=60.0, description="Time to wait after the alarm, and after the previous restart."
     )
 
 
 class Alarms(StrictModel):
-    """The rules; each has defaults that are right for most."""
+    """The rules of a pipeline. The defaults suit most installations."""
 
     lag: LagAlarm = Field(default_factory=LagAlarm, description="The target is behind the source.")
     stopped: AlarmRule = Field(
@@ -118,34 +119,34 @@ class Alarms(StrictModel):
     )
     no_answer: FiveMinuteAlarm = Field(
         default_factory=FiveMinuteAlarm,
-        description="The leader does not answer, so that nothing is known of the pipeline.",
+        description="The leader does not answer, so the state of the pipeline is unknown.",
     )
     no_progress: FiveMinuteAlarm = Field(
         default_factory=FiveMinuteAlarm,
-        description="It stands still, or tries again and again what fails.",
+        description="The pipeline makes no progress, or retries a failure repeatedly.",
     )
     no_standby: TenMinuteAlarm = Field(
         default_factory=TenMinuteAlarm, description="No other node could take over."
     )
     dead_letters: CountAlarm = Field(
-        default_factory=CountAlarm, description="Faulty rows were put aside and wait."
+        default_factory=CountAlarm, description="There are open dead letters."
     )
     echoes: CountAlarm = Field(
         default_factory=CountAlarm,
-        description="Transactions of the channel came back and were not dropped.",
+        description="Transactions of the channel came back and were not dropped as loopback.",
     )
     verification_differences: CountAlarm = Field(
         default_factory=CountAlarm,
-        description="Standing verification has found keys that differ.",
+        description="Standing verification found keys that differ.",
     )
     verification_age: VerificationAgeAlarm = Field(
         default_factory=VerificationAgeAlarm,
-        description="Standing verification has not ended a pass for long.",
+        description="Standing verification has not completed a pass for a long time.",
     )
     position: PositionAlarm = Field(
         default_factory=PositionAlarm,
-        description="The source will soon remove what was not applied yet, or has; also while the"
-        " channel is paused or stopped.",
+        description="The source will soon remove changes that are not applied yet, or has removed"
+        " them; also while the channel is paused or stopped.",
     )
     expiry: ExpiryAlarm = Field(
         default_factory=ExpiryAlarm,
@@ -157,15 +158,15 @@ class Alarms(StrictModel):
     )
     cutover: TenMinuteAlarm = Field(
         default_factory=TenMinuteAlarm,
-        description="A cut-over that has not come to its end keeps the source read-only.",
+        description="An unfinished cut-over keeps the source read-only.",
     )
     repeat: Duration = Field(
-        default=4 * 3600.0, description="After which time an alarm that lasts is sent again."
+        default=4 * 3600.0, description="Time after which a lasting alarm is sent again."
     )
     recover_after: Patience = Field(
-        default=60.0, description="How long all must be well until an alarm is over."
+        default=60.0, description="How long the condition must be absent until the alarm is over."
     )
     restart: Restart | None = Field(
         default=None,
-        description="Start a pipeline again that stopped with an error. Not given: only people do.",
+        description="Restart a pipeline that stopped with an error. Default: no automatic restart.",
     )

@@ -25,7 +25,7 @@ Site = tuple[str, int]
 
 
 class Database(StrictModel):
-    """The database that a subscription is of."""
+    """The database behind a subscription."""
 
     host: Host = Field(description="Host name or address.")
     port: Port = Field(default=3306, description="TCP port.")

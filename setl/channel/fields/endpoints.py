@@ -55,7 +55,7 @@ _BinlogPlace = Annotated[
 
 
 class MysqlSource(SourceConfig):
-    """A MySQL or MariaDB server whose binlog is read."""
+    """A MySQL or MariaDB server, read by its binlog."""
 
     system: ClassVar[str] = "setl.systems.mysql.source_system:MysqlSourceSystem"
     reads_origin: ClassVar[bool] = True
@@ -72,20 +72,20 @@ class MysqlSource(SourceConfig):
         default=None,
         ge=1,
         le=(1 << 32) - 1,
-        description="Replica id towards the source; no two of its replicas may have the same."
-        " Made from the names of channel and pipeline if not given.",
+        description="Replica id, unique among the source's replicas. By default derived from the"
+        " names of channel and pipeline.",
     )
     shared: bool = Field(
         default=False,
-        description="Whether the binlog is read together with other pipelines on this node that"
-        " have the same server and account, once its end is reached; not with a `server_id`.",
+        description="Whether pipelines of a node with the same server and account share a binlog"
+        " connection once they have reached the binlog's end. Cannot be combined with `server_id`.",
     )
     heartbeat: float = Field(
         default=1.0,
         ge=0,
         le=3600,
-        description="Seconds between writes to retl.xdual, which show the lag of an idle source;"
-        " 0 writes none.",
+        description="Seconds between heartbeats in retl.xdual, which show the lag of an idle"
+        " source; 0 writes none.",
     )
     start: _BinlogPlace = Field(
         default="latest",
@@ -133,7 +133,7 @@ class MysqlSource(SourceConfig):
 
 
 class MysqlTarget(TargetConfig):
-    """A MySQL or MariaDB server that is written to."""
+    """A MySQL or MariaDB server as target."""
 
     system: ClassVar[str] = "setl.systems.mysql.target_system:MysqlTargetSystem"
     keeps_checkpoints: ClassVar[bool] = True
@@ -148,13 +148,13 @@ class MysqlTarget(TargetConfig):
     insecure_login: bool = Field(default=False, description=MYSQL_INSECURE_LOGIN)
     fence_timeout: Seconds = Field(
         default=5.0,
-        description="Seconds a former leader's open transaction may hold a take-over up before"
-        " its connection is killed.",
+        description="Seconds that a take-over waits for a former leader's open transaction before"
+        " it kills the connection.",
     )
     replicas: list[Broker] = Field(
         default=[],
-        description="Replicas of this server, host:port, that loads of whole tables give way to"
-        " (load_limits: replica_lag). They are asked with the same account.",
+        description="Replicas of this server, host:port, whose lag pauses table loads"
+        " (load_limits: replica_lag). The same account is used.",
     )
 
     @property
@@ -169,7 +169,7 @@ class MysqlTarget(TargetConfig):
 
 
 class ElasticsearchTarget(TargetConfig):
-    """An Elasticsearch cluster that is written to."""
+    """An Elasticsearch cluster as target."""
 
     system: ClassVar[str] = "setl.systems.elasticsearch.target_system:ElasticsearchTargetSystem"
     holds_documents: ClassVar[bool] = True
@@ -179,12 +179,12 @@ class ElasticsearchTarget(TargetConfig):
     user: str = Field(default="", description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
     api_key: str = Field(
-        default="", repr=False, description="API key, in place of an account; better ${NAME}."
+        default="", repr=False, description="API key, in place of an account. Write ${NAME}."
     )
     ca_certs: str = Field(
         default="",
-        description="File on the nodes with the certificate authorities to trust; empty trusts"
-        " those of the system.",
+        description="File on the nodes with trusted certificate authorities. Default: those of the"
+        " system.",
     )
     request_timeout: Seconds = Field(
         default=30.0, description="Seconds to wait for an answer before a request counts as lost."

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 USER: Final = "Account name."
-CREDENTIAL: Final = "Its password; write ${NAME} and set NAME in the environment of the nodes."
+CREDENTIAL: Final = "Password. Write ${NAME}, and set NAME in the environment of the nodes."
 MYSQL_SSL_CA: Final = (
-    "File on the nodes with the certificate authorities to trust. Given, the connection uses TLS"
-    " and the server's certificate is checked; empty, it uses TLS if the server offers it, and"
-    " checks no certificate."
+    "File on the nodes with trusted certificate authorities. If set, the connection requires TLS"
+    " and verifies the server's certificate. If empty, it uses TLS if the server offers it,"
+    " without verification."
 )
 MYSQL_PUBLIC_KEY: Final = (
-    "File on the nodes with the server's RSA public key (PEM). Without `ssl_ca`, a server that asks"
-    " for the password gets it encrypted for this key, and not at all otherwise."
+    "File on the nodes with the server's RSA public key (PEM). Without `ssl_ca`, setl sends the"
+    " password only encrypted with this key."
 )
 MYSQL_INSECURE_LOGIN: Final = (
-    "Whether, without `ssl_ca`, whoever answers at this address may have the password. MySQL asks"
-    " for it at an account's first log-in (caching_sha2_password). Not needed on this machine."
+    "Whether to send the password, without `ssl_ca`, to whatever server answers at this address."
+    " MySQL asks for it at an account's first login (caching_sha2_password). Not needed for"
+    " loopback."
 )
 KAFKA_SSL_CA: Final = (
-    "File on the nodes with the certificate authorities to trust. Given, the connection uses TLS"
-    " and the broker's certificate is checked; empty, it uses no TLS, unless `kafka` says so."
+    "File on the nodes with trusted certificate authorities. If set, the connection uses TLS and"
+    " verifies the broker's certificate. If empty, it uses no TLS unless `kafka` turns it on."
 )

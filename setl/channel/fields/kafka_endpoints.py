@@ -64,26 +64,24 @@ class DtsSource(SourceConfig):
     type: Literal["dts"] = Field(description="A DTS subscription, read from Kafka.")
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
     topic: Text = Field(description="Topic of the subscription.")
-    partition: int = Field(default=0, ge=0, description="Its partition; DTS uses 0 only.")
+    partition: int = Field(default=0, ge=0, description="The partition; DTS uses 0 only.")
     partitions: int | None = Field(
         default=None,
         ge=1,
         le=1024,
-        description="Number of partitions of the topic, in place of `partition`. Each is read by a"
-        " pipeline of its own, named after this one with -0, -1 and so on, since order, marks and"
-        " transactions belong to a partition; nodes share them.",
+        description="Number of partitions of the topic, in place of `partition`. Creates one"
+        " pipeline for each, with -0, -1 and so on appended to the name.",
     )
     mode: Literal["assign", "subscribe"] = Field(
         default="assign",
-        description="assign: the partition is taken, and nobody else may read it for the same"
-        " target. subscribe: the consumer group `sid` says who reads; setl waits while another"
-        " member of the group has the partition.",
+        description="assign: the leader reads the partition. subscribe: the consumer group `sid`"
+        " decides who reads; setl waits while another member of the group has the partition.",
     )
     sid: str = Field(
         default="", description="Consumer group id of the subscription; see also `user`."
     )
     user: str = Field(
-        default="", description="Account of the consumer group; Kafka is told user-sid."
+        default="", description="Account of the consumer group; the login is user-sid."
     )
     password: str = Field(default="", repr=False, description=CREDENTIAL)
     mechanism: Mechanism = Field(default="PLAIN", description=_MECHANISM)
@@ -91,14 +89,13 @@ class DtsSource(SourceConfig):
     logical_names: bool = Field(
         default=True,
         description="Whether records of DRDS and PolarDB-X count as rows of their logical table,"
-        " which their tags name, and not of the physical one on a shard.",
+        " which their tags name, instead of the physical table of a shard.",
     )
     database: Database | None = Field(
         default=None,
-        description="The database that the subscription is of, if nodes and operators can reach"
-        " it: `setl verify` compares with it, `setl check` looks at its tables, and whole tables"
-        " are loaded from it. Changes are never read from it. It is the server itself, not a"
-        " replica that may lag behind the subscription.",
+        description="The database behind the subscription, if nodes and operators can reach it."
+        " `setl verify` and `setl check` use it, and whole tables are loaded from it; changes are"
+        " never read from it. Name the server itself, not a replica that may lag.",
     )
     start: _KafkaPlace = Field(
         default="latest",
@@ -109,9 +106,8 @@ class DtsSource(SourceConfig):
     kafka: dict[str, KafkaSetting] = Field(
         default_factory=dict[str, KafkaSetting],
         repr=False,
-        description="Further settings of librdkafka's consumer, under its own names; names of"
-        " kafka-python, as earlier channel files have them, count where librdkafka has the same"
-        " setting.",
+        description="Further settings of librdkafka's consumer, by its names. Names of"
+        " kafka-python work where librdkafka has the same setting.",
     )
 
     @property
@@ -181,33 +177,32 @@ class DtsTarget(TargetConfig):
 
     type: Literal["dts"] = Field(description="A Kafka topic, written as DTS records by a relay.")
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
-    topic: Text = Field(description="Topic to write; made if it does not exist.")
+    topic: Text = Field(description="Topic to write; created if it does not exist.")
     partitions: int = Field(
-        default=1, ge=1, le=1024, description="Partitions of a topic that is made."
+        default=1, ge=1, le=1024, description="Partitions of a topic that setl creates."
     )
     partition_by: Literal["order", "table", "key"] = Field(
         default="order",
         description="order: everything goes to partition 0, in the source's order. table: each"
-        " table, or table group, keeps its order in a partition. key: only the rows of one key do."
-        " What is spread is no longer ordered, or one transaction, across partitions.",
+        " table, or table group, keeps its order in one partition. key: each row does. Order and"
+        " transactions do not extend across partitions.",
     )
     delivery: Literal["transactional", "idempotent", "one_in_flight"] = Field(
         default="transactional",
         description="transactional: Kafka fences a former leader, and readers of committed records"
-        " see each record once, at about the rate of idempotent. idempotent, for brokers without"
-        " transactions: a former leader may repeat what it had in flight, which setl's readers"
-        " drop. one_in_flight, for brokers without idempotent producers: a batch may be repeated"
-        " too.",
+        " see each record once. idempotent, for brokers without transactions: a former leader may"
+        " repeat what it had in flight, which setl's readers drop. one_in_flight, for brokers"
+        " without idempotent producers: a batch may be repeated too.",
     )
     heartbeat: float = Field(
         default=1.0,
         gt=0,
         le=60,
-        description="Seconds after which every partition gets a heartbeat record.",
+        description="Seconds between heartbeat records in each partition.",
     )
     compression: Literal["none", "gzip", "snappy", "lz4", "zstd"] = Field(
         default="none",
-        description="How batches are compressed. setl reads all of these without further packages.",
+        description="Compression of batches.",
     )
     user: str = Field(default="", description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
@@ -216,7 +211,7 @@ class DtsTarget(TargetConfig):
     kafka: dict[str, KafkaSetting] = Field(
         default_factory=dict[str, KafkaSetting],
         repr=False,
-        description="Further settings of librdkafka's producer, under its own names.",
+        description="Further settings of librdkafka's producer, by its names.",
     )
 
     @property

@@ -37,7 +37,7 @@ def _exact(value: str) -> str:
 
 
 class NestedRows(StrictModel):
-    """Rows of another table that documents show under one of their fields."""
+    """Rows of another table inside documents."""
 
     field: Text = Field(description="The document's field: an array with an object for each row.")
     from_: Annotated[str, AfterValidator(_exact)] = Field(
@@ -45,13 +45,13 @@ class NestedRows(StrictModel):
     )
     on: dict[Text, Text] = Field(
         min_length=1,
-        description="Its columns → the key columns of the document's own table whose values they"
-        " have; all of the key. Needs an index on them.",
+        description="Columns of that table → the key columns of the document's table that they"
+        " refer to; all of the key. Create an index on them.",
     )
     include: list[Text] | None = Field(
-        default=None, description="The only columns to show. Not given: all of them."
+        default=None, description="Columns to include. Default: all."
     )
-    exclude: list[Text] = Field(default_factory=list[str], description="Columns not to show.")
+    exclude: list[Text] = Field(default_factory=list[str], description="Columns to leave out.")
 
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:

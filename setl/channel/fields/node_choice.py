@@ -14,17 +14,17 @@ from setl.channel.text.strict_model import StrictModel
 
 
 class NodeChoice(StrictModel):
-    """The nodes that are preferred as leaders of a pipeline."""
+    """Which nodes are preferred as leaders of a pipeline."""
 
     prefer: list[Name] = Field(
         default_factory=list[str],
-        description="Ids of nodes, the most wanted first. The first of them that is live and warm"
-        " takes over when nobody leads; others do if none is.",
+        description="Ids of nodes, in order of preference. The first that is live and warm takes"
+        " over; if none is, another node does.",
     )
     weights: dict[Name, Annotated[float, Field(ge=0, le=1000)]] = Field(
         default_factory=dict[str, float],
-        description="Node id → share of the pipelines that it is to lead, compared with others; 1"
-        " if not given. A node with 0 never leads this pipeline.",
+        description="Node id → weight in the distribution of pipelines; 1 by default. A node with"
+        " 0 never leads this pipeline.",
     )
 
     @classmethod

@@ -21,31 +21,30 @@ _TWO_WAY = (
 
 
 class StandingVerification(StrictModel):
-    """Standing verification: tables are compared with their targets while the pipeline runs."""
+    """Tables are compared with their targets while the pipeline runs."""
 
     every: Duration = Field(
-        description="From the beginning of one pass over all tables to the beginning of the next:"
-        " `6h`, `90m`, `1d 12h`, or seconds. A pass that takes longer is followed by the next at"
-        " once.",
+        description="Interval between the beginnings of two passes over all tables: `6h`, `90m`,"
+        " `1d 12h`, or seconds. If a pass takes longer, the next one follows at once.",
     )
     rate: int = Field(
         default=20_000,
         ge=1,
-        description="Rows of the source that are compared in a second, on the average. Fewer while"
-        " the pipeline has something else to do.",
+        description="Average rows a second that are compared; fewer while the pipeline has changes"
+        " to apply.",
     )
     repair: bool = Field(
         default=False,
-        description="Whether keys that differ are sent again, as the source has them, and compared"
-        " once more. A row that only the target has is deleted there. In a two-way channel each"
-        " table needs a `conflict` policy, which then decides, and nothing is deleted.",
+        description="Whether rows that differ are sent again from the source, and compared once"
+        " more. Rows that only the target has are deleted. In a two-way channel each table needs a"
+        " `conflict` policy, which decides, and nothing is deleted.",
     )
     repair_limit: int = Field(
         default=1_000,
         ge=1,
         le=100_000,
-        description="Keys that one pass repairs at most. When more differ, it repairs no more and"
-        " says so.",
+        description="Keys that one pass repairs at most. If more differ, it stops repairing and"
+        " reports that.",
     )
 
 

@@ -21,10 +21,10 @@ Word = Annotated[Literal["latest", "earliest"], WORD]
 
 
 class LoadStart(StrictModel):
-    """Start with the rows that are there: load the tables while the stream goes on."""
+    """Load the existing rows of the tables, beside the stream."""
 
     load: Literal[True] = Field(
-        description="Load the rows that the mapped tables have, and what is changed from now on."
+        description="Load the existing rows of the mapped tables, and apply changes from now on."
     )
 
 

@@ -45,7 +45,7 @@ _From = Annotated[
 
 
 class NewestRow(StrictModel):
-    """The conflict policy by which the newer of two rows wins."""
+    """The conflict policy by which the newer row stays."""
 
     newest: Text = Field(
         description="Source column that says how new a row is: a date, a time or a number."
@@ -84,14 +84,15 @@ class TableMapping(StrictModel):
     from_: _From = Field(
         alias="from",
         description="Source tables as schema.table. * stands for any text, ? for one character,"
-        " [1-128] for a number in that range ([001-128] with leading zeros); a backslash takes"
-        " their meaning from these and from a dot.",
+        " [1-128] for a number in that range ([001-128] with leading zeros). A backslash escapes"
+        " these and a dot.",
     )
     except_: list[_From] = Field(
         default_factory=list[str],
         alias="except",
-        description="Patterns of tables that a `from` with wildcards leaves out, as schema.table,"
-        " and what online schema changes of these work with. A later entry may still take them.",
+        description="Patterns of tables to exclude from a `from` with wildcards, as schema.table,"
+        " together with the shadow tables of their online schema changes. A later entry may still"
+        " map them.",
     )
     to: Text | None = Field(
         default=None,
@@ -103,25 +104,25 @@ class TableMapping(StrictModel):
     columns: dict[Text, Text] = Field(
         default_factory=dict[str, str],
         description="Target column → Spark SQL expression over the source's columns, in addition"
-        " to the columns that pass as they are. A bare column name renames that column.",
+        " to the columns that are copied. A bare column name renames that column.",
     )
     include: list[Text] | None = Field(
         default=None,
-        description="Source columns that pass under their own names. Not given: all of them.",
+        description="Source columns to copy under their own names. Default: all.",
     )
     exclude: list[Text] = Field(
         default_factory=list[str],
-        description="Source columns that do not pass under their own names.",
+        description="Source columns not to copy.",
     )
     where: Text | None = Field(
         default=None,
-        description="Spark SQL condition over the source's columns; rows for which it is not true"
-        " are not in the target.",
+        description="Spark SQL condition over the source's columns. The target has only rows for"
+        " which it is true.",
     )
     group: Name | None = Field(
         default=None,
-        description="Tables of one group keep their changes in the source's order among each"
-        " other, at the price of fewer parallel tasks.",
+        description="Tables of one group keep the source's order among each other and share"
+        " transactions, at the price of fewer parallel tasks.",
     )
     key: list[Text] | None = Field(
         default=None,
@@ -131,69 +132,66 @@ class TableMapping(StrictModel):
 
     load: bool | None = Field(
         default=None,
-        description="Whether the rows that these tables have are loaded, beside the stream: once,"
-        " when the entry is new or asks for it. Not given: as the source's `start` says.",
+        description="Whether the existing rows of these tables are loaded, once, when this is"
+        " first set. Default: as the source's `start` says.",
     )
     create: bool | None = Field(
         default=None,
-        description="Whether target tables that are missing are created from the source's tables."
-        " Not given: what the pipeline says.",
+        description="Whether missing target tables are created. Default: as the pipeline says.",
     )
     read: Literal["event", "source"] | None = Field(
         default=None,
-        description="Where the values of a changed row come from. event (the default): from the"
-        " change, as the stream has it. source: the row is read at the source when its change is"
-        " loaded, as it is then.",
+        description="Where the values of a changed row come from. event (default): from the"
+        " stream. source: the row is read from the source when its change is loaded, as it is"
+        " then.",
     )
     unchanged: Literal["send", "skip"] | None = Field(
         default=None,
-        description="What to do with an update that changes none of the columns that go to the"
-        " target. send (the default): the row is written again, so it comes in if the target lacks"
-        " it. skip: it is left out; needs `include` or `exclude`.",
+        description="What to do with an update that changes no column of the target. send"
+        " (default): write the row again, which adds it if the target lacks it. skip: omit it;"
+        " needs `include` or `exclude`.",
     )
     nested: list[NestedRows] = Field(
         default_factory=list[NestedRows],
-        description="Elasticsearch: rows of other tables that the documents show, such as an"
-        " order's items. A document is looked up at the source, and written anew, when its row or"
-        " one of these rows changes.",
+        description="Elasticsearch: rows of other tables inside the documents, such as an order's"
+        " items. A document is read from the source and rewritten when its row or one of these"
+        " rows changes.",
     )
     processor: PythonFunction | None = Field(
         default=None,
-        description="Python function, as module:function, that every change of these tables goes"
-        " through before it is applied (see `setl/transform/processing.py`). The module is found"
-        " where tasks run: installed there, or sent by the node's --py-files.",
+        description="Python function, as module:function, that processes every change of these"
+        " tables. The module has to be installed where tasks run, or sent by the node's"
+        " --py-files.",
     )
 
     id: Annotated[Text, AfterValidator(_id)] | None = Field(
         default=None,
-        description="Elasticsearch: the documents' ids, as text with {column} for every column of"
-        " the key and no other, and {schema} and {table} for the source table's names; {{ is a"
-        " brace. Not given: the key, its columns joined by commas.",
+        description="Elasticsearch: template of document ids, with {column} for every column of"
+        " the key and no other, and {schema} and {table} for the source table; {{ is a brace."
+        " Default: the key's columns, joined by commas.",
     )
     routing: Text | None = Field(
         default=None,
-        description="Elasticsearch: source column whose value says which shard a document is on."
-        " A row in which it changes is deleted where it was.",
+        description="Elasticsearch: source column whose value is the routing. If it changes, the"
+        " document is deleted where it was.",
     )
     zero_dates: Literal["refuse", "as_null"] | None = Field(
         default=None,
-        description="Elasticsearch: what to do with dates that no calendar has, such as 0000-00-00"
-        " and 2024-00-10, which it cannot hold. refuse (the default): an error. as_null: the field"
-        " is null.",
+        description="Elasticsearch: what to do with dates that do not exist, such as 0000-00-00"
+        " and 2024-00-10. refuse (default): an error. as_null: the field is null.",
     )
     geometry: Literal["base64", "wkt"] | None = Field(
         default=None,
-        description="Elasticsearch: how spatial values are written. base64 (the default): all of"
-        " their bytes, which cannot be searched. wkt: well-known text in a geo_shape, for SRID 0"
-        " and 4326, longitude first; the SRID itself is left out.",
+        description="Elasticsearch: form of spatial values. base64 (default): all bytes, not"
+        " searchable. wkt: well-known text in a geo_shape, for SRID 0 and 4326, longitude first,"
+        " without the SRID.",
     )
 
     conflict: _Conflict = Field(
         default=None,
-        description="Which row stays where both sites have changed one, in a channel of two"
-        " directions. source (the default): whatever arrives, so that rows both sites write may"
-        " end different. home: that of the channel's `home` site. newest: the one with the"
-        " greater value in a column.",
+        description="Which row stays if both sites changed it, in a two-way channel. source"
+        " (default): whatever arrives, so rows that both sites write can end up different. home:"
+        " that of the channel's `home` site. newest: the one with the greater value in a column.",
     )
 
     @classmethod

@@ -27,12 +27,33 @@ def test_the_page_is_up_to_date(program, page):
 
 def test_every_field_has_a_row(program, page):
     schema = channel_schema()
-    parts = [schema, *schema["$defs"].values()]
-    fields = [name for part in parts for name in part.get("properties", {})]
+    parts = {"": schema, **schema["$defs"]}
+    fields = [
+        field
+        for name, part in parts.items()
+        if name not in program._SAME_RULE
+        for field in part.get("properties", {})
+        if field not in program._inherited(name, schema["$defs"])
+    ]
     assert len(fields) > 80
     rows = [line for line in page.splitlines() if line.startswith("| `")]
     for name in set(fields):
         assert sum(row.startswith(f"| `{name}` |") for row in rows) >= fields.count(name), name
+
+
+def test_rules_without_a_table_of_their_own_are_like_the_one_that_is_shown(program):
+    """They differ in the default of `for` alone, which the table of the rules has."""
+    definitions = channel_schema()["$defs"]
+    shown = definitions[program._RULE]["properties"]
+    names = {*program._SAME_RULE, *(n for n in definitions if program._inherited(n, definitions))}
+    assert len(names) > 6
+    for name in names:
+        fields = definitions[name]["properties"]
+        assert {**fields["for"], "default": 0.0} == {**shown["for"], "default": 0.0}, name
+        assert {k: v for k, v in fields.items() if k in shown and k != "for"} == {
+            k: v for k, v in shown.items() if k != "for"
+        }, name
+        assert name not in program._SAME_RULE or fields.keys() == shown.keys()
 
 
 def test_every_object_has_a_title_of_its_own(program):
