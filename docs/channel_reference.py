@@ -42,7 +42,7 @@ _TITLES: Final = {
     "TargetDiskAlarm": "A rule about the target's disks",
     "Restart": "Automatic restart",
     "NodeChoice": "Preferred nodes",
-    "Database": "The database behind a subscription",
+    "Database": "A database connection",
     "BinlogStart": "Start at a binlog position",
     "GtidStart": "Start after GTIDs",
     "LoadStart": "Start with a load",
@@ -52,8 +52,12 @@ _TITLES: Final = {
 # What stands for a value of another kind is said once, above the tables.
 _FORMS: Final = frozenset({"Reference", "NumberAsText"})
 _RULE: Final = "AlarmRule"
+_BASES: Final = (_RULE, "Database")
+"""Objects whose fields others have as well; these have only their further fields in a table."""
 _SAME_RULE: Final = frozenset({"MinuteAlarm", "FiveMinuteAlarm", "TenMinuteAlarm"})
 """Rules that differ from `_RULE` in the default of `for` alone: they have no table of their own."""
+_DAYS: Final = "[dhmsDHMS]"
+"""Stands in the pattern of a duration, which is explained once, above the tables."""
 _PLAIN: Final = {"string": "text", "integer": "whole number", "number": "number"}
 _REFERENCE: Final = "#/$defs/"
 
@@ -111,11 +115,19 @@ def _shown_as(name: str) -> str:
     return _RULE if name in _SAME_RULE else name
 
 
-def _inherited(name: str, definitions: dict[str, Json]) -> Json:
-    """The fields of `_RULE`, if this is a rule with fields of its own; else none."""
-    fields = cast("Json", definitions[_RULE]["properties"])
+def _base_of(name: str, definitions: dict[str, Json]) -> str:
+    """The object whose fields this one has beside its own; "" if there is none."""
     own = cast("Json", definitions.get(name, {}).get("properties", {}))
-    return fields if name != _RULE and fields.keys() <= own.keys() else {}
+    for base in _BASES:
+        if name != base and cast("Json", definitions[base]["properties"]).keys() <= own.keys():
+            return base
+    return ""
+
+
+def _inherited(name: str, definitions: dict[str, Json]) -> Json:
+    """The fields that an object shares with its base; their table is the base's."""
+    base = _base_of(name, definitions)
+    return cast("Json", definitions[base]["properties"]) if base else {}
 
 
 def _object_text(name: str, part: Json, definitions: dict[str, Json]) -> str:
@@ -125,8 +137,8 @@ def _object_text(name: str, part: Json, definitions: dict[str, Json]) -> str:
     inherited = _inherited(name, definitions)
     about = _cleaned(str(part["description"]))
     if inherited:
-        rule = f"[{_TITLES[_RULE].lower()}](#{_anchor(_RULE)})"
-        about += f" It also has the fields of {rule}."
+        base = _base_of(name, definitions)
+        about += f" It also has the fields of [{_TITLES[base].lower()}](#{_anchor(base)})."
     lines = [
         f"### {title} {{ #{_anchor(name)} }}",
         "",
@@ -176,6 +188,8 @@ def _default_text(value: Json) -> str:
 
 def _type_text(value: Json) -> str:
     """What a value may be, in a few words; alternatives are joined by "or"."""
+    if _DAYS in json.dumps(value):
+        return "duration"
     words: list[str] = []
     for word in _types(value):
         if word not in words:

@@ -25,7 +25,7 @@ Site = tuple[str, int]
 
 
 class Database(StrictModel):
-    """The database behind a subscription."""
+    """A connection to a MySQL or MariaDB server."""
 
     host: Host = Field(description="Host name or address.")
     port: Port = Field(default=3306, description="TCP port.")
