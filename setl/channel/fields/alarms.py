@@ -7,7 +7,7 @@ from pydantic import Field
 from setl.channel.fields.checks import Duration, Patience
 from setl.channel.text.strict_model import StrictModel
 
-_FOR = "How long the condition must hold before the alarm is raised."
+_FOR = "How long the condition must hold before the alarm is raised: `2m`, `1h`, or seconds."
 _ENABLED = "Whether the rule is active."
 
 
