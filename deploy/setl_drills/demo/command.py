@@ -63,7 +63,7 @@ def demo(
     record: Path | None,
     picture: Path | None,
 ) -> None:
-    """Show a cluster with real servers that survives the death of its leader.
+    """Show a cluster survive its leader, on own servers.
 
     Starts ZooKeeper, two database servers, Elasticsearch and two nodes on free ports of
     127.0.0.1. Both sites write; the active node is killed in the middle of a large transaction;

@@ -195,9 +195,6 @@ def test_keys_of_what_has_ended_are_only_counted(shop):
     (value,) = (load.value for load in shop.arbiter.loads(AB))
     assert "keys" not in value
     assert LoadRequest.from_json(kept.id, value, kept.revision) == kept
-    # As an earlier version kept it.
-    earlier = LoadRequest.from_json("", {**value, "keys_before": 0, "keys": [[1], [2], [3]]}, 0)
-    assert (earlier.what, earlier.keys) == ("3 keys of s.t", ())
 
 
 def test_rows_are_sent_again_by_their_keys(shop, tmp_path):
