@@ -13,7 +13,7 @@ from setl.errors import DataError
 from setl.operate.verify import verify_pipeline
 from setl_embedded import MariaDb
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way
-from tests.integration.type_catalogue import KEYS, LABELS, columns, known
+from tests.integration.type_catalogue import KEYS, LABELS, LABELS_OF_MARIADB, columns, known
 from tests.waiting import eventually
 
 # Whatever a source may hold: what is no label of an ENUM, zero dates, days that do not exist.
@@ -131,7 +131,8 @@ def on_all(servers, catalogue):
 
 def tables_of_types(servers, db, key="PRIMARY KEY"):
     """Tables with a column for each type, some at a time, with SQL of the columns' values."""
-    found = [*on_all(servers, columns).items(), *LABELS.items()]
+    of_mariadb = LABELS_OF_MARIADB if all(isinstance(s, MariaDb) for s in servers) else {}
+    found = [*on_all(servers, columns).items(), *LABELS.items(), *of_mariadb.items()]
     tables = {}
     for first in range(0, len(found), COLUMNS):
         some = found[first : first + COLUMNS]

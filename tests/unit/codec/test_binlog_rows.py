@@ -246,6 +246,17 @@ def test_labels_in_their_own_charsets():
     assert [c.kind for c in rows.schema.columns] == [Kind.ENUM, Kind.SET, Kind.ENUM]
 
 
+def test_a_set_with_a_label_beyond_its_bits():
+    """MariaDB does not count labels that are named again, so that one may be the 65th."""
+    rows = decode(
+        [(254, b"\xf8\x08")],
+        [b"\0" + struct.pack("<Q", 1 << 63 | 1), b"\0" + struct.pack("<Q", 2)],
+        optional=names("s") + labels(5, [*(f"l{n}" for n in range(64)), "l0"]) + field(11, b"\x2d"),
+        mariadb=True,
+    )
+    assert rows.images == [(None, ("l0,l63",)), (None, ("l1",))]
+
+
 def test_mysql_json_columns():
     data = bytes.fromhex("00 0100 0e00 0b00 0100 0c 0c00 61 01 62")
     rows = decode(

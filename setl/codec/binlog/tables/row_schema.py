@@ -341,8 +341,9 @@ def _labels(columns: Sequence[WireColumn], fields: dict[int, bytes]) -> dict[int
         for i, column in enumerate(columns):
             if column.type == column_type:
                 count, at = packed_integer(data, at)
-                bits = column.length * 8
-                if count > (bits if column_type == ColumnType.SET else (1 << bits) - 1):
+                # A SET of MariaDB may name labels again beyond its 64: no row has these.
+                bits = 16 if column_type == ColumnType.SET else column.length * 8
+                if count > (1 << bits) - 1:
                     raise ValueError(f"column {i + 1} has {count} labels in {column.length} bytes")
                 found[i], at = _take(_string, data, at, count)
         if at != len(data):
