@@ -518,6 +518,19 @@ def test_defaults_from_sequences_are_left_out(sites):
     sites.assert_same("k")
 
 
+def test_a_session_whose_literals_are_not_ascii_for_each_table(sites):
+    """The second statement at the target runs in the session that the first has set."""
+    sites.run(
+        "SET NAMES utf8mb4, character_set_connection = utf16, time_zone = '+02:00'",
+        "CREATE TABLE u (id INT PRIMARY KEY, d VARCHAR(9) DEFAULT 'é')",
+        "CREATE TABLE u2 LIKE u",
+        "DROP TABLE u2, nokey",
+        "ALTER TABLE u ADD e VARCHAR(9) DEFAULT 'é'",
+    )
+    sites.assert_same("u")
+    assert execute(sites.b, f"SHOW TABLES FROM {sites.db} WHERE 1") == (("t",), ("u",))
+
+
 def test_a_file_does_not_travel(sites):
     execute(sites.a, f"CREATE TABLE {sites.db}.f (a INT PRIMARY KEY)")
     execute(sites.b, f"CREATE TABLE {sites.db}.f (a INT PRIMARY KEY)")

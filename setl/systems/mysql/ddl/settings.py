@@ -40,6 +40,8 @@ def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
     if session.at is not None:
         clock = f"{session.at // _MILLION}.{session.at % _MILLION:06}"
     wanted = {
+        # First: the statement before may have left one in which the texts below are no ASCII.
+        "character_set_connection": "utf8mb4",
         "sql_mode": f"'{_modes(session, mariadb=mariadb)}'",
         "foreign_key_checks": str(foreign_keys),
         "unique_checks": "0" if session.unique_checks is False else "1",
