@@ -123,13 +123,26 @@ def test_no_row_without_a_key_comes_twice_after_a_crash(
 
 def test_a_stream_that_goes_to_another_place(servers, keyless, place):
     table, name = keyless("a INT, b VARCHAR(9)"), fresh_name("channel")
-    tables = [{"from": table}]
+    tables, both = [{"from": f"{table}*"}], (f"{table}2", f"{table}3")
+    for server in servers:
+        execute(server, *(f"CREATE TABLE {each} LIKE {table}" for each in both))
     running = place.lead(one_way(servers[0], mysql(servers[1]), tables, name))
-    execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x')")
-    running.applied(1)
+    execute(servers[0], *(f"INSERT INTO {each} VALUES (1, 'x')" for each in (table, *both)))
+    running.applied(3)
     running.stop()
-    file = one_way(servers[0], mysql(servers[1]), tables, name, generation=2)
+    file = one_way(servers[0], mysql(servers[1]), tables, name, generation=2, ddl="pass")
     running = place.lead(file)
+    # Tables that the stream empties go on.
+    execute(
+        servers[0],
+        f"DROP TABLE {both[0]}",
+        f"CREATE TABLE {both[0]} (a INT, b VARCHAR(9))",
+        f"TRUNCATE TABLE {both[1]}",
+        *(f"INSERT INTO {each} VALUES (2, 'y'), (2, 'y')" for each in both),
+        f"DELETE FROM {both[0]} LIMIT 1",
+    )
+    running.applied(8)
+    assert [equal(servers, each)["(2, 'y')"] for each in both] == [1, 2]
     execute(servers[0], f"INSERT INTO {table} VALUES (2, 'y')")
     failure = running.ends()
     assert isinstance(failure, DataError)
@@ -140,7 +153,7 @@ def test_a_stream_that_goes_to_another_place(servers, keyless, place):
         f"DELETE FROM retl.setl_loaded WHERE pipeline = '{name}/p'"
         f" AND CONCAT(schema_name, '.', table_name) = '{table}'",
     )
-    place.lead(file).applied(2)
+    place.lead(file).applied(9)
     assert equal(servers, table) == Counter(["(1, 'x')", "(2, 'y')"])
 
 

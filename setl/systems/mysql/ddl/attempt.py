@@ -23,7 +23,7 @@ from setl.systems.mysql.connection import error_number, is_mariadb, translate
 from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.advice import advice_on, reason_of
 from setl.systems.mysql.ddl.collating import default_collations
-from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
+from setl.systems.mysql.ddl.held_rows import MISSING_TABLE, has_rows
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.looks import looks_of
 from setl.systems.mysql.ddl.made_tables import MadeTables
@@ -44,11 +44,13 @@ from setl.systems.mysql.ddl.source_key import made_by
 from setl.systems.mysql.ddl.statements import parsed, refuse_other
 from setl.systems.mysql.ddl.target import DdlTarget, Run
 from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.load.loaded import loaded_all, loaded_elsewhere
 
 # What a server says to a change that was made before: table, column, key or constraint is there
 # already, or is not there any more.
 _ALREADY: Final = MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
 _DUPLICATE: Final = 1062
+_EMPTYING: Final = frozenset({Action.CREATE, Action.DROP, Action.TRUNCATE})
 _AS_IT_IS: Final = (
     "If the source still has the table, start again: the leader then creates it. Or make it by hand"
 )
@@ -389,8 +391,18 @@ class Attempt:
 
     def _done(self, number: int, step: Step, statement: str) -> None:
         """Write down that a step is done, and what it did to names."""
-        replaced = self._replaced(self._writer.open())
-        self._write(number, DONE, statement, looks=replaced.looks(step) if replaced else "")
+        connection = self._writer.open()
+        replaced = self._replaced(connection)
+        # A table without rows is as the source's at any place of the stream.
+        emptied = step.tables if self._action in _EMPTYING else ()
+        emptied = loaded_elsewhere(connection, self._ticket, emptied)
+        self._write(
+            number,
+            DONE,
+            statement,
+            looks=replaced.looks(step) if replaced else "",
+            emptied=[table for table in emptied if not has_rows(connection, table)],
+        )
 
     def _forget_made(self, tables: Sequence[Name]) -> None:
         connection = self._begin()
@@ -451,8 +463,10 @@ class Attempt:
         looks: str = "",
         error: str | None = None,
         step: Step | None = None,
+        emptied: Sequence[Name] = (),
     ) -> None:
         connection = self._begin()
+        loaded_all(connection, self._ticket, emptied)
         if step is not None:  # it may take its tables away, or their names
             PresentTables(connection, self._ticket).forget(step.tables)
             SetAside(connection, self._ticket).write(step.aside)

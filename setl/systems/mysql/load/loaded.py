@@ -44,13 +44,10 @@ def not_loaded_yet(
     """
     if not ticket.through or not all(map(_is_versioned, changes)):
         return list(changes)
-    place = (ticket.pipeline_key, *changes[0].target)
-    with connection.cursor() as cursor:
-        cursor.execute(_THROUGH, place)
-        row = cursor.fetchone()
-        through = 0 if row is None else int(row[0])
-        if ticket.through > through:
-            cursor.execute(_LOADED, (*place, ticket.through))
+    table = changes[0].target
+    through = _through(connection, ticket, table)
+    if ticket.through > through:
+        loaded_all(connection, ticket, [table])
     return [_beyond(change, through) for change in changes]
 
 
@@ -67,21 +64,46 @@ def beyond_what_is_loaded(
     name = ".".join(changes[0].target)
     if not all(map(_is_versioned, changes)) or max(versions, default=0) > ticket.through:
         raise FatalError("rows of a table without a key lie behind the load's end", table=name)
-    place = (ticket.pipeline_key, *changes[0].target)
-    with connection.cursor() as cursor:
-        cursor.execute(_THROUGH, place)
-        row = cursor.fetchone()
-        through = 0 if row is None else int(row[0])
-        if 0 < through < first_version(ticket.generation):
-            raise DataError(
-                "the table has no key at the source, and the stream has gone to another place since"
-                " rows were last written to it: what comes again cannot be told from what is new",
-                hint=_MOVED,
-                table=name,
-            )
-        if ticket.through > through:
-            cursor.execute(_LOADED, (*place, ticket.through))
+    table = changes[0].target
+    through = _through(connection, ticket, table)
+    if 0 < through < first_version(ticket.generation):
+        raise DataError(
+            "the table has no key at the source, and the stream has gone to another place since"
+            " rows were last written to it: what comes again cannot be told from what is new",
+            hint=_MOVED,
+            table=name,
+        )
+    if ticket.through > through:
+        loaded_all(connection, ticket, [table])
     return [_beyond(change, through) for change in changes]
+
+
+def loaded_elsewhere(
+    connection: Connection[Any], ticket: LoadTicket, tables: Sequence[tuple[str, str]]
+) -> list[tuple[str, str]]:
+    """Those tables that were last written to before the stream went to another place."""
+    return [
+        table
+        for table in tables
+        if 0 < _through(connection, ticket, table) < first_version(ticket.generation)
+    ]
+
+
+def loaded_all(
+    connection: Connection[Any], ticket: LoadTicket, tables: Sequence[tuple[str, str]]
+) -> None:
+    """Note that tables have all changes up to the load's end, or up to a schema change."""
+    with connection.cursor() as cursor:
+        for table in tables:
+            cursor.execute(_LOADED, (ticket.pipeline_key, *table, ticket.through))
+
+
+def _through(connection: Connection[Any], ticket: LoadTicket, table: tuple[str, str]) -> int:
+    """How far a table has come; 0 if nobody knows."""
+    with connection.cursor() as cursor:
+        cursor.execute(_THROUGH, (ticket.pipeline_key, *table))
+        row = cursor.fetchone()
+        return 0 if row is None else int(row[0])
 
 
 def forget_loaded(connection: Connection[Any], pipeline_key: str) -> None:
