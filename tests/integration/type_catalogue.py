@@ -75,7 +75,7 @@ LABELS = {
     "set_64": (f"SET({_BITS})", ["1", "2147483649", "9007199254740993", "18446744073709551615"]),
 }
 
-# Of MariaDB alone: labels that are named again do not count there, so that there is one without bit.
+# Of MariaDB alone, which does not count labels that are named again: one here has no bit.
 LABELS_OF_MARIADB = {"set_65": (f"SET({_BITS},'l0')", ["1", "9007199254740993", "2"])}
 
 _MORE = {
