@@ -144,13 +144,13 @@ _END_OF_TIME: Final = (b"\x7f\xff\xff\xff\x0f\x42\x3f", b"\xff\xff\xff\xff\x0f\x
 def ends_of_rows(table: TableDetail) -> dict[int, tuple[bytes, ...]]:
     """The columns that end a row's time if the table is versioned, and what they hold in live rows.
 
-    Few other tables have any: the column is the last of the primary key and may not be NULL, and
-    another column of its type, where the row's time begins, stands outside the key. Without a
-    key, any column may be it that looks like it.
+    Few other tables have any: the column is the last of the primary key, but for the two of a
+    period WITHOUT OVERLAPS, and may not be NULL; and another column of its type, where the row's
+    time begins, stands outside the key. Without a key, any column may be it that looks like it.
     """
     key = table.schema.key
     found: dict[int, tuple[bytes, ...]] = {}
-    for i in key[-1:] if key else range(len(table.columns)):
+    for i in (*key[-1:], *key[-3:-2]) if key else range(len(table.columns)):
         live = _live(table, i)
         if live and any(
             _live(table, start) == live
