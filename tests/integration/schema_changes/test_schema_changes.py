@@ -129,7 +129,15 @@ def test_a_table_is_made_where_rows_can_go_whatever_the_target_makes_by_itself(s
     with told(b, "default_storage_engine", "MyISAM"):
         execute(a, f"CREATE TABLE {db}.u (id INT PRIMARY KEY)", f"INSERT INTO {db}.u VALUES (1)")
         running.applied(1)
-    assert same(servers, db, "u")
+    execute(
+        a,
+        f"CREATE TABLE {db}.v (id INT PRIMARY KEY) ENGINE=MyISAM ROW_FORMAT=FIXED",
+        f"INSERT INTO {db}.v VALUES (1)",
+        f"ALTER TABLE {db}.u ENGINE=MEMORY",
+        f"INSERT INTO {db}.u VALUES (2)",
+    )
+    running.applied(3)
+    assert same(servers, db, "u", "v")
 
 
 def test_tables_are_created_renamed_truncated_and_dropped(servers, db, place):

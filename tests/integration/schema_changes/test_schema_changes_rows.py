@@ -215,6 +215,15 @@ def test_the_key_that_numbers_rows_is_that_of_then(sites):
     execute(sites.b, f"INSERT INTO {sites.db}.s VALUES (7, 1), (3, 2)")
     sites.apply(numbers)
     assert sites.rows(sites.b, "s") == ((3, 2, 1), (7, 1, 2))
+    # Nor does it matter that the statement itself takes the key away.
+    made, numbers = sites.entries(
+        "CREATE TABLE s2 (id INT PRIMARY KEY, b INT)",
+        "ALTER TABLE s2 DROP PRIMARY KEY, ADD c INT AUTO_INCREMENT PRIMARY KEY FIRST",
+    )
+    sites.apply(made)
+    execute(sites.b, f"INSERT INTO {sites.db}.s2 VALUES (7, 1), (3, 2)")
+    sites.apply(numbers)
+    assert sites.rows(sites.b, "s2") == ((1, 3, 2), (2, 7, 1))
 
 
 def test_rows_are_not_numbered_by_a_key_that_the_source_has_only_now(sites):
@@ -323,6 +332,11 @@ def test_rows_that_nobody_lost_are_not_doubted(sites):
     """ALTER IGNORE removes rows only if some have the same key."""
     sites.run("ALTER IGNORE TABLE t ADD UNIQUE u (d), MODIFY n BIGINT NULL")
     sites.assert_same()
+    # And it takes values that do not fit.
+    strict = "SET sql_mode = 'STRICT_ALL_TABLES,NO_ZERO_DATE'"
+    sites.run(strict, "ALTER IGNORE TABLE t MODIFY d DATE NOT NULL, MODIFY n TINYINT NOT NULL")
+    sites.assert_same()
+    sites.run("ALTER TABLE t MODIFY d DATETIME(6) NULL, MODIFY n BIGINT NULL")
     (entry,) = sites.entries("ALTER TABLE t DROP KEY u")
     assert sites.apply(entry)
     for server in (sites.a, sites.b):

@@ -303,10 +303,17 @@ class Attempt:
         kept = f"the target's table keeps what the source's has not: {what.kept}"
         return step._replace(statement=what.statement), kept if what.kept else ""
 
-    def _source_key(self, step: Step, key: tuple[str, ...]) -> tuple[str, ...]:
+    def _source_key(
+        self,
+        step: Step,
+        key: tuple[str, ...],
+        rekeys: bool,  # noqa: FBT001
+    ) -> tuple[str, ...]:
         """See `EquivalenceCheck.settings`."""
         done = Ledger(self._writer.open(), self._ticket, self._change).done()
         made = step.tables[0] in made_by(ddl for ddl in starmap(parsed, done) if ddl is not None)
+        if rekeys:  # what the source says now is the key of afterwards
+            return key if made else ()
         return self._target.source_key(self._change, step, key, made=made)
 
     def _source_had(self, setting: str, value: str) -> bool:

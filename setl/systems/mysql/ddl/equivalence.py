@@ -253,7 +253,8 @@ def doubt_of_order(
         effects: of a statement that numbers rows.
         state: of the target's table.
         whole: whether the target has all rows of the source's table.
-        source_key: the primary key at the source, () if there is none or it is not known.
+        source_key: the primary key at the source when the statement read the rows, () if there is
+            none or it is not known.
     """
     if not whole:
         return "it numbers rows, and not all of them are at the target"
@@ -261,7 +262,7 @@ def doubt_of_order(
         return "it numbers rows in an order of its own"
     if not state.key:
         return "it numbers rows of a table without a primary key, so that their order is open"
-    if effects.rekeyed or not state.plain:
+    if (effects.rekeyed and not source_key) or not state.plain:
         return "it numbers rows in an order that need not be the target's"
     if source_key != state.key:
         return (

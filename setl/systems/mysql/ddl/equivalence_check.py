@@ -55,7 +55,7 @@ from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.removal import removes_rows
 from setl.systems.mysql.ddl.reread_names import doubt_of_reads
 from setl.systems.mysql.ddl.sequences import without_sequences
-from setl.systems.mysql.ddl.settings import is_system_zone
+from setl.systems.mysql.ddl.settings import is_system_zone, lenient_modes
 from setl.systems.mysql.ddl.target_tables import target_table
 from setl.systems.mysql.ddl.translating import TargetTable, Translation, translated
 from setl.systems.mysql.preflight.foreign_keys import (
@@ -131,7 +131,9 @@ _ADVICE_ON_DIFFERENCE: Final = (
 COPIED_IN_UTC: Final = "copied-in-utc"
 SHADOW_DEFINITION: Final = "shadow-definition"
 """What `accept` of a pipeline calls them, see `setl.systems.finding.FOUND_LATER`."""
-_NAMES_COLLATIONS: Final = re.compile(r"\b(?:COLLATE|CHARSET|CHARACTER\s+SET)\b", re.IGNORECASE)
+_MAY_BE_LACKING: Final = re.compile(
+    r"\b(?:COLLATE|CHARSET|CHARACTER\s+SET|ENGINE)\b", re.IGNORECASE
+)
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
@@ -169,7 +171,7 @@ class EquivalenceCheck:
         session: StatementSession,
         unread: Callable[[Name], bool],
         *,
-        source_key: Callable[[Step, tuple[str, ...]], tuple[str, ...]],
+        source_key: Callable[[Step, tuple[str, ...], bool], tuple[str, ...]],
         source_had: Callable[[str, str], bool],
     ) -> list[str]:
         """What else the statement's session needs, beside `settings_for`.
@@ -179,8 +181,9 @@ class EquivalenceCheck:
             step: with the statement.
             session: the statement's.
             unread: see `SchemaChange`.
-            source_key: tells a table's primary key at the source behind the step's statement, given
-                that at the target; () if it is not known.
+            source_key: tells a table's primary key at the source when the step's statement read
+                its rows, given that at the target, and whether the statement gives it another one;
+                () if it is not known.
             source_had: tells whether a setting of the source had the value then that it has now.
 
         Raises:
@@ -204,7 +207,8 @@ class EquivalenceCheck:
             self.refuse_actions(step, effects.actions, source_had)
         if is_system_zone(session):
             self._refuse(self._doubt_of_zone(target, source_had), step)
-        more: list[str] = []
+        # It runs without IGNORE, which takes values that do not fit.
+        more = [lenient_modes(session, mariadb=is_mariadb(target))] if effects.loses else []
         names = step.source, step.tables[0]
         self._refuse(doubt_of_partitions(self._source, target, ddl, names), step, _ADVICE_ON_MOVES)
         if ddl.action is Action.ALTER:
@@ -223,7 +227,7 @@ class EquivalenceCheck:
                     doubt = doubt_of_copies(effects, session, state.definitions, utc=utc)
                     self._refuse(doubt, step, _ADVICE_ON_COPIES)
                 if self._numbers(target, effects, step.tables[0], state):
-                    key = source_key(step, state.key)
+                    key = source_key(step, state.key, effects.rekeyed)
                     doubt = doubt_of_order(effects, state, whole=step.whole, source_key=key)
                     self._refuse(doubt, step)
                     more += self._counting(target, session)
@@ -363,7 +367,7 @@ class EquivalenceCheck:
             text = json_as_text(ddl, text)
             ddl = parse_table_ddl(text, "", quoting_of(session)) or ddl
         foreign = session.mariadb is not None and session.mariadb != is_mariadb(target)
-        if not foreign and not _NAMES_COLLATIONS.search(text):
+        if not foreign and not _MAY_BE_LACKING.search(text):
             return Translation(text)
         table = target_table(target, ddl, step.tables[0]) if foreign else TargetTable()
         found = translated(ddl, self._dialect(), table, mariadb=session.mariadb)

@@ -21,6 +21,7 @@ _UNKNOWN_MODE: Final = "NO_ENGINE_SUBSTITUTION,ALLOW_INVALID_DATES,NO_AUTO_VALUE
 
 SYSTEM_ZONE: Final = "SYSTEM"
 _MILLION: Final = 1_000_000
+_STRICT: Final = MODES["STRICT_TRANS_TABLES"] | MODES["STRICT_ALL_TABLES"]
 
 
 def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
@@ -65,6 +66,21 @@ def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
         # Of literals in expressions; the servers give their younger collations other numbers.
         wanted["collation_connection"] = str(session.collation)
     return [f"SET SESSION {name} = {value}" for name, value in wanted.items()]
+
+
+def lenient_modes(session: StatementSession, *, mariadb: bool) -> str:
+    """The statement that has such a session take what does not fit with warnings.
+
+    Args:
+        session: the source's.
+        mariadb: whether the target is a MariaDB.
+
+    Raises:
+        FatalError: the target has nothing like it.
+    """
+    if session.sql_mode is not None:
+        session = session._replace(sql_mode=session.sql_mode & ~_STRICT)
+    return f"SET SESSION sql_mode = '{_modes(session, mariadb=mariadb)}'"
 
 
 def is_system_zone(session: StatementSession) -> bool:

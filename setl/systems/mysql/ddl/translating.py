@@ -1,7 +1,8 @@
 """Says a schema change to a server that lacks a collation of it, or is of the other family.
 
-Only what both mean alike is said in other words; and collations, as `create: true` chooses them
-(see `Dialect.nearest`). All else stays as it is: where the target refuses it, the pipeline stops.
+And to any where it names an engine without transactions. Only what both mean alike is said in
+other words; and collations, as `create: true` chooses them (see `Dialect.nearest`). All else stays
+as it is: where the target refuses it, the pipeline stops.
 """
 
 from __future__ import annotations
@@ -61,6 +62,11 @@ _MYSQLS_OPTIONS: Final = frozenset({
     "ENCRYPTION", "COMPRESSION", "AUTOEXTEND_SIZE", "ENGINE_ATTRIBUTE", "SECONDARY_ENGINE",
     "SECONDARY_ENGINE_ATTRIBUTE",
 })  # fmt: skip
+# Engines without transactions that hold their own rows.
+_LOCAL: Final = frozenset({
+    "MYISAM", "ARIA", "MEMORY", "HEAP", "CSV", "ARCHIVE", "BLACKHOLE",
+})  # fmt: skip
+_NOT_INNODBS: Final = frozenset({"ROW_FORMAT", "KEY_BLOCK_SIZE", "PAGE_CHECKSUM", "TRANSACTIONAL"})
 _MARIADBS_OPTIONS: Final = frozenset({
     "PAGE_CHECKSUM", "TRANSACTIONAL", "PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL", "ENCRYPTED",
     "ENCRYPTION_KEY_ID", "IETF_QUOTES", "SEQUENCE",
@@ -126,6 +132,7 @@ class _Translating:
             named = any(_named(options))
             self._default = _collation_in(options) if named else self._default
             self._collation(options, "the table")
+            self._engine(options)
             if self._foreign:
                 self._options(options)
                 self._keys([*created_items(ddl)])
@@ -166,7 +173,9 @@ class _Translating:
 
     def _clause(self, clause: Clause) -> None:
         words = clause.words
-        if words[0] in ("DEFAULT", "CHARACTER", "CHARSET", "COLLATE"):
+        if words[0] == "ENGINE":
+            self._engine(clause.tokens)
+        elif words[0] in ("DEFAULT", "CHARACTER", "CHARSET", "COLLATE"):
             self._collation(clause.tokens, "the table")
         elif words[0] == "CONVERT":
             # It is for all columns at once.
@@ -361,23 +370,51 @@ class _Translating:
             elif token.word == "IGNORED" and not self._there.mariadb:
                 self._replace(token, "INVISIBLE")
 
+    def _engine(self, tokens: Sequence[Token]) -> None:
+        """Have an engine with transactions, as `create: true` does: rows go into no other table.
+
+        Args:
+            tokens: options, among them the engine.
+        """
+        values = {token.word: tokens[value] for _, token, value in _options_among(tokens)}
+        engine = _text(values.get("ENGINE")).upper()
+        own = engine in self._there.engines and not self._foreign
+        if not engine or engine == "INNODB" or own or not (self._foreign or engine in _LOCAL):
+            return
+        self._notes.append(f"it is InnoDB; the source's {engine} would have no transactions")
+        for token in self._engines_of_partitions():
+            self._replace(token, "InnoDB")
+        for at, token, value in _options_among(tokens):
+            if token.word == "ENGINE":
+                self._replace(tokens[value], "InnoDB")
+            elif not self._foreign and token.word in _NOT_INNODBS:
+                self._edits.append((tokens[at].start, tokens[value].end, ""))
+
+    def _engines_of_partitions(self) -> Iterator[Token]:
+        """What stands for the engine of a partition; all have the table's."""
+        words = [token.word for token in self._ddl.tokens]
+        first = words.index("PARTITION") if "PARTITION" in words else len(words)
+        for at in range(first, len(words)):
+            if words[at : at + 2] == ["ENGINE", "="]:
+                yield self._ddl.tokens[at + 2]
+
     def _options(self, tokens: Sequence[Token]) -> None:
-        """Have a new table's engine as `create: true` does, and no options that are unknown."""
+        """Have no options of a new table that are unknown."""
         unknown = _MYSQLS_OPTIONS if self._there.mariadb else _MARIADBS_OPTIONS
-        for at, token in enumerate(tokens):
-            value = at + 1 + (at + 1 < len(tokens) and tokens[at + 1].word == "=")
-            if value >= len(tokens) or (at and tokens[at - 1].word == "="):
-                continue
+        for _, token, value in _options_among(tokens):
             if token.word in unknown:
                 self._edits.append((token.start, tokens[value].end, ""))
-            elif token.word == "ENGINE" and _text(tokens[value]).upper() != "INNODB":
-                self._notes.append(
-                    f"it is InnoDB; the source's {_text(tokens[value])} would have no transactions"
-                )
-                self._replace(tokens[value], "InnoDB")
 
     def _replace(self, token: Token, text: str) -> None:
         self._edits.append((token.start, token.end, text))
+
+
+def _options_among(tokens: Sequence[Token]) -> Iterator[tuple[int, Token, int]]:
+    """Words that have a value behind them: where each is, itself, and where its value is."""
+    for at, token in enumerate(tokens):
+        value = at + 1 + (at + 1 < len(tokens) and tokens[at + 1].word == "=")
+        if value < len(tokens) and not (at and tokens[at - 1].word == "="):
+            yield at, token, value
 
 
 def _in_backticks(

@@ -125,6 +125,48 @@ def test_what_a_mysql_reads_of_a_mariadb(statement, wanted):
     assert said(statement, MYSQL).text == wanted
 
 
+@pytest.mark.parametrize(
+    ("statement", "wanted"),
+    [
+        (
+            (
+                "CREATE TABLE t (engine INT CHECK (engine = memory), memory INT) ENGINE = MyISAM"
+                " ROW_FORMAT=FIXED COMMENT='ENGINE=CSV'"
+            ),
+            (
+                "CREATE TABLE t (engine INT CHECK (engine = memory), memory INT) ENGINE = InnoDB"
+                " COMMENT='ENGINE=CSV'"
+            ),
+        ),
+        (
+            "CREATE TABLE t (a INT) PAGE_CHECKSUM=1 ENGINE Aria TRANSACTIONAL=1",
+            "CREATE TABLE t (a INT) ENGINE InnoDB ",
+        ),
+        (
+            (
+                "CREATE TABLE t (a INT) ENGINE=MyISAM PARTITION BY RANGE (a) (PARTITION engine"
+                " VALUES LESS THAN (1) ENGINE = MyISAM, PARTITION q VALUES LESS THAN (2))"
+            ),
+            (
+                "CREATE TABLE t (a INT) ENGINE=InnoDB PARTITION BY RANGE (a) (PARTITION engine"
+                " VALUES LESS THAN (1) ENGINE = InnoDB, PARTITION q VALUES LESS THAN (2))"
+            ),
+        ),
+        (
+            "ALTER TABLE t ENGINE=`memory`, CHANGE engine memory INT",
+            "ALTER TABLE t ENGINE=InnoDB, CHANGE engine memory INT",
+        ),
+        ("ALTER TABLE t ENGINE=InnoDB ROW_FORMAT=COMPACT", ""),
+        ("CREATE TABLE t (a INT) ENGINE=RocksDB ROW_FORMAT=FIXED", ""),
+        ("CREATE TABLE t (a INT) ENGINE=MRG_MyISAM", ""),
+    ],
+)
+def test_an_engine_without_transactions(statement, wanted):
+    found = said(statement, mariadb=True)
+    assert " ".join(found.text.split(" ")).replace("  ", " ") == (wanted or statement)
+    assert bool(found.notes) == bool(wanted)
+
+
 def test_keys_of_the_target_never_take_two_rows_for_one():
     table = TargetTable(NEAREST, frozenset({"k"}))
     assert said("ALTER TABLE t MODIFY k VARCHAR(99) NOT NULL", table=table).text == (
