@@ -42,25 +42,32 @@ def is_without_its_mark(identity: MarkIdentity, statement: str, session: Stateme
 def refuse_temporary(entry: Entry) -> None:
     """Refuse DDL that does not say whether a temporary or a lasting table is meant.
 
+    All statements of a procedure that has used a temporary table are logged as such that use one. A
+    MySQL tells by what takes part in a statement: InnoDB does, if it is about a lasting table.
+
     Args:
         entry: DDL that names a mapped table.
 
     Raises:
-        FatalError: its session used a temporary table for it.
+        FatalError: its session used a temporary table, and it may be about that.
     """
     session = entry.session
-    if session is None or not session.temporary:
+    if session is None or not session.temporary or session.committed:
         return
     quoting = quoting_of(session)
     if not may_be_temporary(entry.statement, quoting):
         return
     place = entry.position
-    hint = "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise"
+    hint = (
+        "If the session's binlog_format was ROW, it was about the lasting table: do the same to"
+        " the target's. If not, it may have been about the temporary one, which leaves nothing to"
+        " do; SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise"
+    )
     if isinstance(place, BinlogPosition):
-        hint = f"{hint}. To go on, {past(place)}"
+        hint = f"{hint}. Then {past(place)}"
     raise FatalError(
-        "the source logged a change of a temporary table as if it were a lasting one:"
-        f" {without_texts(entry.statement, quoting)[:_SHOWN]!r}",
+        "a session that used a temporary table changed a table, and the binlog does not say"
+        f" whether it was that one: {without_texts(entry.statement, quoting)[:_SHOWN]!r}",
         hint=hint,
         position=place,
         schema=entry.schema,

@@ -6,6 +6,7 @@ import pytest
 from setl.codec.binlog.event import is_mariadb
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import ConfigurationError, DataError
+from setl.extract.ddl import refuse_temporary
 from setl.model.change import ABSENT, Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
@@ -374,6 +375,26 @@ def test_gtids_lead_to_the_servers_own_state(site_a, sandbox):
             )
             (there,) = cursor.fetchone()
             assert set(entry.position.gtid.split(",")) == set(there.split(","))
+
+
+@pytest.mark.family("mysql", why="MariaDB says the same of both kinds of tables")
+def test_what_a_procedure_with_a_temporary_table_does_to_lasting_ones(site_a, sandbox):
+    connection, schema = sandbox
+    statements = ("TRUNCATE o", "ALTER TABLE o ADD v INT", "CREATE INDEX i ON o (v)")
+    entries = stream(
+        site_a,
+        connection,
+        f"USE {schema}",
+        "CREATE TABLE o (id INT PRIMARY KEY)",
+        "CREATE PROCEDURE works() BEGIN CREATE TEMPORARY TABLE p (id INT); INSERT INTO p VALUES"
+        f" (1); {'; '.join(statements)}; DROP TEMPORARY TABLE p; END",
+        "CALL works()",
+        "DROP TABLE o",
+    )
+    found = [entry for entry in entries if entry.statement.startswith(statements)]
+    assert [entry.session.temporary for entry in found] == [True] * len(statements)
+    for entry in found:
+        refuse_temporary(entry)
 
 
 @pytest.mark.family("mariadb", why="MySQL with GTIDs refuses such transactions")
