@@ -39,19 +39,21 @@ def without_qualifiers(
     held = [t for t in tokens if not any(start <= t.start < end for start, end in spans)]
     pieces: list[str] = []
     at = 0
-    for start, end in _qualifiers(held, own):
-        pieces.append(text[at:start])
-        at = end
+    for start, column in _qualified(held, own):
+        # Behind a dot, a reserved word is a name without quotes.
+        bare = column.kind is TokenKind.WORD
+        pieces += [text[at:start], f"`{column.text}`" if bare else column.text]
+        at = column.end
     return "".join([*pieces, text[at:]])
 
 
-def _qualifiers(tokens: Sequence[Token], own: Collection[str]) -> Iterator[tuple[int, int]]:
-    """Where qualifiers with their dots stand, in order."""
+def _qualified(tokens: Sequence[Token], own: Collection[str]) -> Iterator[tuple[int, Token]]:
+    """Columns with qualifiers, and where these begin; in order."""
     at = 0
     while at < len(tokens):
         chain = _chain(tokens, at)
         if len(chain) > 1 and _is_column(tokens, at, chain, own):
-            yield tokens[at].start, chain[-1].start
+            yield tokens[at].start, chain[-1]
         at += max(1, len(chain))
 
 
