@@ -310,6 +310,16 @@ REFUSED_OF_MARIADB = {
 OF_MARIADB = pytest.mark.family("mariadb", why="MySQL refuses it itself")
 
 
+@OF_MARIADB
+def test_options_that_the_target_does_not_know_are_those_of_the_source(sites):
+    sites.run(
+        "SET sql_mode = 'IGNORE_BAD_TABLE_OPTIONS'",
+        "CREATE TABLE odd (id INT PRIMARY KEY, v INT strange=yes) odd=1",
+    )
+    sites.run("ALTER TABLE odd MODIFY v BIGINT")
+    sites.assert_same("odd")
+
+
 @pytest.mark.parametrize(
     "statement", [*REFUSED, *(pytest.param(s, marks=OF_MARIADB) for s in REFUSED_OF_MARIADB)]
 )

@@ -90,9 +90,11 @@ def is_system_zone(session: StatementSession) -> bool:
 
 def _modes(session: StatementSession, *, mariadb: bool) -> str:
     bits = session.sql_mode
+    # Options that the source's engine knows, or that nobody does, are no reason to stop a replica.
+    lenient = ["IGNORE_BAD_TABLE_OPTIONS"] if mariadb else []
     if bits is None:
-        return _UNKNOWN_MODE
-    names = [name for name in MODES if session.has_mode(name)]
+        return ",".join([_UNKNOWN_MODE, *lenient])
+    names = [*(name for name in MODES if session.has_mode(name)), *lenient]
     dialects = [n for n, bit in DIALECTS.items() if session.mariadb and bits & bit]
     if dialects and not mariadb:
         raise FatalError(
