@@ -355,6 +355,25 @@ def test_rows_that_nobody_lost_are_not_doubted(sites):
     with pytest.raises(FatalError, match="which of them stays is open") as caught:
         sites.apply(entry)
     assert "setl load --replace" in caught.value.hint
+    # The first in the order of the key stay, which is the source's in a table from the stream.
+    made, ignored = sites.entries(
+        "CREATE TABLE s (id INT PRIMARY KEY, k INT NOT NULL, v INT)",
+        "ALTER IGNORE TABLE s DROP PRIMARY KEY, ADD PRIMARY KEY (k), ADD UNIQUE (v)",
+    )
+    sites.apply(made)
+    values = "VALUES (9, 1, 1), (8, 2, 2), (5, 1, 3), (4, 3, 2), (3, 4, NULL), (2, 5, NULL)"
+    execute(sites.b, f"INSERT INTO {sites.db}.s {values}")
+    sites.apply(ignored)
+    assert sites.rows(sites.b, "s") == ((2, 5, None), (3, 4, None), (4, 3, 2), (5, 1, 3))
+    execute(
+        sites.a,
+        f"USE {sites.db}",
+        "DROP TABLE s",
+        made.statement,
+        f"INSERT INTO s {values}",
+        ignored.statement,
+    )
+    sites.assert_same("s")
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from setl.systems.mysql.connection import error_number, is_mariadb, translate
 from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.advice import advice_on, reason_of
 from setl.systems.mysql.ddl.collating import default_collations
+from setl.systems.mysql.ddl.effects import with_ignore
 from setl.systems.mysql.ddl.held_rows import MISSING_TABLE, has_rows
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
 from setl.systems.mysql.ddl.looks import looks_of
@@ -269,8 +270,14 @@ class Attempt:
         except pymysql.MySQLError as error:
             if error_number(error) in passing:
                 return
-            lost = self._equivalence_check.refused_duplicates(step, session)
+            check = self._equivalence_check
+            lost = check.refused_duplicates(step, session)
             if error_number(error) == _DUPLICATE and lost is not None:
+                connection, ignoring = self._writer.open(), with_ignore(text)
+                known = self._change.unread, self._source_key
+                if ignoring != text and check.loses_alike(connection, step, session, *known):
+                    self._execute(number, run, ignoring, more, passing)
+                    return
                 raise self._stopped(number, text, lost) from error
             self._refused(number, step._replace(statement=text), error)
 

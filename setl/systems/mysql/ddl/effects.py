@@ -16,7 +16,7 @@ from setl.codec.sql.created_table import actions_among
 from setl.codec.sql.names import name_of
 from setl.codec.sql.sequence_defaults import sequence_defaults
 from setl.codec.sql.table_ddl import Action, TableDdl, column_words
-from setl.codec.sql.tokens import Token, TokenKind
+from setl.codec.sql.tokens import Token, TokenKind, tokenize
 
 _CLOCK: Final = frozenset({
     "CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE",
@@ -138,6 +138,14 @@ def without_ignore(ddl: TableDdl, statement: str) -> str:
         if token.word == "IGNORE":
             return statement[: token.start] + statement[token.end :].lstrip()
     return statement
+
+
+def with_ignore(statement: str) -> str:
+    """An ALTER TABLE as an ALTER IGNORE TABLE."""
+    front = [token for token in tokenize(statement)[:4] if token.word in ("IGNORE", "TABLE")]
+    if not front or front[0].word == "IGNORE":
+        return statement
+    return f"{statement[: front[0].start]}IGNORE {statement[front[0].start :]}"
 
 
 def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:

@@ -387,6 +387,34 @@ class EquivalenceCheck:
             hint=_ADVICE_ON_LOSSES.format(by_hand=self._by_hand),
         )
 
+    def loses_alike(
+        self,
+        target: Connection[Any],
+        step: Step,
+        session: StatementSession,
+        unread: Callable[[Name], bool],
+        source_key: Callable[[Step, tuple[str, ...], bool], tuple[str, ...]],
+    ) -> bool:
+        """Whether an ALTER IGNORE keeps the same ones of the target's rows as of the source's.
+
+        It keeps the first in the order of the primary key, which has to be the same at both: the
+        target's table came in the stream.
+
+        Args:
+            target: a connection to the target.
+            step: with the statement.
+            session: the statement's.
+            unread: see `SchemaChange`.
+            source_key: see `settings`.
+        """
+        ddl = parse_table_ddl(step.statement, "", quoting_of(session))
+        whole = step.whole and not step.copied and not self._both_ways
+        if ddl is None or not whole or step.source is None or unread(step.source):
+            return False
+        state = state_of(target, step.tables[0])
+        key = source_key(step, state.key, True)  # noqa: FBT003
+        return not doubt_of_order(effects_of(ddl), state, whole=True, source_key=key)
+
     def _collated(
         self,
         target: Connection[Any],
