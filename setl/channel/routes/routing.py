@@ -200,6 +200,15 @@ class Router:
         nested = any(schema == of for of, _ in self._nested)
         return nested or any(e.pattern.schema.match(schema) is not None for e in self.entries)
 
+    def may_fill(self, schema: str, target: tuple[str, str]) -> bool:
+        """Whether some table of a schema may go to a target."""
+        return any(
+            e.pattern.schema.match(schema) is not None
+            and (target[0] == schema or (e.target is not None and e.target.schema is not None))
+            and self._may_reach(e, target)
+            for e in self.entries
+        )
+
     def gathers(self, route: Route) -> bool:
         """Whether rows of other tables may go where a route leads."""
         own = self.entries[route.index]

@@ -42,7 +42,7 @@ from setl.systems.mysql.ddl.shadow_swaps import (
     refuse_unseen,
 )
 from setl.systems.mysql.ddl.source_key import made_by
-from setl.systems.mysql.ddl.statements import parsed, refuse_other
+from setl.systems.mysql.ddl.statements import dropped_databases, parsed, refuse_other
 from setl.systems.mysql.ddl.target import DdlTarget, Run
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.load.loaded import loaded_all, loaded_elsewhere
@@ -52,6 +52,11 @@ from setl.systems.mysql.load.loaded import loaded_all, loaded_elsewhere
 _ALREADY: Final = MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
 _DUPLICATE: Final = 1062
 _EMPTYING: Final = frozenset({Action.CREATE, Action.DROP, Action.TRUNCATE})
+_BY_HAND: Final = (" by hand", "{by_hand}")
+_ADVICE_ON_DROP: Final = (
+    "Drop their tables at the target{by_hand}, and `setl start` the channel, which then passes over"
+    " it"
+)
 _AS_IT_IS: Final = (
     "If the source still has the table, start again: the leader then creates it. Or make it by hand"
 )
@@ -116,7 +121,10 @@ class Attempt:
         except FatalError as error:
             if self._was_done_by_hand():
                 return (f"done by hand: {self._change.statement}",)
-            error.hint += "{by_hand}"
+            dropped = dropped_databases(self._change)
+            if dropped and not self._target.holds_tables_of(dropped, self._writer.open()):
+                return (f"nothing to drop: {self._change.statement}",)
+            error.hint = _ADVICE_ON_DROP if dropped else error.hint.replace(*_BY_HAND, 1)
             raise self._stopped(0, self._change.statement, error) from error
         return ()
 

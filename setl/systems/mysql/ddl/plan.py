@@ -53,6 +53,10 @@ class Routing(Protocol):
         """Whether tables of a schema are mapped."""
         ...
 
+    def may_fill(self, schema: str, target: Name) -> bool:
+        """Whether some table of a schema may go to a target."""
+        ...
+
     def gathers(self, route: Route) -> bool:
         """Whether rows of other tables may go where a route leads."""
         ...

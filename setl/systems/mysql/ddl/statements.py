@@ -38,16 +38,23 @@ def refuse_other(change: SchemaChange, routing: Routing) -> None:
             " read from it",
             "Do what it did to mapped tables at the target",
         )
-    words = [token.word for token in tokenize(change.statement, quoting)[:2]]
-    if words not in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
-        return
-    for schema, _ in said.tables:
+    for schema in dropped_databases(change):
         if routing.maps(schema):
             raise _refused(
                 change,
                 f"tables of {schema} are mapped, and which of them there were is not known",
                 "Drop their tables (of an index: delete their documents) at the target",
             )
+
+
+def dropped_databases(change: SchemaChange) -> list[str]:
+    """The databases that a statement drops; none of any other."""
+    quoting = quoting_of(change.session)
+    words = [token.word for token in tokenize(change.statement, quoting)[:2]]
+    if words not in (["DROP", "DATABASE"], ["DROP", "SCHEMA"]):
+        return []
+    said = parse_statement(change.statement, change.session.schema, quoting)
+    return [schema for schema, _ in said.tables]
 
 
 def _concerns(routing: Routing, schema: str, table: str) -> bool:

@@ -154,6 +154,13 @@ class DdlTarget:
         """Where a table of the source goes, each with whether it has all of its columns there."""
         return [(route.target, route.plain) for route in self.routing.route(*table)]
 
+    def holds_tables_of(self, schemas: Collection[str], connection: Connection[Any]) -> bool:
+        """Whether there are tables where tables of these databases of the source may go."""
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES")
+            there = [(str(schema), str(table)) for schema, table in cursor.fetchall()]
+        return any(self.routing.may_fill(schema, name) for schema in schemas for name in there)
+
     def plan(self, ddl: TableDdl, shadows: Sequence[str], aside: Container[Name]) -> Plan:
         """What a statement becomes, see `plan_ddl`; raises FatalError."""
         if not ddl.subjects:
