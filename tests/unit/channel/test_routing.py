@@ -53,6 +53,20 @@ def test_entries_with_the_same_from_all_apply():
     assert targets(routed, "s", "z") == [(3, "s", "z")]
 
 
+def test_where_tables_of_a_schema_may_go():
+    found = router(
+        {"from": "a.*"}, {"from": "b.t", "to": "x.u"}, {"from": "c*.t_*", "to": "y.c*_*"}
+    )
+
+    def fills(schema, *targets):
+        return [found.may_fill(schema, tuple(target.split("."))) for target in targets]
+
+    assert fills("a", "a.t", "b.t", "x.u") == [True, False, False]
+    assert fills("b", "b.t", "x.u", "x.v") == [False, True, False]
+    assert fills("c1", "y.c1_2", "y.d_2", "c1.t_2") == [True, False, False]
+    assert fills("d", "d.t", "x.u", "y.c1_2") == [False, False, False]
+
+
 def test_unmapped_tables_have_no_route():
     routed = router({"from": "s.x"})
     assert routed.route("s", "y") == ()
