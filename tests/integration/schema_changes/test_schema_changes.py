@@ -160,6 +160,7 @@ def test_tables_are_created_renamed_truncated_and_dropped(servers, db, place):
         "INSERT INTO v VALUES (6, 'z')",
         "INSERT INTO w (id) VALUES (9)",
         "ALTER TABLE w ADD x INT, RENAME TO w2",
+        "ALTER TABLE w2 RENAME w2",
         "INSERT INTO w2 (id, x) VALUES (10, 10)",
         "DROP TABLE u, v",
         "CREATE TABLE u (k INT PRIMARY KEY)",

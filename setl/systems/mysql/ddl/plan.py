@@ -223,7 +223,9 @@ def rewritten(
         refuse_removal(mine, route, gathers=routing.gathers(route))
         replaced = [(subject, route.target)]
         replaced += [(name, _beside(route, routes_of(name), mine)) for name in others]
-        changed = [to for name, to in replaced if name.role in _CHANGED]
+        # A table may be renamed to what it is called.
+        named = {(n.schema, n.table): to for n, to in replaced if n.role in _CHANGED}
+        changed = tuple(named.values())
         if len(set(changed)) < len(changed):
             raise _refused("both of its tables are one at the target", ddl, _EACH)
         may_lack = ddl.conditional and ddl.action is not Action.CREATE
@@ -237,7 +239,7 @@ def rewritten(
         source = aliases.get(name, name)
         reread = (source,) if route.rereads else ()
         yield Step(
-            text, tuple(changed), may_lack, source, route.plain, reread=reread, notes=notes,
+            text, changed, may_lack, source, route.plain, reread=reread, notes=notes,
             narrowed=route.include is not None or bool(route.exclude),
         )  # fmt: skip
         if ddl.replaces and marked_drops:

@@ -189,6 +189,11 @@ def test_what_is_not_mapped_is_left_out():
         "RENAME TABLE `copy`.`a2` TO `shop`.`b`"
     ]
     assert plan("ALTER TABLE other ADD c INT", EXACT).empty
+    (step,) = plan("ALTER TABLE a RENAME a", EXACT).steps
+    assert (step.statement, step.tables) == (
+        "ALTER TABLE `copy`.`a2` RENAME `copy`.`a2`",
+        (("copy", "a2"),),
+    )
 
 
 @pytest.mark.parametrize(
