@@ -64,7 +64,7 @@ _MYSQLS_OPTIONS: Final = frozenset({
 })  # fmt: skip
 # Engines without transactions that hold their own rows.
 _LOCAL: Final = frozenset({
-    "MYISAM", "ARIA", "MEMORY", "HEAP", "CSV", "ARCHIVE", "BLACKHOLE",
+    "MYISAM", "ARIA", "MARIA", "MEMORY", "HEAP", "CSV", "ARCHIVE", "BLACKHOLE",
 })  # fmt: skip
 _NOT_INNODBS: Final = frozenset({"ROW_FORMAT", "KEY_BLOCK_SIZE", "PAGE_CHECKSUM", "TRANSACTIONAL"})
 _MARIADBS_OPTIONS: Final = frozenset({

@@ -139,7 +139,7 @@ def test_what_a_mysql_reads_of_a_mariadb(statement, wanted):
             ),
         ),
         (
-            "CREATE TABLE t (a INT) PAGE_CHECKSUM=1 ENGINE Aria TRANSACTIONAL=1",
+            "CREATE TABLE t (a INT) PAGE_CHECKSUM=1 ENGINE maria TRANSACTIONAL=1",
             "CREATE TABLE t (a INT) ENGINE InnoDB ",
         ),
         (
