@@ -3,6 +3,7 @@
 import pymysql
 import pytest
 
+from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import FatalError
 from setl.extract.extractor import Extractor
@@ -12,7 +13,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.session import StatementSession
 from setl.systems.mysql.ddl import attempt as attempt_module
-from tests.integration.pipelines import execute
+from tests.integration.pipelines import execute, mysql, one_way
 from tests.mysql_servers import is_mariadb
 from tests.unit.codec.binlog_server import end_of, entries_between
 
@@ -400,6 +401,27 @@ def test_what_rows_of_the_other_site_get_otherwise_does_not_pass_in_two_directio
     (entry,) = sites.entries(f"ALTER TABLE t MODIFY {column}")
     assert sites.apply(entry, ddl)
     sites.assert_same()
+
+
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("ALTER TABLE t ADD c DATETIME DEFAULT NOW()", "get the time of this change"),
+        ("ALTER TABLE t ADD c INT AUTO_INCREMENT UNIQUE", "or has others, too"),
+        ("ALTER TABLE t DROP n", "which lose it as well"),
+        ("RENAME TABLE t TO kept", "it moves rows of a table"),
+    ],
+)
+def test_rows_of_other_tables_in_the_same_one_stay_as_they_are(sites, statement, why):
+    tables = [{"from": f"{sites.db}.{t}", "to": f"{sites.db}.t"} for t in ("t", "u")]
+    file = one_way(sites.a, mysql(sites.b), [*tables, {"from": f"{sites.db}.kept"}])
+    sites.router = Router(file.pipelines[0])
+    before = sites.shape(sites.b), sites.rows(sites.b)
+    (entry,) = sites.entries(statement)
+    with pytest.raises(FatalError, match=why) as caught:
+        sites.apply(entry, sites.passing(marked_drops=False))
+    assert "state = 'done'" in caught.value.hint
+    assert (sites.shape(sites.b), sites.rows(sites.b)) == before
 
 
 def test_rows_are_not_numbered_in_the_order_of_another_key(sites):

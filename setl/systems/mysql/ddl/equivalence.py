@@ -127,8 +127,19 @@ def doubt_without_rows(effects: Effects, session: StatementSession, statement: s
     return ""
 
 
-def doubt_with_rows(effects: Effects, session: StatementSession, state: TableState) -> str:
-    """Why rows of the table may differ from the source's afterwards, or ""; not of numbers."""
+def doubt_with_rows(
+    effects: Effects, session: StatementSession, state: TableState, *, gathered: bool = False
+) -> str:
+    """Why rows of the table may differ from the source's afterwards, or ""; not of numbers.
+
+    Args:
+        effects: of the statement.
+        session: the statement's.
+        state: of the target's table.
+        gathered: whether rows of other tables may be there, which get their values at their own.
+    """
+    if gathered and effects.clock:
+        return "rows of other tables, which are in the same one here, get the time of this change"
     converts = effects.retyped and (
         effects.times or any(state.types.get(c) in _TIME_TYPES for c in effects.retyped)
     )
@@ -257,7 +268,7 @@ def doubt_of_order(
             none or it is not known.
     """
     if not whole:
-        return "it numbers rows, and not all of them are at the target"
+        return "it numbers rows, and the target has not all of them, or has others, too"
     if effects.ordered:
         return "it numbers rows in an order of its own"
     if not state.key:

@@ -217,7 +217,8 @@ class EquivalenceCheck:
             if state.rows:
                 lost = "" if step.whole or not effects.loses else DOUBT_OF_LOSSES
                 self._refuse(lost, step, _ADVICE_ON_LOSSES)
-                self._refuse(doubt_with_rows(effects, session, state), step)
+                doubt = doubt_with_rows(effects, session, state, gathered=step.gathered)
+                self._refuse(doubt, step)
                 doubt = _doubt_between_families(target, effects, session, state)
                 self._refuse(doubt, step, _ADVICE_BETWEEN_FAMILIES)
                 if self._both_ways:

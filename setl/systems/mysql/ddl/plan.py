@@ -85,6 +85,7 @@ class Step(NamedTuple):
         notes: what was taken out of it, see `setl.systems.mysql.ddl.left_out`; with no statement,
             all that there was.
         narrowed: whether the target need not have all keys of the source's table.
+        gathered: whether rows of other tables may be in the target's.
     """
 
     statement: str
@@ -99,6 +100,7 @@ class Step(NamedTuple):
     aside: tuple[Name, ...] = ()
     notes: tuple[str, ...] = ()
     narrowed: bool = False
+    gathered: bool = False
 
 
 class Swap(NamedTuple):
@@ -220,14 +222,18 @@ def rewritten(
         others = [name for name in mine.names if name.role is not Role.SUBJECT]
         _refuse_others(mine, others, routes_of, mapped=True)
         refuse_columns(mine, route)
-        refuse_removal(mine, route, gathers=routing.gathers(route))
+        gathers = routing.gathers(route)
+        refuse_removal(mine, route, gathers=gathers)
         replaced = [(subject, route.target)]
         replaced += [(name, _beside(route, routes_of(name), mine)) for name in others]
         # A table may be renamed to what it is called.
         named = {(n.schema, n.table): to for n, to in replaced if n.role in _CHANGED}
         changed = tuple(named.values())
         if len(set(changed)) < len(changed):
-            raise _refused("both of its tables are one at the target", ddl, _EACH)
+            yield _stays_by_rename(ddl, route.target)
+            continue
+        if gathers and any(name.role is Role.NEW_NAME for name in others):
+            raise _gathered(route.target, ddl)
         may_lack = ddl.conditional and ddl.action is not Action.CREATE
         text = _replaced(mine.text, replaced)
         if ddl.replaces and marked_drops:
@@ -239,11 +245,19 @@ def rewritten(
         source = aliases.get(name, name)
         reread = (source,) if route.rereads else ()
         yield Step(
-            text, changed, may_lack, source, route.plain, reread=reread, notes=notes,
-            narrowed=route.include is not None or bool(route.exclude),
+            text, tuple(changed), may_lack, source, route.plain and not gathers, reread=reread,
+            notes=notes, narrowed=route.include is not None or bool(route.exclude),
+            gathered=gathers,
         )  # fmt: skip
         if ddl.replaces and marked_drops:
             yield _drop_renamed(route.target)
+
+
+def _stays_by_rename(ddl: TableDdl, target: Name) -> Step:
+    """What a statement about two tables becomes that are one at the target; raises FatalError."""
+    if ddl.action is not Action.ALTER or [c.words[0] for c in ddl.clauses()] != ["RENAME"]:
+        raise _refused("both of its tables are one at the target", ddl, _EACH)
+    return _stays_in(target)
 
 
 def _refuse_others(
@@ -374,6 +388,7 @@ class _Renaming:
         self._swaps: list[Swap] = []
         self._reread: list[Name] = []
         self._aside: list[Name] = []
+        self._notes: list[Step] = []
 
     def add(self, old: Name, new: Name, passing: set[Name]) -> None:
         """Take in the next one; `passing` are names that a later one takes a table from."""
@@ -391,12 +406,17 @@ class _Renaming:
         if leaving is not None:
             self._from_shadow(old, leaving, new)
         elif olds and new[1].startswith(DROPPED_PREFIX):
+            self._refuse_gathered(old)
             for target in olds:
                 self._drops += _dropped(target, self._ddl, may_lack=True, marked=self._marked_drops)
         elif olds and not news and new in passing:
+            self._refuse_gathered(old)
             self._between[new] = tuple((schema, new[1]) for schema, _ in olds)
             self._move(olds, self._between[new])
+        elif olds and self._stays(old, new):
+            self._notes += (_stays_in(target) for target in olds)
         elif olds and news:
+            self._refuse_gathered(old)
             self._reread += [old for route in self._routing.route(*old) if route.rereads]
             self._move(olds, news)
         elif olds:
@@ -421,17 +441,21 @@ class _Renaming:
             may_lack = self._ddl.conditional
             text = f"RENAME TABLE {text}"
             steps.append(Step(text, tables, may_lack, reread=reread, aside=aside))
-        return Plan(tuple(steps + self._drops), swaps=tuple(self._swaps))
+        return Plan(tuple(steps + self._drops + self._notes), swaps=tuple(self._swaps))
 
     def _refuse_gathered(self, old: Name) -> None:
-        """Refuse to take a table away that rows of other tables go to."""
-        if any(self._routing.gathers(route) for route in self._routing.route(*old)):
-            raise _refused(
-                f"{_dotted(old)} leaves the mapping, and rows of other tables go to its table of"
-                " the target, too",
-                self._ddl,
-                "If its rows are to go, remove them from the target with DELETE{by_hand}",
-            )
+        """Refuse to move a table of the target that rows of other tables go to."""
+        for route in self._routing.route(*old):
+            if self._routing.gathers(route):
+                raise _gathered(route.target, self._ddl)
+
+    def _stays(self, old: Name, new: Name) -> bool:
+        """Whether a table's rows go on to where they are."""
+        before, after = self._routing.route(*old), self._routing.route(*new)
+        return len(before) == len(after) and all(
+            a.target == b.target and not a.rereads and (a.index == b.index or (a.plain and b.plain))
+            for a, b in zip(before, after, strict=True)
+        )
 
     def _targets(self, name: Name) -> tuple[Name, ...]:
         held = self._between.get(name)
@@ -456,6 +480,22 @@ class _Renaming:
             )
         for lane, move in enumerate(zip(olds, news, strict=True)):
             self._lanes.setdefault(lane, []).append(move)
+
+
+def _stays_in(target: Name) -> Step:
+    note = f"rows go to {_dotted(target)} under either name"
+    return Step("", (target,), notes=(note,))
+
+
+def _gathered(target: Name, ddl: TableDdl) -> FatalError:
+    return _refused(
+        f"it moves rows of a table that go to {_dotted(target)}, where rows of other tables go,"
+        " too, and does not say which",
+        ddl,
+        f"Remove those that came from this table from {_dotted(target)} with DELETE{{by_hand}}. If"
+        " the table is mapped under its new name, load it with `setl load --replace` when the"
+        " pipeline runs again",
+    )
 
 
 def _replaced(text: str, names: Sequence[tuple[TableName, Name]]) -> str:

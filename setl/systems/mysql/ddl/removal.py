@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from setl.channel.routes.routing import Route
+from setl.codec.sql.names import name_of
 from setl.codec.sql.redaction import redacted
 from setl.codec.sql.table_ddl import Action, TableDdl
 from setl.errors import FatalError
@@ -20,7 +21,7 @@ def refuse_removal(ddl: TableDdl, route: Route, *, gathers: bool) -> None:
         gathers: whether rows of other tables go there, too.
 
     Raises:
-        FatalError: it removes such rows.
+        FatalError: it removes such rows, or a column that rows of other tables have.
     """
     if gathers and (removes_rows(ddl) or ddl.action is Action.DROP):
         raise FatalError(
@@ -29,6 +30,14 @@ def refuse_removal(ddl: TableDdl, route: Route, *, gathers: bool) -> None:
             f" which: {redacted(ddl.text)[:300]}",
             hint="Remove those that came from this table on the target with DELETE, in a channel of"
             " two directions after SET SESSION sql_log_bin = 0",
+        )
+    if gathers and (column := _dropped_column(ddl)):
+        raise FatalError(
+            f"this schema change cannot be passed on: it drops the column {column} of a table that"
+            f" goes to {'.'.join(route.target)}, where rows of other tables go, too, which lose it"
+            f" as well: {redacted(ddl.text)[:300]}",
+            hint="If all these tables lose it, drop it at the target{by_hand}. Else leave it there,"
+            " as NULL or with a default, and do only the rest of the statement, if there is any",
         )
     if route.conflict is None or not removes_rows(ddl):
         return
@@ -49,3 +58,11 @@ def removes_rows(ddl: TableDdl) -> bool:
         return False
     removals = (("DROP", "PARTITION"), ("TRUNCATE", "PARTITION"))
     return any(clause.words[:2] in removals for clause in ddl.clauses())
+
+
+def _dropped_column(ddl: TableDdl) -> str:
+    """A column that a statement drops, "" if it drops none."""
+    dropping = (
+        (c for c in ddl.clauses() if c.words[0] == "DROP") if ddl.action is Action.ALTER else ()
+    )
+    return next((name_of(column[0]) for clause in dropping for column in clause.columns), "")

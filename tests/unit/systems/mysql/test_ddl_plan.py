@@ -297,13 +297,38 @@ JOINED = router(
         "DROP TABLE t1",
         "DROP TABLE w1, two",
         "RENAME TABLE t1 TO _t1_old",
+        "RENAME TABLE t1 TO other.t",
+        "RENAME TABLE t1 TO one",
+        "RENAME TABLE one TO x, w1 TO one, x TO w1",
+        "RENAME TABLE w1 TO w2, two TO w1",
+        "RENAME TABLE t1 TO _setl_dropped_1",
+        "ALTER TABLE t1 RENAME other.t",
+        "ALTER TABLE one ADD c INT, RENAME TO w1",
+        "ALTER TABLE one ADD c INT, DROP d",
+        "ALTER TABLE t1 DROP COLUMN IF EXISTS d",
     ],
 )
 @pytest.mark.parametrize("marked", [False, True])
 def test_rows_of_other_tables_do_not_go_with_one(text, marked):
     with pytest.raises(FatalError, match=r"rows of other tables go.*, too") as caught:
         plan(text, JOINED, marked=marked)
-    assert "DELETE" in caught.value.hint
+    assert (
+        "drop it" if "DROP COLUMN" in text or ", DROP" in text else "DELETE"
+    ) in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text", ["RENAME TABLE t1 TO t2", "RENAME TABLE one TO two", "ALTER TABLE t1 RENAME t2"]
+)
+def test_names_of_tables_change_within_one_table_of_the_target(text):
+    (step,) = plan(text, JOINED).steps
+    assert (step.statement, bool(step.notes)) == ("", True)
+
+
+def test_rows_of_other_tables_are_not_filled_with_those_of_one():
+    alter = "ALTER TABLE {} ADD n INT"
+    said = [plan(alter.format(t), JOINED).steps[0] for t in ("t1", "two", "w1")]
+    assert [(step.gathered, step.whole) for step in said] == [(True, False)] * 2 + [(False, True)]
 
 
 @pytest.mark.parametrize("text", ["TRUNCATE w1", "DROP TABLE w1", "TRUNCATE other.w1"])
