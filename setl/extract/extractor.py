@@ -341,7 +341,8 @@ class Extractor:
         behind = dropwhile(lambda other: other is not entry, batch.entries)
         end = next((other.position for other in behind if other.kind is EntryKind.COMMIT), None)
         schema = self._statements.passes(entry, end)
-        counts.statements[schema] = counts.statements.get(schema, 0) + 1
+        if schema:
+            counts.statements[schema] = counts.statements.get(schema, 0) + 1
 
     def _ddl(self, entry: Entry, extracted: Extracted) -> None:
         self._statements.changed(entry)

@@ -49,20 +49,19 @@ class Reach(NamedTuple):
 class Effects(Protocol):
     """What a source says about its tables as they are now. Answers may be kept for a while."""
 
-    def of_writing(self, schema: str, table: str, *, temporary: bool) -> Reach:
+    def of_writing(self, schema: str, table: str) -> Reach:
         """What else is written if rows of this table are.
 
         Args:
             schema: its schema.
             table: its name.
-            temporary: whether the statement used a temporary table, which may be this one.
 
         Raises:
             SetlError: the source does not answer.
         """
         ...
 
-    def of_reading(self, schema: str, table: str, *, temporary: bool) -> Reach:
+    def of_reading(self, schema: str, table: str) -> Reach:
         """What is written if a table or view is read; as `of_writing`."""
         ...
 
@@ -102,9 +101,14 @@ class PassedStatements:
         # Tables that the stream has seen created, and nothing that could give them a trigger or
         # such since: they may be gone by the time the source is asked.
         self._made: set[Name] = set()
+        # Those that it has seen created as temporary ones, with their connections. A name that the
+        # source does not have may else be one, or that of a view that is gone.
+        self._temporary: set[tuple[int, Name]] = set()
 
     def passes(self, entry: Entry, end: Position | None = None) -> str:
         """Whether a statement is passed over; returns the schema that it counts for.
+
+        Those that do nothing but to temporary tables count for none: "".
 
         Args:
             entry: the statement.
@@ -125,7 +129,10 @@ class PassedStatements:
         if found is None:
             doubt = _Doubt("its tables cannot be told", None)
             raise _refused(entry, quoting, doubt, end or entry.position)
-        doubt = self._doubt(found, temporary=session.temporary)
+        self._note_temporary(found, session.thread)
+        if not (found.written or found.calls or found.read):
+            return ""
+        doubt = self._doubt(found, session)
         if doubt is not None:
             raise _refused(entry, quoting, doubt, end or entry.position)
         if found.creates:
@@ -155,25 +162,38 @@ class PassedStatements:
             self._made.clear()
         self._made.update(made)
 
-    def _doubt(self, found: RowStatement, *, temporary: bool) -> _Doubt | None:
+    def _note_temporary(self, found: RowStatement, thread: int) -> None:
+        named = {(thread, name) for name in found.temporary}
+        if found.drops:
+            self._temporary -= named
+            return
+        if len(self._temporary) >= _MADE_KEPT:
+            self._temporary.clear()
+        self._temporary |= named
+
+    def _doubt(self, found: RowStatement, session: StatementSession) -> _Doubt | None:
         left = [name for name in found.written if not self._accepts(name)]
         if found.written and not left:
             return None
         # Who accepts a table's statements accepts what these call and read.
         first = left[0] if left else None
         doubts = chain(
-            (_Doubt(f"it writes {_dotted(name)}", name) for name in left if self._concerns(*name)),
+            (
+                _Doubt(f"it writes {_dotted(name)}", name)
+                for name in left
+                if self._concerns(*name) and not self._is_temporary(name, session)
+            ),
             (
                 _Doubt(f"it calls {_dotted(name)}, which may write any table", first or name)
                 for name in found.calls
                 if first or not self._accepts(name)
             ),
-            self._doubts_at_source(found, left, temporary=temporary),
+            self._doubts_at_source(found, left, session),
         )
         return next(doubts, None)
 
     def _doubts_at_source(
-        self, found: RowStatement, left: Sequence[Name], *, temporary: bool
+        self, found: RowStatement, left: Sequence[Name], session: StatementSession
     ) -> Iterator[_Doubt]:
         first = left[0] if left else None
         effects = self._effects
@@ -181,9 +201,9 @@ class PassedStatements:
             yield _Doubt("the source cannot be asked what else it does", first)
             return
         for name in left:
-            if found.creates or name in self._made:
+            if found.creates or name in self._made or self._is_temporary(name, session):
                 continue
-            reach = effects.of_writing(*name, temporary=temporary)
+            reach = effects.of_writing(*name)
             if reach.reason:
                 yield _Doubt(f"{_dotted(name)} {reach.reason}", name, reach.fix)
             for other in reach.tables:
@@ -191,11 +211,14 @@ class PassedStatements:
                     keys = f"foreign keys to {_dotted(name)} act on rows of {_dotted(other)}"
                     yield _Doubt(keys, name)
         for name in found.read:
-            if name in self._made:
+            if name in self._made or self._is_temporary(name, session):
                 continue
-            reach = effects.of_reading(*name, temporary=temporary)
+            reach = effects.of_reading(*name)
             if reach.reason:
                 yield _Doubt(f"{_dotted(name)}, which it reads, {reach.reason}", first, reach.fix)
+
+    def _is_temporary(self, name: Name, session: StatementSession) -> bool:
+        return session.temporary and (session.thread, name) in self._temporary
 
     def _accepts(self, name: Name) -> bool:
         return self._accept(f"{STATEMENT}@{_dotted(name)}")

@@ -30,6 +30,7 @@ class StatementSession(NamedTuple):
         database_collation: id of collation_database, 0 if it is that of `schema` or unknown.
         committed: whether a storage engine of MySQL took part in it, as in all DDL that does
             something to tables of InnoDB.
+        thread: the connection's number, 0 if unknown.
     """
 
     schema: str = ""
@@ -51,6 +52,7 @@ class StatementSession(NamedTuple):
     server_collation: int = 0
     database_collation: int = 0
     committed: bool = False
+    thread: int = 0
 
     @property
     def known(self) -> bool:

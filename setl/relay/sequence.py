@@ -173,7 +173,8 @@ class Sequencer:
             self._close_early(result)
             self._open(entry)
         elif kind is EntryKind.STATEMENT:
-            result.statements.append(self._interceptor.passed_statement(entry))
+            if schema := self._interceptor.passed_statement(entry):
+                result.statements.append(schema)
             if self._opening is None:
                 self._open(entry)
         elif kind is EntryKind.COMMIT:

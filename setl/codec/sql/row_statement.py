@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from setl.codec.sql.names import listed, name_of, read_name
+from setl.codec.sql.names import behind_condition, listed, name_of, read_name
 from setl.codec.sql.native_functions import NATIVE, SPACED
 from setl.codec.sql.objects import object_of
 from setl.codec.sql.table_ddl import behind_settings, read_table_ddl
@@ -28,17 +28,21 @@ class RowStatement:
     """What a statement names.
 
     Attributes:
-        written: the tables that it may write; () where it only calls functions, or fills a
-            temporary table that it creates.
+        written: the tables that it may write; () where it only calls functions, or creates or
+            drops a temporary table.
         read: all other tables.
         calls: functions that may be stored ones, so that they may write anything.
         creates: whether it creates what it writes.
+        temporary: the temporary tables that it creates or drops.
+        drops: whether it drops these.
     """
 
     written: tuple[Name, ...]
     read: tuple[Name, ...]
     calls: tuple[Name, ...]
     creates: bool = False
+    temporary: tuple[Name, ...] = ()
+    drops: bool = False
 
 
 class _Table(NamedTuple):
@@ -98,11 +102,18 @@ def parse_row_statement(
     """
     tokens = tokenize(text, quoting)
     tokens = tokens[behind_settings(tokens) :]
-    if not tokens or not tokens[-1].closed or any(t.word in _NOT_READ for t in tokens):
+    if not tokens or not tokens[-1].closed:
+        return None
+    reader = _Reader(text, tokens, default_schema, ignores_space=ignores_space)
+    if reader.is_of_temporary_tables:
+        return RowStatement(
+            (), (), (), temporary=reader.temporary(), drops=tokens[0].word == "DROP"
+        )
+    if any(t.word in _NOT_READ for t in tokens):
         return None
     if any(a.word == "NEXT" and b.word == "VALUE" for a, b in pairwise(tokens)):
         return None
-    return _Reader(text, tokens, default_schema, ignores_space=ignores_space).read()
+    return reader.read()
 
 
 def calls_in(query: str, schema: str) -> tuple[Name, ...] | None:
@@ -172,9 +183,31 @@ class _Reader:
             tuple(read),
             tuple(dict.fromkeys(self._calls(first))),
             creates=word == "CREATE",
+            temporary=self.temporary() if word == "CREATE" else (),
         )
         # Something made the server log it.
         return found if found.written or found.calls or found.creates else None
+
+    @property
+    def is_of_temporary_tables(self) -> bool:
+        """Whether it creates or drops temporary tables, and does nothing else."""
+        words = [token.word for token in self._tokens]
+        if words[0] not in ("CREATE", "DROP") or self._word(object_of(self._tokens)) != "TEMPORARY":
+            return False
+        return words[0] == "DROP" or not {"SELECT", "VALUES"} & set(words)
+
+    def temporary(self) -> tuple[Name, ...]:
+        """The temporary tables that it creates or drops, as far as they are understood."""
+        at = object_of(self._tokens)
+        names: list[Name] = []
+        if self._word(at) == "TEMPORARY" and self._word(at + 1) in ("TABLE", "TABLES"):
+            at = behind_condition(self._tokens, at + 2)
+            while found := self._name(at):
+                names.append(found[0])
+                if self._word(found[1]) != ",":
+                    break
+                at = found[1] + 1
+        return tuple(names)
 
     def calls(self) -> tuple[Name, ...] | None:
         """The functions of a query; None if its tables are not understood."""

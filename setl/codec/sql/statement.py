@@ -33,9 +33,10 @@ class StatementKind(Enum):
     XA_END = "xa end"
     XA_COMMIT = "xa commit"
     XA_ROLLBACK = "xa rollback"
-    ROWS = "rows"  # INSERT, UPDATE, a function that writes: statement-based replication
+    # INSERT, UPDATE, a function that writes, temporary tables: statement-based replication
+    ROWS = "rows"
     DDL = "ddl"  # changes tables or what belongs to them
-    HARMLESS = "harmless"  # accounts, temporary tables, maintenance: no rows and no columns change
+    HARMLESS = "harmless"  # accounts, maintenance: no rows and no columns change
     UNKNOWN = "unknown"  # may do anything
 
 
@@ -203,9 +204,10 @@ def _ddl(text: str, tokens: list[Token], default_schema: str) -> Statement:
             return Statement(StatementKind.DDL, _possible_names(tokens, default_schema))
         return _of_tables(ddl)
     if kind == "TEMPORARY":
-        # One with rows is logged as a statement only, and what its functions write is in it.
-        rows = verb == "CREATE" and any(t.word in ("SELECT", "VALUES") for t in tokens)
-        return Statement(StatementKind.ROWS if rows else StatementKind.HARMLESS)
+        # One with rows is logged as a statement only, and what its functions write is in it. All
+        # tell which tables later statements of their session mean.
+        table = at + 1 < len(tokens) and tokens[at + 1].word in TABLES
+        return Statement(StatementKind.ROWS if table else StatementKind.HARMLESS)
     if kind in ACCOUNTS:
         return Statement(StatementKind.HARMLESS)
     if kind in SCHEMAS:

@@ -71,6 +71,7 @@ def test_the_session_of_a_statement():
         server_collation=8,
         committed=True,
         database_collation=9,
+        thread=7,
     )
     assert session.has_mode("NO_BACKSLASH_ESCAPES")
     assert session.has_mode("ANSI_QUOTES")

@@ -59,9 +59,9 @@ def test_a_rolled_back_transaction_brings_no_rows():
         *mysql_transaction(writer, 2, one_row),
     ]
     entries, _ = entries_of(events)
-    assert kinds(entries) == ["BEGIN", "COMMIT", "BEGIN", "ROWS", "COMMIT"]
-    assert entries[1].transaction == f"{SERVER}:1"
-    assert entries[3].transaction == f"{SERVER}:2"
+    assert kinds(entries) == ["BEGIN", "STATEMENT", "COMMIT", "BEGIN", "ROWS", "COMMIT"]
+    assert entries[2].transaction == f"{SERVER}:1"
+    assert entries[4].transaction == f"{SERVER}:2"
 
 
 def test_a_transaction_that_a_crash_cut_off_brings_nothing():

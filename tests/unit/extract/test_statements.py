@@ -22,11 +22,11 @@ class Told:
         self.asked = []
         self.forgotten = 0
 
-    def of_writing(self, schema, table, *, temporary):
+    def of_writing(self, schema, table):
         self.asked.append(f"{schema}.{table}")
         return self.reaches.get(f"{schema}_{table}", Reach())
 
-    def of_reading(self, schema, table, *, temporary):
+    def of_reading(self, schema, table):
         self.asked.append(f"read {schema}.{table}")
         return self.reaches.get(f"read_{schema}_{table}", Reach())
 
@@ -173,6 +173,48 @@ def test_a_table_that_the_stream_has_seen_created_may_be_gone_by_now():
         extracted(stream_behind("CREATE TABLE IF NOT EXISTS t (id INT)"), gone)
     filled = stream_of("CREATE TABLE t SELECT 1 AS a", "DELETE FROM t")
     assert extracted(filled, gone).counts.statements == {"other": 2}
+
+
+MADE = "CREATE TEMPORARY TABLE m (id INT)"
+
+
+@pytest.mark.parametrize(("before", "text", "reason"), [
+    ((), "INSERT INTO v SELECT * FROM m", "other.v is gone"),
+    ((MADE,), "INSERT INTO v SELECT * FROM m", "other.v is gone"),
+    ((MADE,), "INSERT INTO t SELECT * FROM v JOIN m", "other.v, which it reads, is gone"),
+    ((MADE, "DROP TEMPORARY TABLE IF EXISTS x, m"), "DELETE FROM m", "other.m is gone"),
+    ((MADE,), "INSERT INTO m SELECT f(1)", "it calls other.f"),
+    ((MADE.replace("m", "v"),), "INSERT INTO shop.v SELECT 1", "it writes shop.v"),
+    ((MADE,), "INSERT INTO t SELECT * FROM m", ""),
+    ((MADE,), "INSERT INTO m SELECT * FROM t", ""),
+    (("CREATE TEMPORARY TABLE m SELECT * FROM t",), "DELETE FROM m", ""),
+    (("CREATE TEMPORARY TABLE shop.orders (id INT)",), "DELETE FROM shop.orders", ""),
+])  # fmt: skip
+def test_a_temporary_table_is_one_that_the_session_has_created(before, text, reason):
+    """What is not there any more may as well have been a view of mapped tables."""
+    gone = Reach("is gone")
+    told = Told(other_v=gone, read_other_v=gone, other_m=gone, read_other_m=gone)
+    used = {"temporary": True, "thread": 7}
+    if reason:
+        with pytest.raises(FatalError, match=reason):
+            extracted(stream_of(*before, text, **used), told)
+        return
+    assert sum(extracted(stream_of(*before, text, **used), told).counts.statements.values()) > 0
+    stream = stream_of(*before, **used)
+    stream.begin()
+    session = StatementSession("other", temporary=True, thread=8)
+    stream.add(EntryKind.STATEMENT, schema="other", statement=text, session=session)
+    with pytest.raises(FatalError):  # another session's
+        extracted(stream, told)
+
+
+def test_temporary_tables_that_nobody_uses_count_for_nothing():
+    for text in (
+        MADE,
+        "CREATE TEMPORARY TABLE m (a INT DEFAULT NEXTVAL(s))",
+        "DROP TEMPORARY TABLE m",
+    ):
+        assert extracted(stream_of(text)).counts.statements == {}
 
 
 @pytest.mark.parametrize(("text", "matters"), [

@@ -70,7 +70,7 @@ def parse_session(event: bytes, *, mariadb: bool) -> StatementSession:
     """
     schema, _, status = _parts(event, checksum=False)
     seconds, event_flags = _HEADER.unpack_from(event)
-    error = _POST_HEADER.unpack_from(event, HEADER_BYTES)[3]
+    thread, _, _, error, _ = _POST_HEADER.unpack_from(event, HEADER_BYTES)
     found = _variables(status)
     numbers = {code: int.from_bytes(value, "little") for code, value in found.items()}
     flags = numbers.get(_FLAGS)
@@ -98,6 +98,7 @@ def parse_session(event: bytes, *, mariadb: bool) -> StatementSession:
         int.from_bytes(found.get(_CHARSET, b"")[4:6], "little"),
         numbers.get(_DATABASE, 0),
         _COMMITTED in found and not mariadb,
+        thread,
     )
 
 

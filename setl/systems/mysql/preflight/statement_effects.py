@@ -37,36 +37,34 @@ class StatementEffects:
         """
         self._endpoint = endpoint
         self._clock = clock
-        self._known: dict[tuple[str, str, bool, bool], Reach] = {}
+        self._known: dict[tuple[str, str, bool], Reach] = {}
         self._until = 0.0
 
-    def of_writing(self, schema: str, table: str, *, temporary: bool) -> Reach:
+    def of_writing(self, schema: str, table: str) -> Reach:
         """See `setl.extract.statements.Effects`."""
-        return self._reach(schema, table, temporary=temporary, writes=True)
+        return self._reach(schema, table, writes=True)
 
-    def of_reading(self, schema: str, table: str, *, temporary: bool) -> Reach:
+    def of_reading(self, schema: str, table: str) -> Reach:
         """See `setl.extract.statements.Effects`."""
-        return self._reach(schema, table, temporary=temporary, writes=False)
+        return self._reach(schema, table, writes=False)
 
     def forget(self) -> None:
         """See `setl.extract.statements.Effects`."""
         self._known.clear()
 
-    def _reach(self, schema: str, table: str, *, temporary: bool, writes: bool) -> Reach:
+    def _reach(self, schema: str, table: str, *, writes: bool) -> Reach:
         now = self._clock.monotonic()
         if now >= self._until or len(self._known) >= _KEPT:
             self._known.clear()
             self._until = now + _SECONDS
-        asked = (schema, table, temporary, writes)
+        asked = (schema, table, writes)
         if asked not in self._known:
             with Server.opened(self._endpoint) as server:
-                self._known[asked] = reach_of(
-                    server, (schema, table), temporary=temporary, writes=writes
-                )
+                self._known[asked] = reach_of(server, (schema, table), writes=writes)
         return self._known[asked]
 
 
-def reach_of(server: Server, name: Name, *, temporary: bool = False, writes: bool = True) -> Reach:
+def reach_of(server: Server, name: Name, *, writes: bool = True) -> Reach:
     """What `StatementEffects` says of a table, asked now.
 
     Raises:
@@ -74,7 +72,7 @@ def reach_of(server: Server, name: Name, *, temporary: bool = False, writes: boo
     """
     kind = _kind(server, name)
     if kind == "":
-        return _of_unseen(server, name, temporary=temporary)
+        return _of_unseen(server, name)
     if kind == "VIEW":
         return Reach("is a view") if writes else _of_view(server, name, frozenset())
     if kind == _MERGED and writes:
@@ -91,7 +89,7 @@ def _kind(server: Server, name: Name) -> str:
     return str(found[0][0]) if found else ""
 
 
-def _of_unseen(server: Server, name: Name, *, temporary: bool) -> Reach:
+def _of_unseen(server: Server, name: Name) -> Reach:
     schema, _ = name
     if schema.lower() in _OF_THE_SERVER:
         return Reach()
@@ -100,8 +98,6 @@ def _of_unseen(server: Server, name: Name, *, temporary: bool) -> Reach:
             f"is not shown to the account {server.account}",
             server.grant(["SELECT", "TRIGGER"], server.scope_of(schema)),
         )
-    if temporary:
-        return Reach()
     return Reach("is not there any more, so that it cannot be told what it was")
 
 
