@@ -13,6 +13,7 @@ from decimal import Decimal, InvalidOperation
 from hashlib import blake2b
 from typing import Any, cast
 
+from setl.bulk.exact_json import exact_text
 from setl.codec.charset import in_characters
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, Kind
@@ -132,12 +133,12 @@ def raw(value: Value) -> Value:
 
 
 def parsed_json(value: Value) -> Value:
-    """JSON with its keys sorted and without white space, since servers print it differently."""
+    """JSON in the form of `exact_json`, since servers print it differently."""
     if not isinstance(value, (str, bytes)):
         return text(value)
     try:
-        return json.dumps(json.loads(value), sort_keys=True, ensure_ascii=False)
-    except ValueError:
+        return exact_text(value)
+    except (ValueError, RecursionError):
         return text(value)
 
 

@@ -12,9 +12,11 @@ from math import inf, nextafter
 from typing import Any, NamedTuple
 
 from elasticsearch import Elasticsearch
+from elasticsearch.serializer import JsonSerializer
 
 from setl.bulk.chunks import Chunk
 from setl.bulk.comparing import key_text, key_values
+from setl.bulk.exact_json import parsed, shown
 from setl.bulk.pairs import Pair
 from setl.errors import DataError, TransientError
 from setl.model.change import Row, Value
@@ -38,6 +40,14 @@ _DIGITS = 13  # of floating-point numbers; see `rounded`
 _NUMBERS = frozenset({Kind.INTEGER, Kind.YEAR, Kind.BIT})
 _AS_IN_ROWS = frozenset({Kind.TEXT, Kind.DECIMAL, Kind.DATE, Kind.ENUM, Kind.TIME})
 _MOMENTS = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
+
+
+class _Exact(JsonSerializer):
+    """Reads documents with all digits of their numbers."""
+
+    def json_loads(self, data: bytes) -> Any:
+        """See `parsed`."""
+        return parsed(data)
 
 
 class Slice(NamedTuple):
@@ -89,9 +99,9 @@ class DocumentShape:
         )
         for row, rendered in zip(rows, documents, strict=True):
             key = tuple(row[i] for i in self.key)
-            document: dict[str, Any] = json.loads(rendered)
+            document: dict[str, Any] = parsed(rendered)
             forms = [
-                near(value) if isinstance(value, float) else (_compared(column, value),)
+                _forms(column, value)
                 for column, value in zip(self.columns, document.values(), strict=True)
             ]
             compared, *others = map(list, product(*forms))
@@ -183,6 +193,18 @@ def _in_row(kind: Kind, value: Any) -> Value:
     return value.replace("T", " ").removesuffix("Z") if kind in _MOMENTS else None
 
 
+def _forms(column: Column, value: Any) -> tuple[Value, ...]:
+    """The forms in which the value of a row may be found in the index."""
+    if isinstance(value, float):
+        return near(value)
+    exact = _compared(column, value)
+    if not isinstance(value, (dict, list)):
+        return (exact,)
+    # Servers and proxies that read and write the JSON on its way make doubles of all numbers.
+    doubles = json.dumps(value, sort_keys=True, ensure_ascii=False)
+    return (exact,) if doubles == exact else (exact, doubles)
+
+
 def _compared(column: Column, value: Any) -> Value:
     """A field's value in the form compared; in quotes if it is text where objects may be, too."""
     if column.kind is Kind.JSON and isinstance(value, str):
@@ -193,7 +215,7 @@ def _compared(column: Column, value: Any) -> Value:
 def field_value(value: Any) -> Value:
     """A field's JSON value in the form compared; objects and lists are text."""
     if isinstance(value, (dict, list)):
-        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+        return shown(value)
     if isinstance(value, bool):
         return "true" if value else "false"
     return rounded(value) if isinstance(value, float) else value
@@ -314,11 +336,17 @@ class IndexTarget:
         sliced: dict[str, Any] = {}
         if part.of > 1:
             sliced["slice"] = {"id": part.number, "max": part.of}
-        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+        with (
+            closing(make_client(self.endpoint, reader=_Exact())) as client,
+            translating(self.endpoint),
+        ):
             yield from _searched(client, part.pit, **sliced)
 
     def _found(self, part: Found) -> Iterator[list[dict[str, Any]]]:
-        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+        with (
+            closing(make_client(self.endpoint, reader=_Exact())) as client,
+            translating(self.endpoint),
+        ):
             if not client.indices.exists(index=self.index):
                 return
             client.indices.refresh(index=self.index)
@@ -329,7 +357,10 @@ class IndexTarget:
                 _close(client, pit)
 
     def _by_id(self, part: Ids) -> Iterator[list[dict[str, Any]]]:
-        with closing(make_client(self.endpoint)) as client, translating(self.endpoint):
+        with (
+            closing(make_client(self.endpoint, reader=_Exact())) as client,
+            translating(self.endpoint),
+        ):
             if not client.indices.exists(index=self.index):
                 return
             wanted: list[dict[str, Any]] = []

@@ -36,6 +36,9 @@ def form(kind, value):
         (Kind.TEXT, 7, "7"),
         (Kind.BINARY, "é", "é".encode()),
         (Kind.JSON, '{"a": 1, "b": [1,2]}', '{"b":[1, 2],"a":1}'),
+        (Kind.JSON, "[1.10, -0.00, 1e2, 1.5E-7]", "[1.1, -0.0, 100.0, 0.00000015]"),
+        (Kind.JSON, "[0.12345678901234567890]", "[0.1234567890123456789]"),
+        (Kind.JSON, "[1e400]", "[10E399]"),
     ],
 )
 def test_the_same_value_under_two_types(kind, one, other):
@@ -60,6 +63,16 @@ def test_the_same_value_under_two_types(kind, one, other):
         (Kind.FLOAT, 0.1, 0.1 + 2**-56),
         (Kind.JSON, "[1,2]", "[2,1]"),
         (Kind.JSON, '"1"', "1"),
+        (Kind.JSON, "[0.1234567890123456789]", "[0.1234567890123456788]"),
+        (Kind.JSON, "[0.1]", "[0.1000000000000000055]"),
+        (Kind.JSON, '{"a": 12345678901234567.1}', '{"a": 12345678901234567.2}'),
+        (Kind.JSON, "[1e400]", "[1e401]"),
+        (Kind.JSON, "[0.0]", "[-0.0]"),
+        (Kind.JSON, "[100]", "[1e2]"),
+        (Kind.JSON, '["1e400"]', "[1e400]"),
+        (Kind.JSON, '{"a": 1, "a": 2}', '{"a": 2}'),
+        (Kind.JSON, '{"a": 1, "a": 2}', '{"a": 2, "a": 1}'),
+        (Kind.JSON, "[" * 9999 + "]" * 9999, "[" * 9998 + "]" * 9998),
     ],
 )
 def test_two_values_that_are_not_the_same(kind, one, other):

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 
 from setl.model.document import DocumentForm
 from setl.model.schema import Column, Kind
-from setl.systems.elasticsearch.index_target import DocumentShape, field_value, near, rounded
+from setl.systems.elasticsearch.index_target import (
+    DocumentShape,
+    _Exact,
+    field_value,
+    near,
+    rounded,
+)
 
 SHAPE = DocumentShape(
     (Column("id", Kind.INTEGER), Column("f", Kind.FLOAT)), (0,), DocumentForm.of_key(1)
@@ -49,6 +55,21 @@ def test_null_missing_text_and_numbers():
     forms = [field_value(value) for value in different]
     assert len(set(forms)) == len(forms)
     assert field_value({"a": 1, "b": 2}) == field_value({"b": 2, "a": 1})
+
+
+@pytest.mark.parametrize(("there", "same"), [
+    ('{"b": 2, "a": 12345678901234567.1}', True),
+    ('{"a": 12345678901234568.0, "b": 2}', True),  # a proxy has read and written it
+    ('{"a": 12345678901234567.2, "b": 2}', False),
+])  # fmt: skip
+def test_all_digits_of_a_number_in_json_count(there, same):
+    shape = DocumentShape(
+        (Column("id", Kind.INTEGER), Column("j", Kind.JSON)), (0,), DocumentForm.of_key(1)
+    )
+    (pair,) = shape.pairs([(1, '{"a": 12345678901234567.1, "b": 2}')])
+    answer = f'{{"_id": "1", "_source": {{"id": 1, "j": {there}}}}}'.encode()
+    found = shape.pair_of(_Exact().loads(answer))
+    assert (found.compared in [pair.compared, *pair.alternatives]) is same
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1, 2], True, False])

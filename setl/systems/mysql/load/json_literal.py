@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from decimal import Decimal
+from math import isinf
 from typing import Final
 
 from setl.codec.binlog.values.mysql_json import double_text
@@ -95,7 +97,7 @@ def _has_doubles_alone(text: str) -> bool:
         json.loads(text, parse_float=written.append, parse_int=others.append)
         shortest = map(float.__repr__, map(float, written))
         return max(map(len, others), default=0) <= _SAFE_DIGITS and all(
-            one == other or "e" in one or "E" in one or _shortest(one)
+            one == other or (_is_double(one) if "e" in one.lower() else _shortest(one))
             for one, other in zip(written, shortest, strict=True)
         )
     except (ValueError, RecursionError):
@@ -142,16 +144,39 @@ def _number(token: str, *, exact: bool) -> str:
     if fraction is None and exponent is None:
         if -(1 << 63) <= int(token) < 1 << 64:
             return ""
+    elif exponent is not None and not _is_double(token):
+        return _decimal(token, *_digits(Decimal(token)))
     elif exact and (exponent is not None or _shortest(token)):
         return ""
     elif exponent is not None or _shortest(token):
         digits = len((whole + (fraction or "")).strip("0"))
         power = int(exponent or 0) - len(fraction or "")
         return "" if digits <= 15 and abs(power) <= 22 else _double(token)
-    scale = len(fraction or "")
-    if len(whole) + scale > _MOST_DIGITS or scale > _MOST_SCALE:
+    return _decimal(token, len(whole.lstrip("0")), len(fraction or ""))
+
+
+def _decimal(token: str, whole: int, scale: int) -> str:
+    """A number as one of SQL, with so many digits in front of and behind its point."""
+    if whole + scale > _MOST_DIGITS or scale > _MOST_SCALE:
         raise ValueError(f"{token[:80]} has more digits than a number of MySQL")
-    return f"CAST('{token}' AS DECIMAL({max(1, len(whole.lstrip('0')) + scale)},{scale}))"
+    return f"CAST('{token}' AS DECIMAL({max(1, whole + scale)},{scale}))"
+
+
+def _digits(number: Decimal) -> tuple[int, int]:
+    _, digits, exponent = number.as_tuple()
+    power = int(exponent)
+    return max(0, len(digits) + power), max(0, -power)
+
+
+def _is_double(token: str) -> bool:
+    """Whether some double has the value that is written, or a server has written it for one."""
+    nearest = float(token)
+    if isinf(nearest):
+        return True  # which the server refuses
+    try:
+        return Decimal(token) in (Decimal(repr(nearest)), Decimal(nearest))
+    except ArithmeticError:
+        raise ValueError(f"{token[:80]} is too near to 0 for a number of MySQL") from None
 
 
 def _shortest(token: str) -> bool:

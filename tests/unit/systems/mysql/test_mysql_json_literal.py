@@ -30,10 +30,16 @@ def test_text_that_the_server_reads_as_it_is(text):
         ('{"x": "]", "y": 18446744073709551616}',
          ",'$.\"y\"',CAST('18446744073709551616' AS DECIMAL(20,0))"),
         ("1.7976931348623157e308", ",'$',1.7976931348623157e308"),
+        ("[12345678901234567890123e-3]",
+         ",'$[0]',CAST('12345678901234567890123e-3' AS DECIMAL(23,3))"),
+        ("0.12345678901234567891e0",
+         ",'$',CAST('0.12345678901234567891e0' AS DECIMAL(20,20))"),
     ],
 )  # fmt: skip
 def test_numbers_that_are_put_in(text, replaced):
     assert json_literal(text) == f"JSON_REPLACE('{text}'{replaced})"
+    if "DECIMAL" in replaced:
+        assert json_literal(text, exact=True) == json_literal(text)
 
 
 @pytest.mark.parametrize(
