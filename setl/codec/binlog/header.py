@@ -30,6 +30,7 @@ from setl.codec.binlog.refused import (
 from setl.codec.binlog.rows.row_events import RowEvents
 from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, placed
 from setl.codec.binlog.rows.seeming_sequences import HeldRows, IsTable
+from setl.codec.binlog.rows.untold import Generated
 from setl.codec.binlog.rows.versioned import Versions
 from setl.codec.binlog.statements.query import as_query
 from setl.codec.binlog.statements.stream_statements import StreamStatements
@@ -113,6 +114,7 @@ class BinlogHeaderReader:
         is_table: IsTable = lambda _, __: None,
         digits: TimeDigits = lambda _, __: {},
         versions: Versions = lambda _, __: None,
+        generated: Generated = lambda _, __: (),
     ) -> None:
         """Begin at `start`: the first event given to `read` is the first one sent from there.
 
@@ -136,10 +138,13 @@ class BinlogHeaderReader:
             is_table: whether a name is a table's, asked where a sequence looks like one.
             digits: of times in MariaDB's old format, see `setl.codec.binlog.tables.old_times`.
             versions: of MariaDB's versioned tables, see `setl.codec.binlog.rows.versioned`.
+            generated: columns of MariaDB's tables, see `setl.codec.binlog.rows.untold`.
         """
         self._place = StreamPlace(start)
         self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
-        self._rows = RowEvents(run_events, run_bytes, mixes, digits, versions)
+        self._rows = RowEvents(
+            run_events, run_bytes, mixes, digits=digits, versions=versions, generated=generated
+        )
         self._sequences = HeldRows(is_table)
         self._prepared = PreparedTransactions(matters, earlier)
         self._statements = StreamStatements(

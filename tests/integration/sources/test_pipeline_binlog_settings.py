@@ -22,7 +22,7 @@ from tests.integration.pipelines import (
     one_way,
     rows,
 )
-from tests.mysql_servers import compressed_binlog
+from tests.mysql_servers import compressed_binlog, logs_no_generated
 
 
 def by_session(server, setting, *statements):
@@ -109,6 +109,31 @@ def test_minimal_images_of_columns_without_a_default(servers, strict, place):
     by_session(a, "binlog_row_image = MINIMAL", f"UPDATE {strict} SET b = 'C' WHERE id = 3")
     running.applied(8)
     assert rows(b, strict) == rows(a, strict)
+
+
+@pytest.mark.parametrize("target", ["INT", "INT AS (a * 2) STORED"])
+def test_minimal_images_without_generated_columns(servers, db, place, target):
+    """MariaDB 11.8 leaves them out, and the target's plain column would keep its old value."""
+    a, b = servers
+    table = f"{db}.computed"
+    definition = "CREATE TABLE {} (id INT PRIMARY KEY, a INT, g {}, b INT)"
+    execute(a, definition.format(table, "INT AS (a * 2) STORED"))
+    execute(b, definition.format(table, target))
+    running = place.lead(one_way(a, mysql(b), [{"from": table}]))
+    execute(a, f"INSERT INTO {table} (id, a, b) VALUES (1, 1, 1), (2, 2, 2)")
+    running.applied(2)
+    by_session(a, "binlog_row_image = MINIMAL", f"UPDATE {table} SET a = 5, b = 6 WHERE id = 1")
+    with a.connect() as connection:
+        stops = logs_no_generated(connection) and target == "INT"
+    if stops:
+        error = running.ends()
+        assert isinstance(error, DataError)
+        assert "does not say what g of its row" in error.message
+        assert "read: source" in error.hint
+        assert rows(b, table) == ((1, 1, 2, 1), (2, 2, 4, 2))
+        return
+    running.applied(3)
+    assert rows(b, table) == rows(a, table)
 
 
 def test_a_minimal_update_of_a_row_that_the_target_lacks_names_the_row(servers, strict, place):

@@ -70,6 +70,15 @@ def test_sessions_with_other_images(changes):
     ]
 
 
+def test_a_minimal_update_says_nothing_of_generated_columns_that_are_known(logged):
+    *whole, last = [entry for entry in logged if entry.kind is EntryKind.ROWS]
+    known = BinlogRowCodec().decode(last.payload, (*last.context, b"", b"", b"s\0v"))
+    assert (known.schema.names, known.schema.untold) == (TOLD, ("v", "s"))
+    assert known.images == [((2, ABSENT, ABSENT), (ABSENT, 6, ABSENT))]
+    same = BinlogRowCodec().decode(whole[0].payload, (*whole[0].context, b"", b"", b"s\0v"))
+    assert same.schema.names == ALL
+
+
 def test_whoever_asks_for_keys_alone_gets_all_columns(logged):
     rows = BinlogRowCodec().decode(logged[1].payload, logged[1].context, keys_alone=True)
     assert rows.schema.names == ALL

@@ -27,6 +27,7 @@ from setl.codec.binlog.rows.partial_update import partial_images
 from setl.codec.binlog.rows.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.rows.runs import likely_inserts, records_of, tells_its_place
 from setl.codec.binlog.rows.untold import (
+    LAST_WHOLE,
     told_alone,
     untold_places,
     without_doubles,
@@ -64,7 +65,6 @@ _LOAD: Final = (
     "`setl stop` the channel, move past this change with `setl position reset`, start it, and load"
     " the table again with `setl load PIPELINE --replace`"
 )
-_LAST_WHOLE_INSERTS: Final = 10  # version of MariaDB, see `setl.codec.binlog.rows.untold`
 
 
 class _Decoder(NamedTuple):
@@ -77,6 +77,7 @@ class _Decoder(NamedTuple):
     rows: TableRows | None  # None where each value is to be read by its reader
     mariadb: bool
     leaves_out: bool  # whether inserts may lack what the server computes
+    generated: frozenset[str]  # columns that updates may lack for the same reason
     narrow: dict[int, RowSchema]  # `visible` without untold columns, by `untold_places`
     wire: TableDetail
     unsure: dict[int, tuple[int, ...]]  # `lengths_tried`, see `see_whole_seconds`
@@ -197,7 +198,7 @@ class BinlogRowCodec:
         )
         readers = [code.read for code in codes]
         mariadb = is_mariadb(context[0])
-        leaves_out = mariadb and major_version(context[0]) > _LAST_WHOLE_INSERTS
+        leaves_out = mariadb and major_version(context[0]) > LAST_WHOLE
         ends = ends_of_rows(table) if mariadb else {}
         live_rows = _live_rows(context, table, ends)
         for i, live in ends.items():
@@ -219,6 +220,7 @@ class BinlogRowCodec:
             rows,
             mariadb,
             leaves_out,
+            frozenset(b"".join(context[4:]).decode().split("\0")),
             {},
             table,
             {
@@ -238,7 +240,7 @@ def _live_rows(
     context: tuple[bytes, ...], table: TableDetail, ends: Collection[int]
 ) -> LiveRows | None:
     """What makes live rows of a table's rows; None if it is not known to be versioned."""
-    told = b"".join(context[3:]).decode()
+    told = b"".join(context[3:4]).decode()
     if not told:
         return None
     live = LiveRows(*told.split("\0"))
@@ -305,7 +307,7 @@ def _left_out(table: _Decoder, before: int | None, after: int) -> tuple[int, int
     lacking = (1 << len(table.visible.columns)) - 1 & ~after
     if not (lacking and (table.leaves_out if before is None else table.mariadb)):
         return lacking, 0
-    untold = untold_places(table.visible, before, after)
+    untold = untold_places(table.visible, before, after, table.generated)
     return lacking & ~untold, untold
 
 

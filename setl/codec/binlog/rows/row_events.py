@@ -14,6 +14,7 @@ from setl.codec.binlog.event import (
     EventType,
     body_of,
     is_mariadb,
+    major_version,
     without_checksums,
 )
 from setl.codec.binlog.rows.row_estimate import RowEstimate
@@ -26,6 +27,7 @@ from setl.codec.binlog.rows.runs import (
     OpenRuns,
     offset_behind,
 )
+from setl.codec.binlog.rows.untold import LAST_WHOLE, Generated
 from setl.codec.binlog.rows.versioned import Versions, may_be_versioned, told_versions
 from setl.codec.binlog.tables.old_times import TimeDigits, old_times, told_digits
 from setl.codec.binlog.tables.row_schema import column_names
@@ -73,8 +75,10 @@ class RowEvents:
         run_events: int,
         run_bytes: int,
         mixes: Callable[[str], bool],
+        *,
         digits: TimeDigits,
         versions: Versions,
+        generated: Generated,
     ) -> None:
         """No table is known.
 
@@ -84,11 +88,14 @@ class RowEvents:
             mixes: likewise, by a table's schema.
             digits: asked for tables that may need it, see `setl.codec.binlog.tables.old_times`.
             versions: likewise, see `setl.codec.binlog.rows.versioned`.
+            generated: likewise, see `setl.codec.binlog.rows.untold`.
         """
         self.runs = OpenRuns(run_events, run_bytes)
         self._mixes = mixes
         self._digits = digits
         self._versions = versions
+        self._generated = generated
+        self._leaves_out = False  # whether the server may leave generated columns out of images
         self._format = self._plain_format = b""
         self._mariadb = False
         self._tables: dict[bytes, KnownTable] = {}
@@ -107,6 +114,7 @@ class RowEvents:
         self._tables.clear()
         self._sequences.clear()
         self._mariadb = is_mariadb(format_description)
+        self._leaves_out = self._mariadb and major_version(format_description) > LAST_WHOLE
 
     def begin(self) -> None:
         """A transaction begins, whose statements send the maps of their tables again."""
@@ -149,8 +157,9 @@ class RowEvents:
         self._tables[body[:6]] = table
 
     def _told(self, table: TableMap) -> tuple[bytes, ...]:
-        """See `told_digits` and `told_versions`; () where nothing has to be known."""
-        if not (self._mariadb and (old_times(table.columns) or may_be_versioned(table))):
+        """See `told_digits`, `told_versions` and `Generated`; () where nothing has to be known."""
+        seems_special = old_times(table.columns) or may_be_versioned(table)
+        if not self._mariadb or not (seems_special or self._leaves_out):
             return ()
         names, _ = column_names(table)
         if not names:
@@ -158,7 +167,11 @@ class RowEvents:
         digits = told_digits(table, names, self._digits) if old_times(table.columns) else ""
         told = digits.encode() if digits.strip("0") else b""
         versions = told_versions(table, names, self._versions).encode()
-        return (told, versions) if versions else ((told,) if told else ())
+        generated = self._generated(table.schema, table.table) if self._leaves_out else ()
+        found = [told, versions, "\0".join(sorted({*generated} & {*names})).encode()]
+        while found and not found[-1]:
+            found.pop()
+        return tuple(found)
 
     def take(  # noqa: C901, PLR0912, PLR0915 - calls would double its cost
         self, data: bytes, at: int, offset: int, *, checksum: bool

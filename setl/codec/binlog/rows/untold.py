@@ -6,32 +6,47 @@ row. Nobody can tell them from a BLOB that a session with NOBLOB did not set, no
 INSERT or a REPLACE set to its default. So what is not there is not taken for unchanged: the rows
 are rows of a table without these columns, and whoever writes them has to need none of these.
 
-With MINIMAL the image before holds the key alone, and what neither image has is unchanged. That is
-as sure as the table has no generated columns; `setl check` refuses MINIMAL.
+With MINIMAL the image before holds the key alone, and what neither image has is unchanged, but for
+generated columns. Nothing in TABLE_MAP says which these are, so the source is asked when a table
+comes up. A column that was generated when a row was logged, and is a plain one by then, is taken
+for unchanged; `setl check` refuses MINIMAL.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import Final
 
 from setl.model.change import DecodedRows
 from setl.model.schema import RowSchema
 
+LAST_WHOLE: Final = 10
+"""The last major version of MariaDB of which images are known to have generated columns."""
 
-def untold_places(schema: RowSchema, before: int | None, after: int) -> int:
+Generated = Callable[[str, str], Collection[str]]
+"""The generated columns that a table, by schema and name, has at the source now."""
+
+
+def untold_places(
+    schema: RowSchema, before: int | None, after: int, generated: Collection[str] = ()
+) -> int:
     """The columns of which an insert or an update says nothing, a bit for each.
 
-    None where the key alone stands before an update, as with MINIMAL.
+    Those that are generated alone where the key alone stands before an update, as with MINIMAL.
 
     Args:
         schema: the columns that statements can name.
         before: a bit for each column that the images before have; None for an insert.
         after: likewise.
+        generated: columns that are generated.
     """
     key = sum(1 << i for i in schema.key)
     missing = ((1 << len(schema.columns)) - 1) & ~(after | (before or 0))
-    if missing & key or (before is not None and not before & ~key):
+    if missing & key:
         return 0
+    if before is not None and not before & ~key:
+        return missing & sum(1 << i for i, c in enumerate(schema.columns) if c.name in generated)
     return missing
 
 

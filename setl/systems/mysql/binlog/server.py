@@ -240,6 +240,20 @@ class BinlogServer:
             return None
         return str(row[0] or "row_start"), str(row[1] or "row_end")
 
+    def generated(self, schema: str, table: str) -> list[str]:
+        """The generated columns of a table, see `setl.codec.binlog.rows.untold.Generated`.
+
+        Raises TransientError.
+        """
+        with self._session() as session:
+            rows = session.rows(
+                "SELECT COLUMN_NAME FROM information_schema.COLUMNS"
+                " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND EXTRA LIKE '%% GENERATED%%'",
+                schema,
+                table,
+            )
+        return [str(name) for (name,) in rows]
+
     def retention(self) -> tuple[float | None, float]:
         """Seconds for which files are kept, None for ever; and the server's time since 1970 UTC.
 

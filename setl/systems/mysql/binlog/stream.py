@@ -145,6 +145,9 @@ class BinlogStream:
             is_table=self._is_table,
             digits=self._time_digits,
             versions=self._versions,
+            generated=lambda schema, table: (
+                server.generated(schema, table) if matters(schema, table) else ()
+            ),
         )
         self._intake = Intake(self._reader, self._put)
         self._client: DeliveringClient = (
