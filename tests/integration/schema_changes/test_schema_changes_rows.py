@@ -854,7 +854,13 @@ def test_rows_that_an_online_schema_change_filled_while_it_copied_them(sites, ch
 
 @pytest.mark.parametrize(
     ("expression", "open_"),
-    [("DATE(at)", True), ("TO_DAYS(hour)", True), ("HOUR(hour)", False), ("DATE(d)", False)],
+    [
+        ("DATE(at)", True),
+        ("TO_DAYS(hour)", True),
+        ("WEEK(d)", True),
+        ("HOUR(hour)", False),
+        ("DATE(d)", False),
+    ],
 )
 def test_stored_columns_that_copying_computes_again(sites, expression, open_):
     columns = "id INT PRIMARY KEY, at TIMESTAMP NULL, d DATETIME, hour TIME"

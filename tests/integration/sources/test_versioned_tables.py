@@ -88,7 +88,10 @@ def test_live_rows_are_told_from_the_past(site_a, sandbox, columns):
         replaced = stream(
             site_a, connection, f"REPLACE INTO {table} (id, v) VALUES (7, 8)", versions=versions
         )
-        assert is_live(replaced) == [(Op.DELETE, (7, 7), None), (Op.INSERT, None, (7, 8))]
+        assert is_live(replaced) in (
+            [(Op.DELETE, (7, 7), None), (Op.INSERT, None, (7, 8))],
+            [(Op.UPDATE, (7, 7), (7, 8))],  # from 11.8 on
+        )
 
 
 @_COLUMNS

@@ -17,11 +17,9 @@ from setl.codec.sql.names import name_of
 from setl.codec.sql.sequence_defaults import sequence_defaults
 from setl.codec.sql.table_ddl import Action, TableDdl, column_words
 from setl.codec.sql.tokens import Token, TokenKind, tokenize
+from setl.systems.mysql.session_functions import CLOCK
 
-_CLOCK: Final = frozenset({
-    "CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP", "CURRENT_DATE", "CURDATE",
-    "CURRENT_TIME", "CURTIME", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP", "UNIX_TIMESTAMP",
-})  # fmt: skip
+_CLOCK: Final = CLOCK | {"UNIX_TIMESTAMP"}
 # Functions, types and operators in front of a parenthesis that give the same anywhere.
 _SAME: Final = frozenset({
     "ABS", "ADDDATE", "ADDTIME", "AND", "AS", "ASCII", "BETWEEN", "BIN", "BINARY", "BIN_TO_UUID",

@@ -8,27 +8,23 @@ from typing import Any, Final, NamedTuple
 from pymysql.connections import Connection
 
 from setl.codec.sql.table_ddl import column_words
-from setl.codec.sql.tokens import tokenize
+from setl.codec.sql.tokens import TokenKind, tokenize
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import read_unique_keys, unescaped
 from setl.systems.mysql.ddl.conversions import converts_alike, is_moment
 from setl.systems.mysql.ddl.effects import Effects
 from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.session_functions import BY_SETTINGS, BY_TIME_ZONE, OF_DAYS
 
 _TIME_TYPES: Final = frozenset({"timestamp", "datetime", "date", "time"})
 _NO_CHARACTER: Final = "\N{REPLACEMENT CHARACTER}"
 _UTC: Final = ("+00:00", "UTC", "Etc/UTC")
 # What makes a time of a moment, or a moment of a time.
-_OF_MOMENTS: Final = frozenset({"timestamp", "from_unixtime", "unix_timestamp", "convert_tz"})
-# What makes a date of a TIME, with the day on which it is computed in the session's time zone.
-_OF_DAYS: Final = frozenset({
-    "date", "datetime", "timestamp", "to_days", "to_seconds", "last_day", "year", "quarter",
-    "month", "monthname", "week", "weekofyear", "weekday", "yearweek", "day", "dayname",
-    "dayofmonth", "dayofweek", "dayofyear", "date_format", "unix_timestamp", "timestampdiff",
-    "datediff", "date_add", "date_sub", "adddate", "subdate",
-})  # fmt: skip
+_OF_MOMENTS: Final = BY_TIME_ZONE | {"TIMESTAMP"}
 
 
+_ZONE: Final = "the time zone of the session that did is not in the stream"
+_SETTINGS: Final = "settings of the session that did, such as lc_time_names, are not in the stream"
 DOUBT_OF_LOSSES: Final = "it removes rows that have the same key, and which of them stays is open"
 """Of ALTER IGNORE, where there are such rows."""
 
@@ -44,6 +40,7 @@ class TableState(NamedTuple):
         counter: its AUTO_INCREMENT column in lower case, "" for none.
         definitions: the type of each column with its digits.
         stored: the expression of each STORED generated column, as the server writes it.
+        virtual: of each other generated column likewise.
     """
 
     rows: bool = False
@@ -53,6 +50,7 @@ class TableState(NamedTuple):
     counter: str = ""
     definitions: dict[str, str] = {}  # noqa: RUF012 - never changed
     stored: dict[str, str] = {}  # noqa: RUF012 - never changed
+    virtual: dict[str, str] = {}  # noqa: RUF012 - never changed
 
 
 def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
@@ -83,6 +81,7 @@ def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
         next((c.lower() for c, _, extra, *_ in columns if "auto_increment" in extra.lower()), ""),
         {column.lower(): kind for column, _, _, kind, _ in columns},
         {c.lower(): text for c, _, extra, _, text in columns if "STORED GENERATED" in extra},
+        {c.lower(): text for c, _, extra, _, text in columns if "VIRTUAL GENERATED" in extra},
     )
 
 
@@ -197,14 +196,16 @@ def doubt_of_copies(
     by_itself = "TIMESTAMP" in effects.types and not session.explicit_timestamps
     if effects.clock or effects.numbers or effects.numbered or by_itself:
         return "the online schema change filled rows when it copied them, and nothing tells how"
-    zone = "the time zone of the session that did is not in the stream"
     computed = [c for c, words in effects.computed.items() if _of_session(words, types)]
     if computed and not utc:
-        return _copied("computed", computed, zone)
+        return _copied("computed", computed, _ZONE)
+    called = {c: {word.upper() for word in words} for c, words in effects.computed.items()}
+    if by_settings := [c for c, words in called.items() if words & BY_SETTINGS]:
+        return _copied("computed", by_settings, _SETTINGS)
     retyped = [(c, types[c], new) for c, new in effects.retyped.items() if c in types]
     if converted := [c for c, old, new in retyped if is_moment(old) != is_moment(new)]:
         if not utc:
-            return _copied("converted", converted, zone)
+            return _copied("converted", converted, _ZONE)
         retyped = [(c, _without_zone(old), _without_zone(new)) for c, old, new in retyped]
     if converted := [c for c, old, new in retyped if not converts_alike(old, new)]:
         why = "servers convert otherwise when they alter a table"
@@ -215,20 +216,28 @@ def doubt_of_copies(
 def doubt_of_stored(state: TableState, *, utc: bool = False) -> str:
     """Why rows that were copied into a shadow may hold other computed values than before, or "".
 
-    What a STORED generated column computes of a moment, it computes again when a row is copied, in
-    the time zone of that session. The target's rows keep what their own sessions computed.
+    What a STORED generated column computes of a moment, or by a setting, it computes again when a
+    row is copied, in that session. The target's rows keep what their own sessions computed.
 
     Args:
         state: of the target's table.
         utc: whether somebody says that rows are copied under UTC.
     """
-    again = [
-        column
-        for column, text in state.stored.items()
-        if _of_session(column_words(tuple(tokenize(unescaped(text)))), state.definitions)
-    ]
-    zone = "the time zone of the session that did is not in the stream"
-    return _copied("computed", again, zone) if again and not utc else ""
+    expressions = {**state.virtual, **state.stored}
+    said = {column: tuple(tokenize(unescaped(text))) for column, text in expressions.items()}
+    by_zone: set[str] = set()
+    by_settings: set[str] = set()
+    for _ in said:  # each may be computed of others
+        for column, tokens in said.items():
+            names = {t.name.lower() for t in tokens if t.kind is TokenKind.NAME}
+            if names & by_zone or _of_session(column_words(tokens), state.definitions):
+                by_zone.add(column)
+            if names & by_settings or any(t.word in BY_SETTINGS for t in tokens):
+                by_settings.add(column)
+    if (again := [column for column in state.stored if column in by_zone]) and not utc:
+        return _copied("computed", again, _ZONE)
+    again = [column for column in state.stored if column in by_settings]
+    return _copied("computed", again, _SETTINGS) if again else ""
 
 
 def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:
@@ -239,10 +248,11 @@ def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:
         types: the types of the table's columns, by name in lower case.
     """
     named = [types[word] for word in words if word in types]
-    if not _OF_MOMENTS.isdisjoint(words) or any(map(is_moment, named)):
+    called = {word.upper() for word in words}
+    if not _OF_MOMENTS.isdisjoint(called) or any(map(is_moment, named)):
         return True
     times = any(kind.lower().partition("(")[0] == "time" for kind in named)
-    return times and not _OF_DAYS.isdisjoint(words)
+    return times and not OF_DAYS.isdisjoint(called)
 
 
 def _without_zone(kind: str) -> str:

@@ -26,6 +26,7 @@ from setl.systems.mysql.ddl.said_columns import (
     said_columns,
 )
 from setl.systems.mysql.identifiers import quote
+from setl.systems.mysql.session_functions import BY_TIME_ZONE, CLOCK, NOW
 
 _TEXT: Final = frozenset({
     "CHAR", "CHARACTER", "VARCHAR", "VARCHARACTER", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT",
@@ -33,12 +34,8 @@ _TEXT: Final = frozenset({
 })  # fmt: skip
 _WITH_CHARSET: Final = frozenset({"BINARY", "BYTE", "ASCII", "UNICODE", "VARBINARY"})
 _NO_MORE: Final = frozenset({"MD5", "SHA", "SHA1"})  # functions of a MySQL before 9.6
-_CLOCK: Final = frozenset({"CURRENT_TIMESTAMP", "NOW", "LOCALTIME", "LOCALTIMESTAMP"})
 _MOMENTS: Final = frozenset({"TIMESTAMP", "TIME"})  # a TIME becomes a date by that of today
-_BY_SESSION: Final = _CLOCK | frozenset({
-    "CURRENT_DATE", "CURDATE", "CURRENT_TIME", "CURTIME", "UNIX_TIMESTAMP", "FROM_UNIXTIME",
-    "CONVERT_TZ", "UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP",
-})  # fmt: skip
+_BY_SESSION: Final = CLOCK | BY_TIME_ZONE
 _PREFIX: Final = "(191)"  # characters, which fit into 767 bytes, or bytes
 _WAYS: Final = frozenset({"ALGORITHM", "LOCK"})
 _PRIMARY: Final = frozenset({"PRIMARY"})
@@ -325,7 +322,7 @@ class _Translating:
         words = [token.word for token in column.tokens]
         if first >= len(words) or words[first] in ("NULL", "("):
             return
-        if words[first] in _CLOCK:
+        if words[first] in NOW:
             self._moment(column, first)
             return
         value = list(_value(column.tokens, first))
@@ -336,7 +333,7 @@ class _Translating:
     def _moment(self, column: SaidColumn, at: int) -> None:
         """The clock with the fraction that the column has, which a MySQL insists on."""
         words = [token.text for token in column.tokens]
-        if at >= len(words) or words[1].upper() not in _TIMES or words[at].upper() not in _CLOCK:
+        if at >= len(words) or words[1].upper() not in _TIMES or words[at].upper() not in NOW:
             return
         digits = words[3] if words[2:3] == ["("] else ""
         end = at

@@ -18,7 +18,7 @@ from typing import Final
 from setl.channel.routes.routing import Route, passing_columns
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
-from setl.systems.mysql.generated_by_session import dependence, dependent_columns
+from setl.systems.mysql.generated_by_session import dependence, dependent_columns, times_of
 from setl.systems.mysql.preflight.server import Server
 from setl.transform.untold import needed_by_spark_sql
 
@@ -80,7 +80,7 @@ def check_sessions(
             )
     name = (described.schema, described.table)
     for index, expression in () if target.mariadb else target.rows(_FUNCTIONAL, name):
-        if reason := dependence(str(expression), by_session):
+        if reason := dependence(str(expression), by_session, times_of(described)):
             _report_index(f"the index {index} over an expression", reason, place)
 
 

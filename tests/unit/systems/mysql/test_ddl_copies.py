@@ -5,7 +5,7 @@ import pytest
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.model.session import StatementSession
 from setl.systems.mysql.ddl.effects import effects_of
-from setl.systems.mysql.ddl.equivalence import doubt_of_copies
+from setl.systems.mysql.ddl.equivalence import TableState, doubt_of_copies, doubt_of_stored
 
 TYPES = {
     "at": "timestamp(3)",
@@ -53,6 +53,10 @@ DOUBTS = {
     "ADD x DATE GENERATED ALWAYS AS (DATE(`at`)) PERSISTENT": "computed x",
     "ADD x DATE AS (DATE(`seen-at`)) STORED": "computed x",
     "ADD x INT AS (TO_DAYS(t)) STORED": "computed x",
+    "ADD x INT AS (WEEK(d)) STORED": "settings of the session",
+    "ADD x VARCHAR(9) DEFAULT (DATE_FORMAT(d, '%M'))": "settings of the session",
+    "ADD x BOOL AS (s RLIKE 'a') STORED": "settings of the session",
+    "ADD x INT AS (WEEK(d)) VIRTUAL": "",
 }
 
 
@@ -75,6 +79,7 @@ UTC = {
     "MODIFY at DATETIME(3), MODIFY d TIMESTAMP, MODIFY day TIMESTAMP(6)": "",
     "MODIFY at DATE, MODIFY s TIMESTAMP": "",
     "ADD x DATE AS (DATE(at)) STORED": "",
+    "ADD x INT AS (WEEK(at)) STORED": "settings of the session",
     "MODIFY at DATETIME": "converted at",
     "MODIFY at BIGINT": "converted at",
     "MODIFY n TIMESTAMP": "converted n",
@@ -89,6 +94,29 @@ def test_values_that_are_copied_under_utc(change):
     doubt = doubt_of_copies(effects, session, TYPES, utc=True)
     assert UTC[change] in doubt
     assert bool(UTC[change]) == bool(doubt)
+
+
+COMPUTED_AGAIN = {
+    "date(`at`)": "the time zone",
+    "to_days(`t`)": "the time zone",
+    "`shown`": "the time zone",  # which is computed of a moment
+    "date_format(`d`,'%M')": "settings",
+    "(`s` regexp 'a')": "settings",
+    "concat(`named`,'x')": "settings",
+    "concat(`week`,`s`)": "",
+    "to_days(`d`)": "",
+}
+
+
+@pytest.mark.parametrize("expression", COMPUTED_AGAIN)
+def test_stored_columns_that_are_computed_again(expression):
+    virtual = {"shown": "`other`", "other": "hour(`at`)", "named": "dayname(`d`)", "n2": "`n`"}
+    definitions = {**TYPES, "week": "int"}
+    state = TableState(definitions=definitions, stored={"x": expression}, virtual=virtual)
+    doubt = doubt_of_stored(state)
+    assert COMPUTED_AGAIN[expression] in doubt
+    assert bool(COMPUTED_AGAIN[expression]) == bool(doubt)
+    assert bool(doubt_of_stored(state, utc=True)) == (COMPUTED_AGAIN[expression] == "settings")
 
 
 def test_a_statement_that_was_logged_with_another_zone_was_not_copied_under_utc():
