@@ -8,6 +8,7 @@ along the stream, and one record is decoded by one task.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any, cast
 
@@ -53,6 +54,7 @@ def _picker(places: Sequence[int]) -> Callable[[Row], Any]:
 def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
     """The survivors of one target; rows of different shapes stay apart but share their keys."""
     first = parts[0]
+    parts = parts[:]  # to which shapes may be added
     if all(part.columns == first.columns and part.key == first.key for part in parts):
         merged = _of_one_shape(parts)
         return [merged] if merged.upserts or merged.deletes else []
@@ -125,8 +127,16 @@ def _changes(parts: list[TargetChanges]) -> Iterable[tuple[int, int, Row, Row]]:
 def _complete(
     parts: list[TargetChanges], old_shape: int, old: Row, new_shape: int, new: Row
 ) -> tuple[int, Row]:
-    """The newer row, completed from the older one where that one has more columns."""
+    """The newer row, completed from the older one where that one has more columns.
+
+    A shape that both have together is added to the parts if it is not among them.
+    """
     old_columns, new_columns = parts[old_shape].columns, parts[new_shape].columns
+    if parts[new_shape].partial:
+        shape = _shape_of_both(parts, old_shape, new_shape)
+        known = {c.name: v for c, v in zip(old_columns, old, strict=True)}
+        known.update((c.name, v) for c, v in zip(new_columns, new, strict=True))
+        return shape, tuple(known[c.name] for c in parts[shape].columns)
     new_names = {c.name for c in new_columns}
     if old_columns == new_columns or all(c.name in new_names for c in old_columns):
         return new_shape, new
@@ -141,10 +151,32 @@ def _complete(
     return old_shape, tuple(values[c.name] for c in old_columns)
 
 
+def _shape_of_both(parts: list[TargetChanges], old: int, new: int) -> int:
+    """Number of the shape that a row has behind an update which does not say all of it.
+
+    The update leaves what it does not say as it was, but for what is untold.
+    """
+    before, update = parts[old], parts[new]
+    kept = [c for c in before.columns if c.name not in update.untold]
+    names = {c.name for c in kept}
+    said = {c.name for c in update.columns}
+    columns = (*kept, *(c for c in update.columns if c.name not in names))
+    untold = (*update.untold, *(n for n in before.untold if n not in {*said, *update.untold}))
+    for number, part in enumerate(parts):
+        same = part.columns == columns and part.untold == untold
+        if same and part.partial == before.partial:
+            return number
+    places = {c.name: n for n, c in enumerate(columns)}
+    key = tuple(places[before.columns[n].name] for n in before.key)
+    shape = replace(before.without_rows(), columns=columns, key=key, untold=untold)
+    parts.append(shape)
+    return len(parts) - 1
+
+
 def _by_shape(results: list[TargetChanges]) -> Iterable[TargetChanges]:
     shapes: dict[tuple[Any, ...], TargetChanges] = {}
     for result in results:
-        shape = result.target, result.columns, result.untold
+        shape = result.target, result.columns, result.untold, result.partial
         first = shapes.setdefault(shape, result)
         if first is not result:
             first.upserts.extend(result.upserts)

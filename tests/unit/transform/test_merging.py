@@ -69,6 +69,29 @@ def test_a_row_that_lacks_columns_takes_them_from_the_earlier_row():
     assert state_of(merge([partial, full])) == {(1,): {"id": 1, "name": "b", "note": "kept"}}
 
 
+def test_updates_that_say_other_columns_each_are_one_that_says_all_of_them():
+    one = replace(part([((1, "a"), 3), ((2, "z"), 4)]), partial=True)
+    other = replace(part([((1, "b"), 5)], columns=(ID, NOTE)), partial=True)
+    again = replace(part([((1, "c"), 6)]), partial=True)
+    for parts, name in (([one, other], "a"), ([other, again, one], "c")):
+        merged = merge(parts)
+        assert all(change.partial for change in merged)
+        assert state_of(merged) == {
+            (1,): {"id": 1, "name": name, "note": "b"},
+            (2,): {"id": 2, "name": "z"},
+        }
+
+
+def test_what_an_update_leaves_open_is_not_what_the_row_held_before():
+    full = part([((1, "a", "old"), 3)], columns=(ID, NAME, NOTE))
+    whole = replace(part([((1, "b"), 4)]), untold=("note",))
+    partial = replace(part([((1,), 5)], columns=(ID,)), partial=True, untold=("note",))
+    for parts, name in (([full, partial], "a"), ([full, whole, partial], "b")):
+        (merged,) = merge(parts)
+        assert (merged.untold, merged.partial) == (("note",), False)
+        assert state_of([merged]) == {(1,): {"id": 1, "name": name}}
+
+
 def test_a_delete_stays_before_a_row_that_lacks_columns():
     gone = part(deletes=[((1,), 3)], columns=(ID, NAME, NOTE))
     partial = part(upserts=[((1, "b"), 5)])
