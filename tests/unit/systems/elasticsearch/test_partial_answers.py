@@ -61,7 +61,7 @@ class Client:
 def cluster(monkeypatch):
     def answers(*args, **more):
         client = Client(*args, **more)
-        monkeypatch.setattr(index_target, "make_client", lambda _: client)
+        monkeypatch.setattr(index_target, "make_client", lambda *_, **__: client)
         return client
 
     return answers
