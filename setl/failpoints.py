@@ -84,10 +84,14 @@ def reached(point: str) -> None:
 def _strike(folder: Path, point: str) -> None:
     armed, taken = folder / point, folder / f"{point}.taken"
     try:
+        # Read before it is taken: whoever waits for that may remove the file at once.
+        text = armed.read_text().strip()
+        if not text:
+            return  # it is being written
         armed.rename(taken)
     except FileNotFoundError:
         return
-    action, _, argument = taken.read_text().strip().partition(" ")
+    action, _, argument = text.partition(" ")
     if action == "kill":
         pid = int(os.environ[NODE_PID]) if argument == "node" else os.getpid()
         os.kill(pid, signal.SIGKILL)

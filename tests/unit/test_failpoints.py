@@ -29,6 +29,19 @@ def test_a_point_strikes_once(armed):
     assert [p.name for p in armed.iterdir()] == ["select.batch.taken"]
 
 
+def test_who_waits_for_a_strike_may_remove_it_and_arm_the_point_again(armed, monkeypatch):
+    def rename(path, taken):
+        path.unlink()  # as if it were renamed, and that removed at once
+
+    monkeypatch.setattr(Path, "rename", rename)
+    (armed / "select.batch").write_text("error")
+    with pytest.raises(TransientError):
+        failpoints.reached("select.batch")
+    (armed / "select.batch").touch()  # it is being written
+    failpoints.reached("select.batch")
+    assert (armed / "select.batch").exists()
+
+
 def test_without_a_folder_nothing_is_looked_for(monkeypatch):
     monkeypatch.setattr(failpoints, "_folder", "")
     monkeypatch.setattr(failpoints, "_strike", None)  # calling it would fail
