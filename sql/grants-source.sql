@@ -21,6 +21,10 @@ GRANT SELECT ON retl.* TO {user};
 -- Heartbeats. Not needed with `heartbeat: 0`.
 GRANT INSERT, UPDATE ON retl.xdual TO {user};
 
+-- Optional: to load tables without a primary key. Each is locked for a moment, so that it is known
+-- of which position of the binlog its rows are.
+-- GRANT LOCK TABLES ON {schema}.* TO {user};
+
 -- Optional: where tools change tables that are not replicated by statements, as pt-table-checksum
 -- does, so that setl sees that nothing else happens with them.
 -- GRANT SELECT, TRIGGER ON percona.* TO {user};

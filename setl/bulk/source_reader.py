@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from setl.model.change import Row
@@ -144,6 +145,41 @@ class RenderingReader(SourceReader, Protocol):
 
         Raises:
             DataError: a row cannot be written so; `read` gives it.
+            SetlError: the server cannot be asked.
+        """
+        ...
+
+
+class Snapshot(NamedTuple):
+    """A whole table as of one position of the stream.
+
+    Attributes:
+        position: the rows have every change of the table that the stream has before it, and none
+            that it has after it.
+        files: number and size of each file of the stream that ends before the position, from the
+            one on that `SourceReader.showing` named; see `FileCount.past_all`.
+        rows: the rows, some thousand at a time; valid as long as the context.
+    """
+
+    position: Position
+    files: Sequence[tuple[int, int]]
+    rows: Iterator[list[Row]]
+
+
+@runtime_checkable
+class SnapshotReader(SourceReader, Protocol):
+    """A `SourceReader` that can tell of which position of the stream its rows are."""
+
+    def snapshot(self, columns: Sequence[Column]) -> AbstractContextManager[Snapshot]:
+        """Read the whole table as of one position, which is not before that of `showing`.
+
+        Writers of the table wait until the position is known, for some milliseconds as a rule.
+        Each call is a new snapshot.
+
+        Raises:
+            ConfigurationError: the account lacks a privilege.
+            TransientError: transactions that write the table do not end, or the table was altered
+                since the reader was made.
             SetlError: the server cannot be asked.
         """
         ...

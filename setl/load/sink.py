@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from setl.clock import Clock
-from setl.model.change import TargetChanges
+from setl.model.change import Row, TargetChanges
 from setl.model.checkpoint import Place
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
@@ -47,6 +48,8 @@ class LoadTicket:
             nobody does.
         schema_version: changes whenever tables of the target may have changed; what a sink
             knows of them is forgotten then.
+        unread: targets, (schema, table), whose rows are about to be replaced as a whole, see
+            `ReplacingSink`.
     """
 
     leadership: Leadership
@@ -63,6 +66,7 @@ class LoadTicket:
     place: Place | None = None
     generation: int = 0
     files: FileCount = BY_NUMBER
+    unread: frozenset[tuple[str, str]] = frozenset()
 
     def version_of(self, position: Position) -> int:
         """The document version of a place, see `document_version`."""
@@ -155,6 +159,53 @@ class RenderedSink(Sink, Protocol):
         Raises:
             FencedError: a newer leadership exists; nothing was written by this call.
             TransientError: it may work when the batch is tried again.
+        """
+        ...
+
+
+class WholeTable(NamedTuple):
+    """All rows of a source table, as of one position of the stream.
+
+    Attributes:
+        through: the version of that position, see `document_version`.
+        rows: the rows, some thousand at a time.
+    """
+
+    through: int
+    rows: Iterator[list[Row]]
+
+
+OpenTable = Callable[[], AbstractContextManager[WholeTable]]
+"""Reads a source table anew, as of a position that is not before that of the ticket."""
+
+
+@runtime_checkable
+class ReplacingSink(Sink, Protocol):
+    """A sink that can load a table of rows that no key tells apart.
+
+    Such rows are not written over others, and each change must be applied once. So what the target
+    has of the table is replaced as a whole, together with the note of the position up to which the
+    stream's changes are in these rows.
+
+    Order: as for `apply`. Changes that come after the call are compared with the position; those
+    before it are left out. Changes that come before the call, while the table is among
+    `LoadTicket.unread`, need not be applied: the rows that replace everything have them.
+    Idempotence: a second call replaces the rows again, by those of a later position. Crash: all of
+    a call is there, or nothing. So a leader that dies before it has stored that the table is loaded
+    leaves a table that is whole, and the next one loads it again.
+    """
+
+    def replace_rows(self, ticket: LoadTicket, change: TargetChanges, read: OpenTable) -> Loaded:
+        """Remove all rows of a table and write those that are read; in one transaction.
+
+        Args:
+            ticket: on whose behalf.
+            change: where the rows go, without any.
+            read: reads them; called again where the transaction is tried again.
+
+        Raises:
+            SetlError: as `apply`, and what `read` raises; nothing was written by this call.
+            ConfigurationError: another pipeline writes the table, too.
         """
         ...
 

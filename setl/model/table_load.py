@@ -57,6 +57,8 @@ class TableLoad:
             table which has it now had then; its own for one that has it back, or that is gone.
         read_to: where the source's stream ended when rows had been read last, if there are more to
             read; None before the first ones, and where nobody can ask.
+        whole: tables without a key that are read, as ``schema.table``. Changes of them that the
+            stream has before the position at which they were read are left out of it.
     """
 
     id: str
@@ -79,6 +81,7 @@ class TableLoad:
     table_rows: int = 0
     sent: float = 0.0
     read_to: Position | None = None
+    whole: tuple[str, ...] = ()
 
     @property
     def reads(self) -> bool:
@@ -128,6 +131,10 @@ class TableLoad:
         rows += self.table_rows if table == self.table else 0
         return replace(self, table=table, after=after, table_rows=rows)
 
+    def with_whole(self, table: str) -> TableLoad:
+        """The load with one more table that was read as a whole."""
+        return replace(self, whole=tuple(dict.fromkeys((*self.whole, table))))
+
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is its inverse."""
         value: dict[str, Any] = {"id": self.id, "rows": self.rows, "begun": self.begun}
@@ -145,6 +152,7 @@ class TableLoad:
             "again": list(self.again),
             "origins": [list(pair) for pair in self.origins],
             "sent": self.sent,
+            "whole": list(self.whole),
         }
         value |= {name: held for name, held in told.items() if held}
         if self.after is not None:
@@ -183,4 +191,5 @@ class TableLoad:
             table_rows=stored_number(value.get("table_rows", 0)),
             sent=float(value.get("sent", 0)),
             read_to=None if read_to is None else position_from_json(read_to),
+            whole=tuple(map(str, value.get("whole", ()))),
         )

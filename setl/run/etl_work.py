@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -232,6 +232,7 @@ class EtlWork:
         try:
             through = max(self._applied_through, again)
             names = {(row.entry.schema, row.entry.table) for row in rows}
+            ticket = replace(ticket, unread=self._unread(names))
             return self._tables.catching_up(
                 names, ticket, lambda ticket: self._run(rows, ticket, through)
             )
@@ -333,6 +334,14 @@ class EtlWork:
     def _is_to_read(self, table: tuple[str, str]) -> bool:
         router = self._parts.tables.router
         return self._coming_load.is_to_read(table, router.route(*table), router)
+
+    def _unread(self, names: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Targets of these tables that a load is about to replace, should they have no key."""
+        if not self._coming_load.comes:
+            return frozenset()
+        route = self._parts.tables.router.route
+        coming = [n for n in names if self._is_to_read(n) and self._tables.may_read(n)]
+        return frozenset(r.target for name in coming for r in route(*name) if r.takes_keyless)
 
     def _look_at_letters(self, allowed: Callable[[], bool]) -> None:
         reached = self._reached

@@ -226,6 +226,7 @@ class PipelineRun:
 
     def _apply_until_interrupted(self) -> None:
         select = self._parts.select
+        self._begin_load()
         while not self._asked.is_interrupted():
             self._progress.at_stage(Stage.SELECT)
             batch = self._backlog.next_batch(self._patience(), self._passing)
@@ -270,6 +271,15 @@ class PipelineRun:
             return False
         ended, seconds = self._last_step
         return self._clock.monotonic() >= ended + seconds * times
+
+    def _begin_load(self) -> None:
+        """Begin a load that is asked for and not under way, before anything is applied.
+
+        The stream may stop at a table that only this load brings into order.
+        """
+        load = self._reached.load if self._reached else None
+        if (load is None or load.ended) and self._tables_are_due(0.0) and self._asked.allowed():
+            self._load_tables()
 
     def _load_tables(self) -> None:
         """Load some rows of whole tables, and keep how far that has come."""

@@ -105,9 +105,8 @@ def _to_repair(one: Compared, connect: Connect, only: Collection[What]) -> Colle
 
 
 _KEYLESS = (
-    "the table has no key, so that nobody could send one of its rows again. Insert at the target"
-    " what is missing there, and delete what is too much (DELETE … LIMIT), each row as many times"
-    " as the two sides differ; the pipeline may run meanwhile"
+    "the table has no key, so none of its rows can be sent without the others; `setl load --table`"
+    " replaces all of them"
 )
 _WHY = (
     "several tables come together there, or a processor makes its rows, so that nobody knows from"

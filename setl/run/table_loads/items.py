@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from setl.bulk.key_rows import KeyRows
 from setl.bulk.range_rows import RangeRows
-from setl.bulk.source_reader import SourceReader, SourceTables
+from setl.bulk.source_reader import SnapshotReader, SourceReader, SourceTables
+from setl.bulk.whole_rows import WholeRows
 from setl.channel.routes.routing import Route
-from setl.errors import ConfigurationError, DataError
+from setl.errors import ConfigurationError, DataError, FatalError
 from setl.model.change import Row
 from setl.model.checkpoint import Place
 from setl.model.key_values import normal_key
@@ -94,6 +95,7 @@ def check_request(request: LoadRequest, mapped: Sequence[MappedTable], there: So
         SetlError: the source cannot be asked.
     """
     names = {table.text: table.name for table in mapped}
+    routes = {table.text: table.routes for table in mapped}
     unknown = [name for name in request.tables if name not in names]
     if unknown:
         raise ConfigurationError(
@@ -103,9 +105,16 @@ def check_request(request: LoadRequest, mapped: Sequence[MappedTable], there: So
     if not request.narrowed:
         return
     tables = request.tables or tuple(names)
-    for reader in there.readers([names[name] for name in tables]):
+    readers = there.readers([names[name] for name in tables])
+    for name, reader in zip(tables, readers, strict=True):
         if reader is None:
             continue
+        if not reader.schema.key and any(route.takes_keyless for route in routes[name]):
+            raise ConfigurationError(
+                f"{reader.name} has no key, so no row of it can be sent without the others",
+                hint=f"Load it as a whole: `setl load --table {reader.name}`",
+                table=reader.name,
+            )
         for column in request.key:
             if column not in reader.schema.index:
                 raise ConfigurationError(
@@ -123,8 +132,12 @@ def ranges_of(
     where: str,
     there: SourceTables,
     size: StepSize,
+    *,
+    joined: Collection[tuple[str, str]] = (),
 ) -> Step:
     """The next ranges of the tables that a load wants.
+
+    A table without a key is read as a whole, in a step of its own or as the last of one.
 
     Args:
         load: how far it has come.
@@ -132,8 +145,10 @@ def ranges_of(
         where: condition for its rows, "" for all.
         there: the tables at the source.
         size: how much to read, and as of when.
+        joined: targets that rows of several tables go to.
 
     Raises:
+        ConfigurationError: a table without a key cannot be loaded.
         SetlError: the source cannot be asked.
     """
     items: list[LoadItem] = []
@@ -144,8 +159,16 @@ def ranges_of(
         table = mapped[name]
         (reader,) = there.readers([table.name])
         after = load.after if load.table == name else None
-        if reader is not None and not reader.schema.key:
-            refuse_keyless(reader, table.routes)
+        routes = table.routes
+        if reader is not None and not reader.schema.key and after is None:
+            whole = [route for route in routes if route.takes_keyless]
+            routes = tuple(route for route in routes if not route.takes_keyless)
+            if whole:
+                items.append((_item(table, _as_a_whole(reader, whole, size, joined)), whole))
+                load, budget = load.with_whole(name), 0
+                if not routes:
+                    load = load.at(name, None, 0)
+                    break
         if reader is None:  # it was dropped, so there is nothing to load
             load = load.at(name, None, 0)
             continue
@@ -155,8 +178,8 @@ def ranges_of(
         chosen = shown.only(where) if where else shown
         for found in reader.ranges(after, rows, count):
             if found.rows or found.last is not None or after is None:
-                for read, routes in _by_policy(table.routes, chosen, size.back):
-                    items.append((_item(table, RangeRows(read, found.part)), routes))
+                for read, own in _by_policy(routes, chosen, size.back):
+                    items.append((_item(table, RangeRows(read, found.part)), own))
             budget -= found.rows
             looked_at += found.rows
             after = found.last
@@ -166,21 +189,30 @@ def ranges_of(
     return Step(items, load, looked_at)
 
 
-def refuse_keyless(reader: SourceReader, routes: Sequence[Route]) -> None:
-    """Refuse a table whose rows would be there twice, once by the load and once by the stream.
+def _as_a_whole(
+    reader: SourceReader,
+    routes: Sequence[Route],
+    size: StepSize,
+    joined: Collection[tuple[str, str]],
+) -> WholeRows:
+    """What reads a table without a key, whose rows replace those of its targets.
 
     Raises:
-        ConfigurationError: it has no key.
+        ConfigurationError: rows of other tables would be removed with them.
     """
-    if any(route.takes_keyless for route in routes):
+    shared = [route.target for route in routes if route.target in joined]
+    if shared:
         raise ConfigurationError(
-            f"{reader.name} has no key, so a load beside the stream cannot tell which of its rows"
-            " the stream brings again",
-            hint="Give it an entry of its own with `load: false`, and copy its rows before the"
-            " pipeline first starts, while nobody writes it; or give it a primary key, or name"
-            " columns that are unique and never NULL under `key`",
+            f"{reader.name} has no key, so a load replaces all rows of its target, and rows of"
+            f" other tables go to {'.'.join(shared[0])}, too",
+            hint="Give each table a target of its own, or a primary key, or name columns that are"
+            " unique and never NULL under `key`",
             table=reader.name,
         )
+    shown = reader.showing(size.place.position, inside=size.place.inside)
+    if not isinstance(shown, SnapshotReader):
+        raise FatalError("nobody can tell when these rows were read", table=reader.name)
+    return WholeRows(shown)
 
 
 def keys_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Final
@@ -85,6 +86,16 @@ class ListedTables:
                 entries = frozenset(self._router.entries[route.index].name for route in routes)
                 self.mapped.append(MappedTable(name, routes, entries))
         self._listed = self._clock.monotonic()
+
+    @property
+    def joined(self) -> frozenset[tuple[str, str]]:
+        """Targets that rows of several tables go to."""
+        times = Counter(route.target for table in self.mapped for route in table.routes)
+        return frozenset(target for target, count in times.items() if count > 1)
+
+    def may_be_read(self, name: tuple[str, str]) -> bool:
+        """Whether a load that wants a table finds it: it is listed, or nothing is yet."""
+        return not self.mapped or any(table.name == name for table in self.mapped)
 
     def names_of(self, load: TableLoad) -> list[str]:
         """The tables that a load wants, as ``schema.table``."""

@@ -16,6 +16,10 @@ without a row is deleted, which is as right as the rest.
 
 A step's rows are read and written in Spark tasks, a range of the key each. The driver sees keys.
 
+A table without a key is another matter, since a change that is applied again would be there twice.
+It is read as a whole, as of a position of the stream that is exactly known, and replaces what the
+target has (`ReplacingSink`). The stream's changes of it before that position are left out.
+
 The algorithm differs from that of https://arxiv.org/abs/2010.12597 in this: there a chunk waits in
 memory until the stream has come to where it was read, and rows that the stream has changed
 meanwhile are dropped from it. Here nothing waits, for the price that for a moment a row may be
@@ -55,7 +59,7 @@ from setl.run.table_loads.listed_tables import ListedTables
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.progress import LoadProgress
 from setl.run.table_loads.queue import LoadQueue
-from setl.run.table_loads.rearranged_tables import doubt, read_again
+from setl.run.table_loads.rearranged_tables import doubt, read_again, read_whole_again
 from setl.run.table_loads.refusals import Refusals
 from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
 
@@ -110,6 +114,10 @@ class TableLoading:
         if load is not None and not load.ended:
             self._prepare(load)
 
+    def may_read(self, name: tuple[str, str]) -> bool:
+        """Whether a load that wants a source table finds it, see `ListedTables.may_be_read`."""
+        return self._tables.may_be_read(name)
+
     def resend(self, rows: Sequence[GateRow]) -> None:
         """Have rows sent again that the stream asks for, grouped by `gate_requests`.
 
@@ -143,11 +151,14 @@ class TableLoading:
 
         Tables may have to be read again, see `setl.run.table_loads.rearranged_tables`.
         """
-        if load is None or load.ended or not load.goes_on or not ddl:
+        if load is None or load.ended or not ddl:
             return None
         moved = load
         for entry in ddl:
-            moved = read_again(moved, entry, lambda name: self._tables.are_wanted(load, name))
+            if load.goes_on:
+                moved = read_again(moved, entry, lambda name: self._tables.are_wanted(load, name))
+            else:
+                moved = read_whole_again(moved, entry)
         if moved == load:
             return None
         self._prepare(moved)  # names have changed, or unique keys
@@ -194,7 +205,7 @@ class TableLoading:
             SetlError: as `Work.apply`.
         """
         load = reached.load
-        if reached.repeats or not self._queue.look(load):
+        if not self._queue.look(load):
             return None
         if load is None or load.ended:
             return self._begin_next(load)
@@ -217,6 +228,8 @@ class TableLoading:
         if request is not None and request.state is RequestState.PAUSED:
             self._told.tell(load, paused=True)
             return True
+        if reached.repeats:
+            return True  # the target is ahead of the stream, and may be of what is read
         return self._waiting is not None and not self._waiting.is_past(reached)
 
     # -- requests ---------------------------------------------------------------------------
@@ -333,7 +346,8 @@ class TableLoading:
         size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, place, back)
         if request is not None and request.keys:
             return keys_of(load, mapped, request, there, size)
-        return ranges_of(load, mapped, request.where if request else "", there, size)
+        where = request.where if request else ""
+        return ranges_of(load, mapped, where, there, size, joined=self._tables.joined)
 
     def _warn_of_keys(self, refused: Sequence[str]) -> None:
         shown = "; ".join(refused[:_REFUSED])

@@ -7,6 +7,10 @@ are named or typed anew change once more in rows that were read as they are afte
 unique key is dropped, a row may have been removed for another one that the source has beside it by
 then (`LoadTicket.catching_up`). Reading the table from its beginning makes all of that good, since
 it is read behind the change then.
+
+Of a table without a key, the stream's changes are left out up to where it was read. So they do not
+make good what a schema change before that does to its rows, such as one that empties the table, or
+drops a column that is added again. After each of them the table is read again.
 """
 
 from __future__ import annotations
@@ -34,6 +38,25 @@ class Rearranged(NamedTuple):
 
     again: tuple[str, ...] = ()
     moves: tuple[tuple[str, str], ...] = ()
+
+
+def read_whole_again(load: TableLoad, entry: Entry) -> TableLoad:
+    """A load that was ended before it was done, after a schema change that came before its end.
+
+    Nothing more is read but tables without a key, see the module's text.
+    """
+    again = _whole(load, entry)
+    return load.with_again(again, load.origins).next_pass if again and not load.ended else load
+
+
+def _whole(load: TableLoad, entry: Entry) -> tuple[str, ...]:
+    """The tables without a key that a schema change is about and that were read before it."""
+    if not load.whole:
+        return ()
+    quoting = quoting_of(entry.session) if entry.session else Quoting()
+    ddl = parse_table_ddl(entry.statement, entry.default_schema, quoting)
+    changed = [] if ddl is None else [".".join(name) for name in ddl.tables]
+    return tuple(name for name in load.whole if name in changed)
 
 
 def rearranged(entry: Entry) -> Rearranged:
@@ -85,6 +108,8 @@ def read_again(load: TableLoad, entry: Entry, wants: Callable[[str], bool]) -> T
         wants: whether the load is about a table, by ``schema.table``.
     """
     change = rearranged(entry)
+    if not change.again:
+        change = Rearranged(_whole(load, entry))
     if load.ended or not any(wants(name) for name in change.again):
         return load
     origins = dict(load.origins)

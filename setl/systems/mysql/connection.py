@@ -274,6 +274,17 @@ def connect(
     return connection
 
 
+@contextmanager
+def waiting(connection: Connection[Any], seconds: float) -> Generator[None]:
+    """Have a connection wait so long for answers inside the block, and as before afterwards."""
+    before = vars(connection)["_read_timeout"]
+    vars(connection)["_read_timeout"] = seconds
+    try:
+        yield
+    finally:
+        vars(connection)["_read_timeout"] = before
+
+
 def _logged_in(
     endpoint: MysqlEndpoint, kind: type[PlainConnection], options: dict[str, Any]
 ) -> Any:

@@ -83,6 +83,13 @@ class ServerKind:
         return self.service is not Service.OWN
 
     @property
+    def binlog_status(self) -> str:
+        """The statement that says where the binlog ends."""
+        # MySQL 8.2 has both names; 8.4 dropped the old one, MariaDB never had the new one.
+        new_name = not self.mariadb and self.version >= (8, 2)
+        return "SHOW BINARY LOG STATUS" if new_name else "SHOW MASTER STATUS"
+
+    @property
     def group(self) -> str:
         """The parameter group, as an operator knows it."""
         of = "cluster " if self.service is Service.AURORA else ""

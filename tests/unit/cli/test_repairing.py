@@ -117,7 +117,7 @@ def test_a_table_without_a_key_is_not_repaired_and_the_way_out_is_said(
     assert repair(definition(pipelines=("ab",))) == (1, ("ab",))
     said = " ".join(capsys.readouterr().err.split())
     assert "s.t cannot be repaired: the table has no key" in said
-    assert "Insert at the target what is missing there" in said
+    assert "`setl load --table` replaces all of them" in said
     assert not StoredLoadRequests(shop.arbiter, AB).all()
 
 

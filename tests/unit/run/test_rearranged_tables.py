@@ -1,11 +1,18 @@
 """Which schema changes put rows of a table elsewhere, as far as a load is concerned."""
 
+from dataclasses import replace
+
 import pytest
 
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
-from setl.run.table_loads.rearranged_tables import mixed, read_again, rearranged
+from setl.run.table_loads.rearranged_tables import (
+    mixed,
+    read_again,
+    read_whole_again,
+    rearranged,
+)
 
 
 def ddl(statement):
@@ -46,6 +53,31 @@ def after(*statements):
     for statement in statements:
         load = read_again(load, ddl(statement), lambda _: True)
     return load
+
+
+@pytest.mark.parametrize(
+    ("statement", "again"),
+    [
+        ("TRUNCATE t", ("s.t",)),
+        ("ALTER TABLE t DROP COLUMN a", ("s.t",)),
+        ("DROP TABLE t, u", ("s.t", "s.n")),
+        ("CREATE TABLE t (a INT)", ("s.t",)),
+        ("RENAME TABLE t TO u", ("s.t", "s.u")),
+        ("TRUNCATE u", ()),
+        ("FLUSH TABLES", ()),
+    ],
+)
+def test_a_table_that_is_read_as_a_whole_is_read_again_after_each_change(statement, again):
+    entry = ddl(statement.replace("t, u", "t, n"))
+    load = TableLoad("x", table="s.z", whole=("s.t", "s.n"), until=entry.position)
+    moved = read_again(load, entry, lambda _: True)
+    assert moved.again == again
+    assert moved.reads == bool(again)
+    ended = read_whole_again(replace(load, cancelled=True), entry)
+    assert ended.only == tuple(name for name in again if name in load.whole)
+    assert ended.left(["s.a", "s.n", "s.t", "s.u"]) == sorted(ended.only)
+    assert ended.cancelled
+    assert read_whole_again(replace(load, ended=1.0), entry).until
 
 
 SWAP = "RENAME TABLE t TO x, u TO t, x TO u"

@@ -281,6 +281,7 @@ def test_a_load_is_kept_as_json():
         "x", ("s.a",), ("s.* ->",), True, "s.a", (1, "ä\udcff", b"\x00\xff", None, 1.5), 7, 3.5,
         BinlogPosition("bin.000002", 4, "0-1-2"), 4.5, 9.0, True, "why", ("s.* ->",),
         ("s.b",), ("s.c", "s.d"), (("s.c", "s.d"),), 4, 2.5, BinlogPosition("bin.000002", 9),
+        ("s.a", "s.e"),
     )  # fmt: skip
     assert TableLoad.from_json(load.to_json()) == load
     checkpoint = Checkpoint(BinlogPosition("bin.000002", 4), load=load)

@@ -88,9 +88,7 @@ class ServerSession:
 
     def status_statement(self) -> str:
         """What tells where the binlog ends."""
-        # MySQL 8.2 has both names; 8.4 dropped the old one, MariaDB never had the new one.
-        new_name = not self.mariadb and self._version >= (8, 2)
-        return "SHOW BINARY LOG STATUS" if new_name else "SHOW MASTER STATUS"
+        return self._kind.binlog_status
 
     def identity(self) -> str:
         """See `BinlogServer.identity`."""

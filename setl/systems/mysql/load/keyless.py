@@ -23,16 +23,17 @@ comes. The conditions of a delete begin with what an index of the target can ans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, cast
 
 from pymysql.connections import Connection
 
+from setl import failpoints
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import Row, TargetChanges, Value
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.connection import is_mariadb
+from setl.systems.mysql.connection import is_mariadb, waiting
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.load.fit import Numbers, as_numbers
 from setl.systems.mysql.load.literals import encode, render_columns
@@ -46,11 +47,12 @@ Part = tuple[TableWrites, TargetChanges]
 _AS_TEXT: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.JSON})
 _INDEXED_UP_TO: Final = 256  # characters of a text that are said once more, for an index
 _NO_LABEL: Final = 1 << 64
+_REMOVAL_SECONDS: Final = 4 * 3600.0  # that the rows of a table may take to be removed
 
 LACKING: Final = (
     "Somebody has written to the target's table, or it had not the source's rows when the pipeline"
-    " began. Give it the row that is missing, with all of its columns, and start the pipeline"
-    " again; or leave the table out with `except`"
+    " began. Load the table (`setl load --table`), or give it the row that is missing, with all of"
+    " its columns; then start the pipeline again. Or leave the table out with `except`"
 )
 
 
@@ -130,16 +132,7 @@ class KeylessLoad:
             DataError: it lacks a row that is to go, or refuses one.
             pymysql.MySQLError, FatalError: as `write_rows`.
         """
-        if self.plan.generated.compared:
-            raise ConfigurationError(
-                "the source's table has no key, and the target's computes columns that it keeps or"
-                " has in an index: whether they are what they are at the source cannot be told of"
-                " a row that may be there several times",
-                hint="Give both tables a primary key, or make these columns plain ones at the"
-                " target (ALTER TABLE … MODIFY … without GENERATED), or name columns that are"
-                " unique under `key` in its mapping",
-                table=self.plan.inserts.table,
-            )
+        refuse_computed(self.plan)
         result = net(self.changes)
         # -0 is none to MariaDB.
         zeros = not is_mariadb(self.connection)
@@ -173,6 +166,61 @@ class KeylessLoad:
                 table=self.plan.inserts.table,
                 key=self.plan.inserts.key_text(row),
             )
+
+
+def refuse_computed(plan: TableWrites) -> None:
+    """Refuse a target whose columns may be others than the source's.
+
+    Raises:
+        ConfigurationError: the table has columns that it computes, and keeps.
+    """
+    if plan.generated.compared:
+        raise ConfigurationError(
+            "the source's table has no key, and the target's computes columns that it keeps or"
+            " has in an index: whether they are what they are at the source cannot be told of"
+            " a row that may be there several times",
+            hint="Give both tables a primary key, or make these columns plain ones at the"
+            " target (ALTER TABLE … MODIFY … without GENERATED), or name columns that are"
+            " unique under `key` in its mapping",
+            table=plan.inserts.table,
+        )
+
+
+def replace_all(
+    connection: Connection[Any],
+    plan: TableWrites,
+    target: tuple[str, str],
+    rows: Iterable[Sequence[Row]],
+    limits: Limits,
+) -> int:
+    """Remove all rows of a table, and write others; inside the load's transaction.
+
+    Args:
+        connection: its session.
+        plan: how rows are written.
+        target: the table.
+        rows: some at a time.
+        limits: of statements.
+
+    Returns:
+        How many rows were written.
+
+    Raises:
+        SetlError, pymysql.MySQLError: as `write_rows`, and what reading raises.
+    """
+    refuse_computed(plan)
+    with waiting(connection, _REMOVAL_SECONDS), limits.timings.one():
+        cast("Any", connection).query(f"DELETE FROM {qualified(*target)}")
+    count = 0
+    for some in rows:
+        failpoints.reached("tables.read")
+        write_rows(connection, plan.inserts, some, limits, _refuse)
+        count += len(some)
+    return count
+
+
+def _refuse(_: int, error: DataError) -> None:
+    raise error
 
 
 class KeylessParts(NamedTuple):

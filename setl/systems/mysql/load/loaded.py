@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pymysql.connections import Connection
 
-from setl.errors import DataError, FatalError
+from setl.errors import ConfigurationError, DataError, FatalError
 from setl.load.sink import LoadTicket
 from setl.model.change import TargetChanges
 from setl.model.position import first_version
@@ -26,10 +26,23 @@ _LOADED: Final = (
     "INSERT INTO retl.setl_loaded (pipeline, schema_name, table_name, through)"
     " VALUES (%s, %s, %s, %s) ON DUPLICATE KEY UPDATE through = GREATEST(through, VALUES(through))"
 )
-_MOVED: Final = (
-    "Leave the table out with `except`; or give the target's table the rows that the source had at"
-    " the place where the pipeline goes on (`setl position`), delete the table's row in"
-    " retl.setl_loaded at the target, and start the pipeline again"
+_STATE: Final = (
+    "INSERT INTO retl.setl_loaded (pipeline, schema_name, table_name, through)"
+    " VALUES (%s, %s, %s, %s) ON DUPLICATE KEY UPDATE through = VALUES(through)"
+)
+_OTHERS: Final = (
+    "SELECT pipeline FROM retl.setl_loaded"
+    " WHERE schema_name = %s AND table_name = %s AND pipeline <> %s LIMIT 1"
+)
+_UNFINISHED: Final = 1
+"""In place of a version, of a table that lacks changes until it is loaded. No version is as low."""
+_MOVED_WHAT: Final = (
+    "the table has no key at the source, and the stream has gone to another place since rows were"
+    " last written to it: what comes again cannot be told from what is new"
+)
+_UNFINISHED_WHAT: Final = (
+    "the table has no key at the source, and a load of it has not come to its end: its rows lack"
+    " changes that were left to that load"
 )
 _FORGET: Final = "DELETE FROM retl.setl_loaded WHERE pipeline = %s"
 
@@ -56,9 +69,13 @@ def beyond_what_is_loaded(
 ) -> list[TargetChanges]:
     """As `not_loaded_yet`, where each change must be applied once: an error if that is not sure.
 
+    None are left of a table that is about to be loaded (`LoadTicket.unread`), where that is not
+    sure or where nothing is known of its rows. That is noted until it is loaded.
+
     Raises:
         FatalError: changes lie behind the load's end, or have no place.
-        DataError: the stream has gone to another place, so nobody can tell what comes again.
+        DataError: the stream has gone to another place, so nobody can tell what comes again; or
+            changes were left out for a load that did not come to its end.
     """
     versions = [v for c in changes for v in (*c.upsert_versions, *c.delete_versions)]
     name = ".".join(changes[0].target)
@@ -66,11 +83,14 @@ def beyond_what_is_loaded(
         raise FatalError("rows of a table without a key lie behind the load's end", table=name)
     table = changes[0].target
     through = _through(connection, ticket, table)
-    if 0 < through < first_version(ticket.generation):
+    known = through >= first_version(ticket.generation)
+    if not known and table in ticket.unread:
+        leave_to_load(connection, ticket, table)
+        return [_beyond(change, ticket.through) for change in changes]
+    if through and not known:
         raise DataError(
-            "the table has no key at the source, and the stream has gone to another place since"
-            " rows were last written to it: what comes again cannot be told from what is new",
-            hint=_MOVED,
+            _UNFINISHED_WHAT if through == _UNFINISHED else _MOVED_WHAT,
+            hint=load_it(ticket, changes[0]),
             table=name,
         )
     if ticket.through > through:
@@ -78,10 +98,10 @@ def beyond_what_is_loaded(
     return [_beyond(change, through) for change in changes]
 
 
-def loaded_elsewhere(
+def unsure_of(
     connection: Connection[Any], ticket: LoadTicket, tables: Sequence[tuple[str, str]]
 ) -> list[tuple[str, str]]:
-    """Those tables that were last written to before the stream went to another place."""
+    """Those tables that lack changes, or that the stream has left for another position since."""
     return [
         table
         for table in tables
@@ -104,6 +124,44 @@ def _through(connection: Connection[Any], ticket: LoadTicket, table: tuple[str, 
         cursor.execute(_THROUGH, (ticket.pipeline_key, *table))
         row = cursor.fetchone()
         return 0 if row is None else int(row[0])
+
+
+def leave_to_load(connection: Connection[Any], ticket: LoadTicket, target: tuple[str, str]) -> None:
+    """Note that a table has not all changes of the stream, since a load is to replace its rows."""
+    with connection.cursor() as cursor:
+        cursor.execute(_STATE, (ticket.pipeline_key, *target, _UNFINISHED))
+
+
+def is_loaded_as_of(
+    connection: Connection[Any], ticket: LoadTicket, target: tuple[str, str], through: int
+) -> None:
+    """Note that a table has all rows as of a version, and no change behind it.
+
+    Raises:
+        ConfigurationError: another pipeline has written to the table.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_OTHERS, (*target, ticket.pipeline_key))
+        other = cursor.fetchone()
+        if other is not None:
+            raise ConfigurationError(
+                f"the pipeline {other[0]} writes the table, too, and a load of a table without a"
+                " key removes all of its rows first",
+                hint="Give each pipeline a table of its own. If that pipeline is gone, at the"
+                f" target: DELETE FROM retl.setl_loaded WHERE pipeline = '{other[0]}'",
+                table=".".join(target),
+            )
+        cursor.execute(_STATE, (ticket.pipeline_key, *target, through))
+
+
+def load_it(ticket: LoadTicket, change: TargetChanges) -> str:
+    """How to get a table right whose source has no key, where it is not."""
+    pipeline, table = ticket.pipeline_key, change.source or ".".join(change.target)
+    channel = pipeline.partition("/")[0]
+    return (
+        f"`setl load {pipeline} --table {table} --no-wait`, then `setl start {channel}`: that"
+        " replaces the target's rows by the source's. Or leave the table out with `except`"
+    )
 
 
 def forget_loaded(connection: Connection[Any], pipeline_key: str) -> None:

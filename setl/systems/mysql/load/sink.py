@@ -26,7 +26,7 @@ from setl.errors import (
 )
 from setl.load.deadletters.keeping import Faults, LetterUpdate, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
-from setl.load.sink import LoadTicket, ReadRendered
+from setl.load.sink import LoadTicket, OpenTable, ReadRendered
 from setl.load.timings import Timings
 from setl.model.change import TargetChanges
 from setl.model.conflict import RECENT_TABLE, History
@@ -47,10 +47,12 @@ from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.fit import ChangedValueError
 from setl.systems.mysql.load.generated import GeneratedLoad, KnownSessions, Part, RefuseOf
-from setl.systems.mysql.load.keyless import KeylessLoad, keyless_apart
+from setl.systems.mysql.load.keyless import KeylessLoad, keyless_apart, replace_all
 from setl.systems.mysql.load.loaded import (
     beyond_what_is_loaded,
     forget_loaded,
+    is_loaded_as_of,
+    leave_to_load,
     not_loaded_yet,
 )
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
@@ -210,6 +212,13 @@ class MysqlSink:
             return None
         return Loaded(upserts=rows, seconds=seconds, statements=statements)
 
+    def replace_rows(self, ticket: LoadTicket, change: TargetChanges, read: OpenTable) -> Loaded:
+        """See `setl.load.sink.ReplacingSink.replace_rows`."""
+        started = self._clock.monotonic()
+        rows = self._attempts.run(ticket, lambda: self._replacement(ticket, change, read))
+        seconds = self._clock.monotonic() - started
+        return Loaded(upserts=rows, seconds=seconds, statements=self._timings.taken())
+
     def resolve_conflicts(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
         """Apply what the source says of rows that both sites write, in one transaction.
 
@@ -252,7 +261,7 @@ class MysqlSink:
 
         bound = {change.target for plan, change in plans if _depends_on_columns(plan)}
         keyless, plans = keyless_apart(plans)
-        self._write_keyless(connection, keyless.first, limits)
+        self._write_keyless(connection, ticket, keyless.first, limits)
         for plan, change in plans:
             write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
 
@@ -271,7 +280,7 @@ class MysqlSink:
         for target in dict.fromkeys(change.target for _, change in alone):
             parts = [part for part in alone if part[1].target == target]
             GeneratedLoad(connection, write_together, refuse_of, limits, self._sessions).run(parts)
-        self._write_keyless(connection, keyless.last, limits)
+        self._write_keyless(connection, ticket, keyless.last, limits)
         store = MysqlDeadLetters(connection, self._writer.max_packet)
         most, now = self._settings.dead_letter_limit, self._clock.now()
         letters = update_letters(
@@ -285,12 +294,23 @@ class MysqlSink:
         return letters
 
     def _write_keyless(
-        self, connection: Connection[Any], parts: Sequence[Part], limits: Limits
+        self,
+        connection: Connection[Any],
+        ticket: LoadTicket,
+        parts: Sequence[Part],
+        limits: Limits,
     ) -> None:
         for plan, change in parts:
             # Never put aside: a later change of such a row would not find it.
             refuse = self._unless_outdated(_raise_with(change))
-            KeylessLoad(connection, plan, change, limits, refuse).run()
+            try:
+                KeylessLoad(connection, plan, change, limits, refuse).run()
+            except OutdatedError:
+                raise
+            except DataError:
+                if change.target not in ticket.unread:
+                    raise
+                leave_to_load(connection, ticket, change.target)
 
     def _write_upserts(
         self,
@@ -327,6 +347,22 @@ class MysqlSink:
         count = write_rendered(connection, plan.inserts, rows, self._limits(), data)
         failpoints.reached("task.before_commit")
         connection.commit()
+        failpoints.reached("task.after_commit")
+        return count
+
+    def _replacement(self, ticket: LoadTicket, change: TargetChanges, read: OpenTable) -> int:
+        connection = self._writer.open()
+        self._targets.as_of(ticket.schema_version)
+        plan = self._targets.writes(connection, change)
+        with read() as table:  # before anything is locked here: it may have to wait
+            self._writer.register(ticket)
+            self._begin(ticket, [change.target])
+            is_loaded_as_of(connection, ticket, change.target, table.through)
+            count = replace_all(connection, plan, change.target, table.rows, self._limits())
+            if _depends_on_columns(plan):
+                self._targets.confirm_texts(connection, change.target)
+            failpoints.reached("task.before_commit")
+            connection.commit()
         failpoints.reached("task.after_commit")
         return count
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from setl.channel.fields.endpoints import MysqlSource, MysqlTarget
 from setl.channel.routes.routing import Route, Router
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
+from setl.systems.mysql.preflight.server import Server
 from setl.systems.pipeline_check import PipelineCheck
 
 _NO_KEY = "the table has no primary key, nor a unique one without nullable columns"
@@ -29,16 +32,6 @@ def check_keyless(check: PipelineCheck, schema: RowSchema, route: Route, report:
             code="no-key",
         )
         return
-    pipeline = check.pipeline
-    loaded = Router(pipeline).entries_to_load(every=pipeline.source.loads_tables)
-    if Router(pipeline).entries[route.index].name in loaded:
-        report.error(
-            f"{_NO_KEY}, so a load beside the stream cannot tell which of its rows the stream"
-            " brings again",
-            "Give it an entry of its own with `load: false`, and copy its rows before the pipeline"
-            " first starts, while nobody writes it; or give it a primary key",
-            code="keyless-load",
-        )
     report.warning(
         f"{_NO_KEY}: its rows are told apart by all of their columns, and each update and each"
         " delete reads all of the target's table",
@@ -46,6 +39,37 @@ def check_keyless(check: PipelineCheck, schema: RowSchema, route: Route, report:
         " tables a primary key",
         code="keyless",
     )
+
+
+def check_keyless_load(
+    server: Server, check: PipelineCheck, schema: RowSchema, routes: Sequence[Route], report: Report
+) -> None:
+    """Report a privilege that is missing to load a table without a key, if one is to be loaded.
+
+    Args:
+        server: the source.
+        check: of the pipeline.
+        schema: the table.
+        routes: where its rows go.
+        report: where to put it.
+
+    Raises:
+        SetlError: the server stopped answering.
+    """
+    pipeline = check.pipeline
+    router = Router(pipeline)
+    loaded = router.entries_to_load(every=pipeline.source.loads_tables)
+    counted = [r for r in routes if not (schema.key or r.key or _refusal(check, schema, r))]
+    if not any(router.entries[route.index].name in loaded for route in counted):
+        return
+    if not server.holds("LOCK TABLES", schema.schema):
+        report.error(
+            f"{_NO_KEY}, so a load has to know of which position of the binlog its rows are. For"
+            f" that it locks the table for a moment, and the account {server.account} lacks LOCK"
+            " TABLES",
+            server.grant(["LOCK TABLES"], server.scope_of(schema.schema)),
+            code="keyless-load",
+        )
 
 
 def _refusal(check: PipelineCheck, schema: RowSchema, route: Route) -> str:

@@ -17,7 +17,7 @@ from setl.systems.mysql.documents.nested_tables import describe_documents
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.preflight.foreign_keys import check_cascades
 from setl.systems.mysql.preflight.generated_columns import check_generated
-from setl.systems.mysql.preflight.keyless_tables import check_keyless
+from setl.systems.mysql.preflight.keyless_tables import check_keyless, check_keyless_load
 from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.old_times import check_old_times
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
@@ -64,6 +64,7 @@ def check_source_tables(
                         columns = describe_documents(server.connection, route.documents).schema
                 if columns is not None:
                     check_generated(server, columns, routes, place)
+                    check_keyless_load(server, check, columns, routes, place)
                     computed: dict[int, Sequence[Column]] = {}
                     right = [r for r in routes if _fits(columns, r, place, check, computed)]
                     found.append(SourceTable(columns, tuple(right), computed))

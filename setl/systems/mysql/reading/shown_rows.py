@@ -70,7 +70,7 @@ def show_all_before(
     with connection.cursor(Cursor) as cursor:
         if isinstance(place, BinlogPosition):
             if is_mariadb(connection):
-                _refuse_another(cursor, place, mariadb=True)
+                refuse_another(cursor, place, mariadb=True)
                 if not _are_prepared(cursor) and _in_snapshot(cursor, place):
                     if not _are_prepared(cursor):
                         return ""
@@ -83,7 +83,7 @@ def show_all_before(
             ):
                 return ""
             else:
-                _refuse_another(cursor, place, mariadb=False)
+                refuse_another(cursor, place, mariadb=False)
         # Locks rows, and hardly any gaps between them.
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
     return f" {shared_lock(connection)}"
@@ -110,8 +110,13 @@ def begin_showing(connection: Connection[Any], place: Position | None, *, inside
     return ending
 
 
-def _refuse_another(cursor: Cursor, place: BinlogPosition, *, mariadb: bool) -> None:
-    """A place in a file says nothing of another server, to which a name may lead by now."""
+def refuse_another(cursor: Cursor, place: BinlogPosition, *, mariadb: bool) -> None:
+    """A place in a file says nothing of another server, to which a name may lead by now.
+
+    Raises:
+        TransientError: another one answers.
+        pymysql.MySQLError: an error of the server.
+    """
     if place.origin is None:
         return
     cursor.execute("SELECT @@GLOBAL.server_id" if mariadb else "SELECT @@server_uuid")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -21,11 +21,11 @@ from setl.bulk.chunks import (
     integer_chunks,
     is_sparse,
 )
-from setl.bulk.source_reader import KeyRange
+from setl.bulk.source_reader import KeyRange, Snapshot
 from setl.codec.sql.condition import condition_problem
 from setl.errors import ConfigurationError, TransientError
 from setl.model.change import Row
-from setl.model.position import Position
+from setl.model.position import BinlogPosition, Position
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.conflicts.recent import kept_keys
 from setl.systems.mysql.conflicts.tables import Table
@@ -48,6 +48,7 @@ from setl.systems.mysql.reading.conditions import (
 from setl.systems.mysql.reading.row_text import VALUES, can_render, rendering, rows_of_one_column
 from setl.systems.mysql.reading.row_values import RAW_VALUES, decoded, decoders, select_list
 from setl.systems.mysql.reading.shown_rows import begin_showing, show_all_before
+from setl.systems.mysql.reading.snapshot import opened_snapshot
 
 _FETCH_ROWS = 2_000
 # Seconds for which the server waits for a reader that is busy with what it has read.
@@ -187,6 +188,38 @@ class TableReader:
             cursor.execute(sql + ending, part.values)
             while raw := cursor.fetchmany(_FETCH_ROWS):
                 yield [decoded(decode, row) for row in raw]
+
+    @contextmanager
+    def snapshot(self, columns: Sequence[Column]) -> Generator[Snapshot]:
+        """See `SnapshotReader.snapshot`, and `setl.systems.mysql.reading.snapshot`.
+
+        Raises:
+            SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
+        """
+        place = self.place
+        if not isinstance(place, BinlogPosition):
+            raise ConfigurationError(
+                "the table has no key, and the stream is none of its server's own: nobody could"
+                " tell which changes its rows have already",
+                hint="Name columns that are unique and never NULL under `key`, or set `load: false`"
+                " in an entry of its own",
+                table=self.name,
+            )
+
+        def connected(**options: Any) -> Connection[Any]:
+            connection = connect(self.endpoint, **options)
+            read_odd_utf8(connection)
+            return connection
+
+        with ExitStack() as stack:
+            with translating(self.endpoint):  # not what is done with the rows
+                opened = opened_snapshot(connected, self.schema, columns, place)
+                snapshot = stack.enter_context(opened)
+            yield snapshot._replace(rows=self._translated(snapshot.rows))
+
+    def _translated(self, rows: Iterator[list[Row]]) -> Iterator[list[Row]]:
+        with translating(self.endpoint):
+            yield from rows
 
     def _decided_rows(self, columns: Sequence[Column], part: Condition) -> Iterator[list[Row]]:
         """Rows and what is kept of them, both as of one moment."""
