@@ -37,12 +37,17 @@ _CREATE = (
     "CREATE DATABASE `{schema}` CHARACTER SET utf8mb4",
     """CREATE TABLE `{schema}`.stock (
         id BIGINT PRIMARY KEY, code VARCHAR(40) NULL UNIQUE, quantity INT NOT NULL)""",
+    # Without a key, each row several times. Its name comes first, and so does its load.
+    "CREATE TABLE `{schema}`.arrivals (shelf INT NULL, note VARCHAR(9) NULL)",
 )
 _FILL = "INSERT INTO `{schema}`.stock VALUES (%s, %s, %s)"
+_FILL_ARRIVALS = "INSERT INTO `{schema}`.arrivals VALUES (%s, %s)"
+_SHELVES = 40
+_ORDERS = {"stock": "id", "arrivals": "shelf, note"}
 
 
 class StockWriter(Watch):
-    """Changes rows of the table all the time: values, keys, and unique values between rows."""
+    """Changes rows of the tables all the time: values, keys, unique values between rows, copies."""
 
     def __init__(
         self, server: DatabaseServer, schema: str, draw: random.Random, tempo: float
@@ -52,6 +57,7 @@ class StockWriter(Watch):
         self._pause = _PAUSE / tempo
         self._server = server
         self._table = f"`{schema}`.stock"
+        self._arrivals = f"`{schema}`.arrivals"
         self._draw = draw
         self.transactions = 0
 
@@ -62,6 +68,7 @@ class StockWriter(Watch):
                 try:
                     with connection.cursor() as cursor:
                         self._change(cursor, *self._draw.sample(range(_ROWS), 2))
+                        self._change_arrivals(cursor, self._draw.randrange(_SHELVES))
                     connection.commit()
                 except pymysql.err.OperationalError as error:
                     if error.args[0] not in _VICTIM:
@@ -86,6 +93,17 @@ class StockWriter(Watch):
                 (first, its), (second, own) = found
                 renamed = f"UPDATE {table} SET code = %s WHERE id = %s"
                 cursor.executemany(renamed, [(None, first), (its, second), (own, first)])
+
+
+    def _change_arrivals(self, cursor: Any, shelf: int) -> None:
+        table = self._arrivals
+        kind = self._draw.randrange(3)
+        if kind == 0:
+            cursor.execute(f"INSERT INTO {table} VALUES (%s, NULL), (%s, NULL)", (shelf, shelf))
+        elif kind == 1:
+            cursor.execute(f"UPDATE {table} SET note = 'x' WHERE shelf = %s LIMIT 1", (shelf,))
+        else:
+            cursor.execute(f"DELETE FROM {table} WHERE shelf = %s LIMIT 1", (shelf,))
 
 
 def load_dies(
@@ -162,6 +180,8 @@ def _create(world: World, schema: str) -> None:
         with connection.cursor() as cursor:
             rows = [(i, f"code {i}", i % 7) for i in range(_ROWS)]
             cursor.executemany(_FILL.format(schema=schema), rows)
+            arrivals = [(i % _SHELVES, None) for i in range(_ROWS)]
+            cursor.executemany(_FILL_ARRIVALS.format(schema=schema), arrivals)
         connection.commit()
 
 
@@ -177,9 +197,12 @@ def _load(world: World, channel: str) -> dict[str, Any]:
 
 
 def _equal(world: World, schema: str) -> bool:
-    query = f"SELECT id, code, quantity FROM `{schema}`.stock ORDER BY id"
-    one, other = (_execute(world.sites[site], query) for site in ("a", "b"))
-    return len(one) > 0 and one == other
+    for table, order in _ORDERS.items():
+        query = f"SELECT * FROM `{schema}`.{table} ORDER BY {order}"
+        one, other = (_execute(world.sites[site], query) for site in ("a", "b"))
+        if not one or one != other:
+            return False
+    return True
 
 
 def _execute(server: DatabaseServer, statement: str, *values: Any) -> Any:
