@@ -94,7 +94,6 @@ class StockWriter(Watch):
                 renamed = f"UPDATE {table} SET code = %s WHERE id = %s"
                 cursor.executemany(renamed, [(None, first), (its, second), (own, first)])
 
-
     def _change_arrivals(self, cursor: Any, shelf: int) -> None:
         table = self._arrivals
         kind = self._draw.randrange(3)
