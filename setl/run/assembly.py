@@ -33,11 +33,11 @@ from setl.run.statements import passed_statements
 from setl.run.table_loads.coming_anew import ComingAnew
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests
+from setl.run.table_loads.table_creation import CreatingParts
 from setl.run.targets.end_version import version_at_end
 from setl.run.targets.foreign_versions import ForeignVersions
 from setl.run.targets.identities import ComesAnew, Identities
 from setl.run.targets.schema_changes import SchemaChangePolicy
-from setl.run.targets.table_creation import CreatingParts
 from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
 from setl.select.heartbeat import tells_lag

@@ -32,9 +32,9 @@ from setl.run.table_loads import choice as load_choice
 from setl.run.table_loads.choice import ComingLoad
 from setl.run.table_loads.loading import TableLoading
 from setl.run.table_loads.parts import TableLoadingParts
+from setl.run.table_loads.table_creation import CreatingParts, TableCreating
 from setl.run.targets.identities import Identities
 from setl.run.targets.schema_changes import SchemaChangePolicy
-from setl.run.targets.table_creation import CreatingParts, TableCreating
 from setl.run.tracing.course import Course
 from setl.run.tracing.trace import Tracer
 

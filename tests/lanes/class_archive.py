@@ -89,8 +89,8 @@ def _load_everything() -> None:
     """Start a session, do what nodes do, and end its JVM in good order, which writes the file."""
     from pyspark import SparkContext
 
+    from setl.run.runners.warming import warm, warm_queries
     from setl.run.spark.session import SparkSettings, start_session
-    from setl.run.spark.warming import warm, warm_queries
 
     session = start_session(SparkSettings(master="local[2]", name="setl-classes"))
     warm(session.sparkContext)

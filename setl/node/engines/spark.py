@@ -15,16 +15,16 @@ from setl.errors import FatalError, SetlError
 from setl.node.engines.executors import ContextWatch, check_executors, wait_for_executors
 from setl.node.roles import LOAD
 from setl.run.assembly import build_run
-from setl.run.running import RunBuilder
-from setl.run.spark.errors import start_error
-from setl.run.spark.session import JvmWatch, SparkSettings, start_context
-from setl.run.spark.warming import (
+from setl.run.runners.warming import (
     KEEP_LOCAL_SECONDS,
     KEEP_SECONDS,
     KeepWarm,
     warm,
     warm_queries,
 )
+from setl.run.running import RunBuilder
+from setl.run.spark.errors import start_error
+from setl.run.spark.session import JvmWatch, SparkSettings, start_context
 from setl.run.tracing.trace import Tracer
 from setl.systems.modules import modules_of
 from setl.transform.spark_on_demand import SparkOnDemand

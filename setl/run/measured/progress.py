@@ -24,11 +24,11 @@ from setl.run.measured.figures import (
     table_load_figures,
 )
 from setl.run.measured.handover import HandoverTracker
+from setl.run.measured.ignored_schema_changes import IgnoredSchemaChanges
 from setl.run.measured.lag import LagTracker, percentile
 from setl.run.measured.pace import Order, Pace, PaceTracker, Stage
 from setl.run.measured.row_rate import RowRate
 from setl.run.stalls.stall import Stall
-from setl.run.targets.ignored_schema_changes import IgnoredSchemaChanges
 from setl.run.verification.figures import GIVING_WAY, VerificationFigures
 from setl.select.reader import SelectStatus
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 from pyspark import SparkContext, TaskContext
 
 from setl.load.sink import LoadTicket, SinkSettings
+from setl.run.runners.range_task import load_range
 from setl.run.runners.runner import LoadState
 from setl.run.runners.tasks import NOTHING, TaskReport, load
 from setl.run.runners.work import LoadWork, TableRoute
-from setl.run.table_loads.range_task import load_range
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.work import TransformPlan
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 from pyspark import RDD, SparkContext
 
 from setl.load.sink import LoadTicket, SinkSettings
-from setl.run.runners.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.runners.tasks import TaskReport, load, transform
 from setl.run.runners.work import LoadWork
+from setl.run.spark.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.spark.one_partition import collect_one
 from setl.transform.work import TransformPlan
 

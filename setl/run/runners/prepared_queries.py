@@ -23,9 +23,9 @@ from setl.load.sink import LoadTicket, SinkSettings
 from setl.model.change import DecodedRows, Op
 from setl.model.leadership import Leadership
 from setl.model.schema import Column, Kind, RowSchema
-from setl.run.runners.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.run.runners.tasks import TaskReport, load, transform
 from setl.run.runners.work import LoadWork, TableRoute
+from setl.run.spark.job_property import Instructions, instructing, instructions_of_job, takes_rows
 from setl.transform.evaluation import Evaluation, analyse, select_evaluated
 from setl.transform.expression_tasks import (
     CARRIED,

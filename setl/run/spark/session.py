@@ -25,9 +25,9 @@ from pyspark.sql import SparkSession
 
 from setl.errors import FatalError
 from setl.log import fields
-from setl.run.runners.job_property import takes_rows
 from setl.run.spark import worker_daemon
 from setl.run.spark.environment import StartOptions
+from setl.run.spark.job_property import takes_rows
 from setl.run.spark.jvm_folders import make_jvm_folders
 from setl.run.spark.jvm_output import JvmOutput
 from setl.run.spark.own_code import write_own_code

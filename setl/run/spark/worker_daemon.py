@@ -28,7 +28,7 @@ TASK_MODULES: Final = (
 )
 """What a load task imports."""
 
-_OF_JOBS: Final = ("setl.run.spark.warming",)
+_OF_JOBS: Final = ("setl.run.runners.warming",)
 """Whose functions other jobs are, which nodes run in each worker."""
 
 _OF_CONNECTIONS: Final = ("encodings.idna",)

@@ -7,9 +7,10 @@ import pytest
 
 from setl.load.sink import LoadTicket
 from setl.model.leadership import Leadership
-from setl.run.runners import job_property, one_task
+from setl.run.runners import one_task
 from setl.run.runners.one_task import MOST_BYTES, OneTask
 from setl.run.runners.work import LoadWork
+from setl.run.spark import job_property
 from setl.transform.work import TransformPlan
 
 SINK: Any = "sink"

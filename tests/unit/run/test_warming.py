@@ -4,7 +4,7 @@ import sys
 import threading
 from typing import Any, cast
 
-from setl.run.spark.warming import KeepWarm
+from setl.run.runners.warming import KeepWarm
 from tests.waiting import eventually
 
 
