@@ -20,8 +20,7 @@ from setl.node.host.memory import NodeMemory
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.zookeeper.ensemble import ServerSeen
 from setl.node.zookeeper.needed_certificates import CertificateSeen
-from setl.run.measured.figures import Figures, TableLoadFigures
-from setl.run.verification.figures import VerificationFigures, VerifiedSoFar
+from setl.run.measured.figures import Figures, TableLoadFigures, VerificationFigures, VerifiedSoFar
 
 _T = TypeVar("_T")
 

@@ -23,8 +23,7 @@ from setl.node.alarms import sender as alarm_sender
 from setl.node.alarms.sender import AlarmSender
 from setl.node.cluster.answers import KEY_HEADER
 from setl.node.public_form import public_status
-from setl.run.measured.figures import RunState, TableLoadFigures
-from setl.run.verification.figures import VerificationFigures
+from setl.run.measured.figures import RunState, TableLoadFigures, VerificationFigures
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.security.marked_errors import MARKER, errors
 from tests.unit.node.console.browsing import Browser

@@ -15,7 +15,7 @@ def standing_sentence(told: Mapping[str, Any]) -> str:
     """How standing verification does, in one line.
 
     Args:
-        told: `setl.run.verification.figures.VerificationFigures` as JSON.
+        told: `setl.run.measured.figures.VerificationFigures` as JSON.
     """
     number, tables = told["differences"], len(told["findings"]) + told["unnamed_tables"]
     parts = ["nothing is known to differ"]

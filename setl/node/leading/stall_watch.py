@@ -8,8 +8,9 @@ import threading
 from setl.clock import Clock
 from setl.log import fields
 from setl.node.leading.background_questions import BackgroundQuestions
+from setl.run.measured.pace import Stall
 from setl.run.stalls.observer import Observed, Observer
-from setl.run.stalls.stall import LIMIT, Stall
+from setl.run.stalls.stall import LIMIT
 
 _log = logging.getLogger(__name__)
 

@@ -2,17 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from setl.model.standing import TableFinding, VerificationPass
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import ByTable, TableRows
 from setl.run.measured.pace import Stage
-from setl.run.verification.figures import VerificationFigures
 
 MOST_SCHEMAS = 100
 """Schemas of which passed statements are counted one by one."""
+
+
+WAITING = "waiting"
+COMPARING = "comparing"
+REPAIRING = "repairing"
+GIVING_WAY = "giving way"
+FAILING = "failing"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSoFar:
+    """Counters of one leadership.
+
+    Attributes:
+        rows: rows of the source compared.
+        found: keys found to differ, those repaired since included.
+        repaired: of these, keys that were sent again and did not differ any more.
+    """
+
+    rows: int = 0
+    found: int = 0
+    repaired: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationFigures:
+    """How standing verification does.
+
+    Attributes:
+        state: ``waiting`` for the next pass, ``comparing``, ``repairing``, ``giving way`` or
+            ``failing``.
+        waits_for: what it gives way to, "" for nothing.
+        error: why it could not compare, "" if it could.
+        number: the pass that is under way, or the last one; 0 before the first.
+        begun: when that began, seconds since 1970; 0 before the first.
+        table: the table that is compared, "" for none.
+        rows: rows of the source compared in this pass.
+        rows_expected: rows that it will compare, as the source estimates them; None if unknown.
+        coverage: how much of the pass is done, from 0 to 1.
+        next_at: when the next pass is to begin, seconds since 1970; None while one is under way.
+        age: seconds since the last whole pass ended, or since the first began while none has
+            ended; None before.
+        differences: keys that differ, as far as is known.
+        undecided: keys that changed at every look, in this pass.
+        tables_left_out: tables that could not be compared in this pass.
+        repaired: keys repaired in this pass.
+        repairs_no_more: why nothing more is repaired in this pass, "" if it is.
+        last: the last whole pass, None if there was none.
+        findings: tables of which there is something to say.
+        unnamed_tables: differing tables besides.
+        whole: why some targets are compared as a whole each time, by their name; as far as this
+            leadership has seen it.
+        counters: of this leadership.
+    """
+
+    state: str
+    waits_for: str = ""
+    error: str = ""
+    number: int = 0
+    begun: float = 0.0
+    table: str = ""
+    rows: int = 0
+    rows_expected: int | None = None
+    coverage: float = 0.0
+    next_at: float | None = None
+    age: float | None = None
+    differences: int = 0
+    undecided: int = 0
+    tables_left_out: int = 0
+    repaired: int = 0
+    repairs_no_more: str = ""
+    last: VerificationPass | None = None
+    findings: Sequence[TableFinding] = ()
+    unnamed_tables: int = 0
+    whole: Mapping[str, str] = field(default_factory=dict[str, str])
+    counters: VerifiedSoFar = VerifiedSoFar()
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +240,7 @@ class Figures:
         stage_seconds: since it came there.
         stalled: why it makes no progress, "" while it does or has nothing to do.
         stalled_stage: the stage to blame for that; differs from `stage` while it tries again.
-        stalled_reason: the reason in a word or two, one of `setl.run.stalls.stall.Reason`.
+        stalled_reason: the reason in a word or two, one of `setl.run.measured.pace.Reason`.
         stalled_seconds: for how long nothing has advanced.
         no_heartbeats: why none can be written to the source, "" if they are, or none are asked for.
     """

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from setl.clock import Clock
+from setl.error_text import READ_MORE, ErrorText
 
 Order = tuple[int, tuple[int, int]]
 """How far a run has come, see `setl.model.checkpoint.Checkpoint.order`."""
@@ -62,6 +63,51 @@ class Pace:
     still: float = 0.0
     attempt: float = 0.0
     retrying: Retrying | None = None
+
+
+class Reason(Enum):
+    """Why a pipeline stands still."""
+
+    LOCK = "waiting for lock"
+    TARGET_SLOW = "target slow"
+    TARGET_SILENT = "target does not answer"
+    BACK_PRESSURE = "back-pressure"
+    SOURCE_SILENT = "source silent"
+    TRANSACTION = "waiting for transaction"
+    ARBITER = "waiting for ZooKeeper"
+    SPARK = "Spark does not run the job"
+    TASK_SLOW = "task slow"
+    RETRYING = "retrying"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """A pipeline that stands still.
+
+    Attributes:
+        stage: where.
+        seconds: for how long nothing has advanced.
+        reason: why.
+        detail: who is in the way, for people.
+    """
+
+    stage: Stage
+    seconds: float
+    reason: Reason
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self._summary}: {self.detail}" if self.detail else self._summary
+
+    @property
+    def text(self) -> ErrorText:
+        """Both forms: the detail may quote errors, statements and accounts of servers."""
+        return ErrorText(str(self), f"{self._summary}; {READ_MORE}")
+
+    @property
+    def _summary(self) -> str:
+        return f"{self.stage.value}: no progress for {self.seconds:.0f} s, {self.reason.value}"
 
 
 class PaceTracker:

@@ -15,21 +15,21 @@ from setl.model.table_rows import OTHERS, added
 from setl.run.measured import distributions
 from setl.run.measured.distributions import Distributions, Measured
 from setl.run.measured.figures import (
+    GIVING_WAY,
     MOST_SCHEMAS,
     Figures,
     HandoverCost,
     LoadOutlook,
     RunState,
     SchemaStatements,
+    VerificationFigures,
     table_load_figures,
 )
 from setl.run.measured.handover import HandoverTracker
 from setl.run.measured.ignored_schema_changes import IgnoredSchemaChanges
 from setl.run.measured.lag import LagTracker, percentile
-from setl.run.measured.pace import Order, Pace, PaceTracker, Stage
+from setl.run.measured.pace import Order, Pace, PaceTracker, Stage, Stall
 from setl.run.measured.row_rate import RowRate
-from setl.run.stalls.stall import Stall
-from setl.run.verification.figures import GIVING_WAY, VerificationFigures
 from setl.select.reader import SelectStatus
 
 _UNKNOWN = LoadOutlook()

@@ -10,9 +10,9 @@ from setl.clock import Clock
 from setl.load.target_view import TargetView
 from setl.model.leadership import Leadership
 from setl.run.measured.figures import RunState
-from setl.run.measured.pace import Pace, Stage
+from setl.run.measured.pace import Pace, Stage, Stall
 from setl.run.measured.progress import Progress
-from setl.run.stalls.stall import JobView, QueueView, Situation, Stall, diagnose
+from setl.run.stalls.stall import JobView, QueueView, Situation, diagnose
 from setl.select.heartbeat import Heartbeat, HeartbeatStatus
 from setl.select.reader import SelectLoop
 

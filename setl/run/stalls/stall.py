@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from enum import Enum
 
 from setl.counting import count
-from setl.error_text import READ_MORE, ErrorText
 from setl.load.target_view import LockWait, Statement, TargetView
-from setl.run.measured.pace import Pace, Retrying, Stage
+from setl.run.measured.pace import Pace, Reason, Retrying, Stage, Stall
 from setl.select.source import HeldUp
 
 LIMIT = 60.0
@@ -22,51 +20,6 @@ LIMIT = 60.0
 _SAME_ERROR = 3  # attempts that failed alike: that the next one advances for a while is no hope
 _LOCK_WAIT_TIMEOUT = "[1205]"  # how setl.systems.mysql.connection.translate ends that error
 _WRITING = frozenset({Stage.TAKE_OVER, Stage.LOAD, Stage.CHECKPOINT})
-
-
-class Reason(Enum):
-    """Why a pipeline stands still."""
-
-    LOCK = "waiting for lock"
-    TARGET_SLOW = "target slow"
-    TARGET_SILENT = "target does not answer"
-    BACK_PRESSURE = "back-pressure"
-    SOURCE_SILENT = "source silent"
-    TRANSACTION = "waiting for transaction"
-    ARBITER = "waiting for ZooKeeper"
-    SPARK = "Spark does not run the job"
-    TASK_SLOW = "task slow"
-    RETRYING = "retrying"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Stall:
-    """A pipeline that stands still.
-
-    Attributes:
-        stage: where.
-        seconds: for how long nothing has advanced.
-        reason: why.
-        detail: who is in the way, for people.
-    """
-
-    stage: Stage
-    seconds: float
-    reason: Reason
-    detail: str = ""
-
-    def __str__(self) -> str:
-        return f"{self._summary}: {self.detail}" if self.detail else self._summary
-
-    @property
-    def text(self) -> ErrorText:
-        """Both forms: the detail may quote errors, statements and accounts of servers."""
-        return ErrorText(str(self), f"{self._summary}; {READ_MORE}")
-
-    @property
-    def _summary(self) -> str:
-        return f"{self.stage.value}: no progress for {self.seconds:.0f} s, {self.reason.value}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,90 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
-from setl.model.standing import TableFinding, Verification, VerificationPass
+from setl.model.standing import Verification
+from setl.run.measured.figures import (
+    COMPARING,
+    FAILING,
+    GIVING_WAY,
+    REPAIRING,
+    WAITING,
+    VerificationFigures,
+    VerifiedSoFar,
+)
 from setl.run.verification.course import coverage, differences, seconds_left, standing
-
-WAITING = "waiting"
-COMPARING = "comparing"
-REPAIRING = "repairing"
-GIVING_WAY = "giving way"
-FAILING = "failing"
 
 REPAIRS_NO_MORE = (
     "more keys differ than one pass repairs (repair_limit); `setl verify --repair` repairs them"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class VerifiedSoFar:
-    """Counters of one leadership.
-
-    Attributes:
-        rows: rows of the source compared.
-        found: keys found to differ, those repaired since included.
-        repaired: of these, keys that were sent again and did not differ any more.
-    """
-
-    rows: int = 0
-    found: int = 0
-    repaired: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class VerificationFigures:
-    """How standing verification does.
-
-    Attributes:
-        state: ``waiting`` for the next pass, ``comparing``, ``repairing``, ``giving way`` or
-            ``failing``.
-        waits_for: what it gives way to, "" for nothing.
-        error: why it could not compare, "" if it could.
-        number: the pass that is under way, or the last one; 0 before the first.
-        begun: when that began, seconds since 1970; 0 before the first.
-        table: the table that is compared, "" for none.
-        rows: rows of the source compared in this pass.
-        rows_expected: rows that it will compare, as the source estimates them; None if unknown.
-        coverage: how much of the pass is done, from 0 to 1.
-        next_at: when the next pass is to begin, seconds since 1970; None while one is under way.
-        age: seconds since the last whole pass ended, or since the first began while none has
-            ended; None before.
-        differences: keys that differ, as far as is known.
-        undecided: keys that changed at every look, in this pass.
-        tables_left_out: tables that could not be compared in this pass.
-        repaired: keys repaired in this pass.
-        repairs_no_more: why nothing more is repaired in this pass, "" if it is.
-        last: the last whole pass, None if there was none.
-        findings: tables of which there is something to say.
-        unnamed_tables: differing tables besides.
-        whole: why some targets are compared as a whole each time, by their name; as far as this
-            leadership has seen it.
-        counters: of this leadership.
-    """
-
-    state: str
-    waits_for: str = ""
-    error: str = ""
-    number: int = 0
-    begun: float = 0.0
-    table: str = ""
-    rows: int = 0
-    rows_expected: int | None = None
-    coverage: float = 0.0
-    next_at: float | None = None
-    age: float | None = None
-    differences: int = 0
-    undecided: int = 0
-    tables_left_out: int = 0
-    repaired: int = 0
-    repairs_no_more: str = ""
-    last: VerificationPass | None = None
-    findings: Sequence[TableFinding] = ()
-    unnamed_tables: int = 0
-    whole: Mapping[str, str] = field(default_factory=dict[str, str])
-    counters: VerifiedSoFar = VerifiedSoFar()
+_NOTHING = VerifiedSoFar()
 
 
 def verification_figures(
@@ -96,7 +30,7 @@ def verification_figures(
     waits_for: str = "",
     error: str = "",
     whole: Mapping[str, str] | None = None,
-    counters: VerifiedSoFar = VerifiedSoFar(),
+    counters: VerifiedSoFar = _NOTHING,
 ) -> VerificationFigures:
     """What is told of verification.
 

@@ -24,11 +24,12 @@ from setl.model.leadership import Leadership
 from setl.model.standing import TableFinding, Verification
 from setl.run.backoff import Backoff
 from setl.run.loads.size import LoadSize
+from setl.run.measured.figures import VerifiedSoFar
 from setl.run.measured.progress import Progress
 from setl.run.verification import course
 from setl.run.verification.arrivals import RunArrivals
 from setl.run.verification.course import Name
-from setl.run.verification.figures import VerifiedSoFar, verification_figures
+from setl.run.verification.figures import verification_figures
 from setl.run.verification.giving_way import gives_way_to
 from setl.run.verification.log_lines import VerificationLog
 from setl.run.verification.looking import Looked, Looking

@@ -6,9 +6,14 @@ from prometheus_client import CollectorRegistry
 from setl.node.metrics.node_metrics import CONTACTS, STATES, NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.zookeeper.ensemble import ServerSeen
-from setl.run.measured.figures import Figures, RunState, TableLoadFigures
+from setl.run.measured.figures import (
+    Figures,
+    RunState,
+    TableLoadFigures,
+    VerificationFigures,
+    VerifiedSoFar,
+)
 from setl.run.measured.pace import Stage
-from setl.run.verification.figures import VerificationFigures, VerifiedSoFar
 
 LABELS = {"channel": "shop", "pipeline": "orders"}
 

@@ -18,10 +18,9 @@ from setl.model.table_rows import OTHERS, TableRows
 from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus, as_json
 from setl.run.measured.distributions import MEASURES, STAGE
-from setl.run.measured.figures import Figures
+from setl.run.measured.figures import Figures, VerificationFigures
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
-from setl.run.verification.figures import VerificationFigures
 from tests.monitoring import promtool
 from tests.unit.select.fakes import ManualClock
 

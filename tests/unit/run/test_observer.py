@@ -9,10 +9,10 @@ import pytest
 from setl.load.target_view import LockWait, TargetView
 from setl.model.leadership import Leadership
 from setl.run.measured.figures import RunState
-from setl.run.measured.pace import Stage
+from setl.run.measured.pace import Reason, Stage
 from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Answer, Observed, Observer, Views
-from setl.run.stalls.stall import JobView, Reason
+from setl.run.stalls.stall import JobView
 from setl.select.heartbeat import HeartbeatStatus
 from setl.select.source import HeldUp
 from tests.clocks import SetClock

@@ -2,12 +2,10 @@ import random
 
 from setl.model.loaded import Loaded
 from setl.model.table_rows import MOST_TABLES, OTHERS, TableRows
-from setl.run.measured.figures import HandoverCost, RunState
+from setl.run.measured.figures import HandoverCost, RunState, VerificationFigures
 from setl.run.measured.lag import percentile
-from setl.run.measured.pace import Stage
+from setl.run.measured.pace import Reason, Stage, Stall
 from setl.run.measured.progress import Progress
-from setl.run.stalls.stall import Reason, Stall
-from setl.run.verification.figures import VerificationFigures
 from tests.clocks import SetClock
 
 

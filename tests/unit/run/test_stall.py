@@ -5,15 +5,8 @@ from dataclasses import replace
 import pytest
 
 from setl.load.target_view import LockWait, Statement, TargetView
-from setl.run.measured.pace import Pace, Retrying, Stage
-from setl.run.stalls.stall import (
-    JobView,
-    QueueView,
-    Reason,
-    Situation,
-    Stall,
-    diagnose,
-)
+from setl.run.measured.pace import Pace, Reason, Retrying, Stage, Stall
+from setl.run.stalls.stall import JobView, QueueView, Situation, diagnose
 from setl.select.source import HeldUp
 
 LOADING = Pace(stage=Stage.LOAD, in_stage=70, still=70, attempt=500)

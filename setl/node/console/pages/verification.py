@@ -46,7 +46,7 @@ def verification_part(told: Mapping[str, Any] | None, now: float) -> Verificatio
     """What a leader tells of it, None if it tells nothing.
 
     Args:
-        told: `setl.run.verification.figures.VerificationFigures` as JSON.
+        told: `setl.run.measured.figures.VerificationFigures` as JSON.
         now: seconds since 1970 UTC.
     """
     if not told:

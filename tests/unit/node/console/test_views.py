@@ -28,7 +28,7 @@ from setl.node.console.pages.rendering import regions
 from setl.node.console.pages.states import look_of
 from setl.node.console.pages.timeline import WIDTH, timeline_of
 from setl.operate import units
-from setl.run.verification.figures import VerificationFigures
+from setl.run.measured.figures import VerificationFigures
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
 A, B = {"type": "mysql", "host": "a"}, {"type": "mysql", "host": "b", "port": 3307}
