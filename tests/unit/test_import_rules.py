@@ -14,6 +14,8 @@ ROOTS = (
     CHECKOUT / "deploy" / "setl_embedded",
     CHECKOUT / "deploy" / "setl_drills",
 )
+LAYERED = ("setl/run",)
+"""Packages whose own modules stand in layers, too."""
 
 
 def lint(folder):
@@ -33,11 +35,12 @@ def lint(folder):
 
 @pytest.fixture
 def skeleton(tmp_path):
-    """All our packages and top-level modules by name, with nothing in them."""
+    """All our packages, and the modules that layers name, with nothing in them."""
     for root in ROOTS:
         for module in root.rglob("*.py"):
             parts = module.relative_to(root.parent)
-            if len(parts.parts) <= 2 or parts.name == "__init__.py":
+            in_layers = parts.parent.as_posix() in LAYERED
+            if in_layers or len(parts.parts) <= 2 or parts.name == "__init__.py":
                 empty = tmp_path / parts
                 empty.parent.mkdir(parents=True, exist_ok=True)
                 empty.touch()
@@ -76,6 +79,13 @@ def test_empty_packages_break_no_rule(skeleton):
         ("setl/model", "setl.codec"),
         ("setl/run", "setl.node"),
         ("setl/node", "setl.cli"),
+        ("setl/run/relay", "setl.run.assembly"),
+        ("setl/run/measured", "setl.run.stalls"),
+        ("setl/run/measured", "setl.run.verification"),
+        ("setl/run/spark", "setl.run.runners"),
+        ("setl/run/targets", "setl.run.table_loads"),
+        ("setl/run/runners", "setl.run.loads"),
+        ("setl/run/loads", "setl.run.table_loads"),
         ("arbiter", "setl.errors"),
         ("setl_embedded", "setl.errors"),
         ("setl/node", "setl_embedded"),
@@ -92,9 +102,10 @@ def test_a_forbidden_import_is_noticed(skeleton, importer, imported):
     assert f"{importer.replace('/', '.')}.intruder -> {imported}" in done.stdout
 
 
-def test_a_new_package_has_to_be_given_its_place(skeleton):
-    (skeleton / "setl" / "newcomer").mkdir()
-    (skeleton / "setl" / "newcomer" / "__init__.py").touch()
+@pytest.mark.parametrize("container", ["setl", *LAYERED])
+def test_a_new_package_has_to_be_given_its_place(skeleton, container):
+    (skeleton / container / "newcomer").mkdir()
+    (skeleton / container / "newcomer" / "__init__.py").touch()
     done = lint(skeleton)
     assert done.returncode == 1
     assert "newcomer" in done.stdout
