@@ -13,7 +13,7 @@ from setl.model.schema import Column, RowSchema
 
 if TYPE_CHECKING:
     # All changes come from MySQL or MariaDB, whichever way; so both endpoints may ask that server.
-    from setl.systems.mysql.preflight.server import Server
+    from setl.systems.mysql.server import Server
 
 ExpressionCheck = Callable[[Route, RowSchema], Sequence[Column] | None]
 """Looks at `where`, `columns` and `processor` of a route over a table; raises SetlError if they

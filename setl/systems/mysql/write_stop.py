@@ -9,7 +9,7 @@ from pymysql.cursors import Cursor
 
 from setl.errors import ConfigurationError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 from setl.systems.mysql.server_kind import Service
 from setl.systems.write_stop import Writes
 

@@ -15,9 +15,9 @@ from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.locks.waits import look
 from setl.systems.mysql.preflight.origin import check_tables
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.reading.shown_rows import show_all_before
 from setl.systems.mysql.replicas import farthest_replica
+from setl.systems.mysql.server import Server
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from tests.checking import check_channel

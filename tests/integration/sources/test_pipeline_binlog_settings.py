@@ -9,8 +9,8 @@ from setl.channel.reading import parse_channel
 from setl.errors import DataError, FatalError
 from setl.extract.statements import Reach
 from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.statement_effects import reach_of
+from setl.systems.mysql.server import Server
 from setl.systems.registry import system_of
 from setl_embedded import MySql
 from tests.integration.pipelines import (

@@ -12,8 +12,8 @@ from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.finding import Report
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.preflight.first_load import check_prepared
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.reading.shown_rows import show_all_before
+from setl.systems.mysql.server import Server
 from tests.integration.pipelines import execute
 from tests.integration.table_loads.test_requested_loads import WAITING_FOR_GTIDS, commits_that_hang
 from tests.mysql_servers import is_mariadb

@@ -11,7 +11,7 @@ from setl.run.measured.figures import RunState
 from setl.systems.finding import Report
 from setl.systems.kafka.preflight.mark_probe import PROBE_ROW, probe_marks
 from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 from setl_embedded import MySql
 from tests.checking import check_channel
 from tests.integration.pipelines import (

@@ -23,7 +23,7 @@ from setl.systems.finding import Report
 from setl.systems.kafka.reader import TopicReader, open_reader
 from setl.systems.kafka.record import Record
 from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 PROBE_ROW: Final = -1
 """ID of the row that is written; loaders use none below 0."""

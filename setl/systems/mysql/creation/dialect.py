@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 _VECTORS_SINCE: Final = {True: (11, 7), False: (9, 0)}  # of MariaDB, of MySQL
 

@@ -35,10 +35,10 @@ from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.table_records import Name
+from setl.systems.mysql.foreign_keys import refuse_cascades
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.load.writer import Writer
-from setl.systems.mysql.preflight.foreign_keys import refuse_cascades
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 _LOCK_WAIT: Final = 10
 _ATTEMPTS: Final = 5

@@ -12,7 +12,7 @@ from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.creation.dialect import Dialect
 from setl.systems.mysql.creation.plan import DescribedTable, TablePlan, plan_table
 from setl.systems.mysql.creation.versioning import without_versioning
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 _COLLATIONS = (
     "SELECT COLUMN_NAME, COLLATION_NAME FROM information_schema.COLUMNS"

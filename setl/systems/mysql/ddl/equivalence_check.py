@@ -58,12 +58,12 @@ from setl.systems.mysql.ddl.sequences import without_sequences
 from setl.systems.mysql.ddl.settings import is_system_zone, lenient_modes
 from setl.systems.mysql.ddl.target_tables import target_table
 from setl.systems.mysql.ddl.translating import TargetTable, Translation, translated
-from setl.systems.mysql.preflight.foreign_keys import (
+from setl.systems.mysql.foreign_keys import (
     FOREIGN_KEY_ACTION,
     accepts_actions,
     logs_actions,
 )
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 _ADVICE: Final = (
     "Make the change on the target{by_hand}, with the values that the rows have at the source; in"

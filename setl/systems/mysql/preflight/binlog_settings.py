@@ -18,7 +18,7 @@ from setl.systems.mysql.binlog.retention import (
 from setl.systems.mysql.binlog.session import NAME_NOT_UTF8, RENAME_LOG_BIN
 from setl.systems.mysql.connection import translate
 from setl.systems.mysql.preflight.privileges import may_read_binlog
-from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.server import Outcome, Server
 
 OLDEST = {"MariaDB": (10, 5), "MySQL": (8, 4)}
 """Versions that setl is made for; others may do."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from setl.channel.file import Pipeline
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 
 def check_kept_binlog(server: Server, report: Report) -> None:

@@ -16,12 +16,12 @@ from setl.systems.mysql.preflight.schema_changes import (
     check_invisible_keys,
     check_passed_ddl,
 )
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.statements import check_statements
 from setl.systems.mysql.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
 from setl.systems.mysql.preflight.target_tables import WRITING, TargetTables
 from setl.systems.mysql.preflight.target_triggers import TargetTriggers, named, reading
 from setl.systems.mysql.preflight.transport import check_transport
+from setl.systems.mysql.server import Server
 from setl.systems.pipeline_check import SourceTable
 
 _MARK = SystemTable("retl_mark", ("SELECT",), "marks what other channels wrote", required=False)

@@ -12,8 +12,8 @@ from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report
 from setl.systems.mysql.connection import translating
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.reading.shown_rows import any_prepared, uses_xa
+from setl.systems.mysql.server import Server
 
 _TABLES = (
     "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS, DATA_LENGTH FROM information_schema.TABLES"

@@ -19,7 +19,7 @@ from setl.channel.routes.routing import Route, passing_columns
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.generated_by_session import dependence, dependent_columns, times_of
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 from setl.transform.untold import needed_by_spark_sql
 
 _LOGS_GENERATED: Final = (10, 11)

@@ -15,7 +15,7 @@ from setl.errors import SetlError
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import folds_names, read_table
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 from setl.systems.pipeline_check import SourceTable
 
 _PATIENCE = 5.0

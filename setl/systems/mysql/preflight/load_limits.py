@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from setl.channel.file import Pipeline
 from setl.systems.finding import Report
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.replicas import replicas_behind
+from setl.systems.mysql.server import Server
 
 _RUNNING = "SHOW GLOBAL STATUS LIKE 'Threads_running'"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 _SINCE: Final = (9, 7)
 _MASKED: Final = """

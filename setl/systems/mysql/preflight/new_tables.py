@@ -14,7 +14,7 @@ from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.generated_columns import check_filled
 from setl.systems.mysql.preflight.privileges import denied
-from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.server import Outcome, Server
 
 _GENERATED: Final = " GENERATED ALWAYS AS "  # as `setl.systems.mysql.creation.columns` writes it
 # The server judges privileges before it sees that there is no such table.

@@ -6,7 +6,7 @@ from typing import Final
 
 from setl.codec.binlog.tables.old_times import OLD_FORMAT, WAY_OUT
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 _FRACTIONS: Final = """
 SELECT COLUMN_NAME, COLUMN_TYPE FROM information_schema.COLUMNS

@@ -12,8 +12,8 @@ from setl.systems.finding import Report
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.first_load import check_first_load, check_prepared
 from setl.systems.mysql.preflight.schema_changes import check_shadows
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.source_tables import check_source_tables
+from setl.systems.mysql.server import Server
 from setl.systems.pipeline_check import PipelineCheck
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from setl.codec.sql.grants import read_grant
 from setl.systems.finding import Report
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.server import Outcome, Server
 from setl.systems.mysql.server_kind import SHOWS_REPLICAS
 
 _TRIALS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.replicas import replication_statement
+from setl.systems.mysql.server import Outcome, Server
 
 
 def replicated_sources(server: Server) -> list[dict[str, Any]]:

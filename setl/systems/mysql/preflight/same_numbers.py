@@ -8,7 +8,7 @@ from math import gcd
 from setl.channel.file import Pipeline
 from setl.channel.routes.routing import Router
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 from setl.systems.pipeline_check import SourceTable
 
 _COUNTING = (

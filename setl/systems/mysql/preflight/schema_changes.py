@@ -11,9 +11,9 @@ from setl.systems.finding import Report
 from setl.systems.mysql.catalog import list_tables
 from setl.systems.mysql.creation.dialect import Dialect
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.system_tables import SystemTable
 from setl.systems.mysql.preflight.target_tables import WRITING
+from setl.systems.mysql.server import Outcome, Server
 from setl.systems.pipeline_check import SourceTable
 
 LEDGER = SystemTable("setl_ddl", WRITING, "keeps what became of schema changes")

@@ -15,7 +15,7 @@ from setl.codec.sql.row_statement import Name, calls_in
 from setl.codec.sql.stored_program import tables_of_view
 from setl.extract.statements import Reach
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 _SECONDS: Final = 60.0
 _KEPT: Final = 10_000  # tables, whose names are a pool without bound
@@ -124,7 +124,7 @@ def _children(server: Server, name: Name) -> Iterable[Name]:
 
     MariaDB shows foreign keys only to accounts that may do more than SELECT. There, a mapped table
     that has one with an action is refused anyway, see
-    `setl.systems.mysql.preflight.foreign_keys.check_cascades`.
+    `setl.systems.mysql.foreign_keys.check_cascades`.
     """
     found: dict[Name, None] = {}
     left = [name]

@@ -14,8 +14,8 @@ from setl.codec.sql.row_statement import Name
 from setl.errors import ConfigurationError
 from setl.extract.statements import STATEMENT, Reach
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Outcome, Server
 from setl.systems.mysql.preflight.statement_effects import reach_of
+from setl.systems.mysql.server import Outcome, Server
 
 _TABLES: Final = {
     ("mysql", "rds_heartbeat2"): "the heartbeats of Amazon RDS",

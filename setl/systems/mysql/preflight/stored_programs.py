@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from setl.codec.sql.stored_program import Name, Writes, tables_of_view, writes_of
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.systems.finding import Level, Report
 from setl.systems.mysql.preflight.privileges import denied
-from setl.systems.mysql.preflight.server import Outcome, Server
+from setl.systems.mysql.server import Outcome, Server
 from setl.systems.mysql.sql_files import system_table_statements
 
 SCHEMA = "retl"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from setl.codec.sql.created_table import definitions_of, without_counter
 from setl.systems.mysql.column_labels import labels_of
 from setl.systems.mysql.identifiers import quote
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 
 _COLUMNS = """
 SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH, CHARACTER_SET_NAME,

@@ -18,8 +18,8 @@ from typing import Final
 from setl.channel.routes.routing import Router
 from setl.codec.sql.stored_program import Name
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.stored_programs import StoredPrograms, Trigger
+from setl.systems.mysql.server import Server
 
 Among = Callable[[str, str], bool]
 """Whether a table, by schema and name, is one of some."""

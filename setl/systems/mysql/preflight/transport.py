@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 from setl.systems.wires import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
 
 _FIX = (

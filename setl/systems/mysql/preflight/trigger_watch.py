@@ -11,8 +11,8 @@ from setl.codec.sql.stored_program import Name
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report, accepting
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.preflight.server import Server
 from setl.systems.mysql.preflight.target_triggers import TargetTriggers, reading
+from setl.systems.mysql.server import Server
 
 SECONDS: Final = 60.0
 """How long a look counts, as long as one at the tables' columns and keys."""

@@ -6,8 +6,8 @@ from typing import Any, cast
 import pytest
 
 from setl.errors import ConfigurationError, TransientError
-from setl.systems.mysql.preflight.foreign_keys import logs_actions, refuse_cascades
-from setl.systems.mysql.preflight.server import Outcome
+from setl.systems.mysql.foreign_keys import logs_actions, refuse_cascades
+from setl.systems.mysql.server import Outcome
 
 TABLE: Any = SimpleNamespace(schema="shop", table="c", name="shop.c")
 CREATED = """CREATE TABLE `c` (
