@@ -27,7 +27,6 @@ from setl.systems.lasting import Expiration
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.conflicts.listing import MysqlConflicts
 from setl.systems.mysql.connection import connect, translating
-from setl.systems.mysql.creation.making import MysqlTableCreation
 from setl.systems.mysql.ddl.passing import MysqlDdl
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.expirations import expirations
@@ -49,6 +48,7 @@ from setl.systems.mysql.server_kind import UPGRADE_TARGET
 from setl.systems.mysql.stored.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.stored.deadletters import opened_table
 from setl.systems.mysql.stored.state import opened_states, read_stored_state
+from setl.systems.mysql.table_creation import MysqlTableCreation
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Passing, TargetSystem

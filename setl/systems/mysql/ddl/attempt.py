@@ -20,7 +20,6 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import error_number, is_mariadb, translate
-from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.ddl.advice import advice_on, reason_of
 from setl.systems.mysql.ddl.collating import default_collations
 from setl.systems.mysql.ddl.effects import with_ignore
@@ -33,6 +32,7 @@ from setl.systems.mysql.ddl.moved_rows import exchanges, refuse_second_move
 from setl.systems.mysql.ddl.outcome import as_it_came_out, did_nothing
 from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
 from setl.systems.mysql.ddl.present_keys import with_present_keys
+from setl.systems.mysql.ddl.present_tables import PresentTables
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.set_aside import SetAside
 from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining

@@ -28,11 +28,11 @@ from setl.load.sink import LoadTicket
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA, folds_names
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
-from setl.systems.mysql.creation.kept_keys import KeptKeys, TableKeys
 from setl.systems.mysql.creation.plan import TablePlan, added_keys
-from setl.systems.mysql.creation.present_tables import PresentTables
 from setl.systems.mysql.creation.reading import Planner
+from setl.systems.mysql.ddl.kept_keys import KeptKeys, TableKeys
 from setl.systems.mysql.ddl.made_tables import MadeTables
+from setl.systems.mysql.ddl.present_tables import PresentTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.table_records import Name
 from setl.systems.mysql.foreign_keys import refuse_cascades
