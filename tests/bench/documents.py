@@ -19,7 +19,7 @@ from typing import Any
 import click
 
 from setl.codec.binlog.values.mysql_json import json_text
-from setl.systems.mysql.load.json_literal import PARSES_EXACTLY, json_literal
+from setl.systems.mysql.values.json_literal import PARSES_EXACTLY, json_literal
 from setl_embedded import MySql
 
 _NUMBERS = 1_536

@@ -23,10 +23,10 @@ from rich.table import Table
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.load.bulk_connection import BulkConnection, bulk_of
-from setl.systems.mysql.load.literals import render_columns
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.row_statement import Limits, RowStatement
 from setl.systems.mysql.load.statements import plan_writes
+from setl.systems.mysql.values.literals import render_columns
 from setl_embedded import MariaDb
 from tests.bench.servers import fresh_target, mysql_settings, scratch_folder
 from tests.bench.watching import cpu_by_role

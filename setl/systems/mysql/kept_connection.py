@@ -15,7 +15,7 @@ from pymysql.connections import Connection
 from setl.errors import TransientError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating, was_cut_off
 from setl.systems.mysql.odd_utf8 import read_odd_utf8
-from setl.systems.mysql.reading.row_values import RAW_VALUES
+from setl.systems.mysql.values.row_values import RAW_VALUES
 
 _log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from setl.bulk.comparison_plan import common_form
 from setl.errors import DataError
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import connect
-from setl.systems.mysql.reading.conditions import Condition
 from setl.systems.mysql.reading.table_reader import TableReader
+from setl.systems.mysql.values.conditions import Condition
 from tests.integration.pipelines import execute, fresh_name
 from tests.integration.type_catalogue import KEYS, LABELS
 from tests.integration.types.test_types_mysql import LENIENT

@@ -7,8 +7,8 @@ import pytest
 from setl.errors import DataError, FencedError, TransientError
 from setl.model.change import TargetChanges
 from setl.printable import text_of_bytes
-from setl.systems.mysql.reading import row_text
-from setl.systems.mysql.reading.row_text import NotRenderedError, can_render
+from setl.systems.mysql.values import row_text
+from setl.systems.mysql.values.row_text import NotRenderedError, can_render
 from tests.integration.passages import ALONE, Passage, definitions, each_type, is_left
 from tests.integration.pipelines import execute
 from tests.integration.type_catalogue import columns

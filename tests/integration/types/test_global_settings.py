@@ -7,9 +7,9 @@ import pytest
 
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import connect, is_mariadb
-from setl.systems.mysql.reading.conditions import Condition
-from setl.systems.mysql.reading.row_text import VALUES
 from setl.systems.mysql.reading.table_reader import TableReader
+from setl.systems.mysql.values.conditions import Condition
+from setl.systems.mysql.values.row_text import VALUES
 from tests.integration.pipelines import execute, fresh_name
 from tests.loading import endpoint_of
 

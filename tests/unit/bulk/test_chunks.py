@@ -16,7 +16,7 @@ from setl.bulk.chunks import (
     joined_chunks,
 )
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.reading.conditions import chunk_condition
+from setl.systems.mysql.values.conditions import chunk_condition
 
 A = Column("a", Kind.INTEGER)
 B = Column("b", Kind.TEXT)

@@ -9,7 +9,7 @@ from setl.codec.binlog.header import BinlogHeaderReader
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import Kind
-from setl.systems.mysql.reading.row_values import has_two_digits, whole_year
+from setl.systems.mysql.values.row_values import has_two_digits, whole_year
 from tests.mysql_servers import binlog_status
 
 

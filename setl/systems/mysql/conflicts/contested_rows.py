@@ -20,8 +20,8 @@ from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import write_rows
 from setl.systems.mysql.load.statements import Strategy, TableWrites, lacking, plan_writes
-from setl.systems.mysql.reading.conditions import keyed_conditions
-from setl.systems.mysql.reading.row_values import decoded, decoders, select_list, undecoded
+from setl.systems.mysql.values.conditions import keyed_conditions
+from setl.systems.mysql.values.row_values import decoded, decoders, select_list, undecoded
 
 _DUPLICATE = 1062
 

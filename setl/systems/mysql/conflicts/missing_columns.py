@@ -17,7 +17,7 @@ from setl.model.conflict import History
 from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.reading.row_values import decoded, decoders, select_list, undecoded
+from setl.systems.mysql.values.row_values import decoded, decoders, select_list, undecoded
 
 _DEFAULTS = (
     "SELECT COLUMN_NAME, COLUMN_DEFAULT, EXTRA, IS_NULLABLE FROM information_schema.COLUMNS"

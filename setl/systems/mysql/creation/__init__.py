@@ -1,1 +1,1 @@
-"""Creates target tables that fit the tables of a source."""
+"""Planning a table of a target that fits a table of a source."""

@@ -29,14 +29,14 @@ from setl.systems.mysql.connection import (
 from setl.systems.mysql.documents.nested_tables import DescribedDocuments, describe_documents
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.kept_connection import KeptConnection
-from setl.systems.mysql.reading.conditions import KEYS_PER_CONDITION, keyed_conditions
-from setl.systems.mysql.reading.row_values import (
+from setl.systems.mysql.shared_lock import shared_lock
+from setl.systems.mysql.values.conditions import KEYS_PER_CONDITION, keyed_conditions
+from setl.systems.mysql.values.row_values import (
     AlteredTableError,
     decoded,
     decoders,
     select_list,
 )
-from setl.systems.mysql.shared_lock import shared_lock
 
 _LOCK_WAIT: Final = 10
 # How long a column that was dropped, or whose type has changed, may go unnoticed.

@@ -9,8 +9,8 @@ from operator import itemgetter
 from setl.model.change import Row
 from setl.model.nesting import Documents
 from setl.model.schema import Column
-from setl.systems.mysql.reading.conditions import Condition
 from setl.systems.mysql.reading.table_reader import TableReader
+from setl.systems.mysql.values.conditions import Condition
 from setl.transform.documents import DocumentSource
 
 

@@ -12,10 +12,10 @@ from setl.load.sink import LoadTicket
 from setl.systems.mysql.conflicts.contested_rows import RowAppearedError
 from setl.systems.mysql.connection import CUT_OFF, MysqlEndpoint, error_number, translate
 from setl.systems.mysql.load.bulk_connection import RowsLostError
-from setl.systems.mysql.load.fit import ChangedValueError
 from setl.systems.mysql.load.new_rows import NotSentError
 from setl.systems.mysql.load.targets import ColumnsChangedError, Targets
 from setl.systems.mysql.load.writer import Writer
+from setl.systems.mysql.values.fit import ChangedValueError
 
 _Done = TypeVar("_Done")
 

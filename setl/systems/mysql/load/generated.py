@@ -33,7 +33,6 @@ from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import UNFIT, error_number
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.anew import AnewRows, write_anew
-from setl.systems.mysql.load.fit import ChangedValueError
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse
 from setl.systems.mysql.load.source_session import (
@@ -43,8 +42,9 @@ from setl.systems.mysql.load.source_session import (
     session_like,
 )
 from setl.systems.mysql.load.statements import TableWrites
-from setl.systems.mysql.reading.conditions import keyed_conditions
-from setl.systems.mysql.reading.row_values import decoded, decoders, select_list, undecoded
+from setl.systems.mysql.values.conditions import keyed_conditions
+from setl.systems.mysql.values.fit import ChangedValueError
+from setl.systems.mysql.values.row_values import decoded, decoders, select_list, undecoded
 
 Part = tuple[TableWrites, TargetChanges]
 """Changes of one shape of rows, and how they are written."""

@@ -35,11 +35,11 @@ from setl.model.change import Row, TargetChanges, Value
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import is_mariadb, waiting
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.load.fit import Numbers, as_numbers
-from setl.systems.mysql.load.literals import encode, render_columns
 from setl.systems.mysql.load.row_statement import Limits, bytes_of
 from setl.systems.mysql.load.rows import Refuse, write_rows
 from setl.systems.mysql.load.statements import TableWrites
+from setl.systems.mysql.values.fit import Numbers, as_numbers
+from setl.systems.mysql.values.literals import encode, render_columns
 
 Part = tuple[TableWrites, TargetChanges]
 """Changes of one shape of rows, and how they are written."""

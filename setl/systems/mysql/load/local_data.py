@@ -28,7 +28,7 @@ from pymysql.protocol import OKPacketWrapper
 from setl.model.schema import Column
 from setl.systems.mysql.connection import error_number
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.reading.row_text import BYTES
+from setl.systems.mysql.values.row_text import BYTES
 
 SIZE: Final = 4 << 20
 """Bytes of rows that go with one statement. Longer ones gain nothing more."""
@@ -47,7 +47,7 @@ _PAUSE: Final = 20  # times
 
 
 def load_statement(table: tuple[str, str], columns: Sequence[Column]) -> bytes:
-    """LOAD DATA for rows in the form `setl.systems.mysql.reading.row_text.VALUES`.
+    """LOAD DATA for rows in the form `setl.systems.mysql.values.row_text.VALUES`.
 
     Args:
         table: its schema and name.

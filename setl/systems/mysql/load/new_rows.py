@@ -21,7 +21,7 @@ from setl.systems.mysql.connection import translate
 from setl.systems.mysql.load.local_data import SIZE, LocalData
 from setl.systems.mysql.load.row_statement import Limits, RowStatement, size_about
 from setl.systems.mysql.load.statements import Strategy, TableWrites
-from setl.systems.mysql.reading.row_text import BYTES, FLOATING, INTEGERS, TEXTS
+from setl.systems.mysql.values.row_text import BYTES, FLOATING, INTEGERS, TEXTS
 
 _COLUMNS: Final[Mapping[Kind, frozenset[str]]] = {
     Kind.INTEGER: INTEGERS,

@@ -1,7 +1,7 @@
 """Rows as binary parameters of a statement, a column at a time.
 
-What a server gets is what the literals of `setl.systems.mysql.load.literals` say: whole numbers and
-floating-point numbers as such, bytes as bytes, all else as text in UTF-8.
+What a server gets is what the literals of `setl.systems.mysql.values.literals` say: whole numbers
+and floating-point numbers as such, bytes as bytes, all else as text in UTF-8.
 
 Sources: https://mariadb.com/kb/en/com_stmt_bulk_execute/ (each value has a byte in front of it that
 tells NULL) and https://mariadb.com/kb/en/resultset-row/#binary-resultset-row (the values).
@@ -17,8 +17,8 @@ from typing import Final, NamedTuple
 
 from setl.errors import DataError
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.load.fit import is_single
-from setl.systems.mysql.load.literals import Values, fills_year, storable
+from setl.systems.mysql.values.fit import is_single
+from setl.systems.mysql.values.literals import Values, fills_year, storable
 
 _GIVEN: Final = b"\0"
 _NULL: Final = b"\1"

@@ -1,4 +1,4 @@
-"""Writes rows that the source's server has written as text (`setl.systems.mysql.reading.row_text`).
+"""Writes rows that the source's server has written as text (`setl.systems.mysql.values.row_text`).
 
 Nobody looks at their values, so it has to be sure beforehand that the target keeps them: each
 column has the same type at both ends, to the length, the digits, the labels and the character set.

@@ -14,10 +14,10 @@ from setl.model.change import Row
 from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
 from setl.printable import printable
-from setl.systems.mysql.load.fit import ChangedValueError, Guard, Numbers
-from setl.systems.mysql.load.literals import encode, literal_of_bytes, render_columns
 from setl.systems.mysql.load.packed import Packed, packed_rows
-from setl.systems.mysql.reading.lost_text import is_lost
+from setl.systems.mysql.values.fit import ChangedValueError, Guard, Numbers
+from setl.systems.mysql.values.literals import encode, literal_of_bytes, render_columns
+from setl.systems.mysql.values.lost_text import is_lost
 
 _FILLED: Final = 0.8  # of what a statement may hold, as far as its size is foreseen
 _SAMPLE: Final = 16
@@ -69,7 +69,7 @@ class RowStatement:
         counts: of rows that lack columns of the table, how many are there by their keys.
         bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
             else empty.
-        exact_json: see `setl.systems.mysql.load.json_literal.json_literal`.
+        exact_json: see `setl.systems.mysql.values.json_literal.json_literal`.
         by_bytes: gets the names of columns whose text was written as its bytes, which is right as
             long as they have the same character set.
     """

@@ -45,7 +45,6 @@ from setl.systems.mysql.load.anew import AnewRows, write_anew
 from setl.systems.mysql.load.attempts import Attempts, OutdatedError
 from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
-from setl.systems.mysql.load.fit import ChangedValueError
 from setl.systems.mysql.load.generated import GeneratedLoad, KnownSessions, Part, RefuseOf
 from setl.systems.mysql.load.keyless import KeylessLoad, keyless_apart, replace_all
 from setl.systems.mysql.load.loaded import (
@@ -66,9 +65,10 @@ from setl.systems.mysql.load.transactions import transactions
 from setl.systems.mysql.load.undivided import MysqlUndividedTables
 from setl.systems.mysql.load.untold import told_alone
 from setl.systems.mysql.load.writer import Writer
-from setl.systems.mysql.reading.row_text import VALUES
 from setl.systems.mysql.stored.deadletters import MysqlDeadLetters
 from setl.systems.mysql.stored.marks import applied_through
+from setl.systems.mysql.values.fit import ChangedValueError
+from setl.systems.mysql.values.row_text import VALUES
 
 # MySQL takes a quarter less time for the same rows in statements of 256 KiB than of 1 MiB. To a
 # server that is farther away, fewer answers are worth more.

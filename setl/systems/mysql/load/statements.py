@@ -45,10 +45,10 @@ from setl.errors import ConfigurationError
 from setl.model.labels import LABELLED, is_numbered
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.load.fit import as_numbers, blanks_of, guards_for, is_watched
 from setl.systems.mysql.load.row_statement import RowStatement, bytes_of
-from setl.systems.mysql.reading.lost_text import may_be_lost
-from setl.systems.mysql.reading.row_text import within
+from setl.systems.mysql.values.fit import as_numbers, blanks_of, guards_for, is_watched
+from setl.systems.mysql.values.lost_text import may_be_lost
+from setl.systems.mysql.values.row_text import within
 
 _MOMENTS: Final = frozenset({Kind.DATETIME, Kind.TIMESTAMP})
 _DATED: Final = _MOMENTS | {Kind.DATE}
@@ -153,7 +153,7 @@ def plan_writes(
         target: the table as its server describes it.
         row_alias: whether the server wants a name for the new row, in place of VALUES().
         partial: whether rows lack columns, which are to stay as the table has them.
-        exact_json: see `setl.systems.mysql.load.json_literal.json_literal`.
+        exact_json: see `setl.systems.mysql.values.json_literal.json_literal`.
         keyless: see `TargetChanges.keyless`.
 
     Raises:

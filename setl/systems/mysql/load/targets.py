@@ -16,9 +16,9 @@ from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.generated_by_session import dependent_columns
 from setl.systems.mysql.identifiers import qualified
-from setl.systems.mysql.load.json_literal import PARSES_EXACTLY
 from setl.systems.mysql.load.statements import TableWrites, lacking, plan_writes
 from setl.systems.mysql.server_kind import version_numbers
+from setl.systems.mysql.values.json_literal import PARSES_EXACTLY
 
 # A unique key that a table gets meanwhile is noticed at once, when a row collides on it: upserts
 # touch no other row, and what is refused is looked at again. One that it loses takes this long.

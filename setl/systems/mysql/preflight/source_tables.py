@@ -21,8 +21,8 @@ from setl.systems.mysql.preflight.keyless_tables import check_keyless, check_key
 from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.old_times import check_old_times
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
-from setl.systems.mysql.reading.row_values import has_two_digits
 from setl.systems.mysql.server import Outcome, Server
+from setl.systems.mysql.values.row_values import has_two_digits
 from setl.systems.pipeline_check import PipelineCheck, SourceTable
 
 _RIGHT = ("mapped table is as it must be", "mapped tables are as they must be")

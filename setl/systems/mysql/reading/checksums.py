@@ -26,9 +26,9 @@ from setl.model.labels import LABELLED
 from setl.model.schema import Capacity, Column
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.identifiers import identifier
-from setl.systems.mysql.reading.conditions import Condition
-from setl.systems.mysql.reading.lost_text import in_utf8, may_be_lost, text_or_mark
-from setl.systems.mysql.reading.row_values import has_two_digits, whole_year
+from setl.systems.mysql.values.conditions import Condition
+from setl.systems.mysql.values.lost_text import in_utf8, may_be_lost, text_or_mark
+from setl.systems.mysql.values.row_values import has_two_digits, whole_year
 
 _WORDS: Final = 4
 _KEPT: Final = (1 << 30) - 1
@@ -81,7 +81,7 @@ def _value(column: Column, form: Form) -> str:
         as_it_is = (column.precision, column.scale) == (form.digits, form.scale)
         return name if as_it_is else f"CAST({name} AS DECIMAL({form.digits}, {form.scale}))"
     if form.normal is Normal.FLOATING:
-        # See `setl.systems.mysql.reading.row_values`; only MySQL writes whole numbers as 1.0.
+        # See `setl.systems.mysql.values.row_values`; only MySQL writes whole numbers as 1.0.
         return f"REPLACE(JSON_ARRAY({name} * 1e0), '.0]', ']')"
     if form.normal is Normal.TEXT:
         return _text(name, held)

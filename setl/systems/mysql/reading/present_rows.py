@@ -27,14 +27,14 @@ from setl.systems.mysql.connection import (
 )
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.kept_connection import KeptConnection
-from setl.systems.mysql.reading.conditions import keyed_conditions
-from setl.systems.mysql.reading.row_values import (
+from setl.systems.mysql.reading.shown_rows import begin_showing
+from setl.systems.mysql.values.conditions import keyed_conditions
+from setl.systems.mysql.values.row_values import (
     AlteredTableError,
     decoded,
     decoders,
     select_list,
 )
-from setl.systems.mysql.reading.shown_rows import begin_showing
 
 _LOCK_WAIT: Final = 10
 _ATTEMPTS: Final = 5

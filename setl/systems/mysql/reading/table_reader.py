@@ -39,16 +39,16 @@ from setl.systems.mysql.connection import (
 from setl.systems.mysql.identifiers import identifier, qualified
 from setl.systems.mysql.odd_utf8 import read_odd_utf8
 from setl.systems.mysql.reading.checksums import ChecksumQuery
-from setl.systems.mysql.reading.conditions import (
+from setl.systems.mysql.reading.shown_rows import begin_showing, show_all_before
+from setl.systems.mysql.reading.snapshot import opened_snapshot
+from setl.systems.mysql.values.conditions import (
     Condition,
     chunk_condition,
     keyed_conditions,
     sayable,
 )
-from setl.systems.mysql.reading.row_text import VALUES, can_render, rendering, rows_of_one_column
-from setl.systems.mysql.reading.row_values import RAW_VALUES, decoded, decoders, select_list
-from setl.systems.mysql.reading.shown_rows import begin_showing, show_all_before
-from setl.systems.mysql.reading.snapshot import opened_snapshot
+from setl.systems.mysql.values.row_text import VALUES, can_render, rendering, rows_of_one_column
+from setl.systems.mysql.values.row_values import RAW_VALUES, decoded, decoders, select_list
 
 _FETCH_ROWS = 2_000
 # Seconds for which the server waits for a reader that is busy with what it has read.
@@ -312,7 +312,7 @@ class TableReader:
         return f"({part}) AND ({self.condition.replace('%', '%%')})"
 
     def renders(self, form: str, columns: Sequence[Column]) -> bool:
-        """See `RenderingReader.renders`, and `setl.systems.mysql.reading.row_text`."""
+        """See `RenderingReader.renders`, and `setl.systems.mysql.values.row_text`."""
         return form == VALUES and can_render(columns)
 
     def rendered(

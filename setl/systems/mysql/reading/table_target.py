@@ -10,8 +10,8 @@ from setl.bulk.comparing import key_values
 from setl.bulk.pairs import Pair
 from setl.bulk.table_shape import TableShape
 from setl.model.schema import Column
-from setl.systems.mysql.reading.conditions import Condition
 from setl.systems.mysql.reading.table_reader import TableReader
+from setl.systems.mysql.values.conditions import Condition
 
 
 @dataclass(frozen=True, slots=True)

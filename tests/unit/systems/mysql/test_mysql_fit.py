@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from setl.codec.binlog.values.value_number import shortest_float
 from setl.model.schema import Capacity, Column, Kind
-from setl.systems.mysql.load.fit import blanks_of, guards_for, is_watched
-from setl.systems.mysql.load.literals import render_columns
+from setl.systems.mysql.values.fit import blanks_of, guards_for, is_watched
+from setl.systems.mysql.values.literals import render_columns
 
 DAY = "2026-01-02 "
 SINGLE = Column("f", Kind.FLOAT, capacity=Capacity("float"))

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.model.json_text import ServerJson
-from setl.systems.mysql.load.json_literal import json_literal
+from setl.systems.mysql.values.json_literal import json_literal
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT
 from setl.model.schema import COLUMN_KINDS, Capacity, Column, Kind
 from setl.printable import text_of_bytes
-from setl.systems.mysql.load.literals import encode, render_columns
+from setl.systems.mysql.values.literals import encode, render_columns
 
 
 def render_rows(columns, rows, *, for_key):

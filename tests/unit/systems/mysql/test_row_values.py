@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from setl.errors import DataError
 from setl.model.schema import Capacity, Column, Kind
-from setl.systems.mysql.reading import row_values as values
-from setl.systems.mysql.reading.conditions import keyed_conditions, literal
-from setl.systems.mysql.reading.row_values import decoders, select_list
+from setl.systems.mysql.values import row_values as values
+from setl.systems.mysql.values.conditions import keyed_conditions, literal
+from setl.systems.mysql.values.row_values import decoders, select_list
 
 
 def decoded(kind, raw):

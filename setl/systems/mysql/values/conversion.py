@@ -17,7 +17,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
 from setl.model.schema import Capacity, Kind
-from setl.systems.mysql.reading.row_values import is_longer_than_single
+from setl.systems.mysql.values.row_values import is_longer_than_single
 
 Changes = Callable[[Any], bool]
 

@@ -21,9 +21,9 @@ from typing import Any, Final, NamedTuple
 from setl.errors import DataError
 from setl.model.labels import LABELLED, NumberOf, is_numbered, of_numbers, to_numbers
 from setl.model.schema import Capacity, Column, Kind
-from setl.systems.mysql.load.conversion import change_of
-from setl.systems.mysql.reading.lost_text import is_lost
-from setl.systems.mysql.reading.row_values import is_float, is_longer_than_single
+from setl.systems.mysql.values.conversion import change_of
+from setl.systems.mysql.values.lost_text import is_lost
+from setl.systems.mysql.values.row_values import is_float, is_longer_than_single
 
 _MOMENTS: Final = frozenset({Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP})
 _LABEL_KINDS: Final = {"enum": Kind.ENUM, "set": Kind.SET}

@@ -23,7 +23,7 @@ from setl.model.logged_bytes import logged_length
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.odd_utf8 import in_charset, read_odd_utf8
-from setl.systems.mysql.reading.lost_text import in_utf8, marked, may_be_lost, text_or_mark
+from setl.systems.mysql.values.lost_text import in_utf8, marked, may_be_lost, text_or_mark
 
 RAW_VALUES: dict[Any, Any] = {
     key: convert for key, convert in conversions.items() if not isinstance(key, int)

@@ -12,9 +12,9 @@ from setl.model.change import Row, Value
 from setl.model.labels import is_marked, is_numbered, shown, to_numbers
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.identifiers import identifier
-from setl.systems.mysql.load.fit import is_single
-from setl.systems.mysql.load.literals import invalid_text, literal_of_bytes, single
-from setl.systems.mysql.reading.lost_text import bytes_of_lost, is_lost, lost, may_be_lost
+from setl.systems.mysql.values.fit import is_single
+from setl.systems.mysql.values.literals import invalid_text, literal_of_bytes, single
+from setl.systems.mysql.values.lost_text import bytes_of_lost, is_lost, lost, may_be_lost
 
 KEYS_PER_CONDITION: Final = 500
 _ROW_BY_ROW: Final = frozenset({Kind.TEXT, Kind.ENUM, Kind.SET, Kind.TIME})

@@ -20,8 +20,8 @@ from setl.model.change import ABSENT
 from setl.model.labels import is_marked, shown
 from setl.model.schema import Column, Kind
 from setl.printable import BYTES_OF_TEXT, bytes_of_text, printable, text_of_bytes
-from setl.systems.mysql.load.fit import is_single
-from setl.systems.mysql.load.json_literal import json_literal
+from setl.systems.mysql.values.fit import is_single
+from setl.systems.mysql.values.json_literal import json_literal
 
 Values = Sequence[Any]
 """One column of several rows. Anything may stand in it; what does not belong is refused."""

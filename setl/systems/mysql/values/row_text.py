@@ -2,11 +2,11 @@
 
 Values then pass from one server to the other as bytes: nobody in between makes anything of them.
 That is what makes dump tools fast. It is right where the text of a value says all of it, and is
-what `setl.systems.mysql.load.literals` would have written. JSON and geometries are left out: the
+what `setl.systems.mysql.values.literals` would have written. JSON and geometries are left out: the
 text of the one may be another value when it is read again, and the other has none.
 
 A value that cannot be written this way makes its whole row NULL: text that is not valid in its
-character set (QUOTE, or `setl.systems.mysql.reading.lost_text`), or a row longer than the server's
+character set (QUOTE, or `setl.systems.mysql.values.lost_text`), or a row longer than the server's
 max_allowed_packet (CONCAT). No expression here turns such a NULL into anything else, so it is seen.
 """
 
@@ -23,8 +23,8 @@ from setl.errors import DataError
 from setl.model.labels import is_numbered
 from setl.model.schema import Capacity, Column
 from setl.systems.mysql.identifiers import quote
-from setl.systems.mysql.reading.lost_text import in_utf8, lost, may_be_lost
-from setl.systems.mysql.reading.row_values import has_two_digits, whole_year
+from setl.systems.mysql.values.lost_text import in_utf8, lost, may_be_lost
+from setl.systems.mysql.values.row_values import has_two_digits, whole_year
 
 VALUES: Final = "VALUES of MySQL in UTF-8"
 """The form: rows such as ``(1,'a',NULL)``, for a session without NO_BACKSLASH_ESCAPES."""
@@ -70,7 +70,7 @@ def _rendered(column: Column) -> str | None:
     elif held.type == "bit":
         found = f"IFNULL({name}+0,'NULL')"
     elif held.type in FLOATING:
-        # As JSON it has all its digits, see `setl.systems.mysql.reading.row_values`; in quotes a
+        # As JSON it has all its digits, see `setl.systems.mysql.values.row_values`; in quotes a
         # zero keeps its sign.
         number = within(held, f"{name}*1e0")
         digits = f"REPLACE(REPLACE(JSON_ARRAY({number}),'[',''''),']','''')"
