@@ -10,7 +10,7 @@ from setl.model.leadership import Leadership
 from setl.model.position import version_generation
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.fence import MysqlFence
-from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
 from setl.systems.mysql.sql_files import system_table_statements
 
 MARK = 4711

@@ -102,7 +102,7 @@ def spreads(key: Sequence[Column], group: str | None, *, undivided: bool = False
         key: the key columns.
         group: name of the table group, None if there is none.
         undivided: whether rows of the target can be in each other's way, see
-            `setl.systems.mysql.load.undivided`.
+            `setl.systems.mysql.sink.undivided`.
     """
     return group is None and not undivided and not any(map(_loose, key))
 

@@ -14,7 +14,7 @@ from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import document_version
-from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
 from setl.transform.history import separated
 from setl.transform.work import TransformPlan, WorkItem
 from tests.loading import (

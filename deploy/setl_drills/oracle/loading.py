@@ -23,8 +23,8 @@ from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition, document_version
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.fence import MysqlFence
-from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
-from setl.systems.mysql.load.undivided import MysqlUndividedTables
+from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.sink.undivided import MysqlUndividedTables
 from setl.transform.merging import merge
 from setl.transform.share import Share, deal
 from setl.transform.work import TransformPlan, WorkItem

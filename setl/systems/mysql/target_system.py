@@ -32,7 +32,6 @@ from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.expirations import expirations
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.load.fence import MysqlFence
-from setl.systems.mysql.load.sink import MysqlSinkSettings
 from setl.systems.mysql.locks.target_view import look_at_target
 from setl.systems.mysql.preflight.contested_tables import check_contested_tables
 from setl.systems.mysql.preflight.endpoints import check_mysql_target
@@ -45,6 +44,7 @@ from setl.systems.mysql.reading.table_reader import TableReader
 from setl.systems.mysql.reading.table_target import TableTarget
 from setl.systems.mysql.replicas import farthest_replica
 from setl.systems.mysql.server_kind import UPGRADE_TARGET
+from setl.systems.mysql.sink.sink import MysqlSinkSettings
 from setl.systems.mysql.stored.checkpoints import MysqlCheckpointStore
 from setl.systems.mysql.stored.deadletters import opened_table
 from setl.systems.mysql.stored.state import opened_states, read_stored_state

@@ -5,7 +5,7 @@ import pytest
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.operate.check import check_pipeline
-from setl.systems.mysql.load.undivided import MysqlUndividedTables
+from setl.systems.mysql.sink.undivided import MysqlUndividedTables
 from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 from tests.loading import endpoint_of

@@ -12,7 +12,7 @@ from setl.errors import DataError, SharedTableError
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.load.undivided import undivided
+from setl.systems.mysql.sink.undivided import undivided
 from setl.transform.placement import split
 from tests.loading import (
     create_system_tables,

@@ -20,7 +20,7 @@ from setl.clock import SystemClock
 from setl.errors import SetlError, SharedTableError
 from setl.model.entry import EntryKind
 from setl.model.position import document_version
-from setl.systems.mysql.load.undivided import MysqlUndividedTables
+from setl.systems.mysql.sink.undivided import MysqlUndividedTables
 from setl.transform.merging import merge
 from setl.transform.share import deal
 from setl.transform.work import TransformPlan, WorkItem

@@ -13,9 +13,9 @@ from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.load import fence
 from setl.systems.mysql.load.fence import MysqlFence
-from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
 from setl.systems.mysql.load.writer import Writer
 from setl.systems.mysql.locks.waits import look
+from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
 from setl.systems.mysql.stored import writers
 from setl.systems.mysql.stored.marks import mark_id
 from tests.loading import (

@@ -22,7 +22,7 @@ from setl.model.change import ABSENT, TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.engines import tables_without_transactions
-from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
 from setl.systems.mysql.stored.marks import applied_through, mark_id
 from tests.loading import (
     MARK,

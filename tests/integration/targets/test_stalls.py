@@ -9,7 +9,7 @@ import pytest
 from setl.clock import SystemClock
 from setl.node.leading.stall_watch import StallWatch
 from setl.run.measured.figures import RunState
-from setl.systems.mysql.load.sink import MysqlSinkSettings
+from setl.systems.mysql.sink.sink import MysqlSinkSettings
 from tests.integration.pipelines import (
     execute,
     fresh_name,

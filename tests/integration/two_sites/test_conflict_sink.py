@@ -17,7 +17,7 @@ from setl.model.conflict import (
 )
 from setl.systems.mysql.conflicts import recent, resolving
 from setl.systems.mysql.conflicts.agreement import row_outcome
-from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
 from tests.loading import (
     MARK,
     create_system_tables,

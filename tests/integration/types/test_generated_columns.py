@@ -8,7 +8,7 @@ from setl.errors import DataError
 from setl.load.deadletters.keeping import Faults
 from setl.model.change import TargetChanges
 from setl.systems.mysql.load.targets import Targets
-from setl.systems.mysql.load.untold import told_alone
+from setl.systems.mysql.sink.untold import told_alone
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.integration.types.test_types_mysql import has_loaded
 from tests.mysql_servers import logs_no_generated

@@ -14,7 +14,7 @@ from setl.model.change import ABSENT, Op, TargetChanges
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.load.untold import unfilled
+from setl.systems.mysql.sink.untold import unfilled
 from setl.transform.compaction import Compactor
 from setl.transform.merging import merge
 from setl.transform.projection import project

@@ -5,7 +5,7 @@ from setl.load.worker import MAX_UNUSED_SECONDS, SinkCache
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.load.sink import MysqlSink, MysqlSinkSettings
+from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
 from tests.clocks import SetClock
 from tests.loading import ticket_for
 

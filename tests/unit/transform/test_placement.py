@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.load.undivided import undivided
+from setl.systems.mysql.sink.undivided import undivided
 from setl.transform.placement import bucket_of, homes_of, spreads
 
 KEYS = [

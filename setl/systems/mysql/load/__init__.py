@@ -1,1 +1,1 @@
-"""Load into MySQL and MariaDB."""
+"""Statements that write rows into MySQL and MariaDB, and what they need."""

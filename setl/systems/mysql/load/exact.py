@@ -6,7 +6,7 @@ same constraint, a stream does not say.
 
 Why it is right
     One task writes all rows of the table in one transaction, and keeps there how far it has come
-    (`setl.systems.mysql.load.loaded`). So the target's rows are those of the source at that place,
+    (`setl.systems.mysql.sink.loaded`). So the target's rows are those of the source at that place,
     S(p), never a mixture. A load that is delivered again may begin before p. Then only what lies
     beyond p is applied, since the last changes of keys up to p have been. A load brings S(p) to
     S(r). Let X be a row that it writes, and Y a row of the target in the way of X: equal to the

@@ -8,7 +8,7 @@ a unique value (of a column that takes NULL) that moves between two rows is free
 
 Why it is right
     A row more is a row more each time. So each change has to be applied once, and not merely end
-    in the same state: `setl.systems.mysql.load.loaded.beyond_what_is_loaded` leaves out what the
+    in the same state: `setl.systems.mysql.sink.loaded.beyond_what_is_loaded` leaves out what the
     table has already, told by a number that is kept in the same transaction. One task writes the
     table, so what it has is a beginning of the stream, never more.
 

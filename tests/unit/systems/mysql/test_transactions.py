@@ -2,7 +2,7 @@
 
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
-from setl.systems.mysql.load.transactions import transactions
+from setl.systems.mysql.sink.transactions import transactions
 
 COLUMNS = (Column("id", Kind.INTEGER),)
 

@@ -42,18 +42,10 @@ from setl.systems.mysql.conflicts.resolving import (
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 from setl.systems.mysql.load.anew import AnewRows, write_anew
-from setl.systems.mysql.load.attempts import Attempts, OutdatedError
 from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.generated import GeneratedLoad, KnownSessions, Part, RefuseOf
 from setl.systems.mysql.load.keyless import KeylessLoad, keyless_apart, replace_all
-from setl.systems.mysql.load.loaded import (
-    beyond_what_is_loaded,
-    forget_loaded,
-    is_loaded_as_of,
-    leave_to_load,
-    not_loaded_yet,
-)
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.new_rows import send_new_rows, takes_new_rows
 from setl.systems.mysql.load.rendered import filled_by, takes_as_is, write_rendered
@@ -61,10 +53,18 @@ from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse, write_rows
 from setl.systems.mysql.load.statements import Strategy, TableWrites
 from setl.systems.mysql.load.targets import Targets
-from setl.systems.mysql.load.transactions import transactions
-from setl.systems.mysql.load.undivided import MysqlUndividedTables
-from setl.systems.mysql.load.untold import told_alone
 from setl.systems.mysql.load.writer import Writer
+from setl.systems.mysql.sink.attempts import Attempts, OutdatedError
+from setl.systems.mysql.sink.loaded import (
+    beyond_what_is_loaded,
+    forget_loaded,
+    is_loaded_as_of,
+    leave_to_load,
+    not_loaded_yet,
+)
+from setl.systems.mysql.sink.transactions import transactions
+from setl.systems.mysql.sink.undivided import MysqlUndividedTables
+from setl.systems.mysql.sink.untold import told_alone
 from setl.systems.mysql.stored.deadletters import MysqlDeadLetters
 from setl.systems.mysql.stored.marks import applied_through
 from setl.systems.mysql.values.fit import ChangedValueError
@@ -113,7 +113,7 @@ class MysqlSinkSettings:
             return applied_through(connection, ticket.pipeline_key)
 
     def forget_loaded(self, ticket: LoadTicket) -> None:
-        """See `SinkSettings.forget_loaded`, and `setl.systems.mysql.load.loaded`."""
+        """See `SinkSettings.forget_loaded`, and `setl.systems.mysql.sink.loaded`."""
         with closing(connect(self.endpoint)) as connection, translating(self.endpoint):
             forget_loaded(connection, ticket.pipeline_key)
 
