@@ -39,10 +39,10 @@ from setl.systems.kafka.source.places import (
 from setl.systems.kafka.source.runs import Mixing
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.lasting import Expiration, StreamKept
-from setl.systems.mysql.documents.lookup import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
+from setl.systems.mysql.reading.document_lookup import MysqlDocuments
 from setl.systems.mysql.reading.present_rows import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.write_stop import MysqlWriteStop

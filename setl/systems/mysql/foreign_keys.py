@@ -11,8 +11,8 @@ from setl.model.schema import RowSchema
 from setl.systems.finding import Report, accepting, finding_id
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.replication import replicated_sources
-from setl.systems.mysql.preflight.table_facts import TableText
 from setl.systems.mysql.server import Server
+from setl.systems.mysql.table_facts import TableText
 
 FOREIGN_KEY_ACTION: Final = "foreign-key-action"
 """What the finding is named by, see `setl.systems.finding.Finding.code`."""

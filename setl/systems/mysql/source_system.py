@@ -40,7 +40,6 @@ from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SHARED_READERS
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
-from setl.systems.mysql.documents.lookup import MysqlDocuments
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.expirations import expirations
 from setl.systems.mysql.heartbeats.shared import SharedHeartbeat
@@ -49,6 +48,7 @@ from setl.systems.mysql.preflight.endpoints import check_mysql_source
 from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
 from setl.systems.mysql.preflight.statement_effects import StatementEffects
+from setl.systems.mysql.reading.document_lookup import MysqlDocuments
 from setl.systems.mysql.reading.present_rows import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.relayed_tables import MysqlRelayedTables

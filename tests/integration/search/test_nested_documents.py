@@ -14,7 +14,7 @@ from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError, TransientError
 from setl.model.nesting import Documents, NestedTable
 from setl.operate.verify import verify_pipeline
-from setl.systems.mysql.documents.lookup import MysqlDocuments
+from setl.systems.mysql.reading.document_lookup import MysqlDocuments
 from tests.deadlocks import repeated
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.loading import endpoint_of, rows_of

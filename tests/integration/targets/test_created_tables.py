@@ -7,8 +7,8 @@ from setl.codec.sql.created_table import definitions_of
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.preflight.new_tables import statements_of
-from setl.systems.mysql.preflight.table_facts import TableText
 from setl.systems.mysql.server import Server
+from setl.systems.mysql.table_facts import TableText
 from tests.integration.pipelines import execute, fresh_name
 from tests.loading import endpoint_of
 

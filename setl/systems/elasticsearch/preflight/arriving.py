@@ -10,8 +10,8 @@ from setl.channel.routes.routing import Route, passing_columns
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.elasticsearch.field_fit import Extent, whole_numbers
-from setl.systems.mysql.preflight.table_facts import ColumnFacts, read_columns
 from setl.systems.mysql.server import Server
+from setl.systems.mysql.table_facts import ColumnFacts, read_columns
 from setl.systems.pipeline_check import SourceTable
 
 _BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from setl.systems.mysql.preflight.table_facts import ColumnFacts
+from setl.systems.mysql.table_facts import ColumnFacts
 
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
 _TEXT = {"char", "varchar", "tinytext", "text", "mediumtext", "longtext"}

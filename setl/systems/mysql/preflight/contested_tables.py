@@ -11,9 +11,9 @@ from setl.model.schema import Kind, RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.preflight.system_tables import SystemTable, check_system_tables
-from setl.systems.mysql.preflight.table_facts import ColumnFacts, read_columns
 from setl.systems.mysql.preflight.target_tables import WRITING
 from setl.systems.mysql.server import Server
+from setl.systems.mysql.table_facts import ColumnFacts, read_columns
 from setl.systems.pipeline_check import SourceTable
 
 _TABLES = (

@@ -13,7 +13,6 @@ from setl.errors import SetlError
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import folds_names, is_versioned_by_numbers, list_tables, read_table
-from setl.systems.mysql.documents.nested_tables import describe_documents
 from setl.systems.mysql.foreign_keys import check_cascades
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.preflight.generated_columns import check_generated
@@ -21,6 +20,7 @@ from setl.systems.mysql.preflight.keyless_tables import check_keyless, check_key
 from setl.systems.mysql.preflight.masked_columns import check_masked
 from setl.systems.mysql.preflight.old_times import check_old_times
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
+from setl.systems.mysql.reading.nested_tables import describe_documents
 from setl.systems.mysql.server import Outcome, Server
 from setl.systems.mysql.values.row_values import has_two_digits
 from setl.systems.pipeline_check import PipelineCheck, SourceTable

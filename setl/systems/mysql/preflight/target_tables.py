@@ -25,7 +25,6 @@ from setl.systems.mysql.preflight.new_tables import (
 )
 from setl.systems.mysql.preflight.privileges import MissingPrivileges, denied
 from setl.systems.mysql.preflight.source_tables import source_key
-from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText, read_columns
 from setl.systems.mysql.preflight.target_triggers import (
     Among,
     TargetTriggers,
@@ -34,6 +33,7 @@ from setl.systems.mysql.preflight.target_triggers import (
 )
 from setl.systems.mysql.preflight.unique_keys import UniqueKeys, check_unique_keys
 from setl.systems.mysql.server import Outcome, Server
+from setl.systems.mysql.table_facts import ColumnFacts, TableText, read_columns
 from setl.systems.pipeline_check import SourceTable
 
 _TAKES = ("target table takes the rows", "target tables take the rows")

@@ -18,8 +18,8 @@ from setl.systems.mysql.catalog import KeyPart, read_key_parts, read_table
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.preflight.source_tables import source_key
-from setl.systems.mysql.preflight.table_facts import TableText
 from setl.systems.mysql.server import Server
+from setl.systems.mysql.table_facts import TableText
 
 _COLLATIONS: Final = (
     "SELECT COLUMN_NAME, COLLATION_NAME FROM information_schema.COLUMNS"

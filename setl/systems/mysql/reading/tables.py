@@ -13,8 +13,8 @@ from setl.bulk.source_reader import TableSize
 from setl.model.nesting import Documents
 from setl.systems.mysql.catalog import list_tables, read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
-from setl.systems.mysql.documents.lookup import MysqlDocuments
-from setl.systems.mysql.documents.reader import DocumentReader
+from setl.systems.mysql.reading.document_lookup import MysqlDocuments
+from setl.systems.mysql.reading.document_reader import DocumentReader
 from setl.systems.mysql.reading.table_reader import TableReader
 
 _NOW = "SELECT UNIX_TIMESTAMP(SYSDATE(6))"

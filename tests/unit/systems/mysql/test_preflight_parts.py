@@ -25,10 +25,10 @@ from setl.systems.mysql.preflight.new_tables import Flow, made_plain
 from setl.systems.mysql.preflight.privileges import MissingPrivileges
 from setl.systems.mysql.preflight.schema_changes import check_invisible_keys
 from setl.systems.mysql.preflight.system_tables import create_statements
-from setl.systems.mysql.preflight.table_facts import ColumnFacts, TableText
 from setl.systems.mysql.process_list import Process
 from setl.systems.mysql.server import Outcome, Server
 from setl.systems.mysql.server_kind import ServerKind
+from setl.systems.mysql.table_facts import ColumnFacts, TableText
 from setl.transform.columns import ColumnPlan
 from tests.unit.channel.channels import DTS, SEARCH, changed
 

@@ -26,9 +26,9 @@ from setl.systems.mysql.connection import (
     connect,
     translating,
 )
-from setl.systems.mysql.documents.nested_tables import DescribedDocuments, describe_documents
 from setl.systems.mysql.identifiers import identifier
 from setl.systems.mysql.kept_connection import KeptConnection
+from setl.systems.mysql.reading.nested_tables import DescribedDocuments, describe_documents
 from setl.systems.mysql.shared_lock import shared_lock
 from setl.systems.mysql.values.conditions import KEYS_PER_CONDITION, keyed_conditions
 from setl.systems.mysql.values.row_values import (
