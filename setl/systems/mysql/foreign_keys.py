@@ -10,8 +10,7 @@ from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report, accepting, finding_id
 from setl.systems.mysql.identifiers import qualified, quote
-from setl.systems.mysql.preflight.replication import replicated_sources
-from setl.systems.mysql.server import Server
+from setl.systems.mysql.server import Server, replicated_sources
 from setl.systems.mysql.table_facts import TableText
 
 FOREIGN_KEY_ACTION: Final = "foreign-key-action"

@@ -19,6 +19,7 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect, translate, tra
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.process_list import Process, processes, undecoded
+from setl.systems.mysql.replicas import replication_statement
 from setl.systems.mysql.server_kind import ServerKind, Service
 
 _ANSWER_TIMEOUT = 30.0  # seconds; a check should not wait longer for a server in trouble
@@ -220,3 +221,17 @@ def _grant_pattern(name: str) -> re.Pattern[str]:
 def _text(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
+
+
+def replicated_sources(server: Server) -> list[dict[str, Any]]:
+    """A row for each server that it is a replica of, names in lower case.
+
+    Empty, too, without the privilege to see the state of replication: nobody knows then.
+
+    Raises:
+        SetlError: the server stopped answering.
+    """
+    question = replication_statement(mariadb=server.mariadb, version=server.version)
+    if server.attempt(question) is not Outcome.DONE:
+        return []
+    return server.records(question)

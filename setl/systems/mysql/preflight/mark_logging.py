@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.replication import replicated_sources
 from setl.systems.mysql.preflight.system_tables import SCHEMA
-from setl.systems.mysql.server import Server
+from setl.systems.mysql.server import Server, replicated_sources
 
 _MARK = "retl_mark"
 
