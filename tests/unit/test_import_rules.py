@@ -14,7 +14,7 @@ ROOTS = (
     CHECKOUT / "deploy" / "setl_embedded",
     CHECKOUT / "deploy" / "setl_drills",
 )
-LAYERED = ("setl/run",)
+LAYERED = ("setl/run", "setl/systems/mysql")
 """Packages whose own modules stand in layers, too."""
 
 
@@ -86,6 +86,14 @@ def test_empty_packages_break_no_rule(skeleton):
         ("setl/run/targets", "setl.run.table_loads"),
         ("setl/run/runners", "setl.run.loads"),
         ("setl/run/loads", "setl.run.table_loads"),
+        ("setl/systems/mysql/load", "setl.systems.mysql.conflicts"),
+        ("setl/systems/mysql/load", "setl.systems.mysql.reading"),
+        ("setl/systems/mysql/reading", "setl.systems.mysql.sink"),
+        ("setl/systems/mysql/conflicts", "setl.systems.mysql.reading"),
+        ("setl/systems/mysql/creation", "setl.systems.mysql.ddl"),
+        ("setl/systems/mysql/ddl", "setl.systems.mysql.preflight"),
+        ("setl/systems/mysql/values", "setl.systems.mysql.catalog"),
+        ("setl/systems/mysql/binlog", "setl.systems.mysql.server"),
         ("arbiter", "setl.errors"),
         ("setl_embedded", "setl.errors"),
         ("setl/node", "setl_embedded"),
