@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from arbiter.arbiter import Conflict, NotFound
+from arbiter.errors import Conflict, NotFound
 from arbiter.payloads import action_payload, read_action
 from arbiter.tree import Tree
 from arbiter.values import OperatorAction

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from arbiter.arbiter import Conflict
+from arbiter.errors import Conflict
 from arbiter.payloads import alarms_payload, read_alarms, read_sender, sender_payload
 from arbiter.tree import ATTEMPTS, Tree
 from arbiter.values import AlarmSender

@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, replace
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, NotFound, Unreachable
+from arbiter.arbiter import Arbiter
 from arbiter.clock import Clock
 from arbiter.election import Action, Decision, ElectionSettings, View, decide
+from arbiter.errors import ArbiterError, Conflict, Contact, NotFound, Unreachable
 from arbiter.handover import answers, handover_due, handover_in_vacancy
 from arbiter.past import (
     Ending,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arbiter.arbiter import Conflict, Invalid, NotFound
+from arbiter.errors import Conflict, Invalid, NotFound
 from arbiter.payloads import channel_payload, read_channel
 from arbiter.tree import ATTEMPTS, Tree
 from arbiter.values import Channel, ChannelState

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from arbiter.arbiter import Contact
+from arbiter.errors import Contact
 from arbiter.past import Ending, Past, owned
 from arbiter.values import ChannelState, Mainstem, Signal, SignalKind
 

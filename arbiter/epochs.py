@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from arbiter.arbiter import Conflict, Invalid
+from arbiter.errors import Conflict, Invalid
 from arbiter.payloads import MAX_BASE, epoch_payload, read_epoch
 from arbiter.tree import ATTEMPTS, Tree
 from arbiter.znodes import Changed, Exists, Missing

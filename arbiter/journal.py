@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from arbiter.arbiter import Conflict, NotFound
+from arbiter.errors import Conflict, NotFound
 from arbiter.payloads import history_payload, read_history, read_signal, signal_payload
 from arbiter.tree import Tree
 from arbiter.values import HistoryItem, PipelineId, Signal, SignalState

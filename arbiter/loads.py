@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from arbiter.arbiter import Conflict
+from arbiter.errors import Conflict
 from arbiter.payloads import load_payload, read_load
 from arbiter.tree import Tree
 from arbiter.values import PipelineId, StoredLoad

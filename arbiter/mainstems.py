@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from arbiter.arbiter import Conflict
 from arbiter.epochs import Epochs
+from arbiter.errors import Conflict
 from arbiter.payloads import mainstem_payload, read_mainstem
 from arbiter.tree import ATTEMPTS, Tree
 from arbiter.values import Mainstem, MainstemStatus, PipelineId

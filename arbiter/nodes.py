@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arbiter.arbiter import Conflict
+from arbiter.errors import Conflict
 from arbiter.payloads import node_payload, read_node
 from arbiter.tree import ATTEMPTS, Tree
 from arbiter.values import NodeInfo

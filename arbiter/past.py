@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from arbiter.arbiter import Contact
+from arbiter.errors import Contact
 from arbiter.values import Mainstem, NodeInfo
 
 UNWATCHED = 3.0

@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from arbiter.values import PipelineId
 
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")

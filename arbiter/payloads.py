@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from arbiter.fields import Fields
 from arbiter.paths import is_name
 from arbiter.values import (

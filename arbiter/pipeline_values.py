@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from arbiter.arbiter import Conflict
+from arbiter.errors import Conflict
 from arbiter.payloads import (
     cutover_payload,
     position_payload,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from arbiter.paths import Paths, is_name
 from arbiter.payloads import read_channel, read_epoch, read_mainstem, read_node, read_signal
 from arbiter.values import Channel, Facts, Mainstem, NodeInfo, PipelineId, Signal

@@ -10,7 +10,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Conflict, Unreachable
 from arbiter.handover import objection, open_handovers
 from arbiter.turns import Preference
 from arbiter.values import (

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from kazoo.hosts import collect_hosts
 
 from arbiter.access import Tls
-from arbiter.arbiter import Invalid
 from arbiter.certificates import Certificate, shown_by
+from arbiter.errors import Invalid
 from arbiter.session.tls import client_context
 from arbiter.session.trouble import trouble_of
 

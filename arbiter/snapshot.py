@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from arbiter.arbiter import Arbiter, Contact, Unreachable
+from arbiter.arbiter import Arbiter
 from arbiter.clock import Clock
+from arbiter.errors import Contact, Unreachable
 from arbiter.values import Facts
 
 

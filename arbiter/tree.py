@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from arbiter.arbiter import NotFound, Unreachable
+from arbiter.errors import NotFound, Unreachable
 from arbiter.paths import Paths, ancestors
 from arbiter.values import PipelineId
 from arbiter.znodes import Changed, Exists, Missing, Znode, Znodes

@@ -9,9 +9,9 @@ from typing import Any
 
 from arbiter.actions import Actions
 from arbiter.alarms import Alarms
-from arbiter.arbiter import Contact, Invalid
 from arbiter.channels import Channels
 from arbiter.epochs import Epochs
+from arbiter.errors import Contact, Invalid
 from arbiter.journal import Journal
 from arbiter.loads import Loads
 from arbiter.mainstems import Mainstems

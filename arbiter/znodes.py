@@ -10,10 +10,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from arbiter.arbiter import ArbiterError, Contact, Unreachable
+from arbiter.errors import ArbiterError, Contact, Unreachable
 
 
-class Exists(ArbiterError):  # noqa: N818 - as in arbiter.arbiter
+class Exists(ArbiterError):  # noqa: N818 - as in arbiter.errors
     """There is such a znode already."""
 
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from arbiter.arbiter import Contact, Unreachable
+from arbiter.errors import Contact, Unreachable
 from arbiter.session.session_state import SessionState
 from arbiter.tree_arbiter import TreeArbiter
 from arbiter.znodes import Changed, Exists, Missing, Znode

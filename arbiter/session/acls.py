@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from kazoo.security import ACL, CREATOR_ALL_ACL, Id, make_digest_acl
 
 from arbiter.access import Access
-from arbiter.arbiter import Denied
+from arbiter.errors import Denied
 
 _WHOEVER_I_AM = CREATOR_ALL_ACL[0]
 

@@ -26,7 +26,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KeeperState
 
 from arbiter.access import Access
-from arbiter.arbiter import ArbiterError, Denied, Invalid, Unreachable
+from arbiter.errors import ArbiterError, Denied, Invalid, Unreachable
 from arbiter.session.acls import own_acls
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.tls import client_context

@@ -21,7 +21,7 @@ from typing import Any
 from kazoo.handlers.threading import SequentialThreadingHandler
 
 from arbiter.access import Tls
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from arbiter.session.tls import client_context
 from arbiter.session.trouble import Trouble, trouble_of
 

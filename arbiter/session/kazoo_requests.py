@@ -12,7 +12,7 @@ from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import AsyncResult, KazooTimeoutError
 from kazoo.protocol.states import ZnodeStat
 
-from arbiter.arbiter import Denied, Unreachable
+from arbiter.errors import Denied, Unreachable
 from arbiter.paths import Paths
 from arbiter.session.kazoo_client import translate
 from arbiter.session.kazoo_link import LinkHandler

@@ -14,7 +14,7 @@ from kazoo.protocol.states import KazooState, KeeperState
 from kazoo.security import ACL
 
 from arbiter.access import Access
-from arbiter.arbiter import ArbiterError, Contact, Denied, Invalid, Unreachable
+from arbiter.errors import ArbiterError, Contact, Denied, Invalid, Unreachable
 from arbiter.paths import Paths
 from arbiter.session.acls import check_root
 from arbiter.session.kazoo_client import new_client, refusal, unanswered

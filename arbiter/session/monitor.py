@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from arbiter.arbiter import ArbiterError
+from arbiter.errors import ArbiterError
 from arbiter.session.session_state import SessionState
 from arbiter.znodes import Silent
 

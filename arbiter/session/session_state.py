@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from arbiter.arbiter import Contact, Unreachable
+from arbiter.errors import Contact, Unreachable
 from arbiter.znodes import SessionOver
 
 

@@ -6,8 +6,8 @@ import ssl
 from pathlib import Path
 
 from arbiter.access import Tls
-from arbiter.arbiter import Invalid
 from arbiter.certificates import certificates_in
+from arbiter.errors import Invalid
 
 
 def client_context(tls: Tls) -> ssl.SSLContext:

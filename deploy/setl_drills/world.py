@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from arbiter.arbiter import Conflict
+from arbiter.errors import Conflict
 from arbiter.values import ChannelState, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.systems.mysql.sql_files import system_table_statements

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeVar
 
-from arbiter.arbiter import Arbiter, Conflict
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Conflict
 from setl.alarms.judgement import AlarmKey
 from setl.alarms.kept import (
     Event,

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError
 from arbiter.values import Channel, PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse

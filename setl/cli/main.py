@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from arbiter.arbiter import ArbiterError, Invalid, NotFound, Unreachable
+from arbiter.errors import ArbiterError, Invalid, NotFound, Unreachable
 from arbiter.requests import Refused
 from setl import __version__
 from setl.cli.access.cluster import AnswerNo, Connect

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol
 
-from arbiter.arbiter import ArbiterError, Conflict, Contact
+from arbiter.errors import ArbiterError, Conflict, Contact
 from arbiter.values import NodeInfo
 from setl.clock import Clock
 from setl.log import fields

@@ -13,7 +13,8 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Conflict, Contact, Unreachable
 from arbiter.servers import ask, servers_of
 from arbiter.snapshot import Snapshot, look
 from arbiter.values import Channel, Facts, NodeInfo

@@ -8,7 +8,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError
 from arbiter.requests import Requester
 from arbiter.values import OperatorAction
 from setl.log import fields

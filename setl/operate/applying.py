@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from arbiter.arbiter import Arbiter, Conflict, NotFound
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Conflict, NotFound
 from arbiter.requests import Refused
 from arbiter.values import Channel, ChannelState
 from setl.channel.text.references import without_secrets

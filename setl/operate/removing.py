@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from arbiter.arbiter import Arbiter, Conflict
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Conflict
 from arbiter.requests import Refused
 from arbiter.values import Channel, ChannelState, PipelineId
 

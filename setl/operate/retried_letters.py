@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError
 from arbiter.values import PipelineId
 from setl.load.deadletters.letter import DeadLetter, State
 from setl.load.deadletters.store import DeadLetterStore

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from arbiter.access import Access, Tls
-from arbiter.arbiter import Conflict, Contact, Invalid, NotFound, Unreachable
+from arbiter.errors import Conflict, Contact, Invalid, NotFound, Unreachable
 from arbiter.journal import SIGNALS_KEPT
 from arbiter.values import (
     EVERYTHING,

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 import click
 
-from arbiter.arbiter import Arbiter, Invalid, NotFound, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Invalid, NotFound, Unreachable
 from arbiter.requests import Requester
 from arbiter.values import Channel, Facts, PipelineId
 from setl.cli.access.zookeeper import zookeeper_access

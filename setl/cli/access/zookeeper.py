@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from arbiter.access import Access, Tls
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.systems.wires import stays_here

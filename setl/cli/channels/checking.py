@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from arbiter.arbiter import ArbiterError, Unreachable
+from arbiter.errors import ArbiterError, Unreachable
 from setl.cli.access.cluster import cluster_options, joined
 from setl.cli.access.user_code import make_importable, py_files_option
 from setl.cli.channels.findings import (

@@ -10,7 +10,8 @@ from typing import Any
 import click
 
 from arbiter import requests
-from arbiter.arbiter import Arbiter, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Unreachable
 from arbiter.values import Channel, ChannelState
 from setl.cli.access.cluster import (
     AnswerNo,

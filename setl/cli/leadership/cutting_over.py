@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from arbiter.arbiter import Arbiter, Conflict
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Conflict
 from arbiter.requests import Refused
 from arbiter.values import PipelineId
 from setl.cli.access.cluster import (

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 import click
 
 from arbiter import requests
-from arbiter.arbiter import Arbiter, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Unreachable
 from arbiter.requests import Refused
 from arbiter.values import PipelineId, Signal, SignalKind, SignalState
 from setl.cli.access.cluster import (

@@ -9,7 +9,8 @@ from typing import Any
 import click
 
 from arbiter import requests
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError
 from arbiter.requests import Refused
 from arbiter.spreading import Move
 from arbiter.values import PipelineId, SignalKind

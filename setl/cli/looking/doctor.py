@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError
 from setl import __version__
 from setl.cli.access.cluster import cluster_options, joined
 from setl.cli.access.zookeeper import read_access, weaknesses

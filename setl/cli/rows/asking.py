@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Unreachable
 from arbiter.requests import Refused, ask_leader
 from arbiter.values import ChannelState, Facts, PipelineId, SignalKind
 from setl.cli.access.cluster import AnswerNo, requester

@@ -8,7 +8,8 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError
 from arbiter.values import PipelineId
 from setl.bulk.arrivals import Arrival, Arrived
 from setl.cli.access.stored_channels import pipeline_config

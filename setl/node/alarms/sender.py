@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from arbiter import requests
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Contact
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Conflict, Contact
 from arbiter.requests import Requester
 from arbiter.snapshot import Snapshot
 from arbiter.values import AlarmSender as Sender

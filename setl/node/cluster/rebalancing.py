@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arbiter.arbiter import Arbiter, Invalid
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Invalid
 from arbiter.spreading import Move, moves
 from arbiter.values import ChannelState, Facts, PipelineId
 from setl.errors import SetlError

@@ -18,7 +18,8 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from arbiter.arbiter import Arbiter, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Unreachable
 from arbiter.snapshot import Snapshot
 from arbiter.values import PipelineId
 from setl.clock import Clock

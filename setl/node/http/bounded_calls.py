@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from arbiter.arbiter import Unreachable
+from arbiter.errors import Unreachable
 
 _T = TypeVar("_T")
 

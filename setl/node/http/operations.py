@@ -18,7 +18,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from arbiter import requests
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Conflict, Invalid, NotFound, Unreachable
 from arbiter.requests import Refused, Requester
 from arbiter.values import Signal, SignalState
 from setl.clock import Clock

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from arbiter.arbiter import Contact
+from arbiter.errors import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Facts, PipelineId
 from setl.error_text import public

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, NamedTuple
 
-from arbiter.arbiter import Arbiter, ArbiterError, Contact
+from arbiter.arbiter import Arbiter
 from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
+from arbiter.errors import ArbiterError, Contact
 from arbiter.snapshot import Snapshot
 from arbiter.turns import Preference, queues
 from arbiter.values import Channel, ChannelState, Facts, PipelineId

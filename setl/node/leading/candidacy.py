@@ -6,9 +6,10 @@ import logging
 import random
 from collections.abc import Callable
 
-from arbiter.arbiter import Arbiter, Contact
+from arbiter.arbiter import Arbiter
 from arbiter.campaign import Campaign, ElectionState
 from arbiter.election import Action
+from arbiter.errors import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
 from arbiter.values import Channel, Mainstem, PipelineId, SignalState

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from arbiter.arbiter import Arbiter, ArbiterError, Contact
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Contact
 from arbiter.snapshot import Snapshot
 from setl.clock import Clock
 from setl.log import fields

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
 from arbiter.campaign import ElectionState
+from arbiter.errors import ArbiterError
 from arbiter.past import Vacancy
 from arbiter.values import HistoryItem, Mainstem, MainstemStatus, PipelineId
 from setl.clock import Clock

@@ -7,7 +7,8 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from arbiter.arbiter import Arbiter, Conflict, NotFound, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Conflict, NotFound, Unreachable
 from arbiter.values import Mainstem, PipelineId, Signal, SignalKind, SignalState
 from setl.log import fields
 

@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from arbiter.arbiter import Contact
 from arbiter.election import allowed_silence
+from arbiter.errors import Contact
 from setl.clock import Clock
 
 _log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 
 from arbiter.access import Tls
-from arbiter.arbiter import Contact
 from arbiter.certificates import Certificate
+from arbiter.errors import Contact
 from arbiter.servers import Answer
 from setl.log import fields
 from setl.node.zookeeper.certificates import certificates_of

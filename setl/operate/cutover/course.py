@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Protocol, TypeVar
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Conflict, Unreachable
 from arbiter.requests import Refused
 from arbiter.values import PipelineId
 from setl.clock import Clock

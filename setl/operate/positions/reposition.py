@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from arbiter.arbiter import Arbiter, NotFound
+from arbiter.arbiter import Arbiter
+from arbiter.errors import NotFound
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, Facts, Mainstem, PipelineId
 from setl.errors import ConfigurationError

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from arbiter.arbiter import Arbiter, Invalid
+from arbiter.arbiter import Arbiter
+from arbiter.errors import Invalid
 from arbiter.values import PipelineId
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol, TypeVar
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Conflict, Invalid, NotFound
 from arbiter.values import PipelineId, StoredLoad
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.model.load_request import LoadRequest, RequestState

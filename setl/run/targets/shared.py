@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.relations.shared_targets import other_writers

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Conflict, Invalid, NotFound
 from arbiter.values import PipelineId
 from setl.errors import ConfigurationError, DataError, FencedError, TransientError
 from setl.model.standing import Verification

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from arbiter.arbiter import Arbiter, ArbiterError, Conflict, Invalid, NotFound
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Conflict, Invalid, NotFound
 from arbiter.values import PipelineId
 from setl.clock import Clock, SystemClock
 from setl.content_shape import shape

@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from arbiter.access import Access, Tls
-from arbiter.arbiter import Conflict, Contact, Unreachable
+from arbiter.errors import Conflict, Contact, Unreachable
 from arbiter.servers import ask as ask_server
 from arbiter.servers import servers_of
 from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId

@@ -15,7 +15,7 @@ from kazoo.client import KazooClient
 from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id, make_digest_acl
 
 from arbiter.access import Access, Tls
-from arbiter.arbiter import Conflict, Contact, Denied, Unreachable
+from arbiter.errors import Conflict, Contact, Denied, Unreachable
 from arbiter.values import HistoryItem, MainstemStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl_embedded import ZooKeeper, ZooKeeperSecurity

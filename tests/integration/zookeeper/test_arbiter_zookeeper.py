@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from arbiter.arbiter import Conflict, Contact, Invalid, Unreachable
 from arbiter.campaign import Campaign
 from arbiter.election import Action, ElectionSettings
+from arbiter.errors import Conflict, Contact, Invalid, Unreachable
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter

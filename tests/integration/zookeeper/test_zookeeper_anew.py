@@ -2,7 +2,7 @@
 
 import shutil
 
-from arbiter.arbiter import ArbiterError, Contact
+from arbiter.errors import ArbiterError, Contact
 from arbiter.values import NodeInfo
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl_embedded import ZooKeeper

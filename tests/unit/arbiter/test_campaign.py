@@ -4,9 +4,9 @@ import logging
 
 import pytest
 
-from arbiter.arbiter import Conflict, Contact, Unreachable
 from arbiter.campaign import Campaign
 from arbiter.election import MAX_TURN, Action
+from arbiter.errors import Conflict, Contact, Unreachable
 from arbiter.snapshot import look
 from arbiter.turns import Preference
 from arbiter.values import (

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arbiter.arbiter import Contact
 from arbiter.election import Action, ElectionSettings, View, deadline, decide
+from arbiter.errors import Contact
 from arbiter.past import Ending, Past, after_look, after_resignation
 from arbiter.values import ChannelState, Mainstem, MainstemStatus
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from arbiter.access import Access, Tls
-from arbiter.arbiter import Contact, Denied, Invalid, Unreachable
+from arbiter.errors import Contact, Denied, Invalid, Unreachable
 from arbiter.session import kazoo_client
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.zookeeper import ZooKeeperArbiter

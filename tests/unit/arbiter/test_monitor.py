@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from arbiter.arbiter import Contact, Unreachable
+from arbiter.errors import Contact, Unreachable
 from arbiter.session.monitor import Monitor
 from arbiter.session.session_state import SessionState
 from arbiter.znodes import Silent

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arbiter.arbiter import Contact
+from arbiter.errors import Contact
 from arbiter.past import Ending, Past, Vacancy, after_look, vacancy_of
 from arbiter.values import Mainstem, MainstemStatus, NodeInfo
 

@@ -1,6 +1,6 @@
 import pytest
 
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from arbiter.paths import Paths, ancestors, checked_name
 from arbiter.values import PipelineId
 

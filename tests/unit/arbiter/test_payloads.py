@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arbiter import payloads
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from arbiter.values import (
     EVERYTHING,
     Channel,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from arbiter.access import Tls
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from arbiter.servers import ask, servers_of
 
 HOST = "127.0.0.1"

@@ -3,7 +3,7 @@ import threading
 
 import pytest
 
-from arbiter.arbiter import Contact, Unreachable
+from arbiter.errors import Contact, Unreachable
 from arbiter.session.session_state import SessionState
 from arbiter.znodes import SessionOver
 

@@ -3,7 +3,7 @@ import ssl
 import pytest
 
 from arbiter.access import Tls
-from arbiter.arbiter import Invalid
+from arbiter.errors import Invalid
 from arbiter.session.tls import client_context
 from setl_embedded.certificates import CertificateAuthority
 

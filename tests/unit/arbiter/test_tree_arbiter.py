@@ -2,7 +2,7 @@
 
 import pytest
 
-from arbiter.arbiter import Conflict, Contact, Invalid, Unreachable
+from arbiter.errors import Conflict, Contact, Invalid, Unreachable
 from arbiter.values import ChannelState, HistoryItem, MainstemStatus, NodeInfo, PipelineId
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 

@@ -2,7 +2,7 @@ from collections import defaultdict
 
 import pytest
 
-from arbiter.arbiter import Unreachable
+from arbiter.errors import Unreachable
 from arbiter.paths import Paths
 from arbiter.session.watching import TreeWatch
 

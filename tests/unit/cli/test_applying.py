@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from arbiter.arbiter import Unreachable
+from arbiter.errors import Unreachable
 from arbiter.values import ChannelState
 from setl.cli.channels import stored
 from setl.cli.terminal import confirmation

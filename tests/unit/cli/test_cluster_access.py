@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from arbiter.arbiter import Unreachable
+from arbiter.errors import Unreachable
 from setl.cli.access import cluster
 from setl.cli.main import run
 

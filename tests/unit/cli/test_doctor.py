@@ -57,7 +57,7 @@ def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
 
 
 def _refused(*_):
-    from arbiter.arbiter import Unreachable
+    from arbiter.errors import Unreachable
 
     raise Unreachable("nobody answers")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import setl
-from arbiter.arbiter import Denied, Unreachable
+from arbiter.errors import Denied, Unreachable
 from setl.channel.reading import parse_channel
 from setl.cli.channels import checking
 from setl.cli.channels.findings import (

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from arbiter.arbiter import Denied, Unreachable
+from arbiter.errors import Denied, Unreachable
 from setl.cli.main import run
 from setl.systems.finding import Finding
 from tests.unit.cli.cluster_in_memory import definition

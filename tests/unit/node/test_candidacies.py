@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from arbiter import requests
-from arbiter.arbiter import Denied
 from arbiter.election import ElectionSettings
+from arbiter.errors import Denied
 from arbiter.requests import Requester, change_state
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arbiter.arbiter import Contact
+from arbiter.errors import Contact
 from arbiter.servers import Answer, ask
 from setl.node.zookeeper.ensemble import after_look, lost_in, seen_of, servers_in
 from setl.node.zookeeper.ensemble_watch import EnsembleWatch

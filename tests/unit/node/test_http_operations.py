@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from arbiter.arbiter import Unreachable
 from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
+from arbiter.errors import Unreachable
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, SignalKind, SignalState
 from setl.log import TextFormatter

@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from arbiter.arbiter import Contact
+from arbiter.errors import Contact
 from arbiter.values import ChannelState, HistoryItem, NodeInfo
 from setl.error_text import HIDDEN
 from setl.node.http import probes

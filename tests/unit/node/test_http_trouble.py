@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from arbiter.arbiter import Conflict, Denied, Unreachable
+from arbiter.errors import Conflict, Denied, Unreachable
 from setl.node.http import operations
 from tests.waiting import eventually
 

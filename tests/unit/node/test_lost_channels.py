@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from arbiter.arbiter import Contact
+from arbiter.errors import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Channel, ChannelState, Facts, OperatorAction
 from setl.alarms.rules import judge_channels

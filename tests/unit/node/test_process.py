@@ -14,8 +14,8 @@ from dataclasses import replace
 
 import pytest
 
-from arbiter.arbiter import Conflict, Contact, Denied, Unreachable
 from arbiter.election import ElectionSettings
+from arbiter.errors import Conflict, Contact, Denied, Unreachable
 from arbiter.requests import change_state
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.errors import FatalError

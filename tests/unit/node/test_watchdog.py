@@ -1,7 +1,7 @@
 import pytest
 
-from arbiter.arbiter import Contact
 from arbiter.election import MARGIN
+from arbiter.errors import Contact
 from setl.clock import SystemClock
 from setl.node.leading.watchdog import Watchdog
 from tests.waiting import eventually

@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from arbiter.access import Tls
-from arbiter.arbiter import Contact
 from arbiter.certificates import certificates_in
+from arbiter.errors import Contact
 from arbiter.servers import Answer
 from setl.alarms.rules import judge_certificate
 from setl.node.zookeeper.certificates import certificates_of

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from arbiter.arbiter import Conflict, Unreachable
+from arbiter.errors import Conflict, Unreachable
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId
 from setl.errors import FatalError, TransientError

@@ -23,8 +23,8 @@ import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
-from arbiter.arbiter import Contact
 from arbiter.election import Action
+from arbiter.errors import Contact
 from tests.unit.protocol.effects import (
     S4,
     committed,

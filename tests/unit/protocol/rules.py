@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from arbiter.arbiter import Contact
 from arbiter.election import Action, ElectionSettings, View, decide
+from arbiter.errors import Contact
 from arbiter.past import Past, after_look
 from arbiter.values import ChannelState, Mainstem, MainstemStatus
 

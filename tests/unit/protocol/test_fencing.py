@@ -5,8 +5,8 @@ Run with ``-s`` to see how many states there are and the shortest way to each vi
 
 import pytest
 
-from arbiter.arbiter import Contact
 from arbiter.election import Action
+from arbiter.errors import Contact
 from tests.unit.protocol.effects import L1, S1, S2, S3, S4
 from tests.unit.protocol.explore import explore
 from tests.unit.protocol.protocol import Protocol, first

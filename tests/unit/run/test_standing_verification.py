@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arbiter.arbiter import Unreachable
+from arbiter.errors import Unreachable
 from arbiter.values import PipelineId
 from setl.bulk.comparison import What
 from setl.bulk.range_comparison import RangeOutcome

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from arbiter import requests
-from arbiter.arbiter import ArbiterError
+from arbiter.errors import ArbiterError
 from arbiter.requests import Refused
 from arbiter.values import ChannelState, PipelineId, Signal, SignalKind, SignalState
 from setl.channel.reading import resolve_and_parse

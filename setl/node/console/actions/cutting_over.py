@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from arbiter.arbiter import Conflict
+from arbiter.errors import Conflict
 from arbiter.requests import Refused
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline

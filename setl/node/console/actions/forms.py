@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from arbiter.arbiter import Arbiter, ArbiterError, Unreachable
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, Unreachable
 from arbiter.requests import Requester
 from arbiter.values import OperatorAction
 from setl.clock import Clock

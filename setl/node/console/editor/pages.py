@@ -11,7 +11,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from arbiter.arbiter import Arbiter, ArbiterError, NotFound
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError, NotFound
 from arbiter.requests import Requester
 from setl.clock import Clock
 from setl.errors import SetlError

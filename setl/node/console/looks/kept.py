@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from arbiter.arbiter import ArbiterError
+from arbiter.errors import ArbiterError
 from setl.clock import Clock
 
 _T = TypeVar("_T")

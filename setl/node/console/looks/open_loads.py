@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arbiter.arbiter import Arbiter, ArbiterError
+from arbiter.arbiter import Arbiter
+from arbiter.errors import ArbiterError
 from arbiter.values import PipelineId
 from setl.errors import SetlError
 from setl.model.load_request import LoadRequest

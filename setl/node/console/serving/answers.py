@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from arbiter.arbiter import ArbiterError
+from arbiter.errors import ArbiterError
 from setl.error_text import HIDDEN
 from setl.errors import SetlError
 from setl.node.console.pages import rendering

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from arbiter.arbiter import Unreachable
+from arbiter.errors import Unreachable
 
 _T = TypeVar("_T")
 

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from arbiter.arbiter import ArbiterError
+from arbiter.errors import ArbiterError
 from setl.node.http.addresses import client_name
 
 EVERY_SECONDS = 2.0

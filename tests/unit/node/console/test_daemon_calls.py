@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from arbiter.arbiter import Unreachable
+from arbiter.errors import Unreachable
 from setl.node.console.serving.daemon_calls import DaemonCalls
 
 
