@@ -1,4 +1,4 @@
-"""The log of what operators did, as `arbiter.arbiter.Arbiter` describes it.
+"""The log of what operators did.
 
 An action that has not ended belongs to the session in which it was kept. A znode that ends with
 that session tells whether anybody is left who will say what came of it.
@@ -32,7 +32,12 @@ class Actions:
         self._tree = tree
 
     def add(self, action: OperatorAction) -> OperatorAction:
-        """See `arbiter.arbiter.Arbiter.add_action`."""
+        """Keep what an operator is about to do; returns it with its id. Not idempotent.
+
+        Order: it is kept before it is done, so that nothing is done that nobody finds again. The
+        oldest actions beyond a limit are removed; so are the ends of very long texts. For people
+        only: nobody decides anything by it.
+        """
         session = self._tree.session()
         self._say_alive(session)
         folder, kept = self._tree.paths.actions, replace(_shortened(action), session=session)
@@ -42,7 +47,12 @@ class Actions:
         return replace(kept, id=ident)
 
     def end(self, action: OperatorAction, outcome: str, at: float) -> OperatorAction:
-        """See `arbiter.arbiter.Arbiter.end_action`."""
+        """Say what came of an action, and when.
+
+        Raises:
+            Conflict: somebody has said so already.
+            NotFound: it was removed meanwhile.
+        """
         ended = _shortened(replace(action, outcome=outcome, ended=at))
         path = f"{self._tree.paths.actions}/{action.id}"
         try:
@@ -54,7 +64,10 @@ class Actions:
         return replace(ended, revision=revision)
 
     def all(self) -> Sequence[OperatorAction]:
-        """See `arbiter.arbiter.Arbiter.actions`."""
+        """What operators did, oldest first; what cannot be read is left out.
+
+        Of one whose session ended before anybody said what came of it, `abandoned` says so.
+        """
         found = [
             action
             for name, znode in self._tree.read_folder(self._tree.paths.actions)

@@ -1,4 +1,4 @@
-"""Who sends alarms, and what is kept of them, as `arbiter.arbiter.Arbiter` describes it."""
+"""Who sends alarms, and what is stored of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,13 @@ class Alarms:
         self._tree = tree
 
     def take(self, sender: AlarmSender) -> AlarmSender:
-        """See `arbiter.arbiter.Arbiter.send_alarms`."""
+        """Try to become the one that sends alarms; returns who it is afterwards, me or another.
+
+        It is me exactly if its session is `session_id()`. A sender that tells somebody takes the
+        place of one that tells nobody. Idempotent. Crash: the place is free when the session of
+        whoever has it ends. Two may believe for a moment that they have it; what they keep is a
+        compare-and-set, so that one of them finds out.
+        """
         path, session = self._tree.paths.alarm_sender, self._tree.session()
         mine = replace(sender, session=session)
         for _ in range(ATTEMPTS):
@@ -39,17 +45,37 @@ class Alarms:
         raise Conflict("the sender of alarms keeps being changed by others")
 
     def sender(self) -> AlarmSender | None:
-        """See `arbiter.arbiter.Arbiter.alarm_sender`."""
+        """Who sends alarms, None if nobody does."""
         found = self._tree.znodes.read(self._tree.paths.alarm_sender)
         return None if found is None else read_sender(found.data, found.owner)
 
-    def read(self, path: str) -> tuple[dict[str, Any], int] | None:
-        """What is kept at a path, and its revision."""
+    def read(self) -> tuple[dict[str, Any], int] | None:
+        """What is stored of alarms, and its revision; None if nothing is.
+
+        What cannot be read is empty: alarms that hold are raised again.
+        """
+        return self._read(self._tree.paths.alarm_state)
+
+    def store(self, value: Mapping[str, Any], revision: int | None) -> int:
+        """Store it if its revision is still `revision` (None: there is none yet).
+
+        Returns the new revision. Raises Conflict, or Invalid if it is too large.
+        """
+        return self._store(self._tree.paths.alarm_state, "alarms", value, revision)
+
+    def silences(self) -> tuple[dict[str, Any], int] | None:
+        """What is stored of silences, as `read`; what cannot be read is empty."""
+        return self._read(self._tree.paths.alarm_silences)
+
+    def store_silences(self, value: Mapping[str, Any], revision: int | None) -> int:
+        """Store silences, as `store`."""
+        return self._store(self._tree.paths.alarm_silences, "silences", value, revision)
+
+    def _read(self, path: str) -> tuple[dict[str, Any], int] | None:
         found = self._tree.znodes.read(path)
         return None if found is None else (read_alarms(found.data), found.version)
 
-    def store(self, path: str, what: str, value: Mapping[str, Any], revision: int | None) -> int:
-        """Keep it by compare-and-set; returns the new revision."""
+    def _store(self, path: str, what: str, value: Mapping[str, Any], revision: int | None) -> int:
         data = alarms_payload(what, value)
         try:
             if revision is None:

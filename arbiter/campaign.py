@@ -176,7 +176,7 @@ class Campaign:
         held = self._past.held
         if held is None:
             return False
-        self._arbiter.resign(self._pipeline, held)
+        self._arbiter.mainstems.resign(self._pipeline, held)
         now = self._clock.monotonic()
         self._past = after_resignation(self._past, Ending.RESIGNED, now=now)
         return True
@@ -256,7 +256,7 @@ class Campaign:
             pipeline=self._pipeline,
         ):
             try:
-                self._arbiter.answer_signal(self._pipeline, signal, state, text)
+                self._arbiter.signals.answer(self._pipeline, signal, state, text)
             except (Unreachable, Conflict, NotFound) as error:
                 # The next cycle finds it unanswered, or gone.
                 _log.debug("signal not answered", extra={"setl": {"error": str(error)}})
@@ -289,12 +289,12 @@ class Campaign:
             vacancy = vacancy_of(self._past, view.session_timeout, self._still_since)
         self._vacancy = vacancy and vacancy.later_by(self._clock.now() - view.now)
         try:
-            mainstem = self._arbiter.campaign(self._pipeline, self._nid)
+            mainstem = self._arbiter.mainstems.campaign(self._pipeline, self._nid)
         except (Unreachable, Conflict, NotFound) as error:
             # If it took effect after all, the next look finds the mainstem.
             return view, _in_vain(Action.WAIT, decision, error)
         now = self._clock.monotonic()
-        session, contact = self._arbiter.session_id(), self._arbiter.contact()
+        session, contact = self._arbiter.session.session_id(), self._arbiter.session.contact()
         self._past = after_look(
             self._past, now=now, contact=contact, session=session, mainstem=mainstem
         )
@@ -317,7 +317,7 @@ class Campaign:
         self, view: View, held: Mainstem, ending: Ending, decision: Decision
     ) -> tuple[View, Decision]:
         try:
-            self._arbiter.resign(self._pipeline, held)
+            self._arbiter.mainstems.resign(self._pipeline, held)
         except (Unreachable, Conflict) as error:
             return view, _in_vain(decision.action, decision, error)
         self._past = after_resignation(self._past, ending, now=self._clock.monotonic())

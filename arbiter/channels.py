@@ -1,4 +1,4 @@
-"""The channels, as `arbiter.arbiter.Arbiter` describes them."""
+"""The channels."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Channels:
         self._paths = tree.paths
 
     def put(self, name: str, definition: Mapping[str, Any]) -> Channel:
-        """See `arbiter.arbiter.Arbiter.put_channel`."""
+        """Create a channel (in state STOP) or replace its definition, keeping its state."""
         for _ in range(ATTEMPTS):
             found = self._znodes.read(self._paths.channel(name))
             seen = None if found is None else read_channel(name, found.data, found.version)
@@ -32,7 +32,11 @@ class Channels:
         raise Conflict(f"the channel {name!r} keeps being changed by somebody else")
 
     def store(self, name: str, definition: Mapping[str, Any], seen: Channel | None) -> Channel:
-        """See `arbiter.arbiter.Arbiter.store_channel`."""
+        """The same if nobody changed it since `seen` was read (None: there was none).
+
+        Raises:
+            Conflict: somebody changed, created or removed it; nothing was stored.
+        """
         path = self._paths.channel(name)
         state = ChannelState.STOP if seen is None else seen.state
         data = channel_payload(name, state, definition)
@@ -46,7 +50,7 @@ class Channels:
         return read_channel(name, data, revision)
 
     def all(self) -> Sequence[Channel]:
-        """See `arbiter.arbiter.Arbiter.channels`."""
+        """All channels, sorted by name."""
         names = self._znodes.children(self._paths.channels)
         found = self._znodes.read_all([f"{self._paths.channels}/{name}" for name in names])
         return [
@@ -56,14 +60,14 @@ class Channels:
         ]
 
     def one(self, name: str) -> Channel:
-        """See `arbiter.arbiter.Arbiter.channel`."""
+        """One channel. Raises NotFound."""
         found = self._znodes.read(self._paths.channel(name))
         if found is None:
             raise NotFound(f"there is no channel {name!r}")
         return read_channel(name, found.data, found.version)
 
     def set_state(self, channel: Channel, state: ChannelState) -> Channel:
-        """See `arbiter.arbiter.Arbiter.set_state`.
+        """Change a channel's state if nobody changed it since it was read; else Conflict.
 
         Writes even if the state is the same: a new revision tells nodes that a pipeline which
         failed for good is to be tried again.
@@ -84,7 +88,16 @@ class Channels:
         return read_channel(channel.name, data, revision)
 
     def remove(self, channel: Channel) -> None:
-        """See `arbiter.arbiter.Arbiter.remove_channel`."""
+        """Remove a stopped channel with all that is kept of its pipelines, in one step.
+
+        Epochs of a later channel of its name are higher all the same: they come from the order
+        of creation in the whole cluster.
+
+        Raises:
+            Invalid: it is not stopped.
+            Conflict: somebody leads a pipeline of it, or changed it since it was read; nothing
+                was removed.
+        """
         if channel.state is not ChannelState.STOP:
             raise Invalid(f"the channel {channel.name!r} is not stopped")
         path = self._paths.channel(channel.name)

@@ -1,4 +1,4 @@
-"""How epochs are numbered, as `arbiter.arbiter.Arbiter` describes it."""
+"""How epochs are numbered."""
 
 from __future__ import annotations
 
@@ -19,12 +19,23 @@ class Epochs:
         self._paths = tree.paths
 
     def base(self) -> int:
-        """See `arbiter.arbiter.Arbiter.epoch_base`; raises Invalid if it cannot be read."""
+        """What is added to creation zxids to give epochs; 0 unless somebody raised it.
+
+        Raises Invalid if it cannot be read.
+        """
         found = self._znodes.read(self._paths.epoch)
         return 0 if found is None else read_epoch(found.data)
 
     def raise_base(self, base: int) -> int:
-        """See `arbiter.arbiter.Arbiter.raise_epoch_base`."""
+        """Make epochs of later leaderships higher than `base`; returns the base afterwards.
+
+        For a ZooKeeper that was built anew and counts zxids from the beginning, below the
+        epochs that targets know. A base is never lowered: a lower one changes nothing. The
+        epoch of a leadership that exists stays what it is.
+
+        Raises:
+            Invalid: it is negative, or leaves zxids no room within 63 bits.
+        """
         if not 0 <= base <= MAX_BASE:
             raise Invalid(f"not a base for epochs: {base}; it lies between 0 and {MAX_BASE}")
         path, data = self._paths.epoch, epoch_payload(base)
@@ -44,7 +55,10 @@ class Epochs:
         raise Conflict("the epoch's base keeps being changed by somebody else")
 
     def next(self) -> int:
-        """See `arbiter.arbiter.Arbiter.next_epoch`."""
+        """The least epoch that a leadership beginning now could get.
+
+        Found out by creating a znode and removing it again; takes no leadership.
+        """
         session = self._tree.session()
         path = self._paths.probe(session)
         for _ in range(ATTEMPTS):

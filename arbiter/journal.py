@@ -19,18 +19,19 @@ SIGNALS_KEPT = 20
 """Answered requests of a pipeline that are kept for people to look at."""
 
 
-class Journal:
-    """History and signals, as `arbiter.arbiter.Arbiter` describes them."""
+class History:
+    """Past leaderships of pipelines."""
 
-    def __init__(self, tree: Tree, history_limit: int) -> None:
+    def __init__(self, tree: Tree, limit: int) -> None:
         self._tree = tree
-        self._znodes = tree.znodes
-        self._paths = tree.paths
-        self._history_limit = history_limit
+        self._limit = limit
 
-    def add_history(self, pipeline: PipelineId, item: HistoryItem) -> None:
-        """See `arbiter.arbiter.Arbiter.add_history`."""
-        folder, data = self._paths.history(pipeline), history_payload(item)
+    def add(self, pipeline: PipelineId, item: HistoryItem) -> None:
+        """Append, or replace the item of the same epoch if that is the newest.
+
+        The oldest items beyond a limit are removed. For people only.
+        """
+        folder, data = self._tree.paths.history(pipeline), history_payload(item)
         found = self._tree.read_folder(folder)
         names = [name for name, _ in found]
         newest = 0
@@ -39,17 +40,17 @@ class Journal:
             if kept is not None and kept.epoch == item.epoch:
                 # Somebody else may trim or amend; this is for people, so let it be.
                 with suppress(Changed, Missing):
-                    self._znodes.write(f"{folder}/{name}", data, znode.version)
+                    self._tree.znodes.write(f"{folder}/{name}", data, znode.version)
                 return
             newest = max(newest, kept.epoch if kept else 0)
-        if item.epoch < newest and len(names) >= self._history_limit:
+        if item.epoch < newest and len(names) >= self._limit:
             return  # it was trimmed meanwhile, and its place is not at the end
         self._tree.append(pipeline, folder, "item-", data)
-        self._tree.trim(folder, names[: max(0, len(names) + 1 - self._history_limit)])
+        self._tree.trim(folder, names[: max(0, len(names) + 1 - self._limit)])
 
-    def history(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
-        """See `arbiter.arbiter.Arbiter.history`."""
-        folder = self._paths.history(pipeline)
+    def all(self, pipeline: PipelineId) -> Sequence[HistoryItem]:
+        """Past leaderships, oldest first."""
+        folder = self._tree.paths.history(pipeline)
         items: list[HistoryItem] = []
         for name, znode in self._tree.read_folder(folder):
             wrong: list[str] = []
@@ -61,26 +62,36 @@ class Journal:
         # A leadership that has ended may be recorded after the next has begun.
         return sorted(items, key=lambda item: item.epoch)
 
-    def send_signal(self, pipeline: PipelineId, signal: Signal) -> Signal:
-        """See `arbiter.arbiter.Arbiter.send_signal`."""
-        folder = self._paths.signals(pipeline)
-        answered = [s for s in self.signals(pipeline) if s.state is not SignalState.PENDING]
+
+class Signals:
+    """Requests to pipelines."""
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree = tree
+
+    def send(self, pipeline: PipelineId, signal: Signal) -> Signal:
+        """Ask something of a pipeline; returns it with its id. Not idempotent.
+
+        The oldest answered signals beyond a limit are removed.
+        """
+        folder = self._tree.paths.signals(pipeline)
+        answered = [s for s in self.all(pipeline) if s.state is not SignalState.PENDING]
         ident = self._tree.append(pipeline, folder, "signal-", signal_payload(signal))
         self._tree.trim(folder, [s.id for s in answered[: max(0, len(answered) - SIGNALS_KEPT)]])
         return replace(signal, id=ident)
 
-    def signals(self, pipeline: PipelineId) -> Sequence[Signal]:
-        """See `arbiter.arbiter.Arbiter.signals`."""
-        return signals_of(self._tree.read_folder(self._paths.signals(pipeline)))
+    def all(self, pipeline: PipelineId) -> Sequence[Signal]:
+        """The requests to a pipeline, oldest first, answered ones included."""
+        return signals_of(self._tree.read_folder(self._tree.paths.signals(pipeline)))
 
-    def answer_signal(
+    def answer(
         self, pipeline: PipelineId, signal: Signal, state: SignalState, answer: str
     ) -> Signal:
-        """See `arbiter.arbiter.Arbiter.answer_signal`."""
+        """Say what became of a request; Conflict if somebody else has answered it meanwhile."""
         answered = replace(signal, state=state, answer=answer)
-        path = f"{self._paths.signals(pipeline)}/{signal.id}"
+        path = f"{self._tree.paths.signals(pipeline)}/{signal.id}"
         try:
-            revision = self._znodes.write(path, signal_payload(answered), signal.revision)
+            revision = self._tree.znodes.write(path, signal_payload(answered), signal.revision)
         except Changed:
             raise Conflict(f"the signal {signal.id} of {pipeline} is answered already") from None
         except Missing:

@@ -1,4 +1,4 @@
-"""The requests to load tables of a pipeline, as `arbiter.arbiter.Arbiter` describes them."""
+"""The requests to load tables of a pipeline."""
 
 from __future__ import annotations
 
@@ -24,13 +24,20 @@ class Loads:
         self._tree = tree
 
     def add(self, pipeline: PipelineId, value: Mapping[str, Any]) -> StoredLoad:
-        """See `arbiter.arbiter.Arbiter.add_load`."""
+        """Keep a request to load tables, behind those that are there. Not idempotent.
+
+        Nobody is told; a signal tells the leader.
+
+        Raises:
+            NotFound: there is no such channel.
+            Invalid: it is too large.
+        """
         folder = self._tree.paths.loads(pipeline)
         ident = self._tree.append(pipeline, folder, "load-", load_payload(value))
         return StoredLoad(ident, dict(value))
 
     def all(self, pipeline: PipelineId) -> Sequence[StoredLoad]:
-        """See `arbiter.arbiter.Arbiter.loads`."""
+        """The requests to load tables, oldest first; those that cannot be read are left out."""
         folder = self._tree.paths.loads(pipeline)
         found: list[StoredLoad] = []
         for name, znode in self._tree.read_folder(folder):
@@ -46,7 +53,7 @@ class Loads:
     def change(
         self, pipeline: PipelineId, load: StoredLoad, value: Mapping[str, Any]
     ) -> StoredLoad:
-        """See `arbiter.arbiter.Arbiter.change_load`."""
+        """Replace a request; Conflict if somebody else changed or removed it meanwhile."""
         path = f"{self._tree.paths.loads(pipeline)}/{load.id}"
         try:
             revision = self._tree.znodes.write(path, load_payload(value), load.revision)
@@ -55,7 +62,7 @@ class Loads:
         return replace(load, value=dict(value), revision=revision)
 
     def remove(self, pipeline: PipelineId, load: StoredLoad) -> None:
-        """See `arbiter.arbiter.Arbiter.remove_load`."""
+        """Remove a request; nothing happens if it was changed or removed meanwhile."""
         path = f"{self._tree.paths.loads(pipeline)}/{load.id}"
         with suppress(Changed, Missing):
             self._tree.znodes.delete(path, load.revision)

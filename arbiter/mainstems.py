@@ -1,4 +1,4 @@
-"""Who leads which pipeline, as `arbiter.arbiter.Arbiter` describes it."""
+"""Who leads which pipeline."""
 
 from __future__ import annotations
 
@@ -20,7 +20,11 @@ class Mainstems:
         self._epochs = epochs
 
     def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:
-        """See `arbiter.arbiter.Arbiter.campaign`."""
+        """Try to become active. Returns the mainstem as it is afterwards, mine or another's.
+
+        It is mine exactly if its session is `session_id()`. Idempotent: a mainstem that this
+        session already holds is returned as it is.
+        """
         path, session = self._paths.mainstem(pipeline), self._tree.session()
         self._paths.node(nid)  # refuses a name that could never be announced
         for _ in range(ATTEMPTS):
@@ -43,14 +47,14 @@ class Mainstems:
         raise Conflict(f"the mainstem of {pipeline} keeps coming and going")
 
     def one(self, pipeline: PipelineId) -> Mainstem | None:
-        """See `arbiter.arbiter.Arbiter.mainstem`."""
+        """Who is active, None if nobody is."""
         found = self._znodes.read(self._paths.mainstem(pipeline))
         if found is None:
             return None
         return _mainstem(found)
 
     def set_status(self, pipeline: PipelineId, held: Mainstem, status: MainstemStatus) -> Mainstem:
-        """See `arbiter.arbiter.Arbiter.set_mainstem_status`."""
+        """Say how far this leader is; Conflict if the mainstem is no longer `held`."""
         path = self._paths.mainstem(pipeline)
         for _ in range(ATTEMPTS):
             found = self._held(path, held)
@@ -66,7 +70,7 @@ class Mainstems:
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
 
     def resign(self, pipeline: PipelineId, held: Mainstem) -> None:
-        """See `arbiter.arbiter.Arbiter.resign`."""
+        """Give the mainstem up; nothing happens if it is no longer `held`."""
         path = self._paths.mainstem(pipeline)
         for _ in range(ATTEMPTS):
             found = self._held(path, held)
@@ -82,7 +86,12 @@ class Mainstems:
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
 
     def depose(self, pipeline: PipelineId, seen: Mainstem) -> None:
-        """See `arbiter.arbiter.Arbiter.depose`."""
+        """Take the leadership away from whoever holds `seen`, although its session may live.
+
+        For an operator whose leader does not answer. Safe because of the fence (I2): the
+        deposed leader's transactions fail as soon as another has raised the epoch. Nothing
+        happens if `seen` is over already.
+        """
         path = self._paths.mainstem(pipeline)
         for _ in range(ATTEMPTS):
             found = self._znodes.read(path)

@@ -1,4 +1,4 @@
-"""The nodes that live, as `arbiter.arbiter.Arbiter` describes them."""
+"""The nodes that live."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ class Nodes:
         self._paths = tree.paths
 
     def announce(self, node: NodeInfo) -> None:
-        """See `arbiter.arbiter.Arbiter.announce`.
+        """Make this node known for as long as the session lives. Idempotent.
 
         Only the owner tells a node's own znode from another's of the same name. One that an
         earlier process left behind looks just like a living rival, and stays until that
         session expires: the caller tries again for as long as a session can last. The znode
         of an earlier session of this very process is not in the way, since ZooKeeper removes
         a session's znodes before it carries out anything that comes after its end.
+
+        Raises:
+            Conflict: another live session uses the same nid.
         """
         path, data = self._paths.node(node.nid), node_payload(node)
         session = self._tree.session()
@@ -46,7 +49,7 @@ class Nodes:
         raise Conflict(f"the node {node.nid!r} keeps being changed by somebody else")
 
     def all(self) -> Sequence[NodeInfo]:
-        """See `arbiter.arbiter.Arbiter.nodes`."""
+        """The live nodes, sorted by nid."""
         nids = self._znodes.children(self._paths.nodes)
         found = self._znodes.read_all([f"{self._paths.nodes}/{nid}" for nid in nids])
         return [

@@ -78,7 +78,7 @@ def switchover(
     _check(facts, pipeline, signal, mainstem.nid, preference)
     if at and at < requester.now:
         raise Refused("the time lies in the past")
-    return arbiter.send_signal(pipeline, signal)
+    return arbiter.signals.send(pipeline, signal)
 
 
 def failover(
@@ -109,9 +109,9 @@ def failover(
         sent=requester.now,
     )
     _check(facts, pipeline, signal, mainstem.nid if mainstem else "", preference)
-    sent = arbiter.send_signal(pipeline, signal)
+    sent = arbiter.signals.send(pipeline, signal)
     if mainstem is not None:
-        arbiter.depose(pipeline, mainstem)
+        arbiter.mainstems.depose(pipeline, mainstem)
     return sent
 
 
@@ -131,7 +131,7 @@ def ask_leader(
     signal = Signal(
         kind, leader=mainstem.nid, epoch=mainstem.epoch, by=requester.by, sent=requester.now
     )
-    return arbiter.send_signal(pipeline, signal)
+    return arbiter.signals.send(pipeline, signal)
 
 
 def cancel(arbiter: Arbiter, pipeline: PipelineId, requester: Requester) -> list[Signal]:
@@ -140,11 +140,11 @@ def cancel(arbiter: Arbiter, pipeline: PipelineId, requester: Requester) -> list
     Raises:
         Refused: there are none.
     """
-    open_ = [s for s in open_handovers(arbiter.signals(pipeline)) if s.at > requester.now]
+    open_ = [s for s in open_handovers(arbiter.signals.all(pipeline)) if s.at > requester.now]
     if not open_:
         raise Refused(f"no switchover of {pipeline} is scheduled")
     text = f"taken back by {requester.by}"
-    return [arbiter.answer_signal(pipeline, s, SignalState.REFUSED, text) for s in open_]
+    return [arbiter.signals.answer(pipeline, s, SignalState.REFUSED, text) for s in open_]
 
 
 def change_state(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
@@ -154,7 +154,7 @@ def change_state(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
         NotFound: there is no such channel.
         Conflict: it keeps being changed.
     """
-    return _changed(arbiter, name, lambda channel: arbiter.set_state(channel, state))
+    return _changed(arbiter, name, lambda channel: arbiter.channels.set_state(channel, state))
 
 
 def pause_or_resume(arbiter: Arbiter, name: str, state: ChannelState) -> Channel:
@@ -170,7 +170,7 @@ def pause_or_resume(arbiter: Arbiter, name: str, state: ChannelState) -> Channel
     def change(channel: Channel) -> Channel:
         if channel.state is ChannelState.STOP:
             raise Refused(f"the channel {name} is stopped; `setl start {name}` starts it")
-        return channel if channel.state is state else arbiter.set_state(channel, state)
+        return channel if channel.state is state else arbiter.channels.set_state(channel, state)
 
     return _changed(arbiter, name, change)
 
@@ -179,7 +179,7 @@ def _changed(arbiter: Arbiter, name: str, change: Callable[[Channel], Channel]) 
     """Read a channel and change it, again if somebody else wrote in between."""
     for _ in range(_ATTEMPTS):
         try:
-            return change(arbiter.channel(name))
+            return change(arbiter.channels.one(name))
         except Conflict:
             continue
     raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")
@@ -200,7 +200,7 @@ def await_answer(
     seen = signal
     while True:
         try:
-            seen = next((s for s in arbiter.signals(pipeline) if s.id == signal.id), seen)
+            seen = next((s for s in arbiter.signals.all(pipeline) if s.id == signal.id), seen)
         except Unreachable:
             if time.monotonic() >= deadline:
                 raise

@@ -55,22 +55,22 @@ def look(arbiter: Arbiter, clock: Clock, before: Snapshot | None = None) -> Snap
     Raises:
         Denied: the arbiter's access rights forbid looking.
     """
-    contact, session = arbiter.contact(), arbiter.session_id()
+    contact, session = arbiter.session.contact(), arbiter.session.session_id()
     facts = before.facts if before else Facts()
     if contact is Contact.CONNECTED:
         try:
             facts = arbiter.facts()
         except Unreachable:
-            contact = _worse(arbiter.contact(), Contact.SUSPENDED)
+            contact = _worse(arbiter.session.contact(), Contact.SUSPENDED)
         else:
             # What was read counts only if the session lived until it was read.
-            contact = arbiter.contact()
+            contact = arbiter.session.contact()
     return Snapshot(
         taken=clock.monotonic(),
         now=clock.now(),
         contact=contact,
-        last_contact=arbiter.last_contact(),
-        session_timeout=arbiter.session_timeout,
+        last_contact=arbiter.session.last_contact(),
+        session_timeout=arbiter.session.session_timeout,
         session=session,
         facts=facts,
         heard_before=before.heard if before else None,

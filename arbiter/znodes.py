@@ -1,7 +1,7 @@
 """What the arbiter needs of ZooKeeper: a tree of versioned znodes, seen through one session.
 
-`TreeArbiter` is written against this, so that its rules run unchanged over ZooKeeper and over
-the memory of a test.
+The parts of `arbiter.arbiter.Arbiter` are written against this, so that their rules run unchanged
+over ZooKeeper and over the memory of a test.
 """
 
 from __future__ import annotations
@@ -52,7 +52,44 @@ class Znode:
     changed: float
 
 
-class Znodes(Protocol):
+class Session(Protocol):
+    """What is known of one session with ZooKeeper, without asking. Thread-safe."""
+
+    @property
+    def session_timeout(self) -> float:
+        """Seconds after which a silent session is declared dead, as granted by the arbiter."""
+        ...
+
+    def contact(self) -> Contact:
+        """What is known now; never blocks. LOST stays until the next successful `announce`."""
+        ...
+
+    def last_contact(self) -> float:
+        """`time.monotonic` of the last moment at which the session was surely alive.
+
+        A process must stop writing before ``last_contact() + session_timeout`` (I3), whether
+        or not a callback told it so.
+        """
+        ...
+
+    def trouble(self) -> str:
+        """Why the last attempts to reach the servers failed; "" in contact, or if nobody knows."""
+        ...
+
+    def session_id(self) -> int:
+        """Id of the current session, 0 while there is none."""
+        ...
+
+    def watch(self, wake: Callable[[], None]) -> None:
+        """Call `wake` (which must not block) whenever contact, a channel or a mainstem changes."""
+        ...
+
+    def close(self) -> None:
+        """End the session at once. Does nothing if there is none; never raises."""
+        ...
+
+
+class Znodes(Session, Protocol):
     """The tree, through one session. Thread-safe; every call has a limit.
 
     A call that names a session is only sent in that session: a request that waited while the
@@ -61,31 +98,6 @@ class Znodes(Protocol):
 
     Raises, besides what each call says: Unreachable, with its effect unknown; Denied.
     """
-
-    @property
-    def session_timeout(self) -> float:
-        """See `arbiter.arbiter.Arbiter.session_timeout`."""
-        ...
-
-    def contact(self) -> Contact:
-        """See `arbiter.arbiter.Arbiter.contact`."""
-        ...
-
-    def last_contact(self) -> float:
-        """See `arbiter.arbiter.Arbiter.last_contact`."""
-        ...
-
-    def trouble(self) -> str:
-        """See `arbiter.arbiter.Arbiter.trouble`."""
-        ...
-
-    def session_id(self) -> int:
-        """See `arbiter.arbiter.Arbiter.session_id`."""
-        ...
-
-    def watch(self, wake: Callable[[], None]) -> None:
-        """See `arbiter.arbiter.Arbiter.watch`."""
-        ...
 
     def rejoined(self, session: int) -> None:
         """The node is announced in `session`: its contact is LOST no longer."""
@@ -162,8 +174,4 @@ class Znodes(Protocol):
         As long as it is the same, nothing has changed at all, up to the last answer of a server.
         None: it is not known.
         """
-        ...
-
-    def close(self) -> None:
-        """End the session at once. Does nothing if there is none; never raises."""
         ...

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 
 from arbiter.access import Access
+from arbiter.arbiter import Arbiter
 from arbiter.paths import Paths
 from arbiter.session.kazoo_session import KazooSession
-from arbiter.tree_arbiter import TreeArbiter
 
 
-class ZooKeeperArbiter(TreeArbiter):
+class ZooKeeperArbiter(Arbiter):
     """One session with a ZooKeeper server or ensemble (3.5 or newer).
 
     `start` it before anything else. When the session is lost kazoo opens another by itself;

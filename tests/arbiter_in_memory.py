@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from arbiter.arbiter import Arbiter
 from arbiter.errors import Contact, Unreachable
 from arbiter.session.session_state import SessionState
-from arbiter.tree_arbiter import TreeArbiter
 from arbiter.znodes import Changed, Exists, Missing, Znode
 
 _T = TypeVar("_T")
@@ -370,7 +370,7 @@ class MemoryLink:
         return result
 
 
-class MemoryArbiter(TreeArbiter):
+class MemoryArbiter(Arbiter):
     """One process's arbiter over a `MemoryCluster`; it is connected from the start.
 
     Attributes:

@@ -100,7 +100,7 @@ class DrillRun(Setting):
 
     def epoch(self, key: str) -> int:
         """The epoch of a pipeline's leadership, as ZooKeeper says, else the last that wrote."""
-        mainstem = self.world.arbiter.mainstem(PipelineId(*key.split("/")))
+        mainstem = self.world.arbiter.mainstems.one(PipelineId(*key.split("/")))
         if mainstem is not None:
             return mainstem.epoch
         return self.marks.epoch(key) if key in self.marks.advances else 0
@@ -158,7 +158,7 @@ class DrillRun(Setting):
             without = fault.at + found[0] - began
 
             def told(key: str = key, epoch: int = found[1]) -> float | None:
-                items = self.world.arbiter.history(PipelineId(*key.split("/")))
+                items = self.world.arbiter.history.all(PipelineId(*key.split("/")))
                 return next((item.outage for item in items if item.epoch == epoch), None)
 
             try:

@@ -123,8 +123,8 @@ class Setting:
     def _start_channel(self, definition: dict[str, Any], begun: ExitStack) -> None:
         # A mistake in it is said here, and not in the log of a node.
         resolve_and_parse(definition, next(iter(self.world.nodes.values())).environment)
-        channel = self.world.arbiter.put_channel(definition["channel"], definition)
-        self.world.arbiter.set_state(channel, ChannelState.START)
+        channel = self.world.arbiter.channels.put(definition["channel"], definition)
+        self.world.arbiter.channels.set_state(channel, ChannelState.START)
         begun.callback(self.world.remove_channel, definition["channel"])
 
     def _flowing(self) -> bool:
@@ -157,7 +157,7 @@ class Setting:
         return wait_for(f"a leader of {key}", lambda: self._leader(key), 30)
 
     def _leader(self, key: str) -> Node | None:
-        mainstem = self.world.arbiter.mainstem(PipelineId(*key.split("/")))
+        mainstem = self.world.arbiter.mainstems.one(PipelineId(*key.split("/")))
         return self.world.processes.get(mainstem.nid) if mainstem else None
 
     def led_by(self, node: Node) -> list[str]:

@@ -292,21 +292,21 @@ class World:
 
     def remove_channel(self, name: str) -> None:
         """Stop a channel and take it out of the cluster; its nodes end their candidacies."""
-        channel = self.arbiter.channel(name)
+        channel = self.arbiter.channels.one(name)
         while True:
             try:
-                self.arbiter.set_state(channel, ChannelState.STOP)
+                self.arbiter.channels.set_state(channel, ChannelState.STOP)
                 break
             except Conflict:
-                channel = self.arbiter.channel(name)
+                channel = self.arbiter.channels.one(name)
         pipelines = [PipelineId(name, p["name"]) for p in channel.definition["pipelines"]]
         wait_for(
             f"channel {name} to stop",
-            lambda: not any(self.arbiter.mainstem(p) for p in pipelines),
+            lambda: not any(self.arbiter.mainstems.one(p) for p in pipelines),
             _STOP_LIMIT,
         )
         # At once: a node may still note in the history until when it applied changes.
-        self.arbiter.remove_channel(self.arbiter.channel(name))
+        self.arbiter.channels.remove(self.arbiter.channels.one(name))
 
     def zookeeper_members(self) -> list[ZooKeeper]:
         """The ZooKeeper servers, one or three."""

@@ -27,13 +27,13 @@ _T = TypeVar("_T")
 
 def kept_alarms(arbiter: Arbiter) -> Kept:
     """What is kept of alarms."""
-    found = arbiter.alarms()
+    found = arbiter.alarms.read()
     return Kept.from_json(found[0] if found else {})
 
 
 def silences_at(arbiter: Arbiter, now: float) -> tuple[Silence, ...]:
     """The silences that have not ended, the one that ends first being the first."""
-    found = arbiter.silences()
+    found = arbiter.alarms.silences()
     kept = silences_from_json(found[0]) if found else ()
     return tuple(sorted((s for s in kept if s.until > now), key=lambda s: s.until))
 
@@ -61,10 +61,10 @@ def ask_for_test(arbiter: Arbiter, ident: str, by: str, now: float) -> None:
     event = Event("test", AlarmKey("test"), "warning", text, "", now)
 
     def add() -> None:
-        found = arbiter.alarms()
+        found = arbiter.alarms.read()
         kept = Kept.from_json(found[0] if found else {})
         after = replace(kept, notices=(*kept.notices, Notice(ident, now, (event,))))
-        arbiter.store_alarms(after.to_json(), found[1] if found else None)
+        arbiter.alarms.store(after.to_json(), found[1] if found else None)
 
     retried(add)
 
@@ -72,9 +72,9 @@ def ask_for_test(arbiter: Arbiter, ident: str, by: str, now: float) -> None:
 def _change(
     arbiter: Arbiter, change: Callable[[tuple[Silence, ...]], tuple[Silence, ...]], now: float
 ) -> None:
-    found = arbiter.silences()
+    found = arbiter.alarms.silences()
     after = change(silences_at(arbiter, now))
-    arbiter.store_silences(silences_to_json(after), found[1] if found else None)
+    arbiter.alarms.store_silences(silences_to_json(after), found[1] if found else None)
 
 
 def retried(what: Callable[[], _T]) -> _T:

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Protocol
 
+from arbiter.arbiter import Arbiter
 from arbiter.errors import ArbiterError, Conflict, Contact
 from arbiter.values import NodeInfo
 from setl.clock import Clock
@@ -19,29 +19,12 @@ _log = logging.getLogger(__name__)
 _PAUSE = 0.2
 
 
-class Announcing(Protocol):
-    """Where it is told; a part of `arbiter.arbiter.Arbiter`."""
-
-    @property
-    def session_timeout(self) -> float:
-        """Seconds after which a silent session is dead."""
-        ...
-
-    def contact(self) -> Contact:
-        """What is known now; never blocks."""
-        ...
-
-    def announce(self, node: NodeInfo) -> None:
-        """See `arbiter.arbiter.Arbiter.announce`."""
-        ...
-
-
 class Announcement:
     """Tells the others what a node is, again and again as that changes."""
 
     def __init__(
         self,
-        arbiter: Announcing,
+        arbiter: Arbiter,
         info: Callable[[], NodeInfo],
         clock: Clock,
         stopping: threading.Event,
@@ -68,11 +51,11 @@ class Announcement:
             ArbiterError: it cannot be told.
         """
         info = self._info()
-        deadline = self._clock.monotonic() + 2 * self._arbiter.session_timeout
+        deadline = self._clock.monotonic() + 2 * self._arbiter.session.session_timeout
         warned = False
         while True:
             try:
-                self._arbiter.announce(info)
+                self._arbiter.nodes.announce(info)
             except Conflict as error:
                 if not warned:
                     warned = True
@@ -92,7 +75,7 @@ class Announcement:
 
         Raises as `make`.
         """
-        contact = self._arbiter.contact()
+        contact = self._arbiter.session.contact()
         if contact is Contact.LOST and not busy:
             self.make()
             _log.info("node rejoins", extra=fields(nid=self._info().nid))
@@ -109,6 +92,6 @@ class Announcement:
 
     def leave(self) -> None:
         """Nobody waits for the node's turn, or takes the end of its session for a death."""
-        if self._announced is not None and self._arbiter.contact() is Contact.CONNECTED:
+        if self._announced is not None and self._arbiter.session.contact() is Contact.CONNECTED:
             with suppress(ArbiterError):
-                self._arbiter.announce(replace(self._announced, ready=False))
+                self._arbiter.nodes.announce(replace(self._announced, ready=False))

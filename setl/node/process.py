@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
@@ -56,14 +55,6 @@ _DRAIN_SECONDS = 30.0
 _DRAIN_WITHOUT_ENGINE = 2.0  # nothing can be written any more, so there is little to wait for
 
 
-class Session(Arbiter, Protocol):
-    """An arbiter whose session begins when it is told to."""
-
-    def start(self, timeout: float = ..., gives_up: Callable[[], bool] = ...) -> None:
-        """Connect; see `arbiter.zookeeper.ZooKeeperArbiter.start`."""
-        ...
-
-
 class NodeProcess:
     """A node from start to stop. `run` blocks; `stop` may be called from a signal handler."""
 
@@ -71,7 +62,7 @@ class NodeProcess:
         self,
         settings: NodeSettings,
         engine: Engine,
-        arbiter: Session | None = None,
+        arbiter: Arbiter | None = None,
         set_turn: Callable[[float], None] = lambda _: None,
     ) -> None:
         """Bind the HTTP interface's port; nothing is connected yet.
@@ -95,7 +86,7 @@ class NodeProcess:
         self._read_key = new_read_key()
         self._started = self._clock.now()
         self._memory = MemoryLook(self._clock)
-        self._arbiter: Session = arbiter or ZooKeeperArbiter(
+        self._arbiter: Arbiter = arbiter or ZooKeeperArbiter(
             settings.zookeeper,
             root=settings.root,
             session_timeout=settings.session_timeout,
@@ -153,7 +144,7 @@ class NodeProcess:
             console=_console(settings),
             exposure=settings.exposure,
         )
-        self._watchdog = Watchdog(self._arbiter, self._candidacies.current, self._clock)
+        self._watchdog = Watchdog(self._arbiter.session, self._candidacies.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
         self._ensemble = EnsembleWatch(
             servers_of(settings.zookeeper),
@@ -228,7 +219,7 @@ class NodeProcess:
 
     def _join(self) -> None:
         place = fields(nid=self._settings.nid)
-        self._arbiter.watch(self._wake.set)
+        self._arbiter.session.watch(self._wake.set)
         self._announcement.make()
         at = {"http": self._http.address, "probes": self._http.probes}
         place_of = {name: address for name, address in at.items() if address}
@@ -286,10 +277,10 @@ class NodeProcess:
         )
 
     def _contact(self) -> Contact:
-        return contact_at(self._arbiter, self._clock.monotonic())
+        return contact_at(self._arbiter.session, self._clock.monotonic())
 
     def _silent_seconds(self) -> float:
-        return max(0.0, self._clock.monotonic() - self._arbiter.last_contact())
+        return max(0.0, self._clock.monotonic() - self._arbiter.session.last_contact())
 
     def _lose_engine(self, error: SetlError) -> None:
         """A node that cannot write must not lead: leave, and let the supervisor start another."""

@@ -69,7 +69,7 @@ def recorded(
     Raises:
         ArbiterError: the action could not be kept, or what the body raises.
     """
-    kept = arbiter.add_action(OperatorAction(requester.by, what, on, requester.now))
+    kept = arbiter.actions.add(OperatorAction(requester.by, what, on, requester.now))
     told = ActionOutcome()
     try:
         yield told
@@ -88,7 +88,7 @@ def _failure(error: BaseException, told: ActionOutcome) -> str:
 
 def _end(arbiter: Arbiter, kept: OperatorAction, outcome: str, at: float) -> None:
     try:
-        arbiter.end_action(kept, outcome, at)
+        arbiter.actions.end(kept, outcome, at)
     except ArbiterError as error:
         _log.warning(
             "outcome of an action not kept",

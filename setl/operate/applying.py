@@ -38,7 +38,7 @@ def revision_of(channel: Channel | None) -> str:
 def stored_channel(arbiter: Arbiter, name: str) -> Channel | None:
     """A channel as the cluster keeps it, None if it keeps none."""
     try:
-        return arbiter.channel(name)
+        return arbiter.channels.one(name)
     except NotFound:
         return None
 
@@ -109,7 +109,7 @@ def store(
                 " nothing was stored. Apply the file again"
             )
         try:
-            return arbiter.store_channel(name, definition, now)
+            return arbiter.channels.store(name, definition, now)
         except Conflict:
             continue
     raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")

@@ -36,7 +36,7 @@ def remove(arbiter: Arbiter, channel: Channel) -> None:
     if why:
         raise Refused(why)
     try:
-        arbiter.remove_channel(channel)
+        arbiter.channels.remove(channel)
     except Conflict as error:
         raise Refused(f"{error}; nothing was removed") from error
 

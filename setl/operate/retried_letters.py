@@ -146,6 +146,6 @@ def _drops(arbiter: Arbiter, ident: PipelineId, *, ended: bool = False) -> froze
     """The actions that drop letters of a pipeline; with `ended` only those that are over."""
     return frozenset(
         action.id
-        for action in arbiter.actions()
+        for action in arbiter.actions.all()
         if action.what == "drop" and action.on == str(ident) and (action.ended or not ended)
     )

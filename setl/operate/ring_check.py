@@ -12,7 +12,7 @@ from setl.systems.finding import Finding
 
 def other_channels(arbiter: Arbiter, name: str) -> list[Mapping[str, Any]]:
     """The definitions of all channels of the cluster but one."""
-    return [other.definition for other in arbiter.channels() if other.name != name]
+    return [other.definition for other in arbiter.channels.all() if other.name != name]
 
 
 def ring_findings(

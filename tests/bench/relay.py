@@ -177,7 +177,7 @@ def relay(source: MariaDb, written: Written, kafka: Kafka, topic: str) -> float:
     }  # fmt: skip
     file = parse_channel({"channel": topic, "pipelines": [pipeline]})
     arbiter, clock = MemoryArbiter(MemoryCluster()), SystemClock()
-    arbiter.put_channel(topic, {})
+    arbiter.channels.put(topic, {})
     progress = Progress(clock)
     run = build_relay_run(
         file, Leadership(topic, "r", "n1", 1), arbiter=arbiter, progress=progress, clock=clock

@@ -72,7 +72,7 @@ class Node:
 
     def stored_position(self, pipeline: str) -> dict[str, Any] | None:
         """What ZooKeeper keeps as the checkpoint of a pipeline, None if that is not there."""
-        kept = self._arbiter.stored_position(PipelineId(self._channel, pipeline))
+        kept = self._arbiter.positions.read(PipelineId(self._channel, pipeline))
         return kept[0] if kept else None
 
 

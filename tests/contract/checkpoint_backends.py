@@ -51,7 +51,7 @@ class MysqlBackend:
         self.key = f"shop/{uuid.uuid4().hex}"
         self.stores = []
         self.arbiter = MemoryArbiter(MemoryCluster())
-        self.arbiter.put_channel("shop", {})
+        self.arbiter.channels.put("shop", {})
         install(server)
         self.lead(1)
 
@@ -86,7 +86,7 @@ class ArbiterBackend:
     def __init__(self, arbiter):
         self.arbiter = arbiter
         self.key = PipelineId("shop", uuid.uuid4().hex)
-        arbiter.put_channel("shop", {})
+        arbiter.channels.put("shop", {})
 
     def lead(self, epoch):
         """With the arbiter, the first checkpoint of a new leader fences the others off."""
@@ -107,7 +107,7 @@ class NotedBackend:
 
     def __init__(self):
         self.arbiter = MemoryArbiter(MemoryCluster())
-        self.arbiter.put_channel("shop", {})
+        self.arbiter.channels.put("shop", {})
         self.key = PipelineId("shop", uuid.uuid4().hex)
         self.stores = []
 

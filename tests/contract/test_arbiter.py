@@ -141,7 +141,7 @@ def place(request):
 @pytest.fixture
 def a(place):
     arbiter = place.join()
-    arbiter.put_channel("shop", {"channel": "shop"})
+    arbiter.channels.put("shop", {"channel": "shop"})
     return arbiter
 
 
@@ -154,24 +154,24 @@ def b(place, a):
 
 
 def test_a_joined_session_is_connected_and_was_alive_lately(a):
-    assert a.contact() is Contact.CONNECTED
-    assert a.session_id() != 0
-    assert a.last_contact() > 0
-    assert a.session_timeout == 10.0
+    assert a.session.contact() is Contact.CONNECTED
+    assert a.session.session_id() != 0
+    assert a.session.last_contact() > 0
+    assert a.session.session_timeout == 10.0
 
 
 def test_sessions_differ(a, b):
-    assert a.session_id() != b.session_id()
+    assert a.session.session_id() != b.session.session_id()
 
 
 def test_a_closed_session_is_lost_and_refuses_calls(a):
     a.close()
-    assert a.contact() is Contact.LOST
-    assert a.session_id() == 0
+    assert a.session.contact() is Contact.LOST
+    assert a.session.session_id() == 0
     with pytest.raises(Unreachable):
-        a.channels()
+        a.channels.all()
     with pytest.raises(Unreachable):
-        a.campaign(PIPELINE, "n1")
+        a.mainstems.campaign(PIPELINE, "n1")
     a.close()
 
 
@@ -181,65 +181,65 @@ def test_a_closed_session_is_lost_and_refuses_calls(a):
 def test_nodes_are_announced_and_sorted(a, b):
     second = NodeInfo("n2", host="h2", pid=22, http="http://h2:1", started=2.5)
     first = NodeInfo("n1", host="hé1", pid=11, http="http://h1:1", started=1.5)
-    a.announce(second)
-    b.announce(first)
-    assert list(a.nodes()) == [first, second]
+    a.nodes.announce(second)
+    b.nodes.announce(first)
+    assert list(a.nodes.all()) == [first, second]
 
 
 def test_nodes_say_what_they_serve(a, b):
     relay = NodeInfo("n1", ready=True, serves=("relay",))
-    a.announce(relay)
-    b.announce(NodeInfo("n2", serves=("load", "relay")))
-    assert [node.serves for node in a.nodes()] == [("relay",), ("load", "relay")]
+    a.nodes.announce(relay)
+    b.nodes.announce(NodeInfo("n2", serves=("load", "relay")))
+    assert [node.serves for node in a.nodes.all()] == [("relay",), ("load", "relay")]
     assert b.facts().nodes["n1"] == relay
 
 
 def test_a_node_of_an_earlier_release_serves_everything(place, a):
-    a.announce(NodeInfo("n1", serves=("relay",)))
+    a.nodes.announce(NodeInfo("n1", serves=("relay",)))
     place.put("/nodes/n1", b'{"version":1,"host":"h1","ready":true}')
-    assert list(a.nodes()) == [NodeInfo("n1", host="h1", ready=True, serves=EVERYTHING)]
+    assert list(a.nodes.all()) == [NodeInfo("n1", host="h1", ready=True, serves=EVERYTHING)]
 
 
 def test_announcing_again_changes_what_is_known(a, b):
-    a.announce(NodeInfo("n1", host="h1"))
-    a.announce(NodeInfo("n1", host="h1"))
-    a.announce(NodeInfo("n1", host="h2"))
-    assert list(b.nodes()) == [NodeInfo("n1", host="h2")]
+    a.nodes.announce(NodeInfo("n1", host="h1"))
+    a.nodes.announce(NodeInfo("n1", host="h1"))
+    a.nodes.announce(NodeInfo("n1", host="h2"))
+    assert list(b.nodes.all()) == [NodeInfo("n1", host="h2")]
 
 
 def test_a_node_id_belongs_to_one_session(a, b):
-    a.announce(NodeInfo("n1", host="h1"))
+    a.nodes.announce(NodeInfo("n1", host="h1"))
     with pytest.raises(Conflict, match="'n1'"):
-        b.announce(NodeInfo("n1", host="h2"))
-    assert list(b.nodes()) == [NodeInfo("n1", host="h1")]
+        b.nodes.announce(NodeInfo("n1", host="h2"))
+    assert list(b.nodes.all()) == [NodeInfo("n1", host="h1")]
     a.close()
-    b.announce(NodeInfo("n1", host="h2"))
-    assert list(b.nodes()) == [NodeInfo("n1", host="h2")]
+    b.nodes.announce(NodeInfo("n1", host="h2"))
+    assert list(b.nodes.all()) == [NodeInfo("n1", host="h2")]
 
 
 def test_a_node_goes_with_its_session(a, b):
-    a.announce(NodeInfo("n1"))
-    assert [node.nid for node in b.nodes()] == ["n1"]
+    a.nodes.announce(NodeInfo("n1"))
+    assert [node.nid for node in b.nodes.all()] == ["n1"]
     a.close()
-    assert list(b.nodes()) == []
+    assert list(b.nodes.all()) == []
 
 
 def test_an_unreadable_node_is_still_there(place, a):
-    a.announce(NodeInfo("n1", host="h1", pid=3))
+    a.nodes.announce(NodeInfo("n1", host="h1", pid=3))
     place.put("/nodes/n1", b"{broken")
-    assert list(a.nodes()) == [NodeInfo("n1")]
+    assert list(a.nodes.all()) == [NodeInfo("n1")]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", ".", "a b", "ä", "x" * 129, "n1\n"])
 def test_names_that_are_no_path_component_are_refused(a, name):
     with pytest.raises(Invalid):
-        a.announce(NodeInfo(name))
+        a.nodes.announce(NodeInfo(name))
     with pytest.raises(Invalid):
-        a.put_channel(name, {})
+        a.channels.put(name, {})
     with pytest.raises(Invalid):
-        a.campaign(PipelineId("shop", name), "n1")
+        a.mainstems.campaign(PipelineId("shop", name), "n1")
     with pytest.raises(Invalid):
-        a.campaign(PIPELINE, name)
+        a.mainstems.campaign(PIPELINE, name)
 
 
 # -- channels -------------------------------------------------------------------------------
@@ -247,134 +247,134 @@ def test_names_that_are_no_path_component_are_refused(a, name):
 
 def test_a_new_channel_is_stopped(place):
     arbiter = place.join()
-    assert list(arbiter.channels()) == []
-    stored = arbiter.put_channel("shop", {"pipelines": [{"name": "there"}], "text": "grün 🌱"})
+    assert list(arbiter.channels.all()) == []
+    stored = arbiter.channels.put("shop", {"pipelines": [{"name": "there"}], "text": "grün 🌱"})
     assert stored.state is ChannelState.STOP
     assert stored.definition == {"pipelines": [{"name": "there"}], "text": "grün 🌱"}
-    assert arbiter.channel("shop") == stored
-    assert list(arbiter.channels()) == [stored]
+    assert arbiter.channels.one("shop") == stored
+    assert list(arbiter.channels.all()) == [stored]
 
 
 def test_channels_are_sorted(a):
-    a.put_channel("bank", {})
-    a.put_channel("zoo", {})
-    assert [channel.name for channel in a.channels()] == ["bank", "shop", "zoo"]
+    a.channels.put("bank", {})
+    a.channels.put("zoo", {})
+    assert [channel.name for channel in a.channels.all()] == ["bank", "shop", "zoo"]
 
 
 def test_a_missing_channel_is_not_found(a):
     with pytest.raises(NotFound, match="'nothing'"):
-        a.channel("nothing")
+        a.channels.one("nothing")
     with pytest.raises(NotFound):
-        a.campaign(PipelineId("nothing", "there"), "n1")
+        a.mainstems.campaign(PipelineId("nothing", "there"), "n1")
     with pytest.raises(NotFound):
-        a.store_position(PipelineId("nothing", "there"), {}, None)
+        a.positions.store(PipelineId("nothing", "there"), {}, None)
     with pytest.raises(NotFound):
-        a.add_history(PipelineId("nothing", "there"), HistoryItem(1, "n1", "", 0.0))
-    assert [channel.name for channel in a.channels()] == ["shop"]
+        a.history.add(PipelineId("nothing", "there"), HistoryItem(1, "n1", "", 0.0))
+    assert [channel.name for channel in a.channels.all()] == ["shop"]
 
 
 def test_a_new_definition_keeps_the_state(a):
-    a.set_state(a.channel("shop"), ChannelState.START)
-    a.put_channel("shop", {"new": True})
-    assert a.channel("shop").state is ChannelState.START
-    assert a.channel("shop").definition == {"new": True}
+    a.channels.set_state(a.channels.one("shop"), ChannelState.START)
+    a.channels.put("shop", {"new": True})
+    assert a.channels.one("shop").state is ChannelState.START
+    assert a.channels.one("shop").definition == {"new": True}
 
 
 def test_a_definition_is_replaced_only_as_it_was_read(a, b):
-    seen = b.channel("shop")
-    first = a.store_channel("shop", {"of": "a"}, a.channel("shop"))
+    seen = b.channels.one("shop")
+    first = a.channels.store("shop", {"of": "a"}, a.channels.one("shop"))
     with pytest.raises(Conflict, match="changed meanwhile"):
-        b.store_channel("shop", {"of": "b"}, seen)
-    assert b.channel("shop") == first
-    started = a.set_state(first, ChannelState.START)
+        b.channels.store("shop", {"of": "b"}, seen)
+    assert b.channels.one("shop") == first
+    started = a.channels.set_state(first, ChannelState.START)
     with pytest.raises(Conflict):
-        b.store_channel("shop", {"of": "b"}, first)
-    assert b.store_channel("shop", {"of": "b"}, started).state is ChannelState.START
-    assert a.channel("shop").definition == {"of": "b"}
+        b.channels.store("shop", {"of": "b"}, first)
+    assert b.channels.store("shop", {"of": "b"}, started).state is ChannelState.START
+    assert a.channels.one("shop").definition == {"of": "b"}
 
 
 def test_a_channel_is_made_only_where_there_is_none_and_changed_only_where_there_is_one(a, b):
-    made = a.store_channel("bank", {"of": "a"}, None)
+    made = a.channels.store("bank", {"of": "a"}, None)
     assert made.state is ChannelState.STOP
     with pytest.raises(Conflict):
-        b.store_channel("bank", {"of": "b"}, None)
-    assert b.channel("bank") == made
-    a.remove_channel(made)
+        b.channels.store("bank", {"of": "b"}, None)
+    assert b.channels.one("bank") == made
+    a.channels.remove(made)
     with pytest.raises(Conflict):
-        b.store_channel("bank", {"of": "b"}, made)
-    assert [channel.name for channel in b.channels()] == ["shop"]
+        b.channels.store("bank", {"of": "b"}, made)
+    assert [channel.name for channel in b.channels.all()] == ["shop"]
 
 
 def test_a_state_is_changed_only_as_it_was_read(a, b):
-    read = b.channel("shop")
-    started = a.set_state(a.channel("shop"), ChannelState.START)
-    assert a.channel("shop") == started
+    read = b.channels.one("shop")
+    started = a.channels.set_state(a.channels.one("shop"), ChannelState.START)
+    assert a.channels.one("shop") == started
     with pytest.raises(Conflict):
-        b.set_state(read, ChannelState.PAUSE)
-    assert a.channel("shop").state is ChannelState.START
-    again = b.set_state(b.channel("shop"), ChannelState.PAUSE)
-    assert a.channel("shop") == again
+        b.channels.set_state(read, ChannelState.PAUSE)
+    assert a.channels.one("shop").state is ChannelState.START
+    again = b.channels.set_state(b.channels.one("shop"), ChannelState.PAUSE)
+    assert a.channels.one("shop") == again
 
 
 def test_setting_the_same_state_is_a_new_revision(a):
-    before = a.channel("shop")
-    after = a.set_state(before, before.state)
+    before = a.channels.one("shop")
+    after = a.channels.set_state(before, before.state)
     assert after.revision > before.revision
 
 
 def test_the_state_of_a_missing_channel_cannot_be_set(place, a):
-    read = a.channel("shop")
+    read = a.channels.one("shop")
     place.remove("/channels/shop")
     with pytest.raises(NotFound):
-        a.set_state(read, ChannelState.START)
+        a.channels.set_state(read, ChannelState.START)
 
 
 def test_an_unreadable_channel_is_stopped_and_hides_no_other(place, a):
-    a.set_state(a.put_channel("other", {"x": 1}), ChannelState.START)
+    a.channels.set_state(a.channels.put("other", {"x": 1}), ChannelState.START)
     place.put("/channels/shop", b"\xff\x00not json")
-    broken, fine = sorted(a.channels(), key=lambda channel: channel.name, reverse=True)
+    broken, fine = sorted(a.channels.all(), key=lambda channel: channel.name, reverse=True)
     assert (broken.state, broken.definition) == (ChannelState.STOP, {})
     assert (fine.state, fine.definition) == (ChannelState.START, {"x": 1})
-    assert a.put_channel("shop", {"y": 1}).definition == {"y": 1}
+    assert a.channels.put("shop", {"y": 1}).definition == {"y": 1}
 
 
 def test_a_definition_that_is_too_large_is_refused(a):
     with pytest.raises(Invalid, match="1,000,000"):
-        a.put_channel("shop", {"text": "x" * 1_000_000})
-    assert a.channel("shop").definition == {"channel": "shop"}
-    assert a.contact() is Contact.CONNECTED
-    a.put_channel("shop", {"text": "x" * 999_000})
-    assert len(a.channel("shop").definition["text"]) == 999_000
+        a.channels.put("shop", {"text": "x" * 1_000_000})
+    assert a.channels.one("shop").definition == {"channel": "shop"}
+    assert a.session.contact() is Contact.CONNECTED
+    a.channels.put("shop", {"text": "x" * 999_000})
+    assert len(a.channels.one("shop").definition["text"]) == 999_000
 
 
 @pytest.mark.parametrize("value", [{1, 2}, float("nan"), b"bytes"])
 def test_a_definition_that_is_no_json_is_refused(a, value):
     with pytest.raises(Invalid, match="channel shop"):
-        a.put_channel("shop", {"value": value})
+        a.channels.put("shop", {"value": value})
 
 
 # -- mainstems ------------------------------------------------------------------------------
 
 
 def test_nobody_leads_at_first(a):
-    assert a.mainstem(PIPELINE) is None
+    assert a.mainstems.one(PIPELINE) is None
 
 
 def test_of_two_sessions_one_wins(a, b):
-    mine = a.campaign(PIPELINE, "n1")
+    mine = a.mainstems.campaign(PIPELINE, "n1")
     assert (mine.nid, mine.status) == ("n1", MainstemStatus.TAKING)
-    assert mine.session == a.session_id()
-    assert b.campaign(PIPELINE, "n2") == mine
-    assert a.mainstem(PIPELINE) == b.mainstem(PIPELINE) == mine
+    assert mine.session == a.session.session_id()
+    assert b.mainstems.campaign(PIPELINE, "n2") == mine
+    assert a.mainstems.one(PIPELINE) == b.mainstems.one(PIPELINE) == mine
 
 
 def test_campaigning_again_changes_nothing(a):
-    mine = a.campaign(PIPELINE, "n1")
-    assert a.campaign(PIPELINE, "n1") == mine
+    mine = a.mainstems.campaign(PIPELINE, "n1")
+    assert a.mainstems.campaign(PIPELINE, "n1") == mine
 
 
 def test_pipelines_have_leaders_of_their_own(a, b):
-    there, back = a.campaign(PIPELINE, "n1"), b.campaign(BACK, "n2")
+    there, back = a.mainstems.campaign(PIPELINE, "n1"), b.mainstems.campaign(BACK, "n2")
     assert there.nid == "n1"
     assert back.nid == "n2"
     assert back.epoch > there.epoch
@@ -383,164 +383,164 @@ def test_pipelines_have_leaders_of_their_own(a, b):
 def test_the_epoch_grows_with_every_leadership(a, b):
     epochs = []
     for arbiter, nid in [(a, "n1"), (b, "n2"), (a, "n1"), (a, "n1"), (b, "n2")]:
-        held = arbiter.campaign(PIPELINE, nid)
+        held = arbiter.mainstems.campaign(PIPELINE, nid)
         assert held.nid == nid
         epochs.append(held.epoch)
-        arbiter.resign(PIPELINE, held)
-        assert a.mainstem(PIPELINE) is None
+        arbiter.mainstems.resign(PIPELINE, held)
+        assert a.mainstems.one(PIPELINE) is None
     assert epochs == sorted(set(epochs))
 
 
 def test_a_closing_session_frees_the_mainstem(a, b):
-    first = a.campaign(PIPELINE, "n1")
+    first = a.mainstems.campaign(PIPELINE, "n1")
     a.close()
-    assert b.mainstem(PIPELINE) is None
-    assert b.campaign(PIPELINE, "n2").epoch > first.epoch
+    assert b.mainstems.one(PIPELINE) is None
+    assert b.mainstems.campaign(PIPELINE, "n2").epoch > first.epoch
 
 
 def test_a_mainstem_with_my_name_but_another_session_is_not_mine(a, b):
-    theirs = a.campaign(PIPELINE, "n1")
-    seen = b.campaign(PIPELINE, "n1")
+    theirs = a.mainstems.campaign(PIPELINE, "n1")
+    seen = b.mainstems.campaign(PIPELINE, "n1")
     assert seen == theirs
-    assert seen.session != b.session_id()
+    assert seen.session != b.session.session_id()
     with pytest.raises(Conflict):
-        b.set_mainstem_status(PIPELINE, seen, MainstemStatus.OVERTAKE)
-    b.resign(PIPELINE, seen)
-    assert a.mainstem(PIPELINE) == theirs
+        b.mainstems.set_status(PIPELINE, seen, MainstemStatus.OVERTAKE)
+    b.mainstems.resign(PIPELINE, seen)
+    assert a.mainstems.one(PIPELINE) == theirs
 
 
 def test_the_status_is_set_by_the_leader(a, b):
-    held = a.campaign(PIPELINE, "n1")
-    overtaken = a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    held = a.mainstems.campaign(PIPELINE, "n1")
+    overtaken = a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
     assert overtaken.status is MainstemStatus.OVERTAKE
     assert (overtaken.epoch, overtaken.session, overtaken.nid) == (held.epoch, held.session, "n1")
-    assert b.mainstem(PIPELINE) == overtaken
+    assert b.mainstems.one(PIPELINE) == overtaken
     # Which of the two values of one leadership is given does not matter.
-    assert a.set_mainstem_status(PIPELINE, held, MainstemStatus.TAKING).epoch == held.epoch
-    a.resign(PIPELINE, held)
-    assert b.mainstem(PIPELINE) is None
+    assert a.mainstems.set_status(PIPELINE, held, MainstemStatus.TAKING).epoch == held.epoch
+    a.mainstems.resign(PIPELINE, held)
+    assert b.mainstems.one(PIPELINE) is None
 
 
 def test_the_status_of_an_earlier_epoch_cannot_be_set(a, b):
-    held = a.campaign(PIPELINE, "n1")
-    a.resign(PIPELINE, held)
+    held = a.mainstems.campaign(PIPELINE, "n1")
+    a.mainstems.resign(PIPELINE, held)
     with pytest.raises(Conflict, match=str(held.epoch)):
-        a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    theirs = b.campaign(PIPELINE, "n2")
+        a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    theirs = b.mainstems.campaign(PIPELINE, "n2")
     with pytest.raises(Conflict):
-        a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    b.resign(PIPELINE, theirs)
-    mine = a.campaign(PIPELINE, "n1")
+        a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    b.mainstems.resign(PIPELINE, theirs)
+    mine = a.mainstems.campaign(PIPELINE, "n1")
     with pytest.raises(Conflict):
-        a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    assert a.mainstem(PIPELINE) == mine
+        a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    assert a.mainstems.one(PIPELINE) == mine
 
 
 def test_resigning_an_earlier_epoch_leaves_the_present_one(a, b):
-    old = a.campaign(PIPELINE, "n1")
-    a.resign(PIPELINE, old)
-    a.resign(PIPELINE, old)
-    theirs = b.campaign(PIPELINE, "n2")
-    a.resign(PIPELINE, old)
-    assert a.mainstem(PIPELINE) == theirs
-    b.resign(PIPELINE, theirs)
-    mine = a.campaign(PIPELINE, "n1")
-    a.resign(PIPELINE, old)
-    assert a.mainstem(PIPELINE) == mine
+    old = a.mainstems.campaign(PIPELINE, "n1")
+    a.mainstems.resign(PIPELINE, old)
+    a.mainstems.resign(PIPELINE, old)
+    theirs = b.mainstems.campaign(PIPELINE, "n2")
+    a.mainstems.resign(PIPELINE, old)
+    assert a.mainstems.one(PIPELINE) == theirs
+    b.mainstems.resign(PIPELINE, theirs)
+    mine = a.mainstems.campaign(PIPELINE, "n1")
+    a.mainstems.resign(PIPELINE, old)
+    assert a.mainstems.one(PIPELINE) == mine
 
 
 def test_an_unreadable_mainstem_is_held_all_the_same(place, a, b):
-    held = a.campaign(PIPELINE, "n1")
+    held = a.mainstems.campaign(PIPELINE, "n1")
     place.put("/channels/shop/there/mainstem", b"")
-    seen = b.campaign(PIPELINE, "n2")
-    assert (seen.epoch, seen.session, seen.nid) == (held.epoch, a.session_id(), "?")
+    seen = b.mainstems.campaign(PIPELINE, "n2")
+    assert (seen.epoch, seen.session, seen.nid) == (held.epoch, a.session.session_id(), "?")
 
 
 # -- positions ------------------------------------------------------------------------------
 
 
 def test_positions_are_compared_and_set(a, b):
-    assert a.stored_position(PIPELINE) is None
-    revision = a.store_position(PIPELINE, {"file": "bin.1", "offset": 4}, None)
-    assert b.stored_position(PIPELINE) == ({"file": "bin.1", "offset": 4}, revision)
+    assert a.positions.read(PIPELINE) is None
+    revision = a.positions.store(PIPELINE, {"file": "bin.1", "offset": 4}, None)
+    assert b.positions.read(PIPELINE) == ({"file": "bin.1", "offset": 4}, revision)
     with pytest.raises(Conflict):
-        b.store_position(PIPELINE, {"offset": 0}, None)
-    stored_at = b.position_stored_at(PIPELINE)
-    newer = b.store_position(PIPELINE, {"offset": 5}, revision)
-    assert stored_at <= a.position_stored_at(PIPELINE) <= stored_at + 60
-    assert a.position_stored_at(BACK) is None
+        b.positions.store(PIPELINE, {"offset": 0}, None)
+    stored_at = b.positions.stored_at(PIPELINE)
+    newer = b.positions.store(PIPELINE, {"offset": 5}, revision)
+    assert stored_at <= a.positions.stored_at(PIPELINE) <= stored_at + 60
+    assert a.positions.stored_at(BACK) is None
     with pytest.raises(Conflict):
-        a.store_position(PIPELINE, {"offset": 3}, revision)
-    assert a.stored_position(PIPELINE) == ({"offset": 5}, newer)
-    assert a.stored_position(BACK) is None
+        a.positions.store(PIPELINE, {"offset": 3}, revision)
+    assert a.positions.read(PIPELINE) == ({"offset": 5}, newer)
+    assert a.positions.read(BACK) is None
 
 
 def test_a_position_that_is_not_there_cannot_be_replaced(a):
     with pytest.raises(Conflict):
-        a.store_position(PIPELINE, {"offset": 1}, 0)
-    assert a.stored_position(PIPELINE) is None
+        a.positions.store(PIPELINE, {"offset": 1}, 0)
+    assert a.positions.read(PIPELINE) is None
 
 
 def test_an_unreadable_position_is_an_error_and_not_a_fresh_start(place, a):
-    a.store_position(PIPELINE, {"offset": 1}, None)
+    a.positions.store(PIPELINE, {"offset": 1}, None)
     place.put("/channels/shop/there/position", b"[]")
     with pytest.raises(Invalid, match="shop/there"):
-        a.stored_position(PIPELINE)
-    a.replace_position(PIPELINE, {"offset": 2})
-    assert a.stored_position(PIPELINE)[0] == {"offset": 2}
-    a.replace_position(BACK, {"offset": 3})
-    assert a.stored_position(BACK)[0] == {"offset": 3}
+        a.positions.read(PIPELINE)
+    a.positions.replace(PIPELINE, {"offset": 2})
+    assert a.positions.read(PIPELINE)[0] == {"offset": 2}
+    a.positions.replace(BACK, {"offset": 3})
+    assert a.positions.read(BACK)[0] == {"offset": 3}
 
 
 # -- history --------------------------------------------------------------------------------
 
 
 def test_history_is_kept_in_order(a, b):
-    assert list(a.history(PIPELINE)) == []
+    assert list(a.history.all(PIPELINE)) == []
     first = HistoryItem(4, "n1", "first", 1.5)
     second = HistoryItem(2**40, "n2", "n1 was gone", 2.5, outage=0.75, redelivered=12)
-    a.add_history(PIPELINE, first)
-    b.add_history(PIPELINE, second)
-    assert list(a.history(PIPELINE)) == [first, second]
-    assert list(a.history(BACK)) == []
+    a.history.add(PIPELINE, first)
+    b.history.add(PIPELINE, second)
+    assert list(a.history.all(PIPELINE)) == [first, second]
+    assert list(a.history.all(BACK)) == []
 
 
 def test_history_is_trimmed(place, a):
     small = place.join(history_limit=3)
     items = [HistoryItem(n, "n1", "", float(n)) for n in range(12)]
     for item in items:
-        small.add_history(PIPELINE, item)
-    assert list(a.history(PIPELINE)) == items[-3:]
+        small.history.add(PIPELINE, item)
+    assert list(a.history.all(PIPELINE)) == items[-3:]
 
 
 def test_history_of_the_newest_epoch_is_amended(a, b):
     old = HistoryItem(4, "n1", "first", 1.5)
-    a.add_history(PIPELINE, old)
-    a.add_history(PIPELINE, HistoryItem(5, "n2", "n1 was gone", 2.5))
+    a.history.add(PIPELINE, old)
+    a.history.add(PIPELINE, HistoryItem(5, "n2", "n1 was gone", 2.5))
     amended = HistoryItem(5, "n2", "n1 was gone", 2.5, outage=0.75, redelivered=3)
-    b.add_history(PIPELINE, amended)
-    assert list(a.history(PIPELINE)) == [old, amended]
+    b.history.add(PIPELINE, amended)
+    assert list(a.history.all(PIPELINE)) == [old, amended]
 
 
 def test_history_of_an_earlier_epoch_is_amended_in_its_place(a, b):
     """The leader before may say what it failed with once its successor is there already."""
     ended, successor = HistoryItem(4, "n1", "first", 1.5), HistoryItem(5, "n2", "n1 failed", 2.5)
-    a.add_history(PIPELINE, ended)
-    b.add_history(PIPELINE, successor)
+    a.history.add(PIPELINE, ended)
+    b.history.add(PIPELINE, successor)
     failed = replace(ended, error="Duplicate entry '1' for key 'PRIMARY'")
-    a.add_history(PIPELINE, failed)
-    assert list(b.history(PIPELINE)) == [failed, successor]
+    a.history.add(PIPELINE, failed)
+    assert list(b.history.all(PIPELINE)) == [failed, successor]
     late = HistoryItem(3, "n3", "never begun", 0.5, error="no Spark")
-    a.add_history(PIPELINE, late)
-    assert list(b.history(PIPELINE)) == [late, failed, successor]
+    a.history.add(PIPELINE, late)
+    assert list(b.history.all(PIPELINE)) == [late, failed, successor]
 
 
 def test_what_was_trimmed_does_not_come_back(place, a):
     small = place.join(history_limit=2)
     items = [HistoryItem(n, "n1", "", float(n)) for n in range(4)]
     for item in (*items, items[0]):
-        small.add_history(PIPELINE, item)
-    assert list(small.history(PIPELINE)) == items[-2:]
+        small.history.add(PIPELINE, item)
+    assert list(small.history.all(PIPELINE)) == items[-2:]
 
 
 # -- actions --------------------------------------------------------------------------------
@@ -550,76 +550,76 @@ DONE = OperatorAction("anna@host", "switchover", "shop/there", 1.5)
 
 
 def test_actions_are_kept_in_order_and_their_outcome_is_said_once(a, b):
-    assert list(a.actions()) == []
-    first, second = a.add_action(DONE), b.add_action(replace(DONE, by="bert", on="shop/ä"))
+    assert list(a.actions.all()) == []
+    first, second = a.actions.add(DONE), b.actions.add(replace(DONE, by="bert", on="shop/ä"))
     assert first.id < second.id
-    ended = b.end_action(first, "done: n2 leads", 2.5)
+    ended = b.actions.end(first, "done: n2 leads", 2.5)
     assert (ended.outcome, ended.ended) == ("done: n2 leads", 2.5)
-    assert list(a.actions()) == [ended, second]
+    assert list(a.actions.all()) == [ended, second]
     with pytest.raises(Conflict):
-        a.end_action(first, "refused", 3.5)
+        a.actions.end(first, "refused", 3.5)
     with pytest.raises(NotFound):
-        a.end_action(replace(first, id="action-9999999999"), "refused", 3.5)
-    assert list(b.actions()) == [ended, second]
+        a.actions.end(replace(first, id="action-9999999999"), "refused", 3.5)
+    assert list(b.actions.all()) == [ended, second]
 
 
 def test_an_action_whose_session_ended_before_its_outcome_was_known_says_so(place, a):
     leaving = place.join()
-    done, open_ = leaving.add_action(DONE), leaving.add_action(DONE)
-    mine = a.add_action(DONE)
-    leaving.end_action(done, "done", 2.5)
-    assert [action.abandoned for action in a.actions()] == [False] * 3
+    done, open_ = leaving.actions.add(DONE), leaving.actions.add(DONE)
+    mine = a.actions.add(DONE)
+    leaving.actions.end(done, "done", 2.5)
+    assert [action.abandoned for action in a.actions.all()] == [False] * 3
     leaving.close()
-    found = eventually(lambda: (kept := a.actions())[1].abandoned and kept)
+    found = eventually(lambda: (kept := a.actions.all())[1].abandoned and kept)
     assert [(each.id, each.abandoned) for each in found] == [
         (done.id, False), (open_.id, True), (mine.id, False)
     ]  # fmt: skip
-    later = a.end_action(open_, "done after all", 3.5)
-    assert not a.actions()[1].abandoned
+    later = a.actions.end(open_, "done after all", 3.5)
+    assert not a.actions.all()[1].abandoned
     assert later.outcome == "done after all"
 
 
 def test_an_action_of_a_release_that_named_no_session_is_under_way(place, a):
-    kept = a.add_action(DONE)
+    kept = a.actions.add(DONE)
     text = b'{"version": 1, "by": "anna", "what": "start", "on": "shop", "at": 1.5}'
     place.put(f"/actions/{kept.id}", text)
-    ((action),) = a.actions()
+    ((action),) = a.actions.all()
     assert (action.session, action.abandoned) == (0, False)
 
 
 def test_what_is_ended_while_it_is_read_is_not_abandoned(place, a, monkeypatch):
     """A session ends in order between the look at its action and the look at the sessions."""
     leaving = place.join()
-    kept = leaving.add_action(DONE)
+    kept = leaving.actions.add(DONE)
     children = type(a._znodes).children
 
     def ends_meanwhile(znodes, path):
         if path.endswith("/acting"):
             monkeypatch.undo()
-            leaving.end_action(kept, "done", 2.5)
+            leaving.actions.end(kept, "done", 2.5)
             leaving.close()
             eventually(lambda: not children(znodes, path) or children(znodes, path) == mine)
         return children(znodes, path)
 
-    mine = [f"{a.session_id():x}"]
+    mine = [f"{a.session.session_id():x}"]
     monkeypatch.setattr(type(a._znodes), "children", ends_meanwhile)
-    ((action),) = a.actions()
+    ((action),) = a.actions.all()
     assert (action.outcome, action.abandoned) == ("done", False)
 
 
 def test_actions_are_trimmed_and_very_long_texts_cut(a, monkeypatch):
     monkeypatch.setattr("arbiter.actions.ACTIONS_KEPT", 3)
     for n in range(6):
-        a.add_action(replace(DONE, by=f"nr {n}", outcome="x" * 100_000))
-    kept = a.actions()
+        a.actions.add(replace(DONE, by=f"nr {n}", outcome="x" * 100_000))
+    kept = a.actions.all()
     assert [action.by for action in kept] == ["nr 3", "nr 4", "nr 5"]
     assert all(action.outcome == "x" * 4000 for action in kept)
 
 
 def test_an_unreadable_action_hides_no_other(place, a):
-    first, second = a.add_action(DONE), a.add_action(DONE)
+    first, second = a.actions.add(DONE), a.actions.add(DONE)
     place.put(f"/actions/{first.id}", b"{")
-    assert list(a.actions()) == [second]
+    assert list(a.actions.all()) == [second]
 
 
 # -- facts ----------------------------------------------------------------------------------
@@ -631,23 +631,23 @@ def test_facts_of_an_empty_place(place):
 
 
 def test_facts_are_what_the_single_reads_say(a, b):
-    a.announce(NodeInfo("n1", ready=True))
-    b.announce(NodeInfo("n2", host="h", pid=3, http="http://x", started=1.0))
-    a.put_channel("other", {"x": 1})
-    a.put_channel("empty", {})
-    a.set_state(a.channel("other"), ChannelState.START)
-    held = a.campaign(PIPELINE, "n1")
-    b.campaign(BACK, "n2")
-    b.campaign(PipelineId("other", "p"), "n2")
-    b.resign(BACK, b.mainstem(BACK))
-    signal = a.send_signal(PIPELINE, Signal(SignalKind.ROLLBACK, by="me", epoch=held.epoch))
+    a.nodes.announce(NodeInfo("n1", ready=True))
+    b.nodes.announce(NodeInfo("n2", host="h", pid=3, http="http://x", started=1.0))
+    a.channels.put("other", {"x": 1})
+    a.channels.put("empty", {})
+    a.channels.set_state(a.channels.one("other"), ChannelState.START)
+    held = a.mainstems.campaign(PIPELINE, "n1")
+    b.mainstems.campaign(BACK, "n2")
+    b.mainstems.campaign(PipelineId("other", "p"), "n2")
+    b.mainstems.resign(BACK, b.mainstems.one(BACK))
+    signal = a.signals.send(PIPELINE, Signal(SignalKind.ROLLBACK, by="me", epoch=held.epoch))
     facts = b.facts()
-    assert list(facts.nodes.values()) == list(b.nodes())
+    assert list(facts.nodes.values()) == list(b.nodes.all())
     assert facts.nodes["n1"].ready
-    assert list(facts.channels.values()) == list(b.channels())
+    assert list(facts.channels.values()) == list(b.channels.all())
     assert facts.mainstems == {
         PIPELINE: held,
-        PipelineId("other", "p"): b.mainstem(PipelineId("other", "p")),
+        PipelineId("other", "p"): b.mainstems.one(PipelineId("other", "p")),
     }
     assert facts.signals == {PIPELINE: (signal,)}
 
@@ -658,42 +658,42 @@ WISH = Signal(SignalKind.SWITCHOVER, to="n2", at=5.0, leader="n1", epoch=9, by="
 
 
 def test_signals_are_kept_in_order(a, b):
-    assert list(a.signals(PIPELINE)) == []
-    first = a.send_signal(PIPELINE, WISH)
-    second = b.send_signal(PIPELINE, replace(WISH, kind=SignalKind.FAILOVER, at=0.0))
+    assert list(a.signals.all(PIPELINE)) == []
+    first = a.signals.send(PIPELINE, WISH)
+    second = b.signals.send(PIPELINE, replace(WISH, kind=SignalKind.FAILOVER, at=0.0))
     assert first.id
     assert replace(first, id="") == WISH
-    assert list(b.signals(PIPELINE)) == [first, second]
-    assert list(a.signals(BACK)) == []
+    assert list(b.signals.all(PIPELINE)) == [first, second]
+    assert list(a.signals.all(BACK)) == []
 
 
 def test_a_signal_is_answered_once(a, b):
-    sent = a.send_signal(PIPELINE, WISH)
-    answered = b.answer_signal(PIPELINE, sent, SignalState.DONE, "n2 leads")
+    sent = a.signals.send(PIPELINE, WISH)
+    answered = b.signals.answer(PIPELINE, sent, SignalState.DONE, "n2 leads")
     assert (answered.state, answered.answer) == (SignalState.DONE, "n2 leads")
-    assert list(a.signals(PIPELINE)) == [answered]
+    assert list(a.signals.all(PIPELINE)) == [answered]
     with pytest.raises(Conflict):
-        a.answer_signal(PIPELINE, sent, SignalState.REFUSED, "no")
-    assert list(a.signals(PIPELINE)) == [answered]
+        a.signals.answer(PIPELINE, sent, SignalState.REFUSED, "no")
+    assert list(a.signals.all(PIPELINE)) == [answered]
 
 
 def test_a_signal_that_is_gone_cannot_be_answered(a):
-    sent = a.send_signal(PIPELINE, WISH)
+    sent = a.signals.send(PIPELINE, WISH)
     with pytest.raises(NotFound):
-        a.answer_signal(PIPELINE, replace(sent, id="signal-9999999999"), SignalState.DONE, "")
+        a.signals.answer(PIPELINE, replace(sent, id="signal-9999999999"), SignalState.DONE, "")
 
 
 def test_a_signal_needs_a_channel(a):
     with pytest.raises(NotFound):
-        a.send_signal(PipelineId("nowhere", "p"), WISH)
+        a.signals.send(PipelineId("nowhere", "p"), WISH)
 
 
 def test_answered_signals_are_trimmed_and_open_ones_are_not(a):
-    open_ = a.send_signal(PIPELINE, WISH)
+    open_ = a.signals.send(PIPELINE, WISH)
     for n in range(SIGNALS_KEPT + 5):
-        sent = a.send_signal(PIPELINE, replace(WISH, by=f"nr {n}"))
-        a.answer_signal(PIPELINE, sent, SignalState.DONE, "")
-    kept = a.signals(PIPELINE)
+        sent = a.signals.send(PIPELINE, replace(WISH, by=f"nr {n}"))
+        a.signals.answer(PIPELINE, sent, SignalState.DONE, "")
+    kept = a.signals.all(PIPELINE)
     assert kept[0] == open_
     assert len(kept) <= SIGNALS_KEPT + 2
     assert kept[-1].by == f"nr {SIGNALS_KEPT + 4}"
@@ -703,82 +703,82 @@ def test_answered_signals_are_trimmed_and_open_ones_are_not(a):
 
 
 def test_a_leader_is_deposed_although_its_session_lives(a, b):
-    held = a.campaign(PIPELINE, "n1")
-    held = a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    b.depose(PIPELINE, b.mainstem(PIPELINE))
-    assert a.mainstem(PIPELINE) is None
-    assert b.campaign(PIPELINE, "n2").epoch > held.epoch
+    held = a.mainstems.campaign(PIPELINE, "n1")
+    held = a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    b.mainstems.depose(PIPELINE, b.mainstems.one(PIPELINE))
+    assert a.mainstems.one(PIPELINE) is None
+    assert b.mainstems.campaign(PIPELINE, "n2").epoch > held.epoch
     with pytest.raises(Conflict):
-        a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+        a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
 
 
 def test_only_the_leadership_that_was_seen_is_deposed(a, b):
-    b.depose(PIPELINE, Mainstem("n1", MainstemStatus.TAKING, 1, 1))
-    seen = a.campaign(PIPELINE, "n1")
-    a.resign(PIPELINE, seen)
-    new = a.campaign(PIPELINE, "n1")
-    b.depose(PIPELINE, seen)
-    assert b.mainstem(PIPELINE) == new
+    b.mainstems.depose(PIPELINE, Mainstem("n1", MainstemStatus.TAKING, 1, 1))
+    seen = a.mainstems.campaign(PIPELINE, "n1")
+    a.mainstems.resign(PIPELINE, seen)
+    new = a.mainstems.campaign(PIPELINE, "n1")
+    b.mainstems.depose(PIPELINE, seen)
+    assert b.mainstems.one(PIPELINE) == new
 
 
 # -- epochs ---------------------------------------------------------------------------------
 
 
 def test_the_base_is_0_until_it_is_raised(a, b):
-    assert a.epoch_base() == 0
-    assert a.raise_epoch_base(5_000_000_000_000) == 5_000_000_000_000
-    assert b.epoch_base() == 5_000_000_000_000
+    assert a.epochs.base() == 0
+    assert a.epochs.raise_base(5_000_000_000_000) == 5_000_000_000_000
+    assert b.epochs.base() == 5_000_000_000_000
 
 
 def test_the_base_is_never_lowered(a, b):
-    a.raise_epoch_base(500)
-    assert b.raise_epoch_base(499) == 500
-    assert b.raise_epoch_base(500) == 500
-    assert a.epoch_base() == 500
+    a.epochs.raise_base(500)
+    assert b.epochs.raise_base(499) == 500
+    assert b.epochs.raise_base(500) == 500
+    assert a.epochs.base() == 500
 
 
 def test_the_next_epoch_is_a_lower_bound_and_takes_nothing(a, b):
-    coming = a.next_epoch()
-    assert coming < a.next_epoch() < b.next_epoch()
+    coming = a.epochs.next()
+    assert coming < a.epochs.next() < b.epochs.next()
     assert a.facts() == Facts(channels=a.facts().channels)
-    held = a.campaign(PIPELINE, "n1")
+    held = a.mainstems.campaign(PIPELINE, "n1")
     assert held.epoch > coming
-    assert b.next_epoch() > held.epoch
-    a.raise_epoch_base(1 << 40)
-    assert b.next_epoch() > 1 << 40
+    assert b.epochs.next() > held.epoch
+    a.epochs.raise_base(1 << 40)
+    assert b.epochs.next() > 1 << 40
 
 
 @pytest.mark.parametrize("base", [-1, (1 << 62) + 1])
 def test_bases_that_make_no_sense(a, base):
     with pytest.raises(Invalid):
-        a.raise_epoch_base(base)
+        a.epochs.raise_base(base)
 
 
 def test_leaderships_after_a_raise_are_above_it_and_earlier_ones_stay(a, b):
-    held = a.campaign(PIPELINE, "n1")
+    held = a.mainstems.campaign(PIPELINE, "n1")
     base = held.epoch + 1_000_000
-    b.raise_epoch_base(base)
-    assert a.campaign(PIPELINE, "n1") == held
-    assert b.mainstem(PIPELINE) == held
-    held = a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    a.resign(PIPELINE, held)
-    new = b.campaign(PIPELINE, "n2")
+    b.epochs.raise_base(base)
+    assert a.mainstems.campaign(PIPELINE, "n1") == held
+    assert b.mainstems.one(PIPELINE) == held
+    held = a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    a.mainstems.resign(PIPELINE, held)
+    new = b.mainstems.campaign(PIPELINE, "n2")
     assert new.epoch > base
-    new = b.set_mainstem_status(PIPELINE, new, MainstemStatus.OVERTAKE)
-    assert a.mainstem(PIPELINE) == new
+    new = b.mainstems.set_status(PIPELINE, new, MainstemStatus.OVERTAKE)
+    assert a.mainstems.one(PIPELINE) == new
     assert a.facts().mainstems == {PIPELINE: new}
-    b.resign(PIPELINE, new)
-    assert a.mainstem(PIPELINE) is None
+    b.mainstems.resign(PIPELINE, new)
+    assert a.mainstems.one(PIPELINE) is None
 
 
 def test_a_damaged_base_makes_nobody_leader_until_it_is_written_anew(place, a):
-    a.raise_epoch_base(7)
+    a.epochs.raise_base(7)
     place.put("/epoch", b"{}")
     with pytest.raises(Invalid):
-        a.campaign(PIPELINE, "n1")
-    assert a.mainstem(PIPELINE) is None
-    assert a.raise_epoch_base(8) == 8
-    assert a.campaign(PIPELINE, "n1").epoch > 8
+        a.mainstems.campaign(PIPELINE, "n1")
+    assert a.mainstems.one(PIPELINE) is None
+    assert a.epochs.raise_base(8) == 8
+    assert a.mainstems.campaign(PIPELINE, "n1").epoch > 8
 
 
 # -- wake-ups -------------------------------------------------------------------------------
@@ -786,7 +786,7 @@ def test_a_damaged_base_makes_nobody_leader_until_it_is_written_anew(place, a):
 
 def test_changes_wake_who_watches(a, b):
     woken = threading.Event()
-    b.watch(woken.set)
+    b.session.watch(woken.set)
 
     def wakes(act):
         """Each change must wake; what was due before must have come first."""
@@ -795,24 +795,24 @@ def test_changes_wake_who_watches(a, b):
         assert woken.wait(20), "nobody was woken"
         return result
 
-    wakes(lambda: a.put_channel("new", {}))
-    wakes(lambda: a.put_channel("new", {"x": 1}))
-    wakes(lambda: a.set_state(a.channel("shop"), ChannelState.START))
-    held = wakes(lambda: a.campaign(PIPELINE, "n1"))
-    wakes(lambda: a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE))
-    wakes(lambda: a.resign(PIPELINE, held))
-    wakes(lambda: a.send_signal(PIPELINE, WISH))
-    wakes(lambda: a.send_signal(PIPELINE, WISH))
-    wakes(lambda: a.campaign(PIPELINE, "n1"))
-    wakes(lambda: a.campaign(PipelineId("new", "first"), "n1"))
+    wakes(lambda: a.channels.put("new", {}))
+    wakes(lambda: a.channels.put("new", {"x": 1}))
+    wakes(lambda: a.channels.set_state(a.channels.one("shop"), ChannelState.START))
+    held = wakes(lambda: a.mainstems.campaign(PIPELINE, "n1"))
+    wakes(lambda: a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE))
+    wakes(lambda: a.mainstems.resign(PIPELINE, held))
+    wakes(lambda: a.signals.send(PIPELINE, WISH))
+    wakes(lambda: a.signals.send(PIPELINE, WISH))
+    wakes(lambda: a.mainstems.campaign(PIPELINE, "n1"))
+    wakes(lambda: a.mainstems.campaign(PipelineId("new", "first"), "n1"))
     wakes(a.close)
 
 
 def test_several_may_watch(a, b):
     first, second = threading.Event(), threading.Event()
-    b.watch(first.set)
-    b.watch(second.set)
-    a.put_channel("new", {})
+    b.session.watch(first.set)
+    b.session.watch(second.set)
+    a.channels.put("new", {})
     assert first.wait(20)
     assert second.wait(20)
 
@@ -831,166 +831,168 @@ def wait_for_quiet(arbiter, woken):
 
 
 def test_requests_to_load_tables_are_kept_in_order_and_changed_by_compare_and_set(a, b):
-    first = a.add_load(PIPELINE, {"tables": ["shop.a"]})
-    second = b.add_load(PIPELINE, {"tables": ["shop.ä"]})
+    first = a.loads.add(PIPELINE, {"tables": ["shop.a"]})
+    second = b.loads.add(PIPELINE, {"tables": ["shop.ä"]})
     assert first.id < second.id
-    assert [load.value for load in b.loads(PIPELINE)] == [first.value, second.value]
-    changed = a.change_load(PIPELINE, first, {"state": "paused"})
+    assert [load.value for load in b.loads.all(PIPELINE)] == [first.value, second.value]
+    changed = a.loads.change(PIPELINE, first, {"state": "paused"})
     with pytest.raises(Conflict):
-        b.change_load(PIPELINE, first, {"state": "done"})
-    b.remove_load(PIPELINE, first)  # it was changed, so it stays
-    assert list(b.loads(PIPELINE)) == [changed, second]
-    b.remove_load(PIPELINE, changed)
-    assert list(a.loads(PIPELINE)) == [second]
+        b.loads.change(PIPELINE, first, {"state": "done"})
+    b.loads.remove(PIPELINE, first)  # it was changed, so it stays
+    assert list(b.loads.all(PIPELINE)) == [changed, second]
+    b.loads.remove(PIPELINE, changed)
+    assert list(a.loads.all(PIPELINE)) == [second]
     with pytest.raises(Conflict):
-        a.change_load(PIPELINE, changed, {})
+        a.loads.change(PIPELINE, changed, {})
 
 
 def test_there_are_no_requests_to_load_tables_of_a_channel_that_is_not_there(a):
-    assert list(a.loads(PipelineId("none", "there"))) == []
+    assert list(a.loads.all(PipelineId("none", "there"))) == []
     with pytest.raises(NotFound):
-        a.add_load(PipelineId("none", "there"), {})
+        a.loads.add(PipelineId("none", "there"), {})
 
 
 # -- removing a channel --------------------------------------------------------------------
 
 
 def test_a_channel_is_removed_with_all_that_is_below_it_and_epochs_go_on(a, b):
-    held = a.campaign(PIPELINE, "n1")
-    a.add_history(PIPELINE, HistoryItem(held.epoch, "n1", "why", 1.0))
-    a.store_position(PIPELINE, {"at": 1}, None)
-    stopped = a.set_state(a.channel("shop"), ChannelState.STOP)
+    held = a.mainstems.campaign(PIPELINE, "n1")
+    a.history.add(PIPELINE, HistoryItem(held.epoch, "n1", "why", 1.0))
+    a.positions.store(PIPELINE, {"at": 1}, None)
+    stopped = a.channels.set_state(a.channels.one("shop"), ChannelState.STOP)
     with pytest.raises(Conflict, match="somebody leads shop/there"):
-        b.remove_channel(stopped)
-    assert a.mainstem(PIPELINE) == held
-    assert a.stored_position(PIPELINE) is not None
-    a.resign(PIPELINE, held)
-    b.remove_channel(stopped)
+        b.channels.remove(stopped)
+    assert a.mainstems.one(PIPELINE) == held
+    assert a.positions.read(PIPELINE) is not None
+    a.mainstems.resign(PIPELINE, held)
+    b.channels.remove(stopped)
     with pytest.raises(NotFound):
-        a.channel("shop")
-    a.put_channel("shop", {"channel": "shop"})
-    assert a.stored_position(PIPELINE) is None
-    assert list(a.history(PIPELINE)) == []
-    assert a.campaign(PIPELINE, "n1").epoch > held.epoch
+        a.channels.one("shop")
+    a.channels.put("shop", {"channel": "shop"})
+    assert a.positions.read(PIPELINE) is None
+    assert list(a.history.all(PIPELINE)) == []
+    assert a.mainstems.campaign(PIPELINE, "n1").epoch > held.epoch
 
 
 def test_a_channel_that_runs_or_was_changed_meanwhile_is_not_removed(a):
-    stopped = a.set_state(a.channel("shop"), ChannelState.STOP)
-    a.store_position(PIPELINE, {"at": 1}, None)
-    started = a.set_state(stopped, ChannelState.START)
+    stopped = a.channels.set_state(a.channels.one("shop"), ChannelState.STOP)
+    a.positions.store(PIPELINE, {"at": 1}, None)
+    started = a.channels.set_state(stopped, ChannelState.START)
     with pytest.raises(Invalid):
-        a.remove_channel(started)
+        a.channels.remove(started)
     with pytest.raises(Conflict):
-        a.remove_channel(stopped)
-    assert a.stored_position(PIPELINE) is not None
+        a.channels.remove(stopped)
+    assert a.positions.read(PIPELINE) is not None
 
 
 # -- cut-overs ------------------------------------------------------------------------------
 
 
 def test_cutovers_are_compared_and_set(a, b):
-    assert a.cutover(PIPELINE) is None
-    revision = a.store_cutover(PIPELINE, {"step": "drain"}, None)
-    assert b.cutover(PIPELINE) == ({"step": "drain"}, revision)
+    assert a.cutovers.read(PIPELINE) is None
+    revision = a.cutovers.store(PIPELINE, {"step": "drain"}, None)
+    assert b.cutovers.read(PIPELINE) == ({"step": "drain"}, revision)
     with pytest.raises(Conflict):
-        b.store_cutover(PIPELINE, {"step": "check"}, None)
-    newer = b.store_cutover(PIPELINE, {"step": "done"}, revision)
+        b.cutovers.store(PIPELINE, {"step": "check"}, None)
+    newer = b.cutovers.store(PIPELINE, {"step": "done"}, revision)
     with pytest.raises(Conflict):
-        a.store_cutover(PIPELINE, {"step": "verify"}, revision)
+        a.cutovers.store(PIPELINE, {"step": "verify"}, revision)
     with pytest.raises(Conflict):
-        a.forget_cutover(PIPELINE, revision)
-    assert a.cutover(PIPELINE) == ({"step": "done"}, newer)
-    assert a.cutover(BACK) is None
-    assert a.cutovers([BACK, PIPELINE]) == {PIPELINE: {"step": "done"}}
-    a.forget_cutover(PIPELINE, newer)
-    assert b.cutover(PIPELINE) is None
+        a.cutovers.forget(PIPELINE, revision)
+    assert a.cutovers.read(PIPELINE) == ({"step": "done"}, newer)
+    assert a.cutovers.read(BACK) is None
+    assert a.cutovers.all([BACK, PIPELINE]) == {PIPELINE: {"step": "done"}}
+    a.cutovers.forget(PIPELINE, newer)
+    assert b.cutovers.read(PIPELINE) is None
 
 
 def test_what_verification_keeps_is_compared_and_set(place, a, b):
-    assert a.verification(PIPELINE) is None
-    revision = a.store_verification(PIPELINE, {"epoch": 5, "after": [{"hex": "ff"}, "é"]}, None)
-    assert b.verification(PIPELINE) == ({"epoch": 5, "after": [{"hex": "ff"}, "é"]}, revision)
+    assert a.verifications.read(PIPELINE) is None
+    revision = a.verifications.store(PIPELINE, {"epoch": 5, "after": [{"hex": "ff"}, "é"]}, None)
+    assert b.verifications.read(PIPELINE) == ({"epoch": 5, "after": [{"hex": "ff"}, "é"]}, revision)
     with pytest.raises(Conflict):
-        b.store_verification(PIPELINE, {"epoch": 4}, None)
-    newer = b.store_verification(PIPELINE, {"epoch": 6}, revision)
+        b.verifications.store(PIPELINE, {"epoch": 4}, None)
+    newer = b.verifications.store(PIPELINE, {"epoch": 6}, revision)
     with pytest.raises(Conflict):
-        a.store_verification(PIPELINE, {"epoch": 5}, revision)
-    assert a.verification(PIPELINE) == ({"epoch": 6}, newer)
-    assert a.verification(BACK) is None
+        a.verifications.store(PIPELINE, {"epoch": 5}, revision)
+    assert a.verifications.read(PIPELINE) == ({"epoch": 6}, newer)
+    assert a.verifications.read(BACK) is None
     place.put("/channels/shop/there/verification", b"[]")
-    empty, revision = a.verification(PIPELINE)
+    empty, revision = a.verifications.read(PIPELINE)
     assert empty == {}, "it begins anew"
-    a.store_verification(PIPELINE, {"epoch": 7}, revision)
-    channel = b.channel("shop")
-    b.remove_channel(channel)
+    a.verifications.store(PIPELINE, {"epoch": 7}, revision)
+    channel = b.channels.one("shop")
+    b.channels.remove(channel)
     with pytest.raises(NotFound):
-        a.store_verification(PIPELINE, {"epoch": 7}, None)
+        a.verifications.store(PIPELINE, {"epoch": 7}, None)
 
 
 def test_an_unreadable_cutover_is_an_error_and_not_none(place, a):
-    a.store_cutover(PIPELINE, {"step": "drain"}, None)
+    a.cutovers.store(PIPELINE, {"step": "drain"}, None)
     place.put("/channels/shop/there/cutover", b"[]")
     with pytest.raises(Invalid, match="shop/there"):
-        a.cutover(PIPELINE)
+        a.cutovers.read(PIPELINE)
 
 
 # -- alarms ---------------------------------------------------------------------------------
 
 
 def test_one_session_sends_alarms_until_it_ends(a, b):
-    assert a.alarm_sender() is None
-    mine = a.send_alarms(AlarmSender("n1", ("mail",)))
-    assert mine == AlarmSender("n1", ("mail",), a.session_id())
-    assert a.send_alarms(AlarmSender("n1", ("mail",))) == mine, "idempotent"
-    assert b.send_alarms(AlarmSender("n2", ("mail",))) == mine
-    assert b.alarm_sender() == mine
+    assert a.alarms.sender() is None
+    mine = a.alarms.take(AlarmSender("n1", ("mail",)))
+    assert mine == AlarmSender("n1", ("mail",), a.session.session_id())
+    assert a.alarms.take(AlarmSender("n1", ("mail",))) == mine, "idempotent"
+    assert b.alarms.take(AlarmSender("n2", ("mail",))) == mine
+    assert b.alarms.sender() == mine
     a.close()
-    eventually(lambda: b.alarm_sender() is None, 20)
-    theirs = b.send_alarms(AlarmSender("n2", ("mail",)))
-    assert theirs == AlarmSender("n2", ("mail",), b.session_id())
+    eventually(lambda: b.alarms.sender() is None, 20)
+    theirs = b.alarms.take(AlarmSender("n2", ("mail",)))
+    assert theirs == AlarmSender("n2", ("mail",), b.session.session_id())
 
 
 def test_a_session_that_is_named_in_a_sender_does_not_count(a, b):
-    mine = a.send_alarms(AlarmSender("n1", ("mail",), session=b.session_id()))
-    assert mine.session == a.session_id()
-    assert b.send_alarms(AlarmSender("n1", ("mail",))) == mine, "the same node, another session"
+    mine = a.alarms.take(AlarmSender("n1", ("mail",), session=b.session.session_id()))
+    assert mine.session == a.session.session_id()
+    assert b.alarms.take(AlarmSender("n1", ("mail",))) == mine, "the same node, another session"
 
 
 def test_a_sender_that_tells_somebody_takes_the_place_of_one_that_tells_nobody(place, a, b):
-    nobody = a.send_alarms(AlarmSender("n1"))
-    assert b.send_alarms(AlarmSender("n2")) == nobody
-    somebody = b.send_alarms(AlarmSender("n2", ("hook",)))
-    assert somebody == AlarmSender("n2", ("hook",), b.session_id())
-    assert a.send_alarms(AlarmSender("n1")) == somebody
-    assert a.send_alarms(AlarmSender("n1", ("mail",))) == somebody
+    nobody = a.alarms.take(AlarmSender("n1"))
+    assert b.alarms.take(AlarmSender("n2")) == nobody
+    somebody = b.alarms.take(AlarmSender("n2", ("hook",)))
+    assert somebody == AlarmSender("n2", ("hook",), b.session.session_id())
+    assert a.alarms.take(AlarmSender("n1")) == somebody
+    assert a.alarms.take(AlarmSender("n1", ("mail",))) == somebody
     place.put("/alarms/sender", b"[]")
-    assert a.alarm_sender() == AlarmSender("", (), b.session_id()), "unreadable: tells nobody"
-    assert a.send_alarms(AlarmSender("n1", ("mail",))).session == a.session_id()
+    assert a.alarms.sender() == AlarmSender("", (), b.session.session_id()), (
+        "unreadable: tells nobody"
+    )
+    assert a.alarms.take(AlarmSender("n1", ("mail",))).session == a.session.session_id()
 
 
-KEPT = [("alarms", "store_alarms", "state"), ("silences", "store_silences", "silences")]
+KEPT = [("read", "store", "state"), ("silences", "store_silences", "silences")]
 
 
 @pytest.mark.parametrize(("read", "store", "znode"), KEPT)
 def test_what_is_kept_of_alarms_is_compared_and_set(place, a, b, read, store, znode):
-    assert getattr(a, read)() is None
+    assert getattr(a.alarms, read)() is None
     with pytest.raises(Conflict):
-        getattr(a, store)({"raised": []}, 0)
-    revision = getattr(a, store)({"raised": [{"rule": "lag", "text": "é"}]}, None)
-    assert getattr(b, read)() == ({"raised": [{"rule": "lag", "text": "é"}]}, revision)
+        getattr(a.alarms, store)({"raised": []}, 0)
+    revision = getattr(a.alarms, store)({"raised": [{"rule": "lag", "text": "é"}]}, None)
+    assert getattr(b.alarms, read)() == ({"raised": [{"rule": "lag", "text": "é"}]}, revision)
     with pytest.raises(Conflict, match="somebody else"):
-        getattr(b, store)({}, None)
-    newer = getattr(b, store)({"raised": []}, revision)
+        getattr(b.alarms, store)({}, None)
+    newer = getattr(b.alarms, store)({"raised": []}, revision)
     with pytest.raises(Conflict):
-        getattr(a, store)({"raised": [1]}, revision)
+        getattr(a.alarms, store)({"raised": [1]}, revision)
     with pytest.raises(Invalid):
-        getattr(a, store)({"raised": ["x" * 2_000_000]}, newer)
-    assert getattr(a, read)() == ({"raised": []}, newer)
+        getattr(a.alarms, store)({"raised": ["x" * 2_000_000]}, newer)
+    assert getattr(a.alarms, read)() == ({"raised": []}, newer)
     others = {name for name, _, _ in KEPT} - {read}
-    assert all(getattr(a, other)() is None for other in others), "each is kept by itself"
+    assert all(getattr(a.alarms, other)() is None for other in others), "each is kept by itself"
     place.put(f"/alarms/{znode}", b"[]")
-    empty, revision = getattr(b, read)()
+    empty, revision = getattr(b.alarms, read)()
     assert empty == {}, "alarms that hold are raised again"
-    getattr(b, store)({"raised": [2]}, revision)
+    getattr(b.alarms, store)({"raised": [2]}, revision)
     a.close()
-    assert getattr(b, read)()[0] == {"raised": [2]}, "it outlives whoever wrote it"
+    assert getattr(b.alarms, read)()[0] == {"raised": [2]}, "it outlives whoever wrote it"

@@ -203,7 +203,7 @@ def test_pipelines_are_apart(backend):
 def test_arbiter_what_the_leader_before_stored_late_is_kept():
     cluster = MemoryCluster()
     arbiter = MemoryArbiter(cluster)
-    arbiter.put_channel("shop", {})
+    arbiter.channels.put("shop", {})
     key = PipelineId("shop", "orders")
     old, new = ArbiterCheckpointStore(arbiter, key), ArbiterCheckpointStore(arbiter, key)
     old.store(ONE, 1)
@@ -224,7 +224,7 @@ def test_arbiter_what_the_leader_before_stored_late_is_kept():
 def test_arbiter_out_of_reach_is_transient():
     cluster = MemoryCluster()
     arbiter = MemoryArbiter(cluster)
-    arbiter.put_channel("shop", {})
+    arbiter.channels.put("shop", {})
     store = ArbiterCheckpointStore(arbiter, PipelineId("shop", "orders"))
     store.store(ONE, 1)
     arbiter.link.suspend()

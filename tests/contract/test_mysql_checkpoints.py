@@ -108,8 +108,8 @@ def test_mysql_a_note_is_written_once_for_a_leadership_and_a_generation(mysql):
     ident = PipelineId(*mysql.key.split("/"))
     store, written = mysql.store(), []
     store.load()
-    keep = mysql.arbiter.store_position
-    mysql.arbiter.store_position = lambda *a: written.append(a) or keep(*a)
+    keep = mysql.arbiter.positions.store
+    mysql.arbiter.positions.store = lambda *a: written.append(a) or keep(*a)
     for checkpoint in (ONE, TWO, THREE):
         store.store(checkpoint, 1)
     assert len(written) == 1
@@ -224,7 +224,7 @@ def test_mysql_a_note_that_cannot_be_read_is_replaced(mysql):
 def test_mysql_a_missing_table_is_a_matter_of_configuration(another_server, tmp_path):
     with another_server(tmp_path, "bare", 1) as server:
         arbiter = MemoryArbiter(MemoryCluster())
-        arbiter.put_channel("shop", {})
+        arbiter.channels.put("shop", {})
         store = mysql_store(server, "shop/x", arbiter, timeout=5.0)
         with pytest.raises(ConfigurationError, match="retl"):
             store.load()

@@ -180,7 +180,7 @@ class Site:
 
     def lead(self, file, pipeline="p", nid="n1", epoch=None, dies_when=None):
         self.epoch += 1
-        self.arbiter.put_channel(file.channel, {})
+        self.arbiter.channels.put(file.channel, {})
         clock = SystemClock()
         progress = Watched(clock)
         target = next(p.target for p in file.pipelines if p.name == pipeline)

@@ -17,7 +17,7 @@ def guess(node, forwarded):
 
 
 def who(node):
-    return node.operator.actions()[0].by
+    return node.operator.actions.all()[0].by
 
 
 @pytest.mark.parametrize("allowed", ["127.0.0.1", "*"])

@@ -32,7 +32,7 @@ VALUES = ({"x": MARKER}, {"checkpoint": {"position": MARKER}, "epoch": MARKER}, 
 @pytest.fixture
 def arbiter():
     made = MemoryArbiter(MemoryCluster())
-    made.put_channel("shop", {})
+    made.channels.put("shop", {})
     return made
 
 
@@ -56,7 +56,7 @@ def test_of_a_commit(content):
 
 @pytest.mark.parametrize("value", VALUES)
 def test_of_what_zookeeper_keeps(arbiter, value):
-    arbiter.store_position(SHOP, value, None)
+    arbiter.positions.store(SHOP, value, None)
     reads = (
         ArbiterCheckpointStore(arbiter, SHOP).load,
         lambda: Checkpoint.from_json(value),

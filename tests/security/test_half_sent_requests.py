@@ -99,7 +99,7 @@ def test_an_answer_that_nobody_takes(node, connect):
     node.limits = Limits(head_seconds=0.3, stalled_seconds=0.3)
     node.figures.clear()
     for n in range(300):
-        node.operator.put_channel(f"c{n}", {"pipelines": [{"name": "p" * 200}] * 20})
+        node.operator.channels.put(f"c{n}", {"pipelines": [{"name": "p" * 200}] * 20})
     node.look()
     connection = connect()
     connection.setsockopt(1, 8, 4096)  # SO_RCVBUF

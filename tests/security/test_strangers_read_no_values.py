@@ -24,7 +24,7 @@ from setl.node.alarms.sender import AlarmSender
 from setl.node.cluster.answers import KEY_HEADER
 from setl.node.public_form import public_status
 from setl.run.measured.figures import RunState, TableLoadFigures, VerificationFigures
-from tests.arbiter_in_memory import MemoryArbiter
+from tests.arbiter_in_memory import MemoryArbiter, MemoryLink
 from tests.security.marked_errors import MARKER, errors
 from tests.unit.node.console.browsing import Browser
 from tests.unit.node.http_node import THERE, TOKEN, Node
@@ -81,22 +81,22 @@ def mark(node, error):
         ),
     )  # fmt: skip
     item = HistoryItem(5, "n1", "first", 1e9, error=str(error), error_public=error.public)
-    node.arbiter.add_history(THERE, item)
+    node.arbiter.history.add(THERE, item)
     for nid, arbiter in (("n1", node.arbiter), ("n2", node.operator)):
         known = node.operator.facts().nodes[nid]
-        arbiter.announce(replace(known, unable={THERE: str(error)}, read_key="key-of-" + nid))
+        arbiter.nodes.announce(replace(known, unable={THERE: str(error)}, read_key="key-of-" + nid))
     node.look()
     facts = node.snapshot.facts
     channels = {name: replace(each, damage=MARKER) for name, each in facts.channels.items()}
     damaged = {"/channels/x": f"is not JSON: {MARKER}"}
     facts = replace(facts, channels=channels, damaged=damaged)
     node.snapshot = replace(node.snapshot, facts=facts)
-    type(node.arbiter).trouble = lambda _: f"connection refused by {MARKER}"
+    type(node.arbiter.session).trouble = lambda _: f"connection refused by {MARKER}"
 
 
 @pytest.fixture(autouse=True)
 def _no_trouble(monkeypatch):
-    monkeypatch.setattr(MemoryArbiter, "trouble", MemoryArbiter.trouble)
+    monkeypatch.setattr(MemoryLink, "trouble", MemoryLink.trouble)
 
 
 def event_of(node, page, **headers):
@@ -239,7 +239,7 @@ def test_no_mail_and_no_webhook_quotes_an_error(node, monkeypatch, case):
     sent = [text_of(n, "c", "n1") + json.dumps(body_of(n, "c", "n1")) for n in postbox.notices]
     assert any("stopped with an error" in text for text in sent)
     assert MARKER not in "".join(sent)
-    assert MARKER not in json.dumps(node.arbiter.alarms()[0])
+    assert MARKER not in json.dumps(node.arbiter.alarms.read()[0])
     assert MARKER not in str(sender.status().firing)
 
 
@@ -248,7 +248,7 @@ def test_no_report_of_a_fault_quotes_an_error(node, tmp_path: Path, case, capsys
     mark(node, CASES[case])
     address = node.serve().address
     known = node.operator.facts().nodes["n1"]
-    node.arbiter.announce(replace(known, http=address))
+    node.arbiter.nodes.announce(replace(known, http=address))
 
     @contextmanager
     def connect(zookeeper, root):

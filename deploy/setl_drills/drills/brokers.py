@@ -26,8 +26,8 @@ def replace_kafka(world: World, seed: int) -> DrillResult:
         subscription.start()
         try:
             definition = from_kafka(channel, run.schema, world.kafka.brokers, subscription.topic)
-            stored = world.arbiter.put_channel(channel, definition)
-            world.arbiter.set_state(stored, ChannelState.START)
+            stored = world.arbiter.channels.put(channel, definition)
+            world.arbiter.channels.set_state(stored, ChannelState.START)
             wait_for("rows by Kafka", lambda: _found(run, "b"), _ARRIVE_LIMIT)
             run.play(draw.uniform(3.0, 6.0))
             run.say("Kafka is replaced by another cluster at its address")

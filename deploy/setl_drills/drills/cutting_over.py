@@ -106,8 +106,8 @@ class Move:
             _execute(sites["a"], f"GRANT ALL ON `{self.schema}`.* TO {account}")
             sources = {name: binlog_of(name, binlog_end(site)) for name, site in sites.items()}
             definition = two_way(self.channel, self.schema, sources, FENCE_TIMEOUT)
-            stored = self.world.arbiter.put_channel(self.channel, definition)
-            self.world.arbiter.set_state(stored, ChannelState.START)
+            stored = self.world.arbiter.channels.put(self.channel, definition)
+            self.world.arbiter.channels.set_state(stored, ChannelState.START)
             self.application.start()
             wait_for("its rows to arrive", lambda: len(self.there()) > 1, _LIMIT)
             yield
@@ -143,7 +143,7 @@ class Move:
         begins = _BEGINS[step]
         if begins is None:
             arbiter, ident = self.world.arbiter, self.ident
-            wait_for("a cut-over to begin", lambda: arbiter.cutover(ident), _LIMIT)
+            wait_for("a cut-over to begin", lambda: arbiter.cutovers.read(ident), _LIMIT)
             return
         assert command.stderr is not None
         said: list[str] = []
@@ -168,14 +168,14 @@ class Move:
 
     def put_back(self) -> None:
         """Put everything back; the application must go on where it was."""
-        if self.world.arbiter.cutover(self.ident) is not None:
+        if self.world.arbiter.cutovers.read(self.ident) is not None:
             done = self._setl("--abort")
             self._run.require(done.returncode == 0, f"it is not put back: {done.stderr}")
         self.is_as_before()
 
     def is_as_before(self) -> None:
         """See that nothing of a cut-over is left, and that the application writes."""
-        left = self.world.arbiter.cutover(self.ident)
+        left = self.world.arbiter.cutovers.read(self.ident)
         self._run.require(left is None, f"a cut-over is left: {left}")
         self._run.require(not _read_only(self.world.sites["a"]), "the source is read-only")
         self.application.goes_on()
@@ -222,7 +222,7 @@ def cut_over_fails(world: World, seed: int) -> DrillResult:
 
 
 def _kill_leader(world: World, ident: PipelineId) -> None:
-    mainstem = world.arbiter.mainstem(ident)
+    mainstem = world.arbiter.mainstems.one(ident)
     if mainstem is not None:
         world.nodes[mainstem.nid].kill()
         world.restart_dead()

@@ -116,9 +116,9 @@ def load_dies(
         try:
             points = [run.random.choice(some) for some in kinds]
             run.random.shuffle(points)
-            stored = world.arbiter.put_channel(channel, first_load(channel, schema))
+            stored = world.arbiter.channels.put(channel, first_load(channel, schema))
             writer.start()
-            world.arbiter.set_state(stored, ChannelState.START)
+            world.arbiter.channels.set_state(stored, ChannelState.START)
             for number, point in enumerate(points):
                 some = number * _ROWS // 8
                 wait_for(

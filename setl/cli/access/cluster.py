@@ -95,7 +95,7 @@ def connect_zookeeper(zookeeper: str, root: str) -> Generator[Arbiter]:
     arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0, access=access)
 
     def waited_for() -> str:
-        trouble = arbiter.trouble()
+        trouble = arbiter.session.trouble()
         return f"asking ZooKeeper at {zookeeper}" + (f" ({trouble})" if trouble else "")
 
     try:
@@ -139,9 +139,9 @@ def acting(arbiter: Arbiter, what: str, on: str) -> AbstractContextManager[Actio
 def channel_named(arbiter: Arbiter, name: str) -> Channel:
     """A channel; says which there are if there is no such one."""
     try:
-        return arbiter.channel(name)
+        return arbiter.channels.one(name)
     except (NotFound, Invalid):
-        known = ", ".join(c.name for c in arbiter.channels()) or "none"
+        known = ", ".join(c.name for c in arbiter.channels.all()) or "none"
         raise click.UsageError(f"there is no channel {name!r}; known: {known}") from None
 
 

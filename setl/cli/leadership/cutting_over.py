@@ -104,7 +104,7 @@ def cutover(  # noqa: PLR0917 - click passes options by name
     with joined(zookeeper, root) as arbiter:
         ident = pipeline_named(arbiter.facts(), name)
         if what == "status":
-            found = arbiter.cutover(ident)
+            found = arbiter.cutovers.read(ident)
             _tell_status(ident, CutOver.from_json(found[0]) if found else None, output)
             return
         with _verifying(spark) as verify:
@@ -191,7 +191,7 @@ def _access(
     ident: PipelineId,
     verify: _Verify,
 ) -> ClusterAccess:
-    file = stored_file(arbiter.channel(ident.channel))
+    file = stored_file(arbiter.channels.one(ident.channel))
     pipeline = next(p for p in file.pipelines if p.name == ident.pipeline)
     return ClusterAccess(
         file,

@@ -69,7 +69,7 @@ def show(channel: str | None, zookeeper: str, root: str, output: str) -> None:
     with joined(zookeeper, root) as arbiter:
         if channel:
             channel_named(arbiter, channel)
-        base, coming = arbiter.epoch_base(), arbiter.next_epoch()
+        base, coming = arbiter.epochs.base(), arbiter.epochs.next()
         lines = _lines(arbiter, arbiter.facts(), coming, channel or "")
     rows = [_row(line) for line in lines]
     if output == "table":
@@ -98,11 +98,11 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
     epoch. The base is never lowered.
     """
     with joined(zookeeper, root) as arbiter:
-        coming = arbiter.next_epoch()
+        coming = arbiter.epochs.next()
         lines = _lines(arbiter, arbiter.facts(), coming, "")
         wanted = _wanted(lines, to)
         low = [line for line in lines if line.mainstem and refuses(line.known, line.mainstem)]
-        before = arbiter.epoch_base()
+        before = arbiter.epochs.base()
         needed = coming <= wanted
         if needed or low:
             told = f"set the base of epochs to {wanted}" if needed else "leave the base as it is"
@@ -112,11 +112,11 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
                 yes=yes,
             )
         with acting(arbiter, "epoch raise", str(wanted)):
-            after = arbiter.raise_epoch_base(wanted) if needed else before
+            after = arbiter.epochs.raise_base(wanted) if needed else before
             for line in low:
                 if line.mainstem is not None:
-                    arbiter.depose(line.ident, line.mainstem)
-        coming = arbiter.next_epoch()
+                    arbiter.mainstems.depose(line.ident, line.mainstem)
+        coming = arbiter.epochs.next()
     _tell(_Raised(before, after, coming, tuple(str(line.ident) for line in low)), output)
 
 

@@ -129,7 +129,7 @@ def switchover(  # noqa: PLR0917 - click passes options by name
         if view.leader:
             when = moment(due) if due else ""
             confirm(before_switchover(ident, view.leader, to=to, when=when), yes=yes)
-        preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
+        preference = preference_of(arbiter.channels.one(ident.channel), ident.pipeline)
 
         def send() -> Signal:
             return requests.switchover(arbiter, ident, preference, asked, to=to, at=due)
@@ -167,7 +167,7 @@ def failover(  # noqa: PLR0917 - click passes options by name
         view = _seen(arbiter, pipeline, output)
         ident = view.ident
         confirm(before_failover(ident, view.leader, to=to), yes=yes)
-        preference = preference_of(arbiter.channel(ident.channel), ident.pipeline)
+        preference = preference_of(arbiter.channels.one(ident.channel), ident.pipeline)
         asked = requester()
 
         def send() -> Signal:
@@ -355,7 +355,7 @@ def _redelivered(arbiter: Arbiter, view: PipelineView) -> int | None:
     """
     deadline = time.monotonic() + _ANSWER_SECONDS
     while True:
-        items = [item for item in arbiter.history(view.ident) if item.epoch == view.epoch]
+        items = [item for item in arbiter.history.all(view.ident) if item.epoch == view.epoch]
         if items and (items[-1].redelivered is not None or items[-1].outage is not None):
             return items[-1].redelivered  # both are recorded at once, when the cost is known
         if time.monotonic() >= deadline:

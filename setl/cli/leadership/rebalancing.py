@@ -140,7 +140,7 @@ def _hand_over(arbiter: Arbiter, step: _Step, limit: float) -> None:
     why = _outdated(arbiter, look_at(arbiter), move)
     if why:
         raise refusal(move.pipeline, SignalKind.SWITCHOVER, why, "table")
-    channel = arbiter.channel(move.pipeline.channel)
+    channel = arbiter.channels.one(move.pipeline.channel)
     preference = preference_of(channel, move.pipeline.pipeline)
     with acting(arbiter, "switchover", str(move.pipeline)) as told:
         try:

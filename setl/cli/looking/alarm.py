@@ -64,7 +64,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
                 nothing="Nothing is silenced.",
             )
             return
-        kept, sender = kept_alarms(arbiter), arbiter.alarm_sender()
+        kept, sender = kept_alarms(arbiter), arbiter.alarms.sender()
     rows = [
         {
             "severity": each.severity,
@@ -107,7 +107,7 @@ def test(timeout: float, zookeeper: str, root: str, output: str) -> None:
     """
     ident = secrets.token_hex(16)
     with joined(zookeeper, root) as arbiter:
-        sender = arbiter.alarm_sender()
+        sender = arbiter.alarms.sender()
         if sender is None:
             raise AnswerNo("no node sends alarms: none is running, or none is warm yet")
         if not sender.receivers:

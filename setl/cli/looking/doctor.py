@@ -208,7 +208,7 @@ def _history(arbiter: Arbiter) -> Any:
         history_row(ident, replace(item, error=item.error_public or public(item.error)))
         for _, channel in sorted(arbiter.facts().channels.items())
         for ident in pipelines_of(channel)
-        for item in list(arbiter.history(ident))[-_HISTORY:]
+        for item in list(arbiter.history.all(ident))[-_HISTORY:]
     ]
 
 

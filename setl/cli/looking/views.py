@@ -353,7 +353,9 @@ def history(name: str | None, actions: bool, zookeeper: str, root: str, output: 
         )
         # Each pipeline's leaderships are in the order of their epochs, whatever its nodes' clocks
         # say; between pipelines there is nothing but time.
-        found = [[(item.at, ident, item) for item in arbiter.history(ident)] for ident in wanted]
+        found = [
+            [(item.at, ident, item) for item in arbiter.history.all(ident)] for ident in wanted
+        ]
         merged = heapq.merge(*found, key=lambda one: one[0])
         rows = [history_row(ident, item) for _, ident, item in merged]
     if output == "table":
@@ -376,7 +378,7 @@ def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> N
         if name is not None and name not in (facts := arbiter.facts()).channels:
             ident = pipeline_named(facts, name)
             wanted = {str(ident), ident.channel}
-        kept = arbiter.actions()
+        kept = arbiter.actions.all()
     rows = [
         {
             "at": moment(action.at),

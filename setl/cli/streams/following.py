@@ -77,7 +77,7 @@ class ClusterArrivals:
     def _found(self) -> StoredArrivals | None:
         try:
             arbiter = self._connect()
-            channel = arbiter.channel(self._name.channel)
+            channel = arbiter.channels.one(self._name.channel)
             idents = [each for each in pipelines_of(channel) if self._is_meant(each)]
             configs = {each: pipeline_config(channel, each) for each in idents}
         except (ArbiterError, ConfigurationError) as error:

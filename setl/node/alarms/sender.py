@@ -125,13 +125,13 @@ class AlarmSender:
         if snapshot is None or snapshot.contact is not Contact.CONNECTED:
             self._rest()
             return
-        me = self._arbiter.send_alarms(Sender(self._nid, self._sending.names))
-        if me.session != self._arbiter.session_id():
+        me = self._arbiter.alarms.take(Sender(self._nid, self._sending.names))
+        if me.session != self._arbiter.session.session_id():
             self._rest()
             return
         if not self._status.sends:
             _log.info("this node sends alarms", extra=fields(nid=self._nid))
-        stored = self._arbiter.alarms()
+        stored = self._arbiter.alarms.read()
         kept, revision = Kept.from_json(stored[0] if stored else {}), stored and stored[1]
         view = self._view(snapshot)
         now = self._clock.now()
@@ -172,7 +172,7 @@ class AlarmSender:
         now = {notice.id: None for notice in sent} | {notice.id: notice for notice in left}
 
         def forget() -> None:
-            stored = self._arbiter.alarms()
+            stored = self._arbiter.alarms.read()
             if stored is None:
                 return
             kept = Kept.from_json(stored[0])
@@ -185,7 +185,7 @@ class AlarmSender:
     def _store(self, before: Kept, after: Kept, revision: int | None) -> int | None:
         if after == before:
             return revision
-        return self._arbiter.store_alarms(after.to_json(), revision)
+        return self._arbiter.alarms.store(after.to_json(), revision)
 
     def _rest(self, trouble: str = "") -> None:
         self._status = AlarmStatus(receivers=self._sending.names, trouble=trouble)

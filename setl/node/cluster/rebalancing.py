@@ -130,7 +130,7 @@ def _by_figures(view: PipelineView) -> str:
 def _in_hand(arbiter: Arbiter, ident: PipelineId) -> str:
     """What operators have asked of a pipeline that is not at its end."""
     try:
-        kept = arbiter.cutover(ident)
+        kept = arbiter.cutovers.read(ident)
         cutover = None if kept is None else CutOver.from_json(kept[0])
         loads = StoredLoadRequests(arbiter, ident).unanswered()
     except (SetlError, Invalid) as error:

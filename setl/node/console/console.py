@@ -332,6 +332,6 @@ def wants_page(request: Request) -> bool:
 
 def _contact_words(arbiter: Arbiter, now: float) -> str:
     """``connected``, or what the contact with the arbiter is instead, and why."""
-    contact = contact_at(arbiter, now).value
-    why = arbiter.trouble()
+    contact = contact_at(arbiter.session, now).value
+    why = arbiter.session.trouble()
     return ErrorText(f"{contact} ({why})" if why else contact, contact)

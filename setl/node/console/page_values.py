@@ -195,13 +195,13 @@ class PageValues:
         }
 
     def _log(self) -> Sequence[OperatorAction]:
-        return self._actions.get("", self._arbiter.actions)
+        return self._actions.get("", self._arbiter.actions.all)
 
     def _work(self, on: str) -> Sequence[Job]:
         """Long work on something, from wherever it was begun; this node's own last."""
         # First: of work that has ended by then, a log that is read later knows the end, too.
         own = self._jobs.of(on)
-        log, session, now = self._log(), self._arbiter.session_id(), self._clock.now()
+        log, session, now = self._log(), self._arbiter.session.session_id(), self._clock.now()
         return [*work_elsewhere(log, on, own, session, now), *without_put_back(log, own)]
 
     def cutovers(self, view: ClusterView) -> _Cutovers:
@@ -219,4 +219,4 @@ class PageValues:
 
     def history(self, ident: PipelineId) -> Sequence[HistoryItem]:
         """Past leaderships of a pipeline."""
-        return self._histories.get(ident, lambda: self._arbiter.history(ident))
+        return self._histories.get(ident, lambda: self._arbiter.history.all(ident))

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from arbiter.errors import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.values import Facts, PipelineId
+from arbiter.znodes import Session
 from setl.error_text import public
 from setl.node.cluster.naming import known_pipelines, meant_by
 from setl.node.cluster.public_facts import public_facts
-from setl.node.leading.watchdog import ExplainedSession, contact_at
+from setl.node.leading.watchdog import contact_at
 from setl.node.public_form import public_status
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
@@ -42,14 +43,6 @@ class Reply(NamedTuple):
 
 
 NOT_LOOKED = Reply(NO, {"error": "this node has not looked at the cluster yet"})
-
-
-class Session(ExplainedSession, Protocol):
-    """The same, and which session it is."""
-
-    def session_id(self) -> int:
-        """Id of the current session, 0 while there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

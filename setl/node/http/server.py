@@ -227,7 +227,7 @@ class NodeHttp:
         # The look comes before the status that was decided from it, never after.
         snapshot = inside.snapshot()
         at = inside.clock.monotonic()
-        now = probes.moment(at, inside.status(), inside.arbiter, snapshot)
+        now = probes.moment(at, inside.status(), inside.arbiter.session, snapshot)
         return now if self._readers.admits(request) else probes.public_moment(now)
 
     def _liveness(self, _: Request) -> Reply:
@@ -235,7 +235,7 @@ class NodeHttp:
             self._nid,
             self._inside.clock.monotonic(),
             self._inside.last_cycle(),
-            self._inside.arbiter.session_timeout,
+            self._inside.arbiter.session.session_timeout,
             self._inside.engine_answered(),
         )
 
@@ -269,7 +269,7 @@ class NodeHttp:
         arbiter = self._inside.arbiter
 
         def read() -> dict[PipelineId, list[HistoryItem]]:
-            return {pipeline: list(arbiter.history(pipeline)) for pipeline in pipelines}
+            return {pipeline: list(arbiter.history.all(pipeline)) for pipeline in pipelines}
 
         try:
             return Reply(OK, {"history": overview.history(await self._history.run(read))})

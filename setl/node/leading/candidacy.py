@@ -266,7 +266,7 @@ class Candidacy:
         """
         if self._held is None or self._held.epoch != mainstem.epoch:
             self.abort()  # a run of an earlier epoch has no business any more
-        elif self._arbiter.contact() is Contact.CONNECTED:  # still, after the look
+        elif self._arbiter.session.contact() is Contact.CONNECTED:  # still, after the look
             self._run.resume()
         else:
             self._disturbed = True

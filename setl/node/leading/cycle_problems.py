@@ -111,7 +111,7 @@ class LostChannels:
         if snapshot.contact is not Contact.CONNECTED:
             return
         names = tuple(sorted(snapshot.facts.channels))
-        if names or snapshot.session == self._session or not self._known or arbiter.actions():
+        if names or snapshot.session == self._session or not self._known or arbiter.actions.all():
             if names:
                 self.sentence = ""
             self._known, self._session = names, snapshot.session

@@ -50,8 +50,8 @@ class LeadershipRecord:
         item = self._noted = self._item(mainstem, election)
 
         def record() -> None:
-            self._arbiter.set_mainstem_status(self._pipeline, mainstem, MainstemStatus.OVERTAKE)
-            self._arbiter.add_history(self._pipeline, item)
+            self._arbiter.mainstems.set_status(self._pipeline, mainstem, MainstemStatus.OVERTAKE)
+            self._arbiter.history.add(self._pipeline, item)
 
         self._try(record, mainstem)
 
@@ -152,7 +152,7 @@ class LeadershipRecord:
         with suppress(ArbiterError):  # what was seen has to do
             before = [
                 item
-                for item in self._arbiter.history(self._pipeline)
+                for item in self._arbiter.history.all(self._pipeline)
                 if item.epoch < mainstem.epoch
             ]
             told = before[-1].applied_until if before else None
@@ -165,7 +165,7 @@ class LeadershipRecord:
 
     def _amend(self, item: HistoryItem, mainstem: Mainstem) -> None:
         self._noted = item
-        self._try(lambda: self._arbiter.add_history(self._pipeline, item), mainstem)
+        self._try(lambda: self._arbiter.history.add(self._pipeline, item), mainstem)
 
     def _try(self, record: Callable[[], None], mainstem: Mainstem) -> None:
         try:

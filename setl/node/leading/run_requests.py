@@ -133,7 +133,7 @@ class RunRequests:
 
     def _answer(self, signal: Signal, state: SignalState, text: str) -> None:
         try:
-            self._arbiter.answer_signal(self._pipeline, signal, state, text)
+            self._arbiter.signals.answer(self._pipeline, signal, state, text)
         except (Conflict, NotFound, Unreachable) as error:
             # Still open, or taken back: the next look finds out.
             _log.debug("signal not answered", extra=fields(error=str(error)))

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from arbiter.election import allowed_silence
 from arbiter.errors import Contact
+from arbiter.znodes import Session
 from setl.clock import Clock
 
 _log = logging.getLogger(__name__)
@@ -24,40 +25,7 @@ _LOOK_SECONDS = 0.1
 _SURE_SECONDS = 1.0  # for which a stir may be missed
 
 
-class SignsOfLife(Protocol):
-    """What is known of the session without asking; a part of `arbiter.arbiter.Arbiter`."""
-
-    @property
-    def session_timeout(self) -> float:
-        """Seconds after which a silent session is dead."""
-        ...
-
-    def contact(self) -> Contact:
-        """What is known now; never blocks."""
-        ...
-
-    def last_contact(self) -> float:
-        """Monotonic time at which the session was last surely alive."""
-        ...
-
-
-class ExplainedSession(SignsOfLife, Protocol):
-    """The same, and what keeps this node from the servers."""
-
-    def trouble(self) -> str:
-        """Why the servers are not reached, "" if they are, or if nobody knows."""
-        ...
-
-
-class WatchedSession(ExplainedSession, Protocol):
-    """What the watchdog sleeps on besides."""
-
-    def watch(self, wake: Callable[[], None]) -> None:
-        """Call `wake` (which must not block) whenever the contact changes."""
-        ...
-
-
-def contact_at(session: SignsOfLife, now: float) -> Contact:
+def contact_at(session: Session, now: float) -> Contact:
     """How well the arbiter is reached: what nodes act on, and tell everybody.
 
     The session itself is only suspended while no server can say that it is over. For the node it is
@@ -77,11 +45,9 @@ class Suspendable(Protocol):
 
     def suspend(self) -> None:
         """Start no new load. Must not block."""
-        ...
 
     def abort(self) -> None:
         """Cancel what runs. Must not block."""
-        ...
 
 
 class Watchdog:
@@ -89,11 +55,11 @@ class Watchdog:
 
     def __init__(
         self,
-        arbiter: WatchedSession,
+        session: Session,
         candidacies: Callable[[], Sequence[Suspendable]],
         clock: Clock,
     ) -> None:
-        self._arbiter = arbiter
+        self._session = session
         self._candidacies = candidacies
         self._clock = clock
         self._stopping = False
@@ -104,7 +70,7 @@ class Watchdog:
 
     def start(self) -> None:
         """Begin to watch."""
-        self._arbiter.watch(self._stirred.set)
+        self._session.watch(self._stirred.set)
         self._thread.start()
 
     def stop(self) -> None:
@@ -120,14 +86,14 @@ class Watchdog:
         """
         if self._last is not Contact.CONNECTED:
             return _LOOK_SECONDS
-        silent = self._clock.monotonic() - self._arbiter.last_contact()
-        left = allowed_silence(self._arbiter.session_timeout) - silent
+        silent = self._clock.monotonic() - self._session.last_contact()
+        left = allowed_silence(self._session.session_timeout) - silent
         return min(_SURE_SECONDS, max(_LOOK_SECONDS, left))
 
     def look(self) -> Contact:
         """One look: act on what is known now, and say what that was."""
         now = self._clock.monotonic()
-        contact, silent = contact_at(self._arbiter, now), now - self._arbiter.last_contact()
+        contact, silent = contact_at(self._session, now), now - self._session.last_contact()
         if contact is not self._last:
             _log.warning(
                 "contact with ZooKeeper changed",
@@ -146,7 +112,7 @@ class Watchdog:
 
     def _tell_trouble(self) -> None:
         """Say once why ZooKeeper is not reached: a certificate, for example, may be at fault."""
-        trouble = self._arbiter.trouble()
+        trouble = self._session.trouble()
         if trouble and trouble != self._told:
             self._told = trouble
             _log.warning("ZooKeeper is not reached", extra={"setl": {"error": trouble}})

@@ -105,7 +105,7 @@ class Course:
 
     def record(self) -> CutOver | None:
         """The record as it is kept now, None if there is no cut-over."""
-        found = self._arbiter.cutover(self._ident)
+        found = self._arbiter.cutovers.read(self._ident)
         self._revision = None if found is None else found[1]
         return None if found is None else CutOver.from_json(found[0])
 
@@ -177,7 +177,7 @@ class Course:
     def _forgotten(self) -> None:
         record = self.record()  # None if an earlier try has come through, and its answer has not
         if record is not None and record.aborting and self._revision is not None:
-            self._arbiter.forget_cutover(self._ident, self._revision)
+            self._arbiter.cutovers.forget(self._ident, self._revision)
 
     def _leave_to_others(self, mine: CutOver) -> None:
         """Somebody else changed the record: he may have put the source back before it was set."""
@@ -218,7 +218,7 @@ class Course:
             self._tell(told)
 
     def _keep(self, record: CutOver) -> None:
-        self._revision = self._arbiter.store_cutover(self._ident, record.to_json(), self._revision)
+        self._revision = self._arbiter.cutovers.store(self._ident, record.to_json(), self._revision)
 
     def _see_stopped(self, record: CutOver) -> None:
         why = still_stopped(record, self._access.writes() if record.relies_on_stop else None)

@@ -42,7 +42,7 @@ def open_cutovers(arbiter: Arbiter, idents: Sequence[PipelineId]) -> dict[Pipeli
 
     With the commands that end it: whoever began it may be gone.
     """
-    found = {ident: _read(value) for ident, value in arbiter.cutovers(idents).items()}
+    found = {ident: _read(value) for ident, value in arbiter.cutovers.all(idents).items()}
     return {
         ident: OpenCutover(_with_ways_out(record, ident), _stops_writes(record))
         for ident, record in found.items()
@@ -76,7 +76,7 @@ def _with_ways_out(record: CutOver | FatalError, ident: PipelineId) -> ErrorText
 
 def _record(arbiter: Arbiter, ident: PipelineId) -> CutOver | FatalError | None:
     """What is kept of it, or why that cannot be read; None if there is nothing."""
-    found = arbiter.cutover(ident)
+    found = arbiter.cutovers.read(ident)
     return None if found is None else _read(found[0])
 
 

@@ -126,17 +126,17 @@ def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[Mainste
     if why:
         raise Refused(why)
     try:
-        mainstem = arbiter.campaign(ident, nid)
+        mainstem = arbiter.mainstems.campaign(ident, nid)
     except NotFound as error:
         raise Refused(str(error)) from error
-    if mainstem.session != arbiter.session_id():
+    if mainstem.session != arbiter.session.session_id():
         raise Refused(f"{mainstem.nid} leads, epoch {mainstem.epoch}")
     try:
         # Somebody may have started the channel since it was looked at. From here on, a node
         # that would lead waits until this mainstem is gone, and reads what is stored then.
-        state = arbiter.channel(ident.channel).state
+        state = arbiter.channels.one(ident.channel).state
         if state is not ChannelState.STOP:
             raise Refused(f"the channel is set to {state.value} by now")
         yield mainstem
     finally:
-        arbiter.resign(ident, mainstem)
+        arbiter.mainstems.resign(ident, mainstem)

@@ -102,7 +102,7 @@ def _in_target(stored: Stored, kept: StoredState) -> Stored:
 
 def _beside_mainstem(stored: Stored, arbiter: Arbiter, ident: PipelineId) -> Stored:
     try:
-        found = arbiter.stored_position(ident)
+        found = arbiter.positions.read(ident)
     except Invalid as error:
         return replace(stored, damage=str(error))
     if found is None:

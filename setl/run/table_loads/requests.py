@@ -77,9 +77,9 @@ class StoredLoadRequests:
     def add(self, request: LoadRequest) -> LoadRequest:
         """See `LoadRequests.add`; the oldest that have ended are removed beyond a limit."""
         ended = [stored for stored, kept in self._read() if kept.ended]
-        stored = self._asked(lambda: self._arbiter.add_load(self._pipeline, request.to_json()))
+        stored = self._asked(lambda: self._arbiter.loads.add(self._pipeline, request.to_json()))
         for old in ended[: max(0, len(ended) - ENDED_KEPT)]:
-            self._asked(partial(self._arbiter.remove_load, self._pipeline, old))
+            self._asked(partial(self._arbiter.loads.remove, self._pipeline, old))
         return replace(request, id=stored.id, revision=stored.revision)
 
     def answer(
@@ -120,7 +120,7 @@ class StoredLoadRequests:
             if changed == now:
                 return now
             try:
-                self._arbiter.change_load(self._pipeline, stored, changed.to_json())
+                self._arbiter.loads.change(self._pipeline, stored, changed.to_json())
             except Conflict:
                 continue
             except ArbiterError as error:
@@ -130,7 +130,7 @@ class StoredLoadRequests:
 
     def _read(self) -> list[tuple[StoredLoad, LoadRequest]]:
         found: list[tuple[StoredLoad, LoadRequest]] = []
-        for stored in self._asked(lambda: self._arbiter.loads(self._pipeline)):
+        for stored in self._asked(lambda: self._arbiter.loads.all(self._pipeline)):
             try:
                 request = LoadRequest.from_json(stored.id, stored.value, stored.revision)
             except (KeyError, TypeError, ValueError):

@@ -31,7 +31,7 @@ def writers_beside(
         TransientError: the arbiter does not answer.
     """
     try:
-        definitions = [channel.definition for channel in arbiter.channels()]
+        definitions = [channel.definition for channel in arbiter.channels.all()]
     except ArbiterError as error:
         raise TransientError(f"the other channels are not known: {error}") from error
     by_entry = other_writers(str(ident), definitions)

@@ -53,7 +53,7 @@ class StoredVerification:
 
     def load(self) -> Verification:
         """See `VerificationStore.load`."""
-        found = self._asked(lambda: self._arbiter.verification(self._pipeline))
+        found = self._asked(lambda: self._arbiter.verifications.read(self._pipeline))
         value, self._revision = found or ({}, None)
         return _read(value)
 
@@ -77,7 +77,7 @@ class StoredVerification:
         )
 
     def _write(self, value: dict[str, Any]) -> int:
-        return self._arbiter.store_verification(self._pipeline, value, self._revision)
+        return self._arbiter.verifications.store(self._pipeline, value, self._revision)
 
     def _asked(self, question: Callable[[], _Answer]) -> _Answer:
         try:

@@ -78,7 +78,7 @@ class ArbiterCheckpointStore:
 
     def _seconds_old(self) -> float | None:
         try:
-            stored_at = self._arbiter.position_stored_at(self._pipeline)
+            stored_at = self._arbiter.positions.stored_at(self._pipeline)
         except ArbiterError:  # it was read a moment ago, and is all that is needed
             return None
         return None if stored_at is None else max(0.0, self._clock.now() - stored_at)
@@ -104,7 +104,7 @@ class ArbiterCheckpointStore:
                 raise error.at(pipeline=self._pipeline) from None
             value = {"version": 1, "epoch": epoch, "checkpoint": newest.to_json()}
             try:
-                revision = self._arbiter.store_position(
+                revision = self._arbiter.positions.store(
                     self._pipeline, value, found.revision if found else None
                 )
             except Conflict:
@@ -121,7 +121,7 @@ class ArbiterCheckpointStore:
         """See `ReplaceableStore.replace`."""
         value = {"version": 1, "epoch": epoch, "checkpoint": checkpoint.to_json()}
         try:
-            self._arbiter.replace_position(self._pipeline, value)
+            self._arbiter.positions.replace(self._pipeline, value)
         except ArbiterError as error:
             raise _translate(error, self._pipeline) from error
 
@@ -130,7 +130,7 @@ class ArbiterCheckpointStore:
 
     def _read(self) -> _Found | None:
         try:
-            found = self._arbiter.stored_position(self._pipeline)
+            found = self._arbiter.positions.read(self._pipeline)
         except ArbiterError as error:
             raise _translate(error, self._pipeline) from error
         if found is None:
@@ -189,7 +189,7 @@ class ArbiterNotes:
                 )
             try:
                 revision = found[1] if found else None
-                self._arbiter.store_position(self._pipeline, note.to_json(), revision)
+                self._arbiter.positions.store(self._pipeline, note.to_json(), revision)
             except Conflict:
                 continue
             except ArbiterError as error:
@@ -202,14 +202,14 @@ class ArbiterNotes:
         """See `Notes.replace`."""
         note = _completed(note, checkpoint)
         try:
-            self._arbiter.replace_position(self._pipeline, note.to_json())
+            self._arbiter.positions.replace(self._pipeline, note.to_json())
         except ArbiterError as error:
             raise _translate(error, self._pipeline) from error
         self._written = note
 
     def _found(self) -> tuple[dict[str, Any], int] | None:
         try:
-            return self._arbiter.stored_position(self._pipeline)
+            return self._arbiter.positions.read(self._pipeline)
         except ArbiterError as error:
             raise _translate(error, self._pipeline) from error
 

@@ -106,7 +106,7 @@ class Cluster:
         self.hosts, self.root, self.settings = hosts, root, settings
         self.nodes = {}
         self.operator = self.session()
-        self.operator.put_channel("shop", {**definition(pipelines=("ab",)), "alarms": ALARMS})
+        self.operator.channels.put("shop", {**definition(pipelines=("ab",)), "alarms": ALARMS})
         self.start(True)
 
     def session(self):
@@ -116,11 +116,11 @@ class Cluster:
 
     def start(self, on):
         state = ChannelState.START if on else ChannelState.STOP
-        self.operator.set_state(self.operator.channel("shop"), state)
+        self.operator.channels.set_state(self.operator.channels.one("shop"), state)
 
     def node(self, nid, settings=None):
         arbiter, clock = self.session(), SystemClock()
-        arbiter.announce(NodeInfo(nid))
+        arbiter.nodes.announce(NodeInfo(nid))
         sender = AlarmSender(
             nid,
             arbiter,

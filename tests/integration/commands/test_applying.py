@@ -37,7 +37,7 @@ def kept(zookeeper, root):
     """What is stored, read in a session of its own."""
     arbiter = ZooKeeperArbiter(zookeeper.hosts, root=root)
     arbiter.start()
-    yield lambda: arbiter.channel("shop")
+    yield lambda: arbiter.channels.one("shop")
     arbiter.close()
 
 

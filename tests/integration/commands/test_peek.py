@@ -424,7 +424,7 @@ def test_a_pipelines_reader_and_checkpoint_stay_as_they_are(
     place = BinlogPosition(start.file, start.offset)
     MysqlFence(endpoint_of(site_b), key, 1.0).raise_to(5, "n1")
     arbiter = MemoryArbiter(MemoryCluster())
-    arbiter.put_channel(channel.channel, {})
+    arbiter.channels.put(channel.channel, {})
     notes = ArbiterNotes(arbiter, PipelineId(channel.channel, "one"))
     store = MysqlCheckpointStore(endpoint_of(site_b), Owner(key, "n1", "host"), notes)
     store.store(Checkpoint(place, timestamp=12.0, rows=3), 5)

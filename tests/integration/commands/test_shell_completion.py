@@ -71,7 +71,7 @@ def channels(zookeeper):
     arbiter = ZooKeeperArbiter(zookeeper.hosts, root=root, session_timeout=10)
     arbiter.start()
     for name in ("shopping", "sports"):
-        arbiter.put_channel(name, {"channel": name, "pipelines": []})
+        arbiter.channels.put(name, {"channel": name, "pipelines": []})
     arbiter.close()
     plain = {name: value for name, value in os.environ.items() if not name.startswith("SETL_")}
     return {**plain, "SETL_ZOOKEEPER": zookeeper.hosts, "SETL_ROOT": root}

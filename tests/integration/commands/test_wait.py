@@ -38,8 +38,8 @@ class Waiting:
         self.put()
 
     def put(self):
-        channel = self.place.arbiter.put_channel(self.name, self.definition)
-        self.place.arbiter.set_state(channel, ChannelState.START)
+        channel = self.place.arbiter.channels.put(self.name, self.definition)
+        self.place.arbiter.channels.set_state(channel, ChannelState.START)
 
     def lead(self):
         running = self.place.lead(parse_channel(self.definition))
@@ -166,7 +166,9 @@ def test_a_new_binlog_without_a_transaction_is_passed(waiting, place, capsys):
 
 def test_who_stands_still_is_not_waited_for(waiting, capsys):
     waiting.write(1)
-    waiting.place.arbiter.set_state(waiting.place.arbiter.channel(waiting.name), ChannelState.STOP)
+    waiting.place.arbiter.channels.set_state(
+        waiting.place.arbiter.channels.one(waiting.name), ChannelState.STOP
+    )
     began = time.monotonic()
     assert waiting.command("--timeout", "600") == 1
     assert time.monotonic() - began < 60

@@ -128,7 +128,7 @@ class Shared:
         self.rows = []
         self.write()
         self.arbiter = MemoryArbiter(MemoryCluster())
-        self.arbiter.put_channel("shop", {})
+        self.arbiter.channels.put("shop", {})
         self._stop = threading.Event()
         self._writer = threading.Thread(target=self._write_on, daemon=True)
 
@@ -396,7 +396,7 @@ def test_errors_of_the_pipeline_do_not_leave_the_group(shared):
 def test_the_checkpoint_may_be_kept_elsewhere(shared):
     with Running(shared, checkpoint="zookeeper") as running:
         eventually(lambda: running.work.offsets == shared.rows, 60)
-    value, _ = shared.arbiter.stored_position(PipelineId("shop", "p"))
+    value, _ = shared.arbiter.positions.read(PipelineId("shop", "p"))
     assert value["checkpoint"]["resume"]["offset"] == shared.rows[-1] + 2
 
 

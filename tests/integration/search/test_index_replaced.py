@@ -70,7 +70,7 @@ def insert(site_a, db, *ids):
 
 
 def stored(place, file):
-    value, _ = place.arbiter.stored_position(PipelineId(file.channel, "p"))
+    value, _ = place.arbiter.positions.read(PipelineId(file.channel, "p"))
     return Checkpoint.from_json(value["checkpoint"])
 
 
@@ -148,9 +148,9 @@ def test_an_older_checkpoint_takes_the_index_as_it_is(site_a, elasticsearch, db,
     running.applied(1)
     running.stop()
     ident = PipelineId(file.channel, "p")
-    value, revision = place.arbiter.stored_position(ident)
+    value, revision = place.arbiter.positions.read(ident)
     del value["checkpoint"]["targets"]
-    place.arbiter.store_position(ident, value, revision)
+    place.arbiter.positions.store(ident, value, revision)
     insert(site_a, db, 2)
     running = place.lead(file)
     running.applied(2)

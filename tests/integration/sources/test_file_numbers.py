@@ -35,7 +35,7 @@ def reset_to(server, number):
 
 
 def stored(place, file) -> Any:
-    value, _ = place.arbiter.stored_position(PipelineId(file.channel, "p"))
+    value, _ = place.arbiter.positions.read(PipelineId(file.channel, "p"))
     return Checkpoint.from_json(value["checkpoint"])
 
 

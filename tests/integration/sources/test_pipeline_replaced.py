@@ -126,7 +126,7 @@ def channel(address, server, target, table):
 
 
 def stored(place, file):
-    value, _ = place.arbiter.stored_position(PipelineId(file.channel, "p"))
+    value, _ = place.arbiter.positions.read(PipelineId(file.channel, "p"))
     return Checkpoint.from_json(value["checkpoint"])
 
 

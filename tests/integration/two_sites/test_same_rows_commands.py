@@ -130,7 +130,7 @@ def command(sites, capsys):
     cluster = MemoryCluster()
     arbiter = MemoryArbiter(cluster)
     definition = sites.file.model_dump(mode="json", by_alias=True, exclude_none=True)
-    arbiter.put_channel(sites.file.channel, definition)
+    arbiter.channels.put(sites.file.channel, definition)
 
     @contextmanager
     def connected(zookeeper, root):

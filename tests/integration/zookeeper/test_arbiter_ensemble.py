@@ -67,7 +67,7 @@ def joined(ensemble):
 def contacts_of(arbiter):
     """Every contact that the arbiter tells of, from now on."""
     seen = []
-    arbiter.watch(lambda: seen.append(arbiter.contact()))
+    arbiter.session.watch(lambda: seen.append(arbiter.session.contact()))
     return seen
 
 
@@ -86,29 +86,29 @@ def answered(ask):
 
 def elected(arbiter):
     """The leadership of this very session; None while that of an earlier one is not over."""
-    held = answered(lambda: arbiter.campaign(PIPELINE, "n1"))
-    return held if held and held.session == arbiter.session_id() else None
+    held = answered(lambda: arbiter.mainstems.campaign(PIPELINE, "n1"))
+    return held if held and held.session == arbiter.session.session_id() else None
 
 
 def leading(join, **options):
     """A session that leads a pipeline."""
     arbiter = join(**options)
-    arbiter.set_state(arbiter.put_channel("shop", {}), ChannelState.START)
-    arbiter.announce(NodeInfo("n1"))
-    held = arbiter.campaign(PIPELINE, "n1")
-    return arbiter, arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    arbiter.channels.set_state(arbiter.channels.put("shop", {}), ChannelState.START)
+    arbiter.nodes.announce(NodeInfo("n1"))
+    held = arbiter.mainstems.campaign(PIPELINE, "n1")
+    return arbiter, arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
 
 
 def goes_on(arbiter, held, seen):
     """The leadership is the same one, and the session was never lost."""
-    eventually(lambda: arbiter.contact() is Contact.CONNECTED, SLOW)
-    assert arbiter.session_id() == held.session
-    assert eventually(lambda: answered(lambda: arbiter.mainstem(PIPELINE)), SLOW) == held
+    eventually(lambda: arbiter.session.contact() is Contact.CONNECTED, SLOW)
+    assert arbiter.session.session_id() == held.session
+    assert eventually(lambda: answered(lambda: arbiter.mainstems.one(PIPELINE)), SLOW) == held
     assert Contact.LOST not in seen
     # It may still write as the leader.
     eventually(
         lambda: answered(
-            lambda: arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+            lambda: arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
         ),
         SLOW,
     )
@@ -136,11 +136,11 @@ def test_any_one_member_may_die_and_the_leadership_goes_on(ensemble, joined, mem
     if member != "another follower":
         eventually(lambda: Contact.SUSPENDED in seen, SLOW, interval=0.01)
     goes_on(arbiter, held, seen)
-    assert eventually(lambda: answered(lambda: another.mainstem(PIPELINE)), SLOW) == held
+    assert eventually(lambda: answered(lambda: another.mainstems.one(PIPELINE)), SLOW) == held
     # And a member that comes back knows all of it.
     dying.start()
     late = joined(hosts=dying.hosts)
-    assert late.mainstem(PIPELINE) == held
+    assert late.mainstems.one(PIPELINE) == held
 
 
 def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, joined):
@@ -149,32 +149,32 @@ def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, join
     call_limit = timeout / 3 + 4.0  # a third of the session, and a busy machine
     woken = threading.Event()
     seen = contacts_of(arbiter)
-    arbiter.watch(woken.set)
+    arbiter.session.watch(woken.set)
     leader = ensemble.leader()
     stopped = [leader, next(s for s in ensemble.servers if s is not leader)]
     for server in stopped:
         server.kill()
     gone = time.monotonic()
-    eventually(lambda: arbiter.contact() is Contact.SUSPENDED, 2 * timeout, interval=0.01)
+    eventually(lambda: arbiter.session.contact() is Contact.SUSPENDED, 2 * timeout, interval=0.01)
     assert woken.wait(20)
     # What I3 lives on: no sign of life counts from now on, whatever the third member says.
-    eventually(lambda: time.monotonic() > arbiter.last_contact() + timeout, 2 * timeout)
+    eventually(lambda: time.monotonic() > arbiter.session.last_contact() + timeout, 2 * timeout)
     told = len(seen)  # between the two deaths there may have been a quorum for a moment
-    assert arbiter.last_contact() <= gone
+    assert arbiter.session.last_contact() <= gone
     for ask in (
         arbiter.channels,
         arbiter.nodes,
-        lambda: arbiter.mainstem(PIPELINE),
-        lambda: arbiter.campaign(PIPELINE, "n1"),
-        lambda: arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.TAKING),
-        lambda: arbiter.store_position(PIPELINE, {}, None),
-        lambda: arbiter.announce(NodeInfo("n1")),
+        lambda: arbiter.mainstems.one(PIPELINE),
+        lambda: arbiter.mainstems.campaign(PIPELINE, "n1"),
+        lambda: arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.TAKING),
+        lambda: arbiter.positions.store(PIPELINE, {}, None),
+        lambda: arbiter.nodes.announce(NodeInfo("n1")),
     ):
         began = time.monotonic()
         with pytest.raises((Unreachable, Conflict)):
             ask()
         assert time.monotonic() - began < call_limit
-    assert arbiter.contact() is not Contact.CONNECTED
+    assert arbiter.session.contact() is not Contact.CONNECTED
     assert Contact.SUSPENDED in seen
     assert Contact.CONNECTED not in seen[told:]
 
@@ -184,24 +184,24 @@ def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, join
         server.wait_ready()
     # A quorum that comes back gives every session its whole timeout again, so this one may live
     # on or not; either way it knows, and nobody led meanwhile.
-    eventually(lambda: answered(lambda: (arbiter.announce(NodeInfo("n1")), True)), SLOW)
-    assert arbiter.contact() is Contact.CONNECTED
+    eventually(lambda: answered(lambda: (arbiter.nodes.announce(NodeInfo("n1")), True)), SLOW)
+    assert arbiter.session.contact() is Contact.CONNECTED
     now = eventually(lambda: elected(arbiter), SLOW)
-    if arbiter.session_id() == held.session:
+    if arbiter.session.session_id() == held.session:
         assert now.epoch == held.epoch
     else:
         assert now.epoch > held.epoch
-    assert arbiter.channel("shop").state is ChannelState.START
+    assert arbiter.channels.one("shop").state is ChannelState.START
 
 
 def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, joined):
     gone = ensemble.servers[1]
     gone.kill()
     arbiter, held = leading(joined)
-    assert arbiter.mainstem(PIPELINE) == held
+    assert arbiter.mainstems.one(PIPELINE) == held
     tls = Tls(ca=str(gone.security.ca))
     watch = EnsembleWatch(
-        servers_of(ensemble.hosts), arbiter.contact, partial(ask_server, tls=tls), tls
+        servers_of(ensemble.hosts), arbiter.session.contact, partial(ask_server, tls=tls), tls
     )
     logs = [server.log for server in ensemble.servers]
     told = [log.read_text().count("NettyServerCnxnFactory") for log in logs]
@@ -213,7 +213,7 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
     assert {seen.answers for seen in watch.seen()} == {True}
     shown = {seen.of for seen in watch.certificates() or ()}
     assert shown == {"CN=setl embedded authority", *ensemble.hosts.split(",")}
-    assert arbiter.session_id() == held.session
+    assert arbiter.session.session_id() == held.session
     # Nor does a look put anything into the log of a server that is well.
     now = [log.read_text().count("NettyServerCnxnFactory") for log in logs]
     assert (now[0], now[2]) == (told[0], told[2])

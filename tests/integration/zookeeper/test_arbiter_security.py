@@ -113,12 +113,12 @@ def both(security, user="setl", password=None):
 
 def use(arbiter):
     """Make one znode of every kind."""
-    arbiter.put_channel("shop", {"channel": "shop"})
-    arbiter.announce(NodeInfo("n1"))
-    held = arbiter.campaign(PIPELINE, "n1")
-    held = arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    arbiter.store_position(PIPELINE, {"file": "b.1"}, None)
-    arbiter.add_history(PIPELINE, HistoryItem(held.epoch, "n1", "test", 0.0))
+    arbiter.channels.put("shop", {"channel": "shop"})
+    arbiter.nodes.announce(NodeInfo("n1"))
+    held = arbiter.mainstems.campaign(PIPELINE, "n1")
+    held = arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    arbiter.positions.store(PIPELINE, {"file": "b.1"}, None)
+    arbiter.history.add(PIPELINE, HistoryItem(held.epoch, "n1", "test", 0.0))
     return held
 
 
@@ -158,28 +158,28 @@ def test_tls_and_sasl_carry_everything_an_arbiter_does(secured, security, joined
     b = joined(secured.hosts, both(security))
     held = use(a)
     woken = []
-    b.watch(lambda: woken.append(b.contact()))
+    b.session.watch(lambda: woken.append(b.session.contact()))
     eventually(lambda: b._session_of_kazoo._watches.complete)
-    assert b.mainstem(PIPELINE) == held
-    assert [node.nid for node in b.nodes()] == ["n1"]
-    assert b.stored_position(PIPELINE) == ({"file": "b.1"}, 0)
-    assert [item.nid for item in b.history(PIPELINE)] == ["n1"]
+    assert b.mainstems.one(PIPELINE) == held
+    assert [node.nid for node in b.nodes.all()] == ["n1"]
+    assert b.positions.read(PIPELINE) == ({"file": "b.1"}, 0)
+    assert [item.nid for item in b.history.all(PIPELINE)] == ["n1"]
     woken.clear()
-    a.resign(PIPELINE, held)
+    a.mainstems.resign(PIPELINE, held)
     eventually(lambda: woken, 20)
-    assert b.campaign(PIPELINE, "n2").epoch > held.epoch
+    assert b.mainstems.campaign(PIPELINE, "n2").epoch > held.epoch
 
 
 def test_a_cut_tls_connection_is_made_again_in_the_same_session(secured, security, joined):
     arbiter = joined(secured.hosts, both(security))
     held = use(arbiter)
     seen = []
-    arbiter.watch(lambda: seen.append(arbiter.contact()))
+    arbiter.session.watch(lambda: seen.append(arbiter.session.contact()))
     arbiter._session_of_kazoo._handler.drop()
     eventually(lambda: Contact.SUSPENDED in seen, 30, interval=0.01)
-    eventually(lambda: arbiter.contact() is Contact.CONNECTED, 30)
-    assert arbiter.session_id() == held.session
-    assert arbiter.mainstem(PIPELINE) == held
+    eventually(lambda: arbiter.session.contact() is Contact.CONNECTED, 30)
+    assert arbiter.session.session_id() == held.session
+    assert arbiter.mainstems.one(PIPELINE) == held
     assert Contact.LOST not in seen
 
 
@@ -188,10 +188,10 @@ def test_many_answers_at_once_come_through_tls(secured, security, joined):
     arbiter = joined(secured.hosts, both(security), session_timeout=60.0)
     names = [f"c{n:03}" for n in range(60)]
     for name in names:
-        arbiter.put_channel(name, {"padding": "x" * 500})
+        arbiter.channels.put(name, {"padding": "x" * 500})
     for _ in range(5):
         began = time.monotonic()
-        assert [channel.name for channel in arbiter.channels()] == names
+        assert [channel.name for channel in arbiter.channels.all()] == names
         assert time.monotonic() - began < 5.0
 
 
@@ -212,7 +212,7 @@ def test_either_of_two_credentials_opens_what_both_have_made(
     login = sasl(strict_security)
     with_both = Access(digest=DIGEST.digest, sasl=login)
     use(joined(strict.hosts, with_both))
-    assert joined(strict.hosts, Access(sasl=login)).channel("shop").name == "shop"
+    assert joined(strict.hosts, Access(sasl=login)).channels.one("shop").name == "shop"
     found = tree(joined(strict.hosts, with_both), root)
     assert {acl.id.scheme for acls in found.values() for acl in acls} == {"digest", "sasl"}
 
@@ -251,7 +251,7 @@ def test_a_stranger_to_the_digest_is_told_so_at_once(zookeeper, joined, root, st
         f"ZooKeeper at {zookeeper.hosts} does not let this client read {root};"
         " the root was made with other credentials than these"
     )
-    assert joined(zookeeper.hosts, DIGEST).channel("shop").name == "shop"
+    assert joined(zookeeper.hosts, DIGEST).channels.one("shop").name == "shop"
 
 
 def test_a_stranger_to_the_login_is_told_so_at_once(secured, security, joined):
@@ -343,7 +343,7 @@ def test_credentials_are_refused_where_they_would_protect_nothing(zookeeper, joi
     assert said.startswith(f"{root} in ZooKeeper at {zookeeper.hosts} is open to clients without")
     assert f"setAcl -R {root} auth::cdrwa" in said
     # Nothing was changed: whoever works without credentials goes on.
-    assert joined(zookeeper.hosts).channel("shop").name == "shop"
+    assert joined(zookeeper.hosts).channels.one("shop").name == "shop"
 
 
 def test_a_root_that_others_may_only_read_is_open_too(zookeeper, joined, root, by_hand):
@@ -371,7 +371,7 @@ def test_the_way_out_that_the_error_names_is_one(zookeeper, joined, root):
     finally:
         owner.stop()
         owner.close()
-    assert joined(zookeeper.hosts, DIGEST).channel("shop").name == "shop"
+    assert joined(zookeeper.hosts, DIGEST).channels.one("shop").name == "shop"
     assert "made with other credentials" in refusal(joined, zookeeper.hosts)
 
 
@@ -392,11 +392,11 @@ def test_a_login_that_is_withdrawn_is_said_to_be_and_may_come_back(tmp_path, joi
         held = use(arbiter)
         server.security = wrong
         server.restart()
-        eventually(lambda: arbiter.contact() is Contact.LOST, 20)
+        eventually(lambda: arbiter.session.contact() is Contact.LOST, 20)
 
         def denied():
             try:
-                arbiter.channels()
+                arbiter.channels.all()
             except Unreachable:
                 return False
             except Denied as error:
@@ -407,21 +407,21 @@ def test_a_login_that_is_withdrawn_is_said_to_be_and_may_come_back(tmp_path, joi
         for _ in range(20):
             began = time.monotonic()
             with pytest.raises((Denied, Unreachable)):
-                arbiter.channels()
+                arbiter.channels.all()
             assert time.monotonic() - began < TIMEOUT / 3 + 5
         server.security = right
         server.restart()
 
         def back():
             try:
-                arbiter.announce(NodeInfo("n1"))
+                arbiter.nodes.announce(NodeInfo("n1"))
             except (Unreachable, Denied, Conflict):  # the session before it is not over yet
                 return False
-            return arbiter.contact() is Contact.CONNECTED
+            return arbiter.session.contact() is Contact.CONNECTED
 
         eventually(back, 30)
-        eventually(lambda: arbiter.mainstem(PIPELINE) is None, 20)
-        assert arbiter.campaign(PIPELINE, "n1").epoch > held.epoch
+        eventually(lambda: arbiter.mainstems.one(PIPELINE) is None, 20)
+        assert arbiter.mainstems.campaign(PIPELINE, "n1").epoch > held.epoch
 
 
 class HangingUp:
@@ -491,10 +491,10 @@ def test_a_server_that_dies_at_the_login_has_not_refused_it(strict, strict_secur
         while proxy.logins < 3:
             assert time.monotonic() < deadline
             with pytest.raises(Unreachable):  # and never Denied, which would end the node
-                arbiter.channels()
+                arbiter.channels.all()
             time.sleep(0.02)
         proxy.hangs_up = False
-        eventually(lambda: arbiter.session_id() and answered(arbiter.channels), 60)
+        eventually(lambda: arbiter.session.session_id() and answered(arbiter.channels), 60)
     finally:
         proxy.close()
 
@@ -574,7 +574,7 @@ def setl(monkeypatch, capsys):
 
 
 def test_commands_take_tls_and_login_from_the_environment(secured, security, joined, root, setl):
-    joined(secured.hosts, both(security)).announce(NodeInfo("n-of-this-test"))
+    joined(secured.hosts, both(security)).nodes.announce(NodeInfo("n-of-this-test"))
     where = ("--zookeeper", secured.hosts, "--root", root)
     password = security.passwords["setl"]
     environment = {
@@ -607,18 +607,18 @@ def test_a_session_that_cannot_come_back_says_why(secured, security, joined, tmp
     use_files(security.authority.issue("first"))
     files = {"certificate": str(certificate), "key": str(key), "key_password": ""}
     arbiter = joined(secured.hosts, Access(sasl=sasl(security), tls=tls(security, **files)))
-    assert arbiter.trouble() == ""
+    assert arbiter.session.trouble() == ""
     whole = certificate.read_bytes()
     certificate.write_bytes(whole[: len(whole) // 2])  # as while it is being copied
     arbiter._znodes.drop()
-    eventually(lambda: str(certificate) in arbiter.trouble(), 30)
-    assert arbiter.contact() is not Contact.CONNECTED
+    eventually(lambda: str(certificate) in arbiter.session.trouble(), 30)
+    assert arbiter.session.contact() is not Contact.CONNECTED
     use_files(security.authority.issue("late", life=timedelta(minutes=-1)))
-    eventually(lambda: f"{certificate}, expired at 20" in arbiter.trouble(), 30)
+    eventually(lambda: f"{certificate}, expired at 20" in arbiter.session.trouble(), 30)
     # Renewed, with another key. Nothing is started again.
     use_files(security.authority.issue("renewed"))
-    eventually(lambda: arbiter.contact() is Contact.CONNECTED, 30)
-    assert arbiter.trouble() == ""
+    eventually(lambda: arbiter.session.contact() is Contact.CONNECTED, 30)
+    assert arbiter.session.trouble() == ""
 
 
 def test_a_server_that_did_not_trust_a_certificate_at_its_start_names_it(tmp_path, joined):

@@ -60,7 +60,7 @@ def own_server(tmp_path):
 
 
 def contact_is(arbiter, contact):
-    return lambda: arbiter.contact() is contact
+    return lambda: arbiter.session.contact() is contact
 
 
 def expire_on_server(arbiter, hosts):
@@ -101,49 +101,52 @@ def in_limit(limit, act, *expected):
 def test_a_session_that_expires_is_lost_until_announced_again(zookeeper, joined):
     a = joined(zookeeper.hosts)
     b = joined(zookeeper.hosts, root=root_of(a))
-    a.put_channel("shop", {})
-    a.announce(NodeInfo("n1"))
-    held = a.campaign(PIPELINE, "n1")
-    first = a.session_id()
+    a.channels.put("shop", {})
+    a.nodes.announce(NodeInfo("n1"))
+    held = a.mainstems.campaign(PIPELINE, "n1")
+    first = a.session.session_id()
     woken = threading.Event()
-    a.watch(woken.set)
+    a.session.watch(woken.set)
 
     expire_on_server(a, zookeeper.hosts)
 
     eventually(contact_is(a, Contact.LOST), 2 * TIMEOUT)
     assert woken.wait(20)
-    assert b.mainstem(PIPELINE) is None
-    assert list(b.nodes()) == []
-    theirs = b.campaign(PIPELINE, "n2")
+    assert b.mainstems.one(PIPELINE) is None
+    assert list(b.nodes.all()) == []
+    theirs = b.mainstems.campaign(PIPELINE, "n2")
     assert theirs.epoch > held.epoch
 
     # kazoo has opened a new session by itself; it answers, but nothing of the old one is here.
-    eventually(lambda: a.session_id() not in (0, first), 30)
-    assert a.contact() is Contact.LOST
-    assert a.mainstem(PIPELINE) == theirs
-    a.resign(PIPELINE, held)
-    assert b.mainstem(PIPELINE) == theirs
-    a.announce(NodeInfo("n1"))
-    assert a.contact() is Contact.CONNECTED
-    assert [node.nid for node in b.nodes()] == ["n1"]
-    eventually(lambda: a.last_contact() > time.monotonic() - TIMEOUT / 2)
+    eventually(lambda: a.session.session_id() not in (0, first), 30)
+    assert a.session.contact() is Contact.LOST
+    assert a.mainstems.one(PIPELINE) == theirs
+    a.mainstems.resign(PIPELINE, held)
+    assert b.mainstems.one(PIPELINE) == theirs
+    a.nodes.announce(NodeInfo("n1"))
+    assert a.session.contact() is Contact.CONNECTED
+    assert [node.nid for node in b.nodes.all()] == ["n1"]
+    eventually(lambda: a.session.last_contact() > time.monotonic() - TIMEOUT / 2)
 
 
 def test_watches_live_on_in_a_new_session(zookeeper, joined):
     a = joined(zookeeper.hosts)
     b = joined(zookeeper.hosts, root=root_of(a))
-    a.put_channel("shop", {})
-    first = b.session_id()
+    a.channels.put("shop", {})
+    first = b.session.session_id()
     expire_on_server(b, zookeeper.hosts)
-    eventually(lambda: b.session_id() not in (0, first), 30)
+    eventually(lambda: b.session.session_id() not in (0, first), 30)
     woken = threading.Event()
-    b.watch(woken.set)
+    b.session.watch(woken.set)
 
     def silent():
         woken.clear()
         return not woken.wait(0.3)
 
-    for act in (lambda: a.campaign(PIPELINE, "n1"), lambda: a.put_channel("shop", {"x": 1})):
+    for act in (
+        lambda: a.mainstems.campaign(PIPELINE, "n1"),
+        lambda: a.channels.put("shop", {"x": 1}),
+    ):
         eventually(silent, 20)
         act()
         assert woken.wait(20)
@@ -153,10 +156,10 @@ def test_many_changes_leave_no_watch_behind(zookeeper, joined):
     a = joined(zookeeper.hosts)
     b = joined(zookeeper.hosts, root=root_of(a))
     watches = b._session_of_kazoo._watches
-    a.put_channel("shop", {})
+    a.channels.put("shop", {})
     for n in range(30):
-        a.put_channel("shop", {"n": n})
-        a.resign(PIPELINE, a.campaign(PIPELINE, "n1"))
+        a.channels.put("shop", {"n": n})
+        a.mainstems.resign(PIPELINE, a.mainstems.campaign(PIPELINE, "n1"))
     # The channels, the one channel's data and children, its one mainstem and the signals to it;
     # nodes and the epochs' base, which are not there.
     eventually(lambda: watches.complete and watches.armed == 7, 20)
@@ -169,8 +172,8 @@ def test_many_changes_leave_no_watch_behind(zookeeper, joined):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_a_client_that_gave_up_is_replaced(zookeeper, joined, monkeypatch):
     arbiter = joined(zookeeper.hosts)
-    arbiter.put_channel("shop", {})
-    first = arbiter.session_id()
+    arbiter.channels.put("shop", {})
+    first = arbiter.session.session_id()
     handler = arbiter._session_of_kazoo._handler
 
     def broken(*args, **kwargs):
@@ -179,18 +182,18 @@ def test_a_client_that_gave_up_is_replaced(zookeeper, joined, monkeypatch):
     monkeypatch.setattr(handler, "create_connection", broken)
     handler.drop()
     eventually(contact_is(arbiter, Contact.LOST), 30)
-    eventually(lambda: arbiter.session_id() not in (0, first), 30)
-    arbiter.announce(NodeInfo("n1"))
-    assert arbiter.contact() is Contact.CONNECTED
-    assert arbiter.channel("shop").name == "shop"
+    eventually(lambda: arbiter.session.session_id() not in (0, first), 30)
+    arbiter.nodes.announce(NodeInfo("n1"))
+    assert arbiter.session.contact() is Contact.CONNECTED
+    assert arbiter.channels.one("shop").name == "shop"
 
 
 def test_a_request_of_an_earlier_session_is_never_sent(zookeeper, joined):
     """Versions are no proof: the znode of the next leader has the same one."""
     a = joined(zookeeper.hosts)
     b = joined(zookeeper.hosts, root=root_of(a))
-    a.put_channel("shop", {})
-    held = a.campaign(PIPELINE, "n1")
+    a.channels.put("shop", {})
+    held = a.mainstems.campaign(PIPELINE, "n1")
     session = a._session_of_kazoo
     read = session.read
 
@@ -198,22 +201,22 @@ def test_a_request_of_an_earlier_session_is_never_sent(zookeeper, joined):
         """Between reading and deleting, the session ends and another node takes over."""
         found = read(path)
         expire_on_server(a, zookeeper.hosts)
-        eventually(lambda: a.session_id() not in (0, held.session), 30)
-        b.campaign(PIPELINE, "n2")
+        eventually(lambda: a.session.session_id() not in (0, held.session), 30)
+        b.mainstems.campaign(PIPELINE, "n2")
         return found
 
     session.read = read_then_lose
-    a.resign(PIPELINE, held)
-    assert b.mainstem(PIPELINE).nid == "n2"
+    a.mainstems.resign(PIPELINE, held)
+    assert b.mainstems.one(PIPELINE).nid == "n2"
 
 
 def test_close_ends_the_session_at_once(zookeeper, joined):
     a = joined(zookeeper.hosts)
     b = joined(zookeeper.hosts, root=root_of(a))
-    a.announce(NodeInfo("n1"))
+    a.nodes.announce(NodeInfo("n1"))
     began = time.monotonic()
     a.close()
-    b.announce(NodeInfo("n1"))
+    b.nodes.announce(NodeInfo("n1"))
     assert time.monotonic() - began < TIMEOUT / 2
     eventually(lambda: "arbiter-close" not in [t.name for t in threading.enumerate()], 20)
 
@@ -221,8 +224,8 @@ def test_close_ends_the_session_at_once(zookeeper, joined):
 def test_the_granted_session_timeout_is_what_counts(own_server, joined):
     short = joined(own_server.hosts, session_timeout=0.5)
     long = joined(own_server.hosts, session_timeout=100.0)
-    assert short.session_timeout == 1.0  # the embedded server's smallest
-    assert long.session_timeout == 60.0  # and its largest
+    assert short.session.session_timeout == 1.0  # the embedded server's smallest
+    assert long.session.session_timeout == 60.0  # and its largest
 
 
 # -- servers that freeze, end and come back -------------------------------------------------------
@@ -230,45 +233,48 @@ def test_the_granted_session_timeout_is_what_counts(own_server, joined):
 
 def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
     arbiter = joined(own_server.hosts)
-    arbiter.put_channel("shop", {})
+    arbiter.channels.put("shop", {})
     eventually(lambda: arbiter._session_of_kazoo._watches.complete)
     frozen = freeze(own_server)
     try:
         # A call in flight ends with its limit, a third of the session timeout.
-        in_limit(TIMEOUT / 3 + 3, lambda: arbiter.channel("shop"), Unreachable)
+        in_limit(TIMEOUT / 3 + 3, lambda: arbiter.channels.one("shop"), Unreachable)
         eventually(contact_is(arbiter, Contact.SUSPENDED), TIMEOUT)
         noticed = time.monotonic() - frozen
         assert noticed < TIMEOUT * 0.6, f"noticed after {noticed:.2f} s"
         # From then on calls are refused at once instead of queued.
         eventually(lambda: not arbiter._session_of_kazoo._life.connected, TIMEOUT)
         in_limit(AT_ONCE, arbiter.channels, Unreachable)
-        in_limit(AT_ONCE, lambda: arbiter.campaign(PIPELINE, "n1"), Unreachable)
-        in_limit(AT_ONCE, lambda: arbiter.announce(NodeInfo("n1")), Unreachable)
-        assert arbiter.last_contact() <= frozen
-        before = arbiter.last_contact()
+        in_limit(AT_ONCE, lambda: arbiter.mainstems.campaign(PIPELINE, "n1"), Unreachable)
+        in_limit(AT_ONCE, lambda: arbiter.nodes.announce(NodeInfo("n1")), Unreachable)
+        assert arbiter.session.last_contact() <= frozen
+        before = arbiter.session.last_contact()
         time.sleep(TIMEOUT / 3)  # nothing may move meanwhile
-        assert arbiter.last_contact() == before
-        assert arbiter.contact() is Contact.SUSPENDED
+        assert arbiter.session.last_contact() == before
+        assert arbiter.session.contact() is Contact.SUSPENDED
     finally:
         own_server.resume()
-    eventually(lambda: arbiter.session_id() and arbiter.last_contact() > before, 3 * TIMEOUT)
-    arbiter.announce(NodeInfo("n1"))
-    assert arbiter.contact() is Contact.CONNECTED
-    assert arbiter.channel("shop").name == "shop"
+    eventually(
+        lambda: arbiter.session.session_id() and arbiter.session.last_contact() > before,
+        3 * TIMEOUT,
+    )
+    arbiter.nodes.announce(NodeInfo("n1"))
+    assert arbiter.session.contact() is Contact.CONNECTED
+    assert arbiter.channels.one("shop").name == "shop"
 
 
 def test_a_short_freeze_keeps_the_session(own_server, joined):
     arbiter = joined(own_server.hosts, session_timeout=20.0)
-    arbiter.put_channel("shop", {})
-    held = arbiter.campaign(PIPELINE, "n1")
+    arbiter.channels.put("shop", {})
+    held = arbiter.mainstems.campaign(PIPELINE, "n1")
     freeze(own_server)
     try:
         eventually(contact_is(arbiter, Contact.SUSPENDED), 15)
     finally:
         own_server.resume()
     eventually(contact_is(arbiter, Contact.CONNECTED), 30)
-    assert arbiter.mainstem(PIPELINE) == held
-    assert held.session == arbiter.session_id()
+    assert arbiter.mainstems.one(PIPELINE) == held
+    assert held.session == arbiter.session.session_id()
 
 
 def test_close_does_not_wait_for_a_frozen_server(own_server, joined):
@@ -278,7 +284,7 @@ def test_close_does_not_wait_for_a_frozen_server(own_server, joined):
         began = time.monotonic()
         arbiter.close()
         assert time.monotonic() - began < 9  # four by itself; kazoo alone waits for ten
-        assert arbiter.contact() is Contact.LOST
+        assert arbiter.session.contact() is Contact.LOST
         in_limit(AT_ONCE, arbiter.channels, Unreachable)
     finally:
         own_server.resume()
@@ -286,19 +292,19 @@ def test_close_does_not_wait_for_a_frozen_server(own_server, joined):
 
 def test_a_restarted_server_keeps_sessions_and_what_they_hold(own_server, joined):
     arbiter = joined(own_server.hosts, session_timeout=20.0)
-    arbiter.put_channel("shop", {"x": 1})
-    arbiter.announce(NodeInfo("n1"))
-    held = arbiter.campaign(PIPELINE, "n1")
+    arbiter.channels.put("shop", {"x": 1})
+    arbiter.nodes.announce(NodeInfo("n1"))
+    held = arbiter.mainstems.campaign(PIPELINE, "n1")
     own_server.kill()
     eventually(contact_is(arbiter, Contact.SUSPENDED), 20)
     own_server.start()
     eventually(contact_is(arbiter, Contact.CONNECTED), 60)
-    assert arbiter.mainstem(PIPELINE) == held
-    assert arbiter.channel("shop").definition == {"x": 1}
+    assert arbiter.mainstems.one(PIPELINE) == held
+    assert arbiter.channels.one("shop").definition == {"x": 1}
     woken = threading.Event()
     eventually(lambda: arbiter._session_of_kazoo._watches.complete)
-    arbiter.watch(woken.set)
-    arbiter.put_channel("shop", {"x": 2})
+    arbiter.session.watch(woken.set)
+    arbiter.channels.put("shop", {"x": 2})
     assert woken.wait(20)
 
 
@@ -312,8 +318,8 @@ def test_an_arbiter_may_be_started_before_its_server(own_server, joined):
         assert time.monotonic() - began < 1 + 5
         own_server.start()
         arbiter.start(20)
-        assert list(arbiter.channels()) == []
-        assert arbiter.contact() is Contact.CONNECTED
+        assert list(arbiter.channels.all()) == []
+        assert arbiter.session.contact() is Contact.CONNECTED
     finally:
         arbiter.close()
 
@@ -335,17 +341,17 @@ def test_a_frozen_member_is_left_before_the_session_ends(tmp_path, joined):
         followers = {s.port: s for s in ensemble.servers if s is not leader}
         hosts = ",".join(server.hosts for server in followers.values())
         arbiter = joined(hosts, session_timeout=20.0)
-        arbiter.put_channel("shop", {})
-        held = arbiter.campaign(PIPELINE, "n1")
+        arbiter.channels.put("shop", {})
+        held = arbiter.mainstems.campaign(PIPELINE, "n1")
         seen = []
-        arbiter.watch(lambda: seen.append(arbiter.contact()))
+        arbiter.session.watch(lambda: seen.append(arbiter.session.contact()))
         frozen = followers[arbiter._session_of_kazoo._handler._link.getpeername()[1]]
         freeze(frozen)
         try:
             eventually(lambda: Contact.SUSPENDED in seen, 15, interval=0.01)
             eventually(contact_is(arbiter, Contact.CONNECTED), 20)
-            assert arbiter.mainstem(PIPELINE) == held
-            assert arbiter.session_id() == held.session
+            assert arbiter.mainstems.one(PIPELINE) == held
+            assert arbiter.session.session_id() == held.session
             assert Contact.LOST not in seen
         finally:
             frozen.resume()
@@ -357,21 +363,23 @@ def test_what_a_follower_answers_by_itself_is_no_sign_of_life(tmp_path, joined):
         leader = ensemble.leader()
         hosts = ",".join(s.hosts for s in ensemble.servers if s is not leader)
         arbiter = joined(hosts, session_timeout=20.0)
-        arbiter.put_channel("shop", {})
-        held = arbiter.campaign(PIPELINE, "n1")
+        arbiter.channels.put("shop", {})
+        held = arbiter.mainstems.campaign(PIPELINE, "n1")
         seen = {}
         # Noted at once: the followers may soon have another leader, who gives signs of life.
-        arbiter.watch(lambda: seen.setdefault(arbiter.contact(), arbiter.last_contact()))
+        arbiter.session.watch(
+            lambda: seen.setdefault(arbiter.session.contact(), arbiter.session.last_contact())
+        )
         frozen = freeze(leader)
         try:
-            assert arbiter.mainstem(PIPELINE) == held, "the follower should still answer"
+            assert arbiter.mainstems.one(PIPELINE) == held, "the follower should still answer"
             eventually(lambda: Contact.SUSPENDED in seen, 30, interval=0.01)
             assert seen[Contact.SUSPENDED] <= frozen
             # The followers elect another leader, and all goes on.
-            eventually(lambda: arbiter.last_contact() > frozen, 30)
+            eventually(lambda: arbiter.session.last_contact() > frozen, 30)
             eventually(contact_is(arbiter, Contact.CONNECTED), 30)
-            assert arbiter.mainstem(PIPELINE) == held
-            assert arbiter.session_id() == held.session
+            assert arbiter.mainstems.one(PIPELINE) == held
+            assert arbiter.session.session_id() == held.session
         finally:
             leader.resume()
 
@@ -382,7 +390,7 @@ def test_what_a_follower_answers_by_itself_is_no_sign_of_life(tmp_path, joined):
 def test_a_standby_takes_over_when_a_session_expires(zookeeper, joined):
     a = joined(zookeeper.hosts)
     b = joined(zookeeper.hosts, root=root_of(a))
-    a.set_state(a.put_channel("shop", {}), ChannelState.START)
+    a.channels.set_state(a.channels.put("shop", {}), ChannelState.START)
     rules = ElectionSettings(takeover_delay=0.2)
     first = Campaign(a, PIPELINE, "n1", rules, SystemClock())
     second = Campaign(b, PIPELINE, "n2", rules, SystemClock())
@@ -398,7 +406,7 @@ def test_a_standby_takes_over_when_a_session_expires(zookeeper, joined):
 
     lead = eventually(lambda: (s := act(first)).mine and s, 30)
     assert act(second).decision.action is Action.FOLLOW
-    first_session = a.session_id()
+    first_session = a.session.session_id()
     expire_on_server(a, zookeeper.hosts)
     taken = eventually(lambda: (s := act(second)).mine and s, 30)
     assert taken.mainstem is not None
@@ -406,8 +414,8 @@ def test_a_standby_takes_over_when_a_session_expires(zookeeper, joined):
     assert taken.mainstem.epoch > lead.mainstem.epoch
     assert taken.reason == "node n2 campaigns after n1: nobody leads"
     eventually(lambda: act(first).decision.action is Action.ABORT, 30)
-    eventually(lambda: a.session_id() not in (0, first_session), 30)
-    a.announce(NodeInfo("n1"))
+    eventually(lambda: a.session.session_id() not in (0, first_session), 30)
+    a.nodes.announce(NodeInfo("n1"))
     eventually(lambda: act(first).decision.action is Action.FOLLOW, 30)
 
 
@@ -457,8 +465,8 @@ def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_ser
     other = joined(own_server.hosts, root=root_of(looker))
     many = [PipelineId(f"many{n}", "ab") for n in range(20)]
     for pipeline in many:
-        other.set_state(other.put_channel(pipeline.channel, {}), ChannelState.START)
-        other.campaign(pipeline, "n2")
+        other.channels.set_state(other.channels.put(pipeline.channel, {}), ChannelState.START)
+        other.mainstems.campaign(pipeline, "n2")
     # Armed once the same answer is given twice.
     eventually(lambda: looker.facts() is looker.facts())
     assert len(looker.facts().mainstems) == len(many)
@@ -469,12 +477,12 @@ def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_ser
     assert server_packets(own_server) - packets < requests
     announced = NodeInfo(nid="n2", host="h", pid=1, http="http://h:1", started=0.0)
     for change, seen in (
-        (lambda: other.resign(many[3], other.mainstem(many[3])),
+        (lambda: other.mainstems.resign(many[3], other.mainstems.one(many[3])),
          lambda facts: many[3] not in facts.mainstems),
-        (lambda: other.announce(announced), lambda facts: "n2" in facts.nodes),
-        (lambda: other.announce(replace(announced, ready=True)),
+        (lambda: other.nodes.announce(announced), lambda facts: "n2" in facts.nodes),
+        (lambda: other.nodes.announce(replace(announced, ready=True)),
          lambda facts: facts.nodes["n2"].ready),
-        (lambda: other.put_channel("many4", {"new": 1}),
+        (lambda: other.channels.put("many4", {"new": 1}),
          lambda facts: facts.channels["many4"].definition == {"new": 1}),
     ):  # fmt: skip
         change()

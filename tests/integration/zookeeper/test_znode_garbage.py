@@ -60,7 +60,7 @@ class World:
         ]
         for name in ("good", "bad"):
             self.definition = {"channel": name, "pipelines": pipelines}
-            self.operator.put_channel(name, self.definition)
+            self.operator.channels.put(name, self.definition)
             change_state(self.operator, name, ChannelState.START)
         self.engine = Engine(LOAD)
         rules = ElectionSettings(takeover_delay=0.05, turn_delay=0.1, hold_off=0.1)
@@ -138,7 +138,7 @@ class World:
             client.close()
 
     def leader(self):
-        mainstem = self.operator.mainstem(P)
+        mainstem = self.operator.mainstems.one(P)
         return mainstem and mainstem.nid
 
 
@@ -184,7 +184,7 @@ def test_garbage_in_every_znode(world, capsys):
     assert run(["start", "bad", "--zookeeper", world.hosts, "--root", world.root]) != 0
     capsys.readouterr()
     # Stored anew, it runs again.
-    world.operator.put_channel("bad", {**world.definition, "channel": "bad"})
+    world.operator.channels.put("bad", {**world.definition, "channel": "bad"})
     change_state(world.operator, "bad", ChannelState.START)
     eventually(lambda: world.applies("bad"), 30)
 
@@ -202,19 +202,19 @@ def test_garbage_in_the_znodes_of_the_node_itself(world):
 
 
 def test_a_base_of_epochs_that_cannot_be_read_keeps_leaders_and_is_named(world):
-    epoch = world.operator.mainstem(P).epoch
+    epoch = world.operator.mainstems.one(P).epoch
     for data in (b"rubbish", b'{"base": 1%s}' % (b"0" * 400), b"{}", b""):
         world.put("epoch", data)
         world.looked()
         assert world.applies("good"), data[:100]
         assert set(world.damaged()) == {"/epoch"}, data[:100]
     # Nobody can take over until somebody says what epochs are to begin with.
-    world.operator.depose(P, world.operator.mainstem(P))
+    world.operator.mainstems.depose(P, world.operator.mainstems.one(P))
     eventually(lambda: "epoch's base cannot be read" in json.dumps(decisions(world)), 30)
     assert world.applies("bad")
-    world.operator.raise_epoch_base(10)
+    world.operator.epochs.raise_base(10)
     eventually(lambda: world.applies("good"), 30)
-    assert world.operator.mainstem(P).epoch > epoch + 9
+    assert world.operator.mainstems.one(P).epoch > epoch + 9
 
 
 def decisions(world):

@@ -16,21 +16,21 @@ def test_a_client_finds_its_way_into_a_zookeeper_that_was_set_up_anew(tmp_path):
         try:
             eventually(lambda: announced(arbiter), 60)
             for i in range(30):
-                eventually(lambda i=i: answered(lambda: arbiter.put_channel(f"c{i}", {})), 60)
-            high = eventually(lambda: answered(arbiter.next_epoch), 60)
+                eventually(lambda i=i: answered(lambda: arbiter.channels.put(f"c{i}", {})), 60)
+            high = eventually(lambda: answered(arbiter.epochs.next), 60)
             server.stop()
             shutil.rmtree(server.folder / "data")
             server.start()
             eventually(lambda: announced(arbiter), 60)
-            eventually(lambda: arbiter.contact() is Contact.CONNECTED, 30)
-            low = eventually(lambda: answered(arbiter.next_epoch), 60)
+            eventually(lambda: arbiter.session.contact() is Contact.CONNECTED, 30)
+            low = eventually(lambda: answered(arbiter.epochs.next), 60)
             assert low < high, "the server did not count from the beginning"
         finally:
             arbiter.close()
 
 
 def announced(arbiter):
-    return answered(lambda: (arbiter.announce(NodeInfo("n1")), True))
+    return answered(lambda: (arbiter.nodes.announce(NodeInfo("n1")), True))
 
 
 def answered(ask):

@@ -127,9 +127,9 @@ def test_an_answer_of_servers_that_a_channel_names_no_more_is_not_kept(telling):
 def test_a_cut_over_that_keeps_its_source_read_only(record, stops):
     """Whoever began it may be gone; its servers need not be asked for that."""
     arbiter = MemoryArbiter(MemoryCluster(ManualClock()))
-    arbiter.put_channel("shop", {"pipelines": [{"name": "ab"}]})
+    arbiter.channels.put("shop", {"pipelines": [{"name": "ab"}]})
     if record is not None:
-        arbiter.store_cutover(PipelineId("shop", "ab"), record.to_json(), None)
+        arbiter.cutovers.store(PipelineId("shop", "ab"), record.to_json(), None)
     found = survey_module.survey(SHOP, "ab", arbiter, {})
     assert found.cutover is not None
     assert ("ada began" in found.cutover) == stops

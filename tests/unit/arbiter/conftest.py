@@ -18,7 +18,7 @@ def cluster():
 def operator(cluster):
     """An operator's arbiter, where the channel `shop` is started."""
     arbiter = MemoryArbiter(cluster)
-    arbiter.put_channel("shop", {})
+    arbiter.channels.put("shop", {})
     set_state(arbiter, ChannelState.START)
     return arbiter
 

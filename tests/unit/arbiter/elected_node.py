@@ -28,7 +28,7 @@ class Node:
         self.campaign = Campaign(
             self.arbiter, PIPELINE, nid, RULES, cluster.clock, preference=preference, serves=serves
         )
-        self.arbiter.announce(NodeInfo(nid, ready=True, serves=serves))
+        self.arbiter.nodes.announce(NodeInfo(nid, ready=True, serves=serves))
         self.snapshot = None
         self.busy = False
         self.epochs = []
@@ -55,7 +55,7 @@ class Node:
 
 
 def set_state(arbiter, state):
-    arbiter.set_state(arbiter.channel("shop"), state)
+    arbiter.channels.set_state(arbiter.channels.one("shop"), state)
 
 
 def lead(cluster, node, *others):

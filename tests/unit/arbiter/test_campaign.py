@@ -106,10 +106,10 @@ def test_after_a_flash_disconnect_the_previous_holder_goes_first(cluster, n1, n2
     lead(cluster, n1, n2)
     n1.link.expire()
     assert n2.act() is Action.WAIT
-    assert n1.arbiter.contact() is Contact.LOST
+    assert n1.arbiter.session.contact() is Contact.LOST
     assert n1.act() is Action.ABORT
     assert n1.act() is Action.WAIT
-    n1.arbiter.announce(NodeInfo("n1"))
+    n1.arbiter.nodes.announce(NodeInfo("n1"))
     state = n1.cycle()
     assert state.decision.action is Action.LEAD
     assert "at once" in state.reason
@@ -121,7 +121,7 @@ def test_after_a_flash_disconnect_the_previous_holder_goes_first(cluster, n1, n2
 def test_a_run_of_the_lost_session_ends_before_the_next_campaign(cluster, n1):
     lead(cluster, n1)
     n1.link.expire()
-    n1.arbiter.announce(NodeInfo("n1"))  # rejoined before any cycle saw the loss
+    n1.arbiter.nodes.announce(NodeInfo("n1"))  # rejoined before any cycle saw the loss
     assert n1.act() is Action.ABORT
     assert n1.act() is Action.LEAD
     assert len(n1.epochs) == 2
@@ -132,11 +132,11 @@ def test_stop_drains_then_resigns_then_idles(cluster, n1, n2, operator):
     set_state(operator, ChannelState.STOP)
     assert n2.act() is Action.IDLE
     assert n1.act() is Action.DRAIN
-    assert operator.mainstem(PIPELINE) is not None
+    assert operator.mainstems.one(PIPELINE) is not None
     state = n1.cycle()
     assert (state.decision.action, state.mine) == (Action.RESIGN, False)
     assert state.mainstem is None
-    assert operator.mainstem(PIPELINE) is None
+    assert operator.mainstems.one(PIPELINE) is None
     assert n1.act() is Action.IDLE
     cluster.advance(60)
     assert n1.act() is n2.act() is Action.IDLE
@@ -194,7 +194,7 @@ def test_nobody_takes_over_in_a_pause(cluster, n1, n2, operator):
     n1.link.close()
     cluster.advance(60)
     assert n2.act() is Action.WAIT
-    assert operator.mainstem(PIPELINE) is None
+    assert operator.mainstems.one(PIPELINE) is None
     set_state(operator, ChannelState.START)
     n2.cycle()
     cluster.advance(0.5)
@@ -247,7 +247,7 @@ def test_an_earlier_process_with_my_name_is_waited_for(cluster, n1, n2):
     n1.link.cut()
     again = MemoryArbiter(cluster)
     with pytest.raises(Conflict):
-        again.announce(NodeInfo("n1"))
+        again.nodes.announce(NodeInfo("n1"))
     campaign = Campaign(again, PIPELINE, "n1", RULES, cluster.clock)
 
     def cycle():
@@ -258,7 +258,7 @@ def test_an_earlier_process_with_my_name_is_waited_for(cluster, n1, n2):
     assert "earlier session" in state.decision.sentence
     assert not state.mine
     cluster.advance(10)
-    again.announce(NodeInfo("n1"))
+    again.nodes.announce(NodeInfo("n1"))
     cycle()
     cluster.advance(0.5)
     assert cycle().mine
@@ -356,8 +356,10 @@ def test_a_queue_is_never_waited_for_long(cluster, n1):
 def test_a_campaign_whose_reply_is_lost_is_found_out_by_its_owner(cluster, n1):
     n1.cycle()
     cluster.advance(0.5)
-    n1.arbiter.campaign(PipelineId("shop", "back"), "n1")  # so that only one write is left
-    n1.arbiter.resign(PIPELINE, n1.arbiter.campaign(PIPELINE, "n1"))
+    n1.arbiter.mainstems.campaign(
+        PipelineId("shop", "back"), "n1"
+    )  # so that only one write is left
+    n1.arbiter.mainstems.resign(PIPELINE, n1.arbiter.mainstems.campaign(PIPELINE, "n1"))
     n1.link.drop_reply()
     state = n1.cycle()
     assert state.decision.action is Action.WAIT
@@ -434,7 +436,7 @@ def test_a_sentence_is_logged_aloud_only_when_it_is_news(cluster, n1, caplog):
 def test_overtaken_is_still_mine(cluster, n1):
     lead(cluster, n1)
     held = n1.cycle().mainstem
-    n1.arbiter.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    n1.arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
     state = n1.cycle()
     assert state.mine
     assert state.mainstem.status is MainstemStatus.OVERTAKE

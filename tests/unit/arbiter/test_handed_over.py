@@ -11,7 +11,7 @@ OPERATOR = Requester("root", 0.0)
 
 
 def outcome(operator):
-    signal = operator.signals(PIPELINE)[-1]
+    signal = operator.signals.all(PIPELINE)[-1]
     return signal.state, signal.answer
 
 

@@ -73,7 +73,7 @@ def refused(hosts, timeout, error, refused_limit=math.inf, **options):
         with pytest.raises(error) as caught:
             arbiter.start(timeout, refused_limit=refused_limit)
         took = time.monotonic() - began
-        assert arbiter.contact() is Contact.LOST
+        assert arbiter.session.contact() is Contact.LOST
     finally:
         arbiter.close()
     assert took < timeout + _SLACK

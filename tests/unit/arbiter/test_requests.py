@@ -21,15 +21,15 @@ ROOT = Requester("root", 100.0)
 @pytest.fixture
 def n1(cluster, operator):
     arbiter = MemoryArbiter(cluster)
-    arbiter.announce(NodeInfo("n1", ready=True))
-    arbiter.campaign(PIPELINE, "n1")
+    arbiter.nodes.announce(NodeInfo("n1", ready=True))
+    arbiter.mainstems.campaign(PIPELINE, "n1")
     return arbiter
 
 
 @pytest.fixture
 def n2(cluster, operator):
     arbiter = MemoryArbiter(cluster)
-    arbiter.announce(NodeInfo("n2", ready=True))
+    arbiter.nodes.announce(NodeInfo("n2", ready=True))
     return arbiter
 
 
@@ -41,22 +41,22 @@ def refused(call, *args, **options):
 
 @pytest.mark.parametrize("call", [requests.switchover, requests.failover])
 def test_a_node_of_another_kind_cannot_be_made_the_leader(call, cluster, operator, n1):
-    MemoryArbiter(cluster).announce(NodeInfo("r1", ready=True, serves=("relay",)))
-    held = operator.mainstem(PIPELINE)
+    MemoryArbiter(cluster).nodes.announce(NodeInfo("r1", ready=True, serves=("relay",)))
+    held = operator.mainstems.one(PIPELINE)
     why = refused(call, operator, PIPELINE, Preference(needs="load"), ROOT, to="r1")
     assert why == (
         "node r1 never leads this pipeline: it leads relay pipelines only, and this is a load"
         " pipeline"
     )
-    assert operator.mainstem(PIPELINE) == held
-    assert not operator.signals(PIPELINE)
+    assert operator.mainstems.one(PIPELINE) == held
+    assert not operator.signals.all(PIPELINE)
 
 
 def test_a_switchover_names_the_leadership_it_was_meant_for(operator, n1, n2):
     sent = requests.switchover(operator, PIPELINE, ANY, ROOT, to="n2", at=200.0)
-    assert (sent.leader, sent.epoch) == ("n1", operator.mainstem(PIPELINE).epoch)
+    assert (sent.leader, sent.epoch) == ("n1", operator.mainstems.one(PIPELINE).epoch)
     assert (sent.to, sent.at, sent.by, sent.sent) == ("n2", 200.0, "root", 100.0)
-    assert list(operator.signals(PIPELINE)) == [sent]
+    assert list(operator.signals.all(PIPELINE)) == [sent]
 
 
 def test_what_a_switchover_is_refused_for(operator, n1):
@@ -70,7 +70,7 @@ def test_what_a_switchover_is_refused_for(operator, n1):
     assert refused(*switchover).startswith("nobody leads shop/there")
     nowhere = PipelineId("nowhere", "p")
     assert "known: shop" in refused(requests.switchover, operator, nowhere, ANY, ROOT)
-    assert list(operator.signals(PIPELINE)) == []
+    assert list(operator.signals.all(PIPELINE)) == []
 
 
 def test_the_past_is_refused(operator, n1, n2):
@@ -88,15 +88,15 @@ def test_one_change_of_the_leader_at_a_time(operator, n1, n2):
 
 
 def test_a_failover_takes_the_leadership_away(operator, n1, n2):
-    held = operator.mainstem(PIPELINE)
+    held = operator.mainstems.one(PIPELINE)
     sent = requests.failover(operator, PIPELINE, ANY, ROOT, to="n2")
-    assert operator.mainstem(PIPELINE) is None
+    assert operator.mainstems.one(PIPELINE) is None
     assert (sent.leader, sent.epoch) == ("n1", held.epoch)
 
 
 def test_a_refused_failover_takes_nothing_away(operator, n1):
     refused(requests.failover, operator, PIPELINE, ANY, ROOT, to="n9")
-    assert operator.mainstem(PIPELINE) is not None
+    assert operator.mainstems.one(PIPELINE) is not None
 
 
 @pytest.mark.parametrize("kind", [SignalKind.ROLLBACK, SignalKind.RESTART])
@@ -108,7 +108,7 @@ def test_answers_are_waited_for(operator, n1):
     sent = requests.ask_leader(operator, PIPELINE, SignalKind.ROLLBACK, ROOT)
 
     def answer(_seconds):
-        n1.answer_signal(PIPELINE, sent, SignalState.DONE, "done")
+        n1.signals.answer(PIPELINE, sent, SignalState.DONE, "done")
 
     seen = requests.await_answer(operator, PIPELINE, sent, 5.0, wait=answer)
     assert (seen.state, seen.answer) == (SignalState.DONE, "done")

@@ -17,8 +17,10 @@ def cluster():
 @pytest.fixture
 def a(cluster):
     arbiter = MemoryArbiter(cluster)
-    arbiter.put_channel("shop", {})
-    arbiter.resign(PIPELINE, arbiter.campaign(PIPELINE, "n0"))  # the folders are there
+    arbiter.channels.put("shop", {})
+    arbiter.mainstems.resign(
+        PIPELINE, arbiter.mainstems.campaign(PIPELINE, "n0")
+    )  # the folders are there
     return arbiter
 
 
@@ -40,112 +42,116 @@ def before_next(arbiter, call, act):
 
 
 def test_a_channel_changed_between_read_and_write_is_read_again(a, b):
-    before_next(a, "write", lambda: b.set_state(b.channel("shop"), ChannelState.START))
-    assert a.put_channel("shop", {"x": 1}).state is ChannelState.START
-    assert b.channel("shop").definition == {"x": 1}
+    before_next(
+        a, "write", lambda: b.channels.set_state(b.channels.one("shop"), ChannelState.START)
+    )
+    assert a.channels.put("shop", {"x": 1}).state is ChannelState.START
+    assert b.channels.one("shop").definition == {"x": 1}
 
 
 def test_two_who_create_a_channel_at_once(a, b):
-    before_next(a, "create", lambda: b.put_channel("new", {"of": "b"}))
-    assert a.put_channel("new", {"of": "a"}).definition == {"of": "a"}
-    assert b.channel("new").revision == 1
+    before_next(a, "create", lambda: b.channels.put("new", {"of": "b"}))
+    assert a.channels.put("new", {"of": "a"}).definition == {"of": "a"}
+    assert b.channels.one("new").revision == 1
 
 
 def test_a_channel_that_keeps_changing_is_a_conflict(a, b):
     original = a.link.write
 
     def overtaken(*args, **kwargs):
-        b.put_channel("shop", {"of": "b"})
+        b.channels.put("shop", {"of": "b"})
         return original(*args, **kwargs)
 
     a.link.write = overtaken
     with pytest.raises(Conflict):
-        a.put_channel("shop", {"of": "a"})
+        a.channels.put("shop", {"of": "a"})
 
 
 def test_a_mainstem_that_goes_before_it_is_read_is_tried_again(a, b):
-    theirs = b.campaign(PIPELINE, "n2")
-    before_next(a, "read", lambda: b.resign(PIPELINE, theirs))
-    assert a.campaign(PIPELINE, "n1").session == a.session_id()
+    theirs = b.mainstems.campaign(PIPELINE, "n2")
+    before_next(a, "read", lambda: b.mainstems.resign(PIPELINE, theirs))
+    assert a.mainstems.campaign(PIPELINE, "n1").session == a.session.session_id()
 
 
 def test_a_node_that_goes_before_it_is_read_is_tried_again(a, b):
-    b.announce(NodeInfo("n1"))
+    b.nodes.announce(NodeInfo("n1"))
     before_next(a, "read", b.close)
-    a.announce(NodeInfo("n1"))
-    assert [node.nid for node in a.nodes()] == ["n1"]
+    a.nodes.announce(NodeInfo("n1"))
+    assert [node.nid for node in a.nodes.all()] == ["n1"]
 
 
 def test_a_node_that_goes_between_listing_and_reading_is_left_out(a, b):
-    a.announce(NodeInfo("n1"))
-    b.announce(NodeInfo("n2"))
+    a.nodes.announce(NodeInfo("n1"))
+    b.nodes.announce(NodeInfo("n2"))
     before_next(a, "read_all", b.close)
-    assert [node.nid for node in a.nodes()] == ["n1"]
+    assert [node.nid for node in a.nodes.all()] == ["n1"]
 
 
 @pytest.mark.parametrize("call", ["delete", "write"])
 def test_a_mainstem_taken_over_between_check_and_change_is_left_alone(a, b, call):
     """The session ends just before the request is sent; the znode's version fits again."""
-    held = a.campaign(PIPELINE, "n1")
+    held = a.mainstems.campaign(PIPELINE, "n1")
 
     def take_over():
         a.link.expire()
-        b.campaign(PIPELINE, "n2")
+        b.mainstems.campaign(PIPELINE, "n2")
 
     before_next(a, call, take_over)
     if call == "delete":
-        a.resign(PIPELINE, held)
+        a.mainstems.resign(PIPELINE, held)
     else:
         with pytest.raises(Conflict):
-            a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    left = b.mainstem(PIPELINE)
+            a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    left = b.mainstems.one(PIPELINE)
     assert (left.nid, left.status) == ("n2", MainstemStatus.TAKING)
 
 
 def test_a_status_written_between_check_and_resignation_is_no_obstacle(cluster, a):
-    held = a.campaign(PIPELINE, "n1")
-    before_next(a, "delete", lambda: a.set_mainstem_status(PIPELINE, held, MainstemStatus.OVERTAKE))
-    a.resign(PIPELINE, held)
-    assert a.mainstem(PIPELINE) is None
+    held = a.mainstems.campaign(PIPELINE, "n1")
+    before_next(
+        a, "delete", lambda: a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    )
+    a.mainstems.resign(PIPELINE, held)
+    assert a.mainstems.one(PIPELINE) is None
 
 
 def test_without_a_session_there_is_no_campaign(a):
     a.link.close()
     with pytest.raises(Unreachable):
-        a.campaign(PIPELINE, "n1")
+        a.mainstems.campaign(PIPELINE, "n1")
 
 
 @pytest.mark.parametrize("dropped", [True, False])
 def test_an_unanswered_campaign_took_effect_or_not(a, dropped):
     (a.link.drop_reply if dropped else a.link.refuse)(1)
     with pytest.raises(Unreachable):
-        a.campaign(PIPELINE, "n1")
-    found = a.mainstem(PIPELINE)
+        a.mainstems.campaign(PIPELINE, "n1")
+    found = a.mainstems.one(PIPELINE)
     assert (found is not None) == dropped
-    again = a.campaign(PIPELINE, "n1")
-    assert again.session == a.session_id()
+    again = a.mainstems.campaign(PIPELINE, "n1")
+    assert again.session == a.session.session_id()
     if dropped:
         assert again == found
 
 
 def test_an_unanswered_position_is_found_by_reading(a):
-    revision = a.store_position(PIPELINE, {"n": 1}, None)
+    revision = a.positions.store(PIPELINE, {"n": 1}, None)
     a.link.drop_reply()
     with pytest.raises(Unreachable):
-        a.store_position(PIPELINE, {"n": 2}, revision)
+        a.positions.store(PIPELINE, {"n": 2}, revision)
     with pytest.raises(Conflict):
-        a.store_position(PIPELINE, {"n": 2}, revision)
-    assert a.stored_position(PIPELINE) == ({"n": 2}, revision + 1)
+        a.positions.store(PIPELINE, {"n": 2}, revision)
+    assert a.positions.read(PIPELINE) == ({"n": 2}, revision + 1)
 
 
 def test_two_who_trim_a_history_at_once(cluster, a):
     small = MemoryArbiter(cluster, history_limit=1)
-    small.add_history(PIPELINE, HistoryItem(1, "n1", "", 1.0))
+    small.history.add(PIPELINE, HistoryItem(1, "n1", "", 1.0))
     before_next(
         small, "delete", lambda: cluster.remove("/setl/channels/shop/there/history/item-0000000000")
     )
-    small.add_history(PIPELINE, HistoryItem(2, "n1", "", 2.0))
-    assert [item.epoch for item in a.history(PIPELINE)] == [2]
+    small.history.add(PIPELINE, HistoryItem(2, "n1", "", 2.0))
+    assert [item.epoch for item in a.history.all(PIPELINE)] == [2]
 
 
 def test_limits_are_checked(cluster):
@@ -159,28 +165,28 @@ def test_limits_are_checked(cluster):
 
 
 def test_a_session_lives_as_long_as_it_is_heard(cluster, a, b):
-    a.announce(NodeInfo("n1"))
+    a.nodes.announce(NodeInfo("n1"))
     cluster.advance(1000)
-    assert [node.nid for node in b.nodes()] == ["n1"]
+    assert [node.nid for node in b.nodes.all()] == ["n1"]
     a.link.cut()
     cluster.advance(9.9)
-    assert [node.nid for node in b.nodes()] == ["n1"]
+    assert [node.nid for node in b.nodes.all()] == ["n1"]
     cluster.advance(0.1)
-    assert list(b.nodes()) == []
-    assert a.contact() is Contact.CONNECTED  # nobody told it
+    assert list(b.nodes.all()) == []
+    assert a.session.contact() is Contact.CONNECTED  # nobody told it
     a.link.resume()
-    assert a.contact() is Contact.LOST
-    assert a.session_id() not in (0, b.session_id())
+    assert a.session.contact() is Contact.LOST
+    assert a.session.session_id() not in (0, b.session.session_id())
 
 
 def test_last_contact_follows_the_clock_while_connected(cluster, a):
     now = cluster.clock.monotonic()
-    assert a.last_contact() == now
+    assert a.session.last_contact() == now
     cluster.advance(2)
-    assert a.last_contact() == now + 2
+    assert a.session.last_contact() == now + 2
     a.link.cut()
     cluster.advance(3)
-    assert a.last_contact() == now + 2
+    assert a.session.last_contact() == now + 2
 
 
 def test_a_closed_link_stays_closed(a):
@@ -199,9 +205,9 @@ def test_facts_are_read_again_only_when_something_tells_of_a_change(a, b):
     first, calls = a.facts(), a.link.calls
     assert a.facts() is first
     assert a.link.calls == calls
-    b.set_state(b.channel("shop"), ChannelState.START)
+    b.channels.set_state(b.channels.one("shop"), ChannelState.START)
     assert a.facts().channels["shop"].state is ChannelState.START
-    held = a.campaign(PIPELINE, "n1")  # what it changes itself, too
+    held = a.mainstems.campaign(PIPELINE, "n1")  # what it changes itself, too
     assert a.facts().mainstems[PIPELINE].epoch == held.epoch
 
 
@@ -226,10 +232,10 @@ def test_facts_are_kept_for_as_long_as_nothing_at_all_has_changed(a, b, cluster)
     assert a.facts() is first
     assert a.link.calls == calls
     news = a.link.news()
-    b.set_state(b.channel("shop"), ChannelState.START)
+    b.channels.set_state(b.channels.one("shop"), ChannelState.START)
     a.link.news = lambda: news  # no watch has fired
     assert a.facts().channels["shop"].state is ChannelState.START
-    b.set_state(b.channel("shop"), ChannelState.PAUSE)
+    b.channels.set_state(b.channels.one("shop"), ChannelState.PAUSE)
     assert a.facts().channels["shop"].state is ChannelState.START
     cluster.advance(30)
     assert a.facts().channels["shop"].state is ChannelState.PAUSE
@@ -247,8 +253,8 @@ def test_facts_are_not_kept_for_ever(a, cluster):
 @pytest.mark.parametrize("call", range(6))
 def test_a_leader_whose_mainstem_is_seen_to_be_gone_is_not_seen_to_live(a, b, call):
     """Its session ends just before one of the requests of a look, whichever that is."""
-    b.announce(NodeInfo("n2"))
-    b.campaign(PIPELINE, "n2")
+    b.nodes.announce(NodeInfo("n2"))
+    b.mainstems.campaign(PIPELINE, "n2")
     for name in ("children_all", "read_all"):
         original = getattr(a.link, name)
 

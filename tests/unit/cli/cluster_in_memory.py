@@ -53,7 +53,9 @@ class FakeNode:
             self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
             threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
             address = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.arbiter.announce(NodeInfo(nid, "host", 1, address, 0.0, ready=ready, serves=serves))
+        self.arbiter.nodes.announce(
+            NodeInfo(nid, "host", 1, address, 0.0, ready=ready, serves=serves)
+        )
 
     def says(self, pipeline, state, **figures):
         self.lines[pipeline] = {"state": state, "position": "b.000001:4", **figures}
@@ -70,7 +72,7 @@ class FakeNode:
         ]
 
     def leads(self, pipeline, state="running", **figures):
-        mainstem = self.arbiter.campaign(pipeline, self.nid)
+        mainstem = self.arbiter.mainstems.campaign(pipeline, self.nid)
         assert mainstem.nid == self.nid
         self.says(pipeline, state, **figures)
         return mainstem
@@ -91,15 +93,15 @@ class Shop:
         self.put("shop")
 
     def put(self, name, state=ChannelState.START, **options):
-        channel = self.arbiter.put_channel(name, definition(name, **options))
-        self.arbiter.set_state(channel, state)
+        channel = self.arbiter.channels.put(name, definition(name, **options))
+        self.arbiter.channels.set_state(channel, state)
 
     def node(self, nid, **options):
         self.nodes[nid] = FakeNode(self.cluster, nid, **options)
         return self.nodes[nid]
 
     def state(self, state, name="shop"):
-        self.arbiter.set_state(self.arbiter.channel(name), state)
+        self.arbiter.channels.set_state(self.arbiter.channels.one(name), state)
 
     @contextmanager
     def connect(self, zookeeper, root):

@@ -5,13 +5,13 @@ import json
 import pytest
 import yaml
 
+from arbiter.channels import Channels
 from arbiter.errors import Unreachable
 from arbiter.values import ChannelState
 from setl.cli.channels import stored
 from setl.cli.terminal import confirmation
 from setl.operate.applying import revision_of
 from setl.operate.starting import Readiness
-from tests.arbiter_in_memory import MemoryArbiter
 from tests.unit.cli.cluster_in_memory import definition
 
 OURS = definition(window=7)
@@ -28,11 +28,11 @@ def file(tmp_path, shop):
 
 
 def kept(shop):
-    return shop.arbiter.channel("shop").definition
+    return shop.arbiter.channels.one("shop").definition
 
 
 def outcomes(shop):
-    return [action.outcome for action in shop.arbiter.actions()]
+    return [action.outcome for action in shop.arbiter.actions.all()]
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def at_a_terminal(monkeypatch):
 
 def test_what_was_planned_is_applied_as_long_as_it_holds(shop, file, capsys):
     assert shop.run("plan", str(file), "--offline") == 0
-    base = revision_of(shop.arbiter.channel("shop"))
+    base = revision_of(shop.arbiter.channels.one("shop"))
     assert f"revision {base}; `setl apply {file} --base {base}`" in capsys.readouterr().out
     assert shop.run("plan", str(file), "--offline", "-o", "json") == 0
     assert json.loads(capsys.readouterr().out)["base"] == base
-    shop.arbiter.put_channel("shop", THEIRS)
+    shop.arbiter.channels.put("shop", THEIRS)
     assert shop.run("apply", str(file), "--base", base) == 1
-    found = revision_of(shop.arbiter.channel("shop"))
+    found = revision_of(shop.arbiter.channels.one("shop"))
     told = capsys.readouterr().err
     assert f"the stored file of channel shop is revision {found}, and the new one was made" in told
     assert f"from revision {base}; nothing was stored" in told
@@ -61,18 +61,18 @@ def test_what_was_planned_is_applied_as_long_as_it_holds(shop, file, capsys):
     assert "`setl history --actions shop`" in told
     assert kept(shop) == THEIRS
     assert shop.run("apply", str(file), "--base", found) == 0
-    new = revision_of(shop.arbiter.channel("shop"))
+    new = revision_of(shop.arbiter.channels.one("shop"))
     said = f"channel shop stored as revision {new}, in place of {found}, state STOP"
     assert said in capsys.readouterr().out
     assert outcomes(shop) == [said]
 
 
 def test_a_revision_is_of_the_file_alone(shop, capsys):
-    base = revision_of(shop.arbiter.channel("shop"))
+    base = revision_of(shop.arbiter.channels.one("shop"))
     shop.state(ChannelState.PAUSE)
-    assert revision_of(shop.arbiter.channel("shop")) == base
+    assert revision_of(shop.arbiter.channels.one("shop")) == base
     turned = dict(reversed(kept(shop).items()))
-    assert revision_of(shop.arbiter.put_channel("shop", turned)) == base
+    assert revision_of(shop.arbiter.channels.put("shop", turned)) == base
     assert shop.run("show", "shop", "--revision") == 0
     assert capsys.readouterr().out == f"{base}\n"
     assert shop.run("show", "shop") == 0
@@ -84,15 +84,15 @@ def test_a_revision_does_not_give_a_literal_secret_away(shop):
     for password in ("one", "two"):
         file = definition()
         file["pipelines"][0]["target"]["password"] = password
-        found.append(revision_of(shop.arbiter.put_channel("shop", file)))
-    assert found[0] == found[1] != revision_of(shop.arbiter.put_channel("shop", definition()))
+        found.append(revision_of(shop.arbiter.channels.put("shop", file)))
+    assert found[0] == found[1] != revision_of(shop.arbiter.channels.put("shop", definition()))
 
 
 def test_a_new_channel_is_applied_only_where_there_is_none(shop, file, capsys):
     assert shop.run("apply", str(file), "--base", "none") == 1
     assert "there is a channel shop already, of revision" in capsys.readouterr().err
-    base = revision_of(shop.arbiter.channel("shop"))
-    shop.arbiter.remove_channel(shop.arbiter.channel("shop"))
+    base = revision_of(shop.arbiter.channels.one("shop"))
+    shop.arbiter.channels.remove(shop.arbiter.channels.one("shop"))
     assert shop.run("apply", str(file), "--base", base) == 1
     assert "there is no channel shop (any more)" in capsys.readouterr().err
     assert shop.run("plan", str(file), "--offline") == 0
@@ -107,7 +107,7 @@ def test_what_is_stored_while_servers_are_looked_at_is_not_replaced(
     shop.state(ChannelState.START)
 
     def looked_at(*_):
-        shop.arbiter.put_channel("shop", THEIRS)
+        shop.arbiter.channels.put("shop", THEIRS)
         return Readiness()
 
     monkeypatch.setattr("setl.operate.starting.readiness_of_file", looked_at)
@@ -121,7 +121,7 @@ def test_what_is_stored_while_somebody_is_asked_is_not_replaced(
     shop, file, capsys, monkeypatch, at_a_terminal
 ):
     def asked(*_, **__):
-        shop.arbiter.put_channel("shop", THEIRS)
+        shop.arbiter.channels.put("shop", THEIRS)
         return True
 
     monkeypatch.setattr(confirmation.click, "confirm", asked)
@@ -137,11 +137,11 @@ def test_a_literal_secret_that_is_stored_meanwhile_is_not_replaced(
     theirs["pipelines"][0]["target"]["password"] = "two"
     mine = json.loads(json.dumps(theirs))
     mine["pipelines"][0]["target"]["password"] = "one"
-    shop.arbiter.put_channel("shop", mine)
+    shop.arbiter.channels.put("shop", mine)
     monkeypatch.setattr(
         confirmation.click,
         "confirm",
-        lambda *_, **__: shop.arbiter.put_channel("shop", theirs) and True,
+        lambda *_, **__: shop.arbiter.channels.put("shop", theirs) and True,
     )
     assert shop.run("apply", str(file)) == 1
     assert "a secret that stands in the stored file of channel shop was" in capsys.readouterr().err
@@ -161,20 +161,20 @@ def test_a_channel_that_is_started_meanwhile_is_not_changed_unlooked_at(
     assert kept(shop) == definition()
     shop.state(ChannelState.STOP)
     assert shop.run("apply", str(file), "--no-check") == 0
-    assert shop.arbiter.channel("shop").state is ChannelState.START
+    assert shop.arbiter.channels.one("shop").state is ChannelState.START
     assert kept(shop) == OURS
 
 
 def test_of_two_who_store_at_once_one_is_told(shop, file, capsys, monkeypatch):
     """The write itself is a compare-and-set."""
-    store = MemoryArbiter.store_channel
+    store = Channels.store
 
     def late(self, name, definition, seen):
         monkeypatch.undo()
-        shop.arbiter.put_channel("shop", THEIRS)
+        shop.arbiter.channels.put("shop", THEIRS)
         return store(self, name, definition, seen)
 
-    monkeypatch.setattr(MemoryArbiter, "store_channel", late)
+    monkeypatch.setattr(Channels, "store", late)
     assert shop.run("apply", str(file)) == 1
     assert "nothing was stored, so that nobody's changes are lost" in capsys.readouterr().err
     assert kept(shop) == THEIRS
@@ -183,7 +183,7 @@ def test_of_two_who_store_at_once_one_is_told(shop, file, capsys, monkeypatch):
 def test_at_a_terminal_a_person_sees_what_changes_and_is_asked(
     shop, file, capsys, monkeypatch, at_a_terminal
 ):
-    base = revision_of(shop.arbiter.channel("shop"))
+    base = revision_of(shop.arbiter.channels.one("shop"))
     monkeypatch.setattr(confirmation.click, "confirm", lambda text, err: at_a_terminal.append(text))
     assert shop.run("apply", str(file)) == 1
     assert at_a_terminal == [f"Store this file as channel shop, in place of revision {base}?"]
@@ -191,12 +191,12 @@ def test_at_a_terminal_a_person_sees_what_changes_and_is_asked(
     assert "ab: window: 16 → 7" in told.out
     assert "nothing was done" in told.err
     assert kept(shop) == definition()
-    assert not shop.arbiter.actions()
+    assert not shop.arbiter.actions.all()
 
 
 @pytest.mark.parametrize("options", [("--yes",), ("--base",)])
 def test_who_says_so_is_not_asked(shop, file, at_a_terminal, options):
-    base = revision_of(shop.arbiter.channel("shop"))
+    base = revision_of(shop.arbiter.channels.one("shop"))
     options = (*options, base) if options == ("--base",) else options
     assert shop.run("apply", str(file), *options) == 0
     assert at_a_terminal == []
@@ -208,7 +208,7 @@ def test_nobody_is_asked_about_what_changes_nothing(shop, file, capsys, at_a_ter
     assert shop.run("apply", str(file)) == 0
     assert at_a_terminal == []
     assert ", which it had already, state STOP" in capsys.readouterr().out
-    shop.arbiter.remove_channel(shop.arbiter.channel("shop"))
+    shop.arbiter.channels.remove(shop.arbiter.channels.one("shop"))
     assert shop.run("apply", str(file)) == 0
     assert at_a_terminal == []
 
@@ -219,7 +219,7 @@ def test_a_file_that_was_only_shown_does_not_store_hidden_as_a_password(
 ):
     ours = definition()
     ours["pipelines"][1]["target"]["password"] = "hunter2"
-    shop.arbiter.put_channel("shop", ours)
+    shop.arbiter.channels.put("shop", ours)
     capsys.readouterr()
     assert shop.run("show", "shop") == 0
     shown = capsys.readouterr().out
@@ -235,7 +235,7 @@ def test_an_answer_that_did_not_come_is_no_refusal(shop, file, capsys, monkeypat
     def silent(*_):
         raise Unreachable("no answer in time")
 
-    monkeypatch.setattr(MemoryArbiter, "store_channel", silent)
+    monkeypatch.setattr(Channels, "store", silent)
     assert shop.run("apply", str(file)) == 3
     assert outcomes(shop) == ["not done: no answer in time"]
 

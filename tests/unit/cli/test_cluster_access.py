@@ -15,7 +15,7 @@ class Gone:
     """An arbiter whose ZooKeeper is gone."""
 
     def __init__(self, *_, **__):
-        pass
+        self.session = self
 
     def trouble(self):
         return "zk1:2181: Connection refused"

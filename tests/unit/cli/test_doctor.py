@@ -17,9 +17,9 @@ def test_what_is_gathered(shop, tmp_path, monkeypatch):
     file = definition()
     file["pipelines"][0]["source"]["password"] = "hunter2"
     file["pipelines"][1]["source"]["password"] = "${SHOP_PASSWORD}"
-    shop.arbiter.put_channel("shop", file)
+    shop.arbiter.channels.put("shop", file)
     shop.node("n1").leads(AB, lag=0.5)
-    shop.arbiter.add_history(
+    shop.arbiter.history.add(
         AB, HistoryItem(5, "n1", "first", 1e9, error="no room", error_public="fatal")
     )
     report = tmp_path / "report.yaml"

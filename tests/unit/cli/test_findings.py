@@ -180,9 +180,9 @@ def test_a_running_channel_is_not_given_a_file_that_cannot_work(
     assert "channel shop is not stored; 1 to fix first:" in told
     assert "the table has no key [no-key@s.u]" in told
     assert "not checked from here: ab, target db2:3306: no connection" in told
-    assert "window" not in shop.arbiter.channel("shop").definition["pipelines"][0]
+    assert "window" not in shop.arbiter.channels.one("shop").definition["pipelines"][0]
     assert shop.run("apply", str(file), "--no-check") == 0
-    assert shop.arbiter.channel("shop").definition["pipelines"][0]["window"] == 7
+    assert shop.arbiter.channels.one("shop").definition["pipelines"][0]["window"] == 7
 
 
 def test_sql_of_one_server(shop, tmp_path, monkeypatch, capsys):

@@ -31,20 +31,20 @@ def obey(shop, kind=SignalKind.SWITCHOVER, to="n2", redelivered: int | None = 0)
 
     def work():
         old, new = shop.nodes["n1"], shop.nodes[to]
-        signals = old.arbiter.signals
+        signals = old.arbiter.signals.all
         eventually(lambda: [s for s in signals(AB) if s.state is SignalState.PENDING], 10)
         signal = signals(AB)[-1]
         assert (signal.kind, signal.to) in ((kind, to), (kind, ""))
-        mainstem = old.arbiter.mainstem(AB)
+        mainstem = old.arbiter.mainstems.one(AB)
         if mainstem is not None:
-            old.arbiter.resign(AB, mainstem)
+            old.arbiter.mainstems.resign(AB, mainstem)
         new.leads(AB, "taking over")
         old.says(AB, "standby")
-        mainstem = new.arbiter.mainstem(AB)
-        new.arbiter.add_history(
+        mainstem = new.arbiter.mainstems.one(AB)
+        new.arbiter.history.add(
             AB, HistoryItem(mainstem.epoch, to, "handed over", time.time(), 0.1, redelivered)
         )
-        new.arbiter.answer_signal(AB, signal, SignalState.DONE, f"{to} leads")
+        new.arbiter.signals.answer(AB, signal, SignalState.DONE, f"{to} leads")
         new.says(AB, "running", rows_redelivered=redelivered or 0)
 
     thread = threading.Thread(target=work)
@@ -64,7 +64,7 @@ def test_a_switchover_is_carried_out_and_told(pair, capsys):
     assert (told["outcome"], told["from"], told["to"], told["state"]) == (
         "done", "n1", "n2", "running",
     )  # fmt: skip
-    assert told["epoch"] == pair.arbiter.mainstem(AB).epoch
+    assert told["epoch"] == pair.arbiter.mainstems.one(AB).epoch
     assert told["redelivered"] == 0
     assert told["seconds"] >= 0
 
@@ -103,14 +103,14 @@ def test_a_refusal_says_why(pair, capsys):
     pair.state(ChannelState.PAUSE)
     assert pair.run("switchover", "ab", "-o", "json") == 1
     assert outcome(capsys)["reason"] == "the channel is paused"
-    assert not pair.arbiter.signals(AB)
+    assert not pair.arbiter.signals.all(AB)
 
 
 def test_the_leader_may_refuse_later(pair, capsys):
     def refuse():
-        eventually(lambda: pair.arbiter.signals(AB), 10)
-        (signal,) = pair.arbiter.signals(AB)
-        pair.arbiter.answer_signal(AB, signal, SignalState.REFUSED, "n2 has gone")
+        eventually(lambda: pair.arbiter.signals.all(AB), 10)
+        (signal,) = pair.arbiter.signals.all(AB)
+        pair.arbiter.signals.answer(AB, signal, SignalState.REFUSED, "n2 has gone")
 
     thread = threading.Thread(target=refuse)
     thread.start()
@@ -165,8 +165,8 @@ def test_a_new_leader_that_leaves_the_lead_again_is_no_success(pair, capsys):
         says(pipeline, "failed", error="Access denied")
         if state != "running":
             return
-        new.arbiter.announce(NodeInfo("n2", ready=True, unable={AB: "Access denied"}))
-        new.arbiter.resign(AB, new.arbiter.mainstem(AB))
+        new.arbiter.nodes.announce(NodeInfo("n2", ready=True, unable={AB: "Access denied"}))
+        new.arbiter.mainstems.resign(AB, new.arbiter.mainstems.one(AB))
         old.leads(AB)
 
     new.says = fail
@@ -199,13 +199,13 @@ def test_without_waiting(pair, capsys):
 def test_a_switchover_is_scheduled_once_and_taken_back(pair, capsys):
     assert pair.run("switchover", "ab", "--to", "n2", "--at", "+5m", "-o", "json") == 0
     assert outcome(capsys)["outcome"] == "scheduled"
-    (signal,) = pair.arbiter.signals(AB)
+    (signal,) = pair.arbiter.signals.all(AB)
     assert 290 < signal.at - time.time() <= 300
     assert pair.run("switchover", "ab", "--at", "+10m") == 1
     assert "--cancel` takes it back" in capsys.readouterr().err
     assert pair.run("switchover", "ab", "--cancel") == 0
     assert "is taken back" in capsys.readouterr().out
-    assert pair.arbiter.signals(AB)[0].state is SignalState.REFUSED
+    assert pair.arbiter.signals.all(AB)[0].state is SignalState.REFUSED
     assert pair.run("switchover", "ab", "--cancel") == 1
     assert "no switchover of shop/ab is scheduled" in capsys.readouterr().err
 
@@ -229,7 +229,7 @@ def test_at_a_terminal_a_person_is_asked(pair, capsys, monkeypatch):
     assert pair.run("switchover", "ab", "--to", "n2") == 1
     assert "nothing was done" in capsys.readouterr().err
     assert "demoting current leader n1?" in asked[0]
-    assert not pair.arbiter.signals(AB)
+    assert not pair.arbiter.signals.all(AB)
     assert pair.run("switchover", "ab", "--to", "n2", "--yes", "--no-wait") == 0
     assert len(asked) == 1
 
@@ -245,17 +245,17 @@ def test_a_failover_deposes_a_leader_without_asking_it(pair, capsys):
 
 
 def test_a_failover_works_without_a_leader(pair, capsys):
-    pair.nodes["n1"].arbiter.resign(AB, pair.arbiter.mainstem(AB))
+    pair.nodes["n1"].arbiter.mainstems.resign(AB, pair.arbiter.mainstems.one(AB))
     pair.nodes["n1"].arbiter.close()
     assert pair.run("switchover", "ab") == 1
     assert "setl failover" in capsys.readouterr().err
 
     def take():
-        eventually(lambda: pair.arbiter.signals(AB), 10)
-        (signal,) = pair.arbiter.signals(AB)
+        eventually(lambda: pair.arbiter.signals.all(AB), 10)
+        (signal,) = pair.arbiter.signals.all(AB)
         assert (signal.leader, signal.epoch) == ("", 0)
         pair.nodes["n2"].leads(AB)
-        pair.nodes["n2"].arbiter.answer_signal(AB, signal, SignalState.DONE, "n2 leads")
+        pair.nodes["n2"].arbiter.signals.answer(AB, signal, SignalState.DONE, "n2 leads")
 
     thread = threading.Thread(target=take)
     thread.start()
@@ -267,9 +267,9 @@ def test_a_failover_works_without_a_leader(pair, capsys):
 
 def test_signals_ask_the_leader(pair, capsys):
     def answer(state, text):
-        eventually(lambda: pair.arbiter.signals(AB), 10)
-        signal = pair.arbiter.signals(AB)[-1]
-        pair.arbiter.answer_signal(AB, signal, state, text)
+        eventually(lambda: pair.arbiter.signals.all(AB), 10)
+        signal = pair.arbiter.signals.all(AB)[-1]
+        pair.arbiter.signals.answer(AB, signal, state, text)
 
     thread = threading.Thread(target=answer, args=(SignalState.DONE, "rolled back"))
     thread.start()

@@ -59,7 +59,7 @@ def test_a_load_is_asked_for_and_the_leader_told(shop, capsys):
     assert (row["pipeline"], row["what"], row["state"]) == ("shop/ab", "s.t where a > 1", "waiting")
     (request,) = requests(shop).all()
     assert (request.tables, request.where, request.reason) == (("s.t",), "a > 1", "load")
-    (signal,) = shop.arbiter.signals(AB)
+    (signal,) = shop.arbiter.signals.all(AB)
     assert (signal.kind, signal.epoch) == (SignalKind.LOADS, leader.epoch)
     assert signal.state is SignalState.PENDING
 
@@ -192,7 +192,7 @@ def test_keys_of_what_has_ended_are_only_counted(shop):
         stored.answer(made, RequestState.DONE, "2 rows are in the target", rows=2, at=2.0)
     (kept,) = stored.all()
     assert (kept.what, kept.keys, kept.narrowed) == ("2 keys of s.t", (), True)
-    (value,) = (load.value for load in shop.arbiter.loads(AB))
+    (value,) = (load.value for load in shop.arbiter.loads.all(AB))
     assert "keys" not in value
     assert LoadRequest.from_json(kept.id, value, kept.revision) == kept
 

@@ -47,7 +47,7 @@ def test_a_reset_asks_a_person(search, capsys, monkeypatch):
     monkeypatch.setattr(confirmation.click, "confirm", lambda *_, **__: False)
     assert search.run("position", "reset", "p", "--to", "earliest") == 1
     assert "nothing was done" in capsys.readouterr().err
-    assert search.arbiter.stored_position(ID)[0]["epoch"] == 3
+    assert search.arbiter.positions.read(ID)[0]["epoch"] == 3
 
 
 def test_a_place_that_is_none_is_wrong_usage(search, capsys):
@@ -82,7 +82,7 @@ def test_show_tells_what_it_knows_and_what_not(search, capsys, monkeypatch):
 @pytest.fixture
 def only_search(search, monkeypatch):
     """A cluster whose other channel has nothing to ask."""
-    search.arbiter.put_channel("shop", {"channel": "shop", "pipelines": []})
+    search.arbiter.channels.put("shop", {"channel": "shop", "pipelines": []})
     return search
 
 
@@ -98,21 +98,21 @@ def test_epochs_fit(only_search, capsys):
     ]  # fmt: skip
     assert only_search.run("epoch", "raise") == 0
     assert "nothing to raise" in capsys.readouterr().out
-    assert only_search.arbiter.epoch_base() == 0
+    assert only_search.arbiter.epochs.base() == 0
 
 
 def test_epochs_are_raised_above_what_is_known(only_search, capsys):
-    value, revision = only_search.arbiter.stored_position(ID)
-    only_search.arbiter.store_position(ID, {**value, "epoch": 5000}, revision)
+    value, revision = only_search.arbiter.positions.read(ID)
+    only_search.arbiter.positions.store(ID, {**value, "epoch": 5000}, revision)
     node = FakeNode(only_search.cluster, "n1", http=False)
-    low = node.arbiter.campaign(ID, "n1")
+    low = node.arbiter.mainstems.campaign(ID, "n1")
     assert only_search.run("epoch", "show", "search") == 1
     assert "refuses the present" in " ".join(capsys.readouterr().out.split())
     assert only_search.run("epoch", "raise", "-o", "json") == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["before"], told["base"], told["deposed"]) == (0, 5000, ["search/p"])
-    assert node.arbiter.mainstem(ID) is None
-    assert node.arbiter.campaign(ID, "n1").epoch > 5000 > low.epoch
+    assert node.arbiter.mainstems.one(ID) is None
+    assert node.arbiter.mainstems.campaign(ID, "n1").epoch > 5000 > low.epoch
     assert only_search.run("epoch", "show") == 0
 
 
@@ -123,6 +123,6 @@ def test_a_silent_target_has_to_be_answered_for(search, capsys):
     assert search.run("epoch", "raise", "--to", "2") == 1
     assert "knows epoch 3 already, which is above 2" in capsys.readouterr().err
     assert search.run("epoch", "raise", "--to", "7000") == 0
-    assert search.arbiter.epoch_base() == 7000
+    assert search.arbiter.epochs.base() == 7000
     assert search.run("epoch", "raise", "--to", "6000") == 0
-    assert search.arbiter.epoch_base() == 7000
+    assert search.arbiter.epochs.base() == 7000

@@ -53,7 +53,7 @@ class Nodes:
     def _work(self):
         while not self._over.wait(0.02):
             for pipeline in PIPELINES:
-                for signal in self._shop.arbiter.signals(pipeline):
+                for signal in self._shop.arbiter.signals.all(pipeline):
                     if signal.state is SignalState.PENDING:
                         self._obey(pipeline, signal)
 
@@ -61,13 +61,13 @@ class Nodes:
         old, new = self._shop.nodes["n1"], self._shop.nodes["n2"]
         assert signal.to == "n2"
         if len(self.done) in self._refused:
-            old.arbiter.answer_signal(pipeline, signal, SignalState.REFUSED, "n2 has gone")
+            old.arbiter.signals.answer(pipeline, signal, SignalState.REFUSED, "n2 has gone")
             return
-        old.arbiter.resign(pipeline, old.arbiter.mainstem(pipeline))
+        old.arbiter.mainstems.resign(pipeline, old.arbiter.mainstems.one(pipeline))
         epoch = new.leads(pipeline, lag=0.1).epoch
-        new.arbiter.add_history(pipeline, HistoryItem(epoch, "n2", "", time.time(), 0.1, 0))
+        new.arbiter.history.add(pipeline, HistoryItem(epoch, "n2", "", time.time(), 0.1, 0))
         self.done.append(pipeline)
-        new.arbiter.answer_signal(pipeline, signal, SignalState.DONE, "n2 leads")
+        new.arbiter.signals.answer(pipeline, signal, SignalState.DONE, "n2 leads")
 
 
 def told(shop, capsys, *arguments, status=0):
@@ -86,8 +86,8 @@ def test_a_dry_run_shows_the_plan_and_does_nothing(joined, capsys):
     ] * 2
     assert plan["leads_after"] == {"n1": 2, "n2": 2}
     assert len(told(joined, capsys, "--dry-run", "--at-most", "1")["moves"]) == 1
-    assert not any(joined.arbiter.signals(p) for p in PIPELINES)
-    assert not joined.arbiter.actions()
+    assert not any(joined.arbiter.signals.all(p) for p in PIPELINES)
+    assert not joined.arbiter.actions.all()
 
 
 def test_switchovers_are_done_in_order_and_kept_in_the_log_of_actions(joined, capsys):
@@ -96,7 +96,7 @@ def test_switchovers_are_done_in_order_and_kept_in_the_log_of_actions(joined, ca
     assert [str(p) for p in nodes.done] == [m["pipeline"] for m in result["moves"]]
     assert [(m["outcome"], m["redelivered"]) for m in result["moves"]] == [("done", 0)] * 2
     assert result["leads_after"] == {"n1": 2, "n2": 2}
-    whole, *each = joined.arbiter.actions()
+    whole, *each = joined.arbiter.actions.all()
     assert (whole.what, whole.on, whole.outcome) == (
         "rebalance", "the cluster", "2 switchovers done",
     )  # fmt: skip
@@ -127,8 +127,8 @@ def test_the_first_that_fails_ends_it(joined, capsys):
     assert [m["outcome"] for m in json.loads(out)["moves"]] == ["done", "failed"]
     assert "refused: n2 has gone; 1 switchover is done" in err
     assert len(nodes.done) == 1
-    assert "n2 has gone" in shop.arbiter.actions()[0].outcome
-    assert [p for p in PIPELINES if shop.arbiter.mainstem(p).nid == "n2"] == nodes.done
+    assert "n2 has gone" in shop.arbiter.actions.all()[0].outcome
+    assert [p for p in PIPELINES if shop.arbiter.mainstems.one(p).nid == "n2"] == nodes.done
 
 
 def test_what_comes_after_a_failure_is_not_begun(joined, capsys):
@@ -137,7 +137,7 @@ def test_what_comes_after_a_failure_is_not_begun(joined, capsys):
     out, err = capsys.readouterr()
     assert "not done" in out
     assert "0 switchovers are done, 1 was not begun" in err
-    assert sum(len(joined.arbiter.signals(p)) for p in PIPELINES) == 1
+    assert sum(len(joined.arbiter.signals.all(p)) for p in PIPELINES) == 1
 
 
 def _paused(shop, _):
@@ -153,7 +153,7 @@ def _loading(shop, pipeline):
 
 
 def _cutting_over(shop, pipeline):
-    shop.arbiter.store_cutover(pipeline, CutOver(Step.STOP_WRITES).to_json(), None)
+    shop.arbiter.cutovers.store(pipeline, CutOver(Step.STOP_WRITES).to_json(), None)
 
 
 def _says(state="running", **figures):
@@ -196,7 +196,7 @@ def test_a_node_that_can_lead_nothing_says_what_it_lacks(joined, capsys):
     why = "the environment variable SHOP_B_PASSWORD is not set"
     node = joined.nodes["n2"]
     told_so = replace(node.arbiter.facts().nodes["n2"], unable=dict.fromkeys(PIPELINES, why))
-    node.arbiter.announce(told_so)
+    node.arbiter.nodes.announce(told_so)
     plan = told(joined, capsys)
     assert plan["moves"] == []
     assert plan["closed"] == [{"node": "n2", "reason": f"can lead none of these: {why}"}]
@@ -213,7 +213,7 @@ def test_what_changes_after_the_plan_is_not_done(joined, capsys, monkeypatch):
     monkeypatch.setattr(confirmation.click, "confirm", meanwhile)
     assert joined.run("rebalance") == 1
     assert "refused: a cut-over is in hand; 0 switchovers are done" in capsys.readouterr().err
-    assert not any(joined.arbiter.signals(p) for p in PIPELINES)
+    assert not any(joined.arbiter.signals.all(p) for p in PIPELINES)
 
 
 def test_at_a_terminal_a_person_is_asked(joined, capsys, monkeypatch):
@@ -223,4 +223,4 @@ def test_at_a_terminal_a_person_is_asked(joined, capsys, monkeypatch):
     assert joined.run("rebalance") == 1
     assert asked == ["Are you sure you want to do these 2 switchovers, one after another?"]
     assert "nothing was done" in capsys.readouterr().err
-    assert not joined.arbiter.actions()
+    assert not joined.arbiter.actions.all()

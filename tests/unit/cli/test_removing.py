@@ -9,7 +9,7 @@ from tests.unit.cli.cluster_in_memory import AB
 def test_only_a_stopped_channel_is_removed(shop, capsys):
     assert shop.run("remove", "shop") == 1
     assert "`setl stop shop`" in capsys.readouterr().err
-    assert [c.name for c in shop.arbiter.channels()] == ["shop"]
+    assert [c.name for c in shop.arbiter.channels.all()] == ["shop"]
 
 
 def test_a_leader_is_not_pulled_away(shop, capsys):
@@ -17,8 +17,8 @@ def test_a_leader_is_not_pulled_away(shop, capsys):
     shop.state(ChannelState.STOP)
     assert shop.run("remove", "shop") == 1
     assert "somebody leads shop/ab; nothing was removed" in capsys.readouterr().err
-    assert shop.arbiter.mainstem(AB) is not None
-    assert [c.name for c in shop.arbiter.channels()] == ["shop"]
+    assert shop.arbiter.mainstems.one(AB) is not None
+    assert [c.name for c in shop.arbiter.channels.all()] == ["shop"]
 
 
 def test_what_targets_keep_is_said(shop, capsys):
@@ -26,7 +26,7 @@ def test_what_targets_keep_is_said(shop, capsys):
     assert shop.run("remove", "shop", "-o", "json") == 0
     left = json.loads(capsys.readouterr().out)["left"]
     assert "DELETE FROM retl.setl_checkpoint WHERE pipeline IN ('shop/ab', 'shop/ba');" in left
-    assert shop.arbiter.channels() == []
+    assert shop.arbiter.channels.all() == []
 
 
 def test_who_says_no_keeps_the_channel(shop, monkeypatch):
@@ -34,6 +34,6 @@ def test_who_says_no_keeps_the_channel(shop, monkeypatch):
     monkeypatch.setattr("setl.cli.terminal.confirmation.has_terminal", lambda: True)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)
     assert shop.run("remove", "shop") == 1
-    assert [c.name for c in shop.arbiter.channels()] == ["shop"]
+    assert [c.name for c in shop.arbiter.channels.all()] == ["shop"]
     assert shop.run("remove", "shop", "--yes") == 0
-    assert shop.arbiter.channels() == []
+    assert shop.arbiter.channels.all() == []

@@ -92,7 +92,7 @@ def test_a_repair_is_in_the_log_of_actions(shop, repair):
         assert repair(definition(pipelines=("ab",)))[0] == 0
     (request,) = StoredLoadRequests(shop.arbiter, AB).all()
     assert (request.state, request.what) == (RequestState.DONE, "1 key of s.t")
-    (action,) = shop.arbiter.actions()
+    (action,) = shop.arbiter.actions.all()
     assert (action.what, action.on) == ("repair", "shop/ab")
     assert action.outcome == "asked for: 1 key of s.t"
 
@@ -101,8 +101,8 @@ def test_rows_that_may_be_those_of_another_pipeline_are_left(shop, repair, capsy
     value = definition(pipelines=("ab",))
     other = definition("south", pipelines=("ab",))
     other["pipelines"][0]["source"]["host"] = "db3"
-    shop.arbiter.put_channel("shop", value)
-    shop.arbiter.put_channel("south", other)
+    shop.arbiter.channels.put("shop", value)
+    shop.arbiter.channels.put("south", other)
     assert repair(value) == (1, ("ab",))
     said = capsys.readouterr().err
     assert "1 row that only s.t has is left there, since south/ab writes it, too" in said

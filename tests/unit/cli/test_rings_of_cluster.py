@@ -28,10 +28,10 @@ def test_a_ring_is_refused_unless_it_is_asked_for(shop, back, capsys):
     told = capsys.readouterr().err
     assert "a change would go round for ever: back/p (db2:3306 to db1:3306), shop/ab (db1" in told
     assert "--allow-ring" in told
-    assert [c.name for c in shop.arbiter.channels()] == ["shop"]
+    assert [c.name for c in shop.arbiter.channels.all()] == ["shop"]
     assert shop.run("apply", "--allow-ring", str(back)) == 0
     assert "warning: a change would go round" in capsys.readouterr().err
-    assert len(shop.arbiter.channels()) == 2
+    assert len(shop.arbiter.channels.all()) == 2
 
 
 def test_a_channel_is_no_ring_with_what_is_stored_of_itself(shop, back, capsys):

@@ -16,7 +16,7 @@ def with_secrets():
 
 
 def test_what_was_applied_is_shown(shop, capsys):
-    shop.arbiter.put_channel("shop", with_secrets())
+    shop.arbiter.channels.put("shop", with_secrets())
     assert shop.run("show", "shop") == 0
     text = capsys.readouterr().out
     shown = yaml.safe_load(text)

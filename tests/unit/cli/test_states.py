@@ -29,7 +29,7 @@ def led(shop):
 
 def when_state_is(shop, state, act, channel="shop"):
     def work():
-        eventually(lambda: shop.arbiter.channel(channel).state is state, 10)
+        eventually(lambda: shop.arbiter.channels.one(channel).state is state, 10)
         act()
 
     thread = threading.Thread(target=work)
@@ -70,7 +70,7 @@ def test_stop_waits_until_nobody_leads(led, capsys):
     def resign():
         for pipeline in (AB, BA):
             node.says(pipeline, "stopped")
-            node.arbiter.resign(pipeline, node.arbiter.mainstem(pipeline))
+            node.arbiter.mainstems.resign(pipeline, node.arbiter.mainstems.one(pipeline))
 
     thread = when_state_is(led, ChannelState.STOP, resign)
     assert led.run("stop", "shop", "-o", "json") == 0
@@ -84,20 +84,20 @@ def test_resume_leaves_pause_only(led, capsys):
     led.state(ChannelState.STOP)
     assert led.run("resume", "shop") == 1
     assert "channel shop is stopped: `setl start shop` starts it" in capsys.readouterr().err
-    assert led.arbiter.channel("shop").state is ChannelState.STOP
+    assert led.arbiter.channels.one("shop").state is ChannelState.STOP
     led.state(ChannelState.PAUSE)
     assert led.run("resume", "shop") == 0
-    assert led.arbiter.channel("shop").state is ChannelState.START
-    revision = led.arbiter.channel("shop").revision
+    assert led.arbiter.channels.one("shop").state is ChannelState.START
+    revision = led.arbiter.channels.one("shop").revision
     assert led.run("resume", "shop") == 0
-    assert led.arbiter.channel("shop").revision == revision
+    assert led.arbiter.channels.one("shop").revision == revision
 
 
 def test_pause_does_not_leave_stop(led, capsys):
     led.state(ChannelState.STOP)
     assert led.run("pause", "shop") == 1
     assert "channel shop is stopped: `setl start shop` starts it" in capsys.readouterr().err
-    assert led.arbiter.channel("shop").state is ChannelState.STOP
+    assert led.arbiter.channels.one("shop").state is ChannelState.STOP
 
 
 def test_a_start_that_fails_is_no_success(led, capsys, monkeypatch):
@@ -131,7 +131,7 @@ def test_a_channel_for_which_every_node_lacks_something_has_failed(shop, capsys,
     solo = PipelineId("solo", "p")
     node = shop.node("n1")
     why = "the environment variable DB is not set (pipelines[0].source.password)"
-    node.arbiter.announce(NodeInfo("n1", "host", 1, "", ready=True, unable={solo: why}))
+    node.arbiter.nodes.announce(NodeInfo("n1", "host", 1, "", ready=True, unable={solo: why}))
     assert shop.run("start", "solo", "--no-check", "-o", "json") == 1
     printed = capsys.readouterr()
     assert "but failed" in printed.err
@@ -192,9 +192,9 @@ def test_a_stopped_channel_with_something_to_mend_is_not_started(led, capsys, mo
         assert "s.t: the table is missing" in told
         assert "CREATE TABLE s.t …;" in told
         assert "may hurt" not in told
-        assert led.arbiter.channel("shop").state is ChannelState.STOP
+        assert led.arbiter.channels.one("shop").state is ChannelState.STOP
         assert led.run("start", "shop", "--no-wait", "--no-check") == 0
-    assert led.arbiter.channel("shop").state is ChannelState.START
+    assert led.arbiter.channels.one("shop").state is ChannelState.START
 
 
 def test_long_statements_are_counted_where_something_is_refused():
@@ -213,12 +213,12 @@ def test_what_cannot_be_seen_from_here_is_said_and_starts(led, capsys, monkeypat
     monkeypatch.setattr("setl.operate.starting.check_channel", lambda file: [UNSEEN])
     assert led.run("start", "shop", "--no-wait") == 0
     assert "not checked from here: ab, source db1:3306: no connection" in capsys.readouterr().err
-    assert led.arbiter.channel("shop").state is ChannelState.START
+    assert led.arbiter.channels.one("shop").state is ChannelState.START
 
 
 def test_references_that_only_nodes_can_resolve_keep_nothing_from_starting(shop, capsys):
     source = {"type": "mysql", "host": "db1", "user": "u", "password": "${ONLY_ON_NODES}"}
-    shop.arbiter.put_channel("other", definition("other", source=source))
+    shop.arbiter.channels.put("other", definition("other", source=source))
     assert shop.run("start", "other", "--no-wait") == 0
     told = capsys.readouterr().err
     assert "not checked, since its references are not set here" in told

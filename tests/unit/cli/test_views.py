@@ -72,7 +72,7 @@ def test_many_silent_nodes_are_waited_for_side_by_side(shop, capsys, monkeypatch
 def test_footers_name_pause_schedules_stalls_and_errors(shop, capsys):
     node = shop.node("n1")
     mainstem = node.leads(AB, stalled="waits for a lock", error="MySQL: gone")
-    node.arbiter.send_signal(
+    node.arbiter.signals.send(
         AB,
         Signal(
             SignalKind.SWITCHOVER, to="n2", at=time.time() + 3600, leader="n1",
@@ -288,7 +288,7 @@ def test_a_cut_over_that_was_left_alone_is_told(shop, capsys, step):
     node = shop.node("n1")
     node.leads(AB)
     record = CutOver(Step(step), by="me@there", restore={"read_only": "OFF"})
-    node.arbiter.store_cutover(AB, record.to_json(), None)
+    node.arbiter.cutovers.store(AB, record.to_json(), None)
     for command in ("status", "list"):
         text = printed(shop, capsys, command)
         (line,) = [each for each in text.splitlines() if "me@there" in each]
@@ -353,8 +353,8 @@ def test_status_says_that_nobody_would_take_over(shop, capsys):
 
 
 def test_history(shop, capsys):
-    shop.arbiter.add_history(AB, HistoryItem(5, "n1", "first", 1e9, 1.5, 20))
-    shop.arbiter.add_history(BA, HistoryItem(6, "n2", "second", 1e9))
+    shop.arbiter.history.add(AB, HistoryItem(5, "n1", "first", 1e9, 1.5, 20))
+    shop.arbiter.history.add(BA, HistoryItem(6, "n2", "second", 1e9))
     rows = json.loads(printed(shop, capsys, "history", "-o", "json"))
     assert [(r["pipeline"], r["epoch"], r["outage"], r["redelivered"]) for r in rows] == [
         ("shop/ab", 5, 1.5, 20), ("shop/ba", 6, None, None),
@@ -363,14 +363,14 @@ def test_history(shop, capsys):
     assert (row["node"], row["reason"]) == ("n2", "second")
     of_channel = json.loads(printed(shop, capsys, "history", "shop", "-o", "json"))
     assert [row["epoch"] for row in of_channel] == [5, 6]
-    shop.arbiter.add_history(AB, HistoryItem(7, "n1", "third", 1e9, 51.0, outage_least=6.0))
+    shop.arbiter.history.add(AB, HistoryItem(7, "n1", "third", 1e9, 51.0, outage_least=6.0))
     assert "6 s to 51 s" in printed(shop, capsys, "history", "ab")
 
 
 def test_history_of_several_pipelines_is_in_the_order_of_time(shop, capsys):
-    shop.arbiter.add_history(AB, HistoryItem(5, "n1", "first", 1e9))
-    shop.arbiter.add_history(BA, HistoryItem(6, "n2", "second", 1e9 + 5))
-    shop.arbiter.add_history(AB, HistoryItem(9, "n2", "third", 1e9 + 9, error="the disk is full"))
+    shop.arbiter.history.add(AB, HistoryItem(5, "n1", "first", 1e9))
+    shop.arbiter.history.add(BA, HistoryItem(6, "n2", "second", 1e9 + 5))
+    shop.arbiter.history.add(AB, HistoryItem(9, "n2", "third", 1e9 + 9, error="the disk is full"))
     rows = json.loads(printed(shop, capsys, "history", "-o", "json"))
     assert [(r["pipeline"], r["reason"]) for r in rows] == [
         ("shop/ab", "first"), ("shop/ba", "second"), ("shop/ab", "third"),
@@ -395,7 +395,7 @@ def test_a_wrong_pipeline_names_what_there_is(shop, capsys, name, why):
 @pytest.mark.parametrize("name", ["solo/p", "p", "solo"])
 def test_a_pipeline_has_short_names_where_they_are_clear(shop, capsys, name):
     shop.put("solo", pipelines=["p"])
-    shop.arbiter.add_history(PipelineId("solo", "p"), HistoryItem(5, "n1", "", 0))
+    shop.arbiter.history.add(PipelineId("solo", "p"), HistoryItem(5, "n1", "", 0))
     assert json.loads(printed(shop, capsys, "history", name, "-o", "json"))
 
 

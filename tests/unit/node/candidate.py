@@ -22,7 +22,7 @@ class Node:
     def __init__(self, cluster, nid="n1", lacks=lambda _: ""):
         self.clock = cluster.clock
         self.arbiter = MemoryArbiter(cluster)
-        self.arbiter.announce(NodeInfo(nid, ready=True))
+        self.arbiter.nodes.announce(NodeInfo(nid, ready=True))
         self.nid = nid
         self.runs = []
         self.builds = 0
@@ -59,7 +59,7 @@ class Node:
     def tell_others(self):
         unable = self.candidacy.unable
         lacks = {PIPELINE: unable} if unable else {}
-        self.arbiter.announce(NodeInfo(self.nid, ready=True, unable=lacks))
+        self.arbiter.nodes.announce(NodeInfo(self.nid, ready=True, unable=lacks))
 
     @property
     def state(self):
@@ -76,7 +76,7 @@ def leading(cluster, node):
 
 
 def answer(operator):
-    signal = operator.signals(PIPELINE)[-1]
+    signal = operator.signals.all(PIPELINE)[-1]
     return signal.state, signal.answer
 
 

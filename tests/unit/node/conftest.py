@@ -19,6 +19,6 @@ def cluster():
 def operator(cluster):
     """An operator's arbiter, where the channel `shop` is started."""
     arbiter = MemoryArbiter(cluster)
-    arbiter.put_channel("shop", {})
+    arbiter.channels.put("shop", {})
     requests.change_state(arbiter, "shop", ChannelState.START)
     return arbiter

@@ -69,18 +69,18 @@ class Node:
         self.arbiter = MemoryArbiter(self.cluster)
         self.operator = MemoryArbiter(self.cluster)
         for name, definition in (("shop", SHOP), ("search", {"pipelines": [{"name": "there"}]})):
-            channel = self.operator.put_channel(name, definition)
-            self.operator.set_state(channel, ChannelState.START)
+            channel = self.operator.channels.put(name, definition)
+            self.operator.channels.set_state(channel, ChannelState.START)
         for nid, arbiter, serves in (
             (self.nid, self.arbiter, self.serves),
             ("n2", self.operator, EVERYTHING),
         ):
-            arbiter.announce(NodeInfo(nid, http=f"http://{nid}", ready=True, serves=serves))
+            arbiter.nodes.announce(NodeInfo(nid, http=f"http://{nid}", ready=True, serves=serves))
         self.look()
 
     def lead(self, pipeline=THERE, **figures):
         """This node leads, and has seen that it does."""
-        self.arbiter.campaign(pipeline, self.nid)
+        self.arbiter.mainstems.campaign(pipeline, self.nid)
         self.figures[pipeline] = Figures(**{"state": RunState.RUNNING, "lag": 1.5, **figures})
         return self.look()
 
@@ -109,7 +109,7 @@ class Node:
                         figures=self.figures.get(pipeline, Figures()),
                     )
                 )
-        contact = self.arbiter.contact().value
+        contact = self.arbiter.session.contact().value
         return NodeStatus(self.nid, "0", contact, self.warm, 0.0, tuple(lines), self.serves)
 
     # -- over the wire ----------------------------------------------------------------------

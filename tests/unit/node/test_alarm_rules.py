@@ -146,7 +146,7 @@ def test_a_certificate_for_zookeeper_raises_one_alarm_until_it_is_renewed(monkey
 def test_the_node_that_decides_does_not_ask_itself_over_http(monkeypatch):
     clock = ManualClock()
     arbiter = MemoryArbiter(MemoryCluster(clock))
-    arbiter.announce(NodeInfo("n1", host="h", pid=1, http="http://h:1", started=0.0))
+    arbiter.nodes.announce(NodeInfo("n1", host="h", pid=1, http="http://h:1", started=0.0))
     asked = []
     monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes, whole: asked.extend(nodes) or {})
     sender = AlarmSender(

@@ -35,7 +35,7 @@ class Node:
         self.nid = nid
         self.clock = cluster.clock
         self.arbiter = MemoryArbiter(cluster)
-        self.arbiter.announce(NodeInfo(nid, ready=True, serves=(kind,)))
+        self.arbiter.nodes.announce(NodeInfo(nid, ready=True, serves=(kind,)))
         self.runs = []
         self.snapshot = None
         self.candidacies = Candidacies(
@@ -69,7 +69,7 @@ class World:
         self.nodes = []
 
     def put(self, definition):
-        self.operator.put_channel("shop", definition)
+        self.operator.channels.put("shop", definition)
         change_state(self.operator, "shop", ChannelState.START)
 
     def node(self, nid, kind):
@@ -126,7 +126,7 @@ def test_a_pipeline_that_becomes_one_of_another_kind_is_handed_over(world):
     world.tick(4)
     eventually(lambda: loader.runs)
     turned = [{"name": p["name"], "target": {"type": "dts"}} for p in SHOP["pipelines"]]
-    world.operator.put_channel("shop", {"pipelines": turned})
+    world.operator.channels.put("shop", {"pipelines": turned})
 
     def handed_over():
         world.tick()
@@ -144,7 +144,7 @@ def test_a_seat_that_cannot_be_given_up_is_tried_again_and_runs_nothing(world, c
     loader = world.node("n1", LOAD)
     world.tick(4)
     eventually(lambda: loader.runs)
-    world.operator.put_channel("shop", {"pipelines": []})
+    world.operator.channels.put("shop", {"pipelines": []})
     world.tick()
     eventually(lambda: not loader.candidacies.busy)
     loader.snapshot = look(loader.arbiter, loader.clock)
@@ -203,7 +203,7 @@ def test_nothing_is_decided_while_looks_show_the_same(world, at_rest, caplog):
     world.tick(2)
     eventually(lambda: follower.candidacies.current()[0].at_rest)
     assert decisions(world, caplog) == 0
-    world.operator.put_channel("news", {})
+    world.operator.channels.put("news", {})
     assert decisions(world, caplog) == 2
 
 
@@ -244,7 +244,7 @@ def test_a_request_is_answered_once_it_is_carried_out(world, at_rest):
     assert not candidacy.at_rest
     at_rest.runs[0].rolled_back.set()
     world.tick()
-    [signal] = world.operator.signals(TO_SEARCH)
+    [signal] = world.operator.signals.all(TO_SEARCH)
     assert signal.state is SignalState.DONE
 
 
@@ -252,13 +252,13 @@ def test_vacancies_are_filled_side_by_side(world, monkeypatch):
     """One after another, the last would wait for as many round trips as there are pipelines."""
     world.put({"pipelines": [{"name": name} for name in "abcd"]})
     node = world.node("n1", LOAD)
-    together, real = threading.Barrier(4), node.arbiter.campaign
+    together, real = threading.Barrier(4), node.arbiter.mainstems.campaign
 
     def campaign(pipeline, nid):
         together.wait(60)  # broken if they do not come together
         return real(pipeline, nid)
 
-    monkeypatch.setattr(node.arbiter, "campaign", campaign)
+    monkeypatch.setattr(node.arbiter.mainstems, "campaign", campaign)
     world.tick(4)
     assert {p.pipeline for p in world.leaders()} == set("abcd")
     eventually(lambda: len(node.runs) == 4)
@@ -267,14 +267,14 @@ def test_vacancies_are_filled_side_by_side(world, monkeypatch):
 def test_one_vacancy_that_cannot_be_filled_leaves_the_others_alone(world, monkeypatch):
     world.put({"pipelines": [{"name": name} for name in "abc"]})
     node = world.node("n1", LOAD)
-    real = node.arbiter.campaign
+    real = node.arbiter.mainstems.campaign
 
     def campaign(pipeline, nid):
         if pipeline.pipeline == "b":
             raise Denied("no")
         return real(pipeline, nid)
 
-    monkeypatch.setattr(node.arbiter, "campaign", campaign)
+    monkeypatch.setattr(node.arbiter.mainstems, "campaign", campaign)
     world.tick(4)
     assert {p.pipeline for p in world.leaders()} == {"a", "c"}
     [refused] = [c for c in node.candidacies.current() if c.pipeline.pipeline == "b"]
@@ -299,7 +299,7 @@ def test_a_definition_that_changes_is_run_at_once_when_the_run_before_has_ended(
     eventually(lambda: not node.candidacies.current()[0].busy)
     world.tick(4, seconds=0.3)
     eventually(lambda: len(node.runs) == 2)
-    mainstem = world.operator.mainstem(TO_SEARCH)
+    mainstem = world.operator.mainstems.one(TO_SEARCH)
     assert mainstem is not None
     assert node.runs[1].epoch == mainstem.epoch > run.epoch
     assert "abort" not in node.runs[1].told
@@ -329,7 +329,7 @@ def test_a_request_that_was_answered_lets_a_candidacy_rest_again(world, at_rest)
     requests.ask_leader(world.operator, TO_SEARCH, SignalKind.ROLLBACK, Requester("root", 0.0))
     at_rest.runs[0].rolled_back.set()
     world.tick(4)
-    [signal] = world.operator.signals(TO_SEARCH)
+    [signal] = world.operator.signals.all(TO_SEARCH)
     assert signal.state is SignalState.DONE
     assert candidacy.at_rest
 

@@ -31,8 +31,8 @@ def node(cluster, operator):
 
 def test_a_leader_runs_and_says_so(cluster, node, operator):
     run = leading(cluster, node)
-    eventually(lambda: list(operator.history(PIPELINE)))
-    (item,) = operator.history(PIPELINE)
+    eventually(lambda: list(operator.history.all(PIPELINE)))
+    (item,) = operator.history.all(PIPELINE)
     assert (item.epoch, item.nid, item.outage) == (run.epoch, "n1", None)
     assert node.candidacy.status().mine
 
@@ -79,9 +79,9 @@ def test_a_failed_run_is_restarted_on_request_and_not_before(cluster, node, oper
 
 
 def test_a_request_to_an_earlier_leadership_is_refused(cluster, node, operator):
-    sent_to = operator.campaign(PIPELINE, "n0")
+    sent_to = operator.mainstems.campaign(PIPELINE, "n0")
     requests.ask_leader(operator, PIPELINE, SignalKind.RESTART, ROOT)
-    operator.resign(PIPELINE, sent_to)
+    operator.mainstems.resign(PIPELINE, sent_to)
     leading(cluster, node)
     node.tick()
     state, text = answer(operator)
@@ -135,8 +135,8 @@ def test_a_run_that_was_fenced_off_is_followed_by_one_under_another_epoch_only(c
         node.tick()
     assert node.state is RunState.FAILED
     assert len(node.runs) == 1
-    mainstem = node.arbiter.mainstem(PIPELINE)
-    node.arbiter.depose(PIPELINE, mainstem)
+    mainstem = node.arbiter.mainstems.one(PIPELINE)
+    node.arbiter.mainstems.depose(PIPELINE, mainstem)
     eventually(lambda: (cluster.advance(1), node.tick(), len(node.runs) == 2)[2])
     assert node.runs[1].epoch > run.epoch
 
@@ -207,19 +207,19 @@ def test_a_pipeline_that_cannot_be_built_has_failed(cluster, node):
 def test_leaderships_that_failed_are_in_the_history_with_their_errors(cluster, node, operator):
     node.build_failure = ConfigurationError("the channel file is wrong")
     leading_nothing(cluster, node)
-    (item,) = operator.history(PIPELINE)
+    (item,) = operator.history.all(PIPELINE)
     assert (item.nid, item.epoch) == ("n1", operator.facts().mainstems[PIPELINE].epoch)
     assert "the channel file is wrong" in item.error
 
 
 def test_a_failure_is_added_to_what_the_history_has_of_the_leadership(cluster, node, operator):
     run = leading(cluster, node)
-    eventually(lambda: list(operator.history(PIPELINE)))
-    (begun,) = operator.history(PIPELINE)
+    eventually(lambda: list(operator.history.all(PIPELINE)))
+    (begun,) = operator.history.all(PIPELINE)
     run.failure = FatalError("x" * 10_000)
     run.ends.set()
     node.idle()
-    (item,) = operator.history(PIPELINE)
+    (item,) = operator.history.all(PIPELINE)
     assert (item.epoch, item.reason, begun.error) == (begun.epoch, begun.reason, "")
     assert item.error.startswith("xxx")
     assert len(item.error) == 500
@@ -242,7 +242,7 @@ def test_the_history_is_amended_with_what_the_change_has_cost(cluster, operator)
     progress.add(rows_redelivered=7)
     progress.acknowledged(20)
     second.tick()
-    item = operator.history(PIPELINE)[-1]
+    item = operator.history.all(PIPELINE)[-1]
     assert (item.epoch, item.nid) == (second.runs[0].epoch, "n2")
     assert item.outage == pytest.approx(11.5)
     assert item.redelivered == 7
@@ -262,7 +262,7 @@ def test_closing_drains_and_resigns(cluster, node, operator):
     run = leading(cluster, node)
     node.candidacy.close(5)
     assert run.told[-1] == "stop"
-    assert operator.mainstem(PIPELINE) is None
+    assert operator.mainstems.one(PIPELINE) is None
 
 
 def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
@@ -272,7 +272,7 @@ def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
     run.progress.took_over(20, counted=True)
     run.progress.acknowledged(20)
     node.tick()
-    (before,) = operator.history(PIPELINE)
+    (before,) = operator.history.all(PIPELINE)
     assert before.redelivered == 0
     requests.change_state(operator, "shop", ChannelState.PAUSE)
     node.tick()
@@ -284,7 +284,7 @@ def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
     eventually(lambda: len(node.runs) == 2 and node.state is RunState.RUNNING)
     assert node.runs[1].epoch == run.epoch
     node.tick()
-    assert list(operator.history(PIPELINE)) == [before]
+    assert list(operator.history.all(PIPELINE)) == [before]
 
 
 def test_no_run_begins_on_a_decision_that_was_made_while_one_ran(cluster, node, monkeypatch):

@@ -17,7 +17,7 @@ EXAMPLES = Path(__file__).parents[3] / "deploy" / "examples"
 @pytest.fixture
 def node():
     node = Node()
-    node.operator.put_channel("shop", {"pipelines": [{"name": "orders-to-search"}]})
+    node.operator.channels.put("shop", {"pipelines": [{"name": "orders-to-search"}]})
     node.lead(PipelineId("shop", "orders-to-search"))
     yield node
     node.close()

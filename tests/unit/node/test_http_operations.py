@@ -29,14 +29,14 @@ def answered(node, monkeypatch):
     """Requests are answered, by whoever would, as soon as they are recorded."""
 
     def with_(state, text):
-        original = node.arbiter.send_signal
+        original = node.arbiter.signals.send
 
         def send(pipeline, signal):
             sent = original(pipeline, signal)
-            node.operator.answer_signal(pipeline, sent, state, text)
+            node.operator.signals.answer(pipeline, sent, state, text)
             return sent
 
-        monkeypatch.setattr(node.arbiter, "send_signal", send)
+        monkeypatch.setattr(node.arbiter.signals, "send", send)
 
     return with_
 
@@ -51,8 +51,10 @@ def test_without_a_token_on_the_node_writing_is_off(node, method, path, body):
         reply = node.ask(method, path, body, token=token)
         assert reply.code == 403
         assert reply.json["error"] == "writing over HTTP is off: SETL_HTTP_TOKEN is not set"
-    assert not node.operator.signals(THERE)
-    assert node.operator.channel("shop").revision == node.snapshot.facts.channels["shop"].revision
+    assert not node.operator.signals.all(THERE)
+    assert (
+        node.operator.channels.one("shop").revision == node.snapshot.facts.channels["shop"].revision
+    )
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRITING)
@@ -74,7 +76,7 @@ def test_a_wrong_or_missing_token_is_turned_away(node, method, path, body):
         assert (header, reply.code) == (header, 401)
         assert reply.headers["WWW-Authenticate"] == 'Bearer realm="setl"'
         assert TOKEN not in reply.body.decode()
-    assert not node.operator.signals(THERE)
+    assert not node.operator.signals.all(THERE)
 
 
 def test_who_guesses_waits_with_requests_and_at_the_console(node):
@@ -139,7 +141,7 @@ def test_a_body_that_says_something_else_is_refused(node):
         reply = node.post(path, body)
         assert (path, body, reply.code) == (path, body, 400)
         assert text in reply.json["error"]
-    assert not node.operator.signals(THERE)
+    assert not node.operator.signals.all(THERE)
 
 
 def test_a_large_body_is_refused_before_it_is_read(node):
@@ -176,7 +178,7 @@ def test_a_switchover_that_is_done(node, answered):
     reply = node.post("/switchover", {"pipeline": "shop/there", "to": "n2"})
     assert reply.code == 200
     assert (reply.json["outcome"], reply.json["answer"]) == ("done", "n2 leads, epoch 99")
-    (signal,) = node.operator.signals(THERE)
+    (signal,) = node.operator.signals.all(THERE)
     assert (signal.kind, signal.to, signal.leader) == (SignalKind.SWITCHOVER, "n2", "n1")
     assert signal.by == "127.0.0.1 over HTTP at n1"
     assert reply.json["id"] == signal.id
@@ -194,9 +196,9 @@ def test_a_switchover_that_is_answered_later(node):
     replies, body = [], {"pipeline": "shop/there"}
     node.serve()
     asked.start()
-    eventually(lambda: node.operator.signals(THERE))
-    (signal,) = node.operator.signals(THERE)
-    node.operator.answer_signal(THERE, signal, SignalState.DONE, "n2 leads, epoch 7")
+    eventually(lambda: node.operator.signals.all(THERE))
+    (signal,) = node.operator.signals.all(THERE)
+    node.operator.signals.answer(THERE, signal, SignalState.DONE, "n2 leads, epoch 7")
     asked.join(20)
     assert [(r.code, r.json["answer"]) for r in replies] == [(200, "n2 leads, epoch 7")]
 
@@ -205,7 +207,7 @@ def test_a_switchover_that_is_answered_later(node):
 def test_a_switchover_that_takes_longer_than_the_wait(node, wait):
     reply = node.post(f"/switchover?wait={wait}", {"pipeline": "shop/there"})
     assert (reply.code, reply.json["outcome"]) == (202, "pending")
-    assert node.operator.signals(THERE)[0].state is SignalState.PENDING
+    assert node.operator.signals.all(THERE)[0].state is SignalState.PENDING
 
 
 def test_a_scheduled_switchover_is_not_waited_for(node):
@@ -215,7 +217,7 @@ def test_a_scheduled_switchover_is_not_waited_for(node):
     assert time.monotonic() - began < 60
     assert (reply.code, reply.json["outcome"]) == (202, "scheduled")
     at = datetime(2030, 1, 1, tzinfo=UTC).timestamp()
-    assert reply.json["at"] == node.operator.signals(THERE)[0].at == at
+    assert reply.json["at"] == node.operator.signals.all(THERE)[0].at == at
 
 
 def test_a_time_in_the_past_is_refused(node):
@@ -241,7 +243,7 @@ def test_what_cannot_be_done_is_refused_at_once(node, body, why):
 
 def test_a_node_that_must_not_lead_is_not_switched_to(node):
     node.lead(BACK)
-    MemoryArbiter(node.cluster).announce(NodeInfo("n3", ready=True))
+    MemoryArbiter(node.cluster).nodes.announce(NodeInfo("n3", ready=True))
     reply = node.post("/switchover", {"pipeline": "shop/back", "to": "n3"})
     assert (reply.code, "weight is 0" in reply.json["error"]) == (412, True)
 
@@ -256,7 +258,7 @@ def test_a_failover_works_without_a_leader(node, answered):
 def test_a_failover_takes_the_leadership_away(node, answered):
     answered(SignalState.DONE, "n2 leads, epoch 12")
     assert node.post("/failover", {"pipeline": "shop/there"}).code == 200
-    assert node.operator.mainstem(THERE) is None
+    assert node.operator.mainstems.one(THERE) is None
 
 
 @pytest.fixture
@@ -287,12 +289,12 @@ def elections(node):
 
 @pytest.mark.parametrize("path", ["/switchover", "/failover"])
 def test_the_leader_really_changes(node, elections, path):
-    before = node.operator.mainstem(THERE).epoch
+    before = node.operator.mainstems.one(THERE).epoch
     if path == "/failover":  # for a leader that does not hand over by itself
         elections.add("n1")
     reply = node.post(path, {"pipeline": "shop/there", "to": "n2"})
     assert (reply.code, reply.json["outcome"]) == (200, "done")
-    now = node.operator.mainstem(THERE)
+    now = node.operator.mainstems.one(THERE)
     assert (now.nid, now.epoch > before) == ("n2", True)
     eventually(lambda: node.get("/leader/shop/there").json["leader"] == "n2")
     assert node.get("/leader/shop/there").code == 503
@@ -300,15 +302,16 @@ def test_the_leader_really_changes(node, elections, path):
 
 def test_an_arbiter_that_is_silent_for_a_moment_is_asked_again(node, answered, monkeypatch):
     answered(SignalState.DONE, "n2 leads, epoch 7")
-    original, left = node.arbiter.signals, [2]
+    original, left = node.arbiter.signals.all, [2]
 
     def silent_twice(pipeline):
-        if left[0]:
+        found = original(pipeline)
+        if found and left[0]:  # it is sent, and its answer is waited for
             left[0] -= 1
             raise Unreachable("no answer")
-        return original(pipeline)
+        return found
 
-    monkeypatch.setattr(node.arbiter, "signals", silent_twice)
+    monkeypatch.setattr(node.arbiter.signals, "all", silent_twice)
     assert node.post("/switchover", {"pipeline": "shop/there"}).code == 200
 
 
@@ -322,7 +325,7 @@ def test_a_scheduled_switchover_can_be_taken_back_once(node, how):
     body = {"pipeline": "shop/there"} if how == "body" else None
     reply = node.ask("DELETE", path, body, token=TOKEN)
     assert (reply.code, len(reply.json["cancelled"])) == (200, 1)
-    (signal,) = node.operator.signals(THERE)
+    (signal,) = node.operator.signals.all(THERE)
     assert signal.state is SignalState.REFUSED
     assert signal.answer == "taken back by 127.0.0.1 over HTTP at n1"
     reply = node.ask("DELETE", path, body, token=TOKEN)
@@ -340,30 +343,30 @@ def test_pause_and_resume(node):
     for path, state in (("/pause", "PAUSE"), ("/pause", "PAUSE"), ("/resume", "START")):
         reply = node.post(path, {"channel": "shop"})
         assert (reply.code, reply.json["state"]) == (200, state)
-        assert node.operator.channel("shop").state.value == state
+        assert node.operator.channels.one("shop").state.value == state
 
 
 @pytest.mark.parametrize("path", ["/pause", "/resume"])
 def test_a_stopped_channel_stays_stopped(node, path):
-    node.operator.set_state(node.operator.channel("shop"), ChannelState.STOP)
+    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.STOP)
     reply = node.post(path, {"channel": "shop"})
     assert (reply.code, "is stopped" in reply.json["error"]) == (412, True)
-    assert node.operator.channel("shop").state is ChannelState.STOP
+    assert node.operator.channels.one("shop").state is ChannelState.STOP
 
 
 def test_a_stop_that_comes_in_between_is_not_undone(node, monkeypatch):
-    node.operator.set_state(node.operator.channel("shop"), ChannelState.PAUSE)
-    original = node.arbiter.channel
+    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.PAUSE)
+    original = node.arbiter.channels.one
 
     def stopped_after_reading(name):
         channel = original(name)
         if channel.state is ChannelState.PAUSE:
-            node.operator.set_state(node.operator.channel(name), ChannelState.STOP)
+            node.operator.channels.set_state(node.operator.channels.one(name), ChannelState.STOP)
         return channel
 
-    monkeypatch.setattr(node.arbiter, "channel", stopped_after_reading)
+    monkeypatch.setattr(node.arbiter.channels, "one", stopped_after_reading)
     assert node.post("/resume", {"channel": "shop"}).code == 412
-    assert node.operator.channel("shop").state is ChannelState.STOP
+    assert node.operator.channels.one("shop").state is ChannelState.STOP
 
 
 def test_an_unknown_channel(node):
@@ -375,11 +378,11 @@ def test_what_is_asked_over_http_is_kept_in_the_log_of_actions(node):
     assert node.post("/pause", {"channel": "nowhere"}).code == 404
     assert node.post("/switchover?wait=0", {"pipeline": "shop/there", "to": "n9"}).code == 412
     assert node.post("/pause", {"channel": "shop"}, token="wrong").code == 401
-    kept = [(a.what, a.on, a.outcome) for a in node.operator.actions()]
+    kept = [(a.what, a.on, a.outcome) for a in node.operator.actions.all()]
     assert kept[0] == ("pause", "shop", "done")
     assert [(what, on) for what, on, _ in kept[1:]] == [
         ("pause", "nowhere"),
         ("switchover", "shop/there"),
     ]
     assert all(outcome.startswith("not done: ") for _, _, outcome in kept[1:])
-    assert {a.by for a in node.operator.actions()} == {"127.0.0.1 over HTTP at n1"}
+    assert {a.by for a in node.operator.actions.all()} == {"127.0.0.1 over HTTP at n1"}

@@ -52,6 +52,8 @@ def test_a_session_that_was_never_there_has_no_age(node):
         last_contact = staticmethod(lambda: -math.inf)
         session_id = staticmethod(lambda: 0)
         trouble = staticmethod(lambda: reason)
+        watch = staticmethod(lambda wake: None)
+        close = staticmethod(lambda: None)
 
     reason = ""
     code, body, _ = probes.health(probes.moment(1000.0, node.status(), Unborn(), None))
@@ -184,11 +186,11 @@ def test_the_leader_says_so_under_the_full_and_the_short_name(node, path):
     reply = node.get(path)
     assert reply.code == 200
     assert reply.json["leader"] == "n1"
-    assert reply.json["epoch"] == node.arbiter.mainstem(BACK).epoch
+    assert reply.json["epoch"] == node.arbiter.mainstems.one(BACK).epoch
 
 
 def test_another_node_names_the_leader(node):
-    node.operator.campaign(BACK, "n2")
+    node.operator.mainstems.campaign(BACK, "n2")
     node.look()
     assert answer(node, "/leader/shop/back") == (503, "n2 leads shop/back")
     assert answer(node, "/leader/shop/there") == (503, "nobody leads shop/there")
@@ -233,7 +235,9 @@ def test_a_new_session_does_not_lead_by_what_the_old_one_saw(node):
     node.arbiter.link.suspend()
     node.cluster.advance(11)
     node.arbiter.link.resume()
-    node.arbiter.link.rejoined(node.arbiter.session_id())  # connected, and not looked again yet
+    node.arbiter.link.rejoined(
+        node.arbiter.session.session_id()
+    )  # connected, and not looked again yet
     assert node.get("/health").code == 200
     code, error = answer(node, "/leader/shop/there")
     assert code == 503
@@ -241,7 +245,7 @@ def test_a_new_session_does_not_lead_by_what_the_old_one_saw(node):
 
 
 def test_a_leadership_of_an_earlier_session_of_the_same_node_is_not_its_own(node):
-    node.operator.campaign(THERE, "n1")
+    node.operator.mainstems.campaign(THERE, "n1")
     node.look()
     assert answer(node, "/leader/shop/there") == (
         503,
@@ -289,8 +293,8 @@ def test_a_node_that_must_not_lead_is_no_standby():
 def relay():
     node = Node(nid="r1", serves=("relay",))
     kafka = {"pipelines": [{"name": "relay", "target": {"type": "dts"}}]}
-    channel = node.operator.put_channel("kafka", kafka)
-    node.operator.set_state(channel, ChannelState.START)
+    channel = node.operator.channels.put("kafka", kafka)
+    node.operator.channels.set_state(channel, ChannelState.START)
     yield node.look()
     node.close()
 
@@ -304,18 +308,18 @@ def test_a_relay_is_no_standby_of_what_it_does_not_serve(relay):
 
 
 def test_a_relay_names_the_leader_of_what_it_does_not_serve(relay):
-    relay.operator.campaign(THERE, "n2")
+    relay.operator.mainstems.campaign(THERE, "n2")
     relay.look()
     reply = relay.get("/leader/shop/there")
     assert (reply.code, reply.json["error"]) == (503, "n2 leads shop/there")
     assert reply.json["leader"] == "n2"
-    assert reply.json["epoch"] == relay.operator.mainstem(THERE).epoch
+    assert reply.json["epoch"] == relay.operator.mainstems.one(THERE).epoch
     assert answer(relay, "/leader/shop/back") == (503, "nobody leads shop/back")
     assert relay.get("/readiness").code == 200
 
 
 def test_the_cluster_shows_kinds_and_what_is_missing(relay):
-    relay.operator.announce(NodeInfo("n2", ready=True, serves=("load",)))
+    relay.operator.nodes.announce(NodeInfo("n2", ready=True, serves=("load",)))
     seen = relay.look().get("/cluster").json
     assert {n["node"]: n["serves"] for n in seen["nodes"]} == {"r1": ["relay"], "n2": ["load"]}
     kinds = {p["pipeline"]: (p["needs"], p["missing"]) for p in seen["pipelines"]}
@@ -333,9 +337,9 @@ def test_the_cluster_shows_kinds_and_what_is_missing(relay):
 
 def test_the_cluster_as_the_node_last_saw_it(node):
     node.lead(THERE, position="mariadb-a.000002:4711", pending=3)
-    node.operator.campaign(SEARCH, "n2")
-    channel = node.operator.channel("search")
-    node.operator.set_state(channel, ChannelState.PAUSE)
+    node.operator.mainstems.campaign(SEARCH, "n2")
+    channel = node.operator.channels.one("search")
+    node.operator.channels.set_state(channel, ChannelState.PAUSE)
     node.look()
     node.cluster.clock.advance(0.25)
     seen = node.get("/cluster").json
@@ -355,7 +359,7 @@ def test_the_cluster_as_the_node_last_saw_it(node):
         1.5,
         3,
     )
-    assert mine["epoch"] == node.arbiter.mainstem(THERE).epoch
+    assert mine["epoch"] == node.arbiter.mainstems.one(THERE).epoch
     assert (other["leader"], other["state"], other["lag"]) == ("n2", None, None)
     assert (vacant["leader"], vacant["epoch"]) == ("", None)
 
@@ -381,8 +385,8 @@ def test_looking_never_asks_the_arbiter(node):
 
 def test_history_of_all_and_of_one(node):
     item = HistoryItem(7, "n1", "nobody led", 1700000000.0, outage=2.5, redelivered=3)
-    node.operator.add_history(THERE, item)
-    node.operator.add_history(BACK, HistoryItem(9, "n2", "switchover", 1700000100.0))
+    node.operator.history.add(THERE, item)
+    node.operator.history.add(BACK, HistoryItem(9, "n2", "switchover", 1700000100.0))
     assert [i["epoch"] for i in node.get("/history").json["history"]] == [7, 9]
     assert node.get("/history?pipeline=shop/there").json["history"] == [
         {

@@ -28,7 +28,7 @@ def test_other_errors_of_the_arbiter(node, monkeypatch, error, code):
     def fail(*_):
         raise error
 
-    monkeypatch.setattr(node.arbiter, "set_state", fail)
+    monkeypatch.setattr(node.arbiter.channels, "set_state", fail)
     reply = node.post("/pause", {"channel": "shop"})
     assert reply.code == code
     assert str(error) in reply.json["error"]
@@ -38,7 +38,7 @@ def test_a_defect_is_told_and_logged(node, monkeypatch, caplog):
     def fail(*_):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(node.arbiter, "set_state", fail)
+    monkeypatch.setattr(node.arbiter.channels, "set_state", fail)
     reply = node.post("/pause", {"channel": "shop"})
     assert (reply.code, "ZeroDivisionError" in reply.json["error"]) == (500, True)
     (record,) = [r for r in caplog.records if r.message == "request failed unexpectedly"]
@@ -55,8 +55,10 @@ def hanging(node, monkeypatch):
         release.wait(60)
         raise Unreachable("released")
 
-    for call in ("facts", "channel", "history", "signals"):
-        monkeypatch.setattr(node.arbiter, call, hang)
+    monkeypatch.setattr(node.arbiter, "facts", hang)
+    monkeypatch.setattr(node.arbiter.channels, "one", hang)
+    monkeypatch.setattr(node.arbiter.history, "all", hang)
+    monkeypatch.setattr(node.arbiter.signals, "all", hang)
     yield entered
     release.set()
 
@@ -101,7 +103,7 @@ def test_a_leaving_node_does_not_wait_for_answers(node):
         )
     )
     asked.start()
-    eventually(lambda: node.operator.signals(THERE))
+    eventually(lambda: node.operator.signals.all(THERE))
     began = time.monotonic()
     node.close()
     asked.join(30)

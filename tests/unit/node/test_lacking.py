@@ -24,7 +24,7 @@ def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operato
     first.tick()
     first.idle()
     first.tick()
-    assert operator.mainstem(PIPELINE) is None
+    assert operator.mainstems.one(PIPELINE) is None
     assert "cannot be imported" in first.candidacy.unable
     assert first.state is RunState.FAILED
     second.tick()
@@ -39,7 +39,7 @@ def test_a_node_that_lacks_something_leaves_the_lead_to_another(cluster, operato
         cluster.advance(10)
         first.tick()
         first.idle()
-    assert operator.mainstem(PIPELINE) is None, "it does not try again by itself"
+    assert operator.mainstems.one(PIPELINE) is None, "it does not try again by itself"
     assert first.state is RunState.FAILED
     first.build_failure = None
     requests.change_state(operator, "shop", ChannelState.START)
@@ -75,7 +75,7 @@ def test_a_node_whose_login_is_refused_leaves_the_lead_to_one_whose_is_not(clust
     first.tick()
     first.idle()
     first.tick()
-    assert operator.mainstem(PIPELINE) is None
+    assert operator.mainstems.one(PIPELINE) is None
     first.tell_others()
     eventually(lambda: (cluster.advance(1), second.tick(), second.state is RunState.RUNNING)[2])
     first.tick()
@@ -95,7 +95,7 @@ def test_where_all_logins_are_refused_the_last_node_keeps_the_lead_and_says_why(
     nodes = refused_nodes(cluster, "n1", "n2", "n3", kind=kind)
     pass_by(cluster, nodes)
     assert [node.builds for node in nodes] == [1, 1, 1], "nobody tries again by itself"
-    leader = operator.mainstem(PIPELINE)
+    leader = operator.mainstems.one(PIPELINE)
     states = {node.nid: node.state for node in nodes}
     assert states.pop(leader.nid) is RunState.FAILED
     assert set(states.values()) == {RunState.STANDBY}
@@ -103,7 +103,7 @@ def test_where_all_logins_are_refused_the_last_node_keeps_the_lead_and_says_why(
     # One that joins may have another password.
     (fourth,) = refused_nodes(cluster, "n4")
     pass_by(cluster, [*nodes, fourth])
-    assert operator.mainstem(PIPELINE).nid == "n4"
+    assert operator.mainstems.one(PIPELINE).nid == "n4"
     assert [node.builds for node in (*nodes, fourth)] == [1, 1, 1, 1]
     # Somebody mends the account.
     for node in (*nodes, fourth):
@@ -118,7 +118,7 @@ def test_where_all_logins_are_refused_the_last_node_keeps_the_lead_and_says_why(
 def test_a_node_whose_login_was_refused_tries_again_if_no_other_is_left(cluster, operator):
     nodes = refused_nodes(cluster, "n1", "n2")
     pass_by(cluster, nodes)
-    led, other = nodes if operator.mainstem(PIPELINE).nid == "n1" else nodes[::-1]
+    led, other = nodes if operator.mainstems.one(PIPELINE).nid == "n1" else nodes[::-1]
     led.arbiter.link.cut()  # killed: its session expires in ten seconds
     other.build_failure = None
 
@@ -141,7 +141,7 @@ def test_a_node_with_a_full_disk_leaves_the_lead_to_another_for_a_while(cluster,
     first.idle()
     first.tick()
     first.tell_others()
-    assert operator.mainstem(PIPELINE) is None, "it is not this node that renews its epoch"
+    assert operator.mainstems.one(PIPELINE) is None, "it is not this node that renews its epoch"
     eventually(lambda: (cluster.advance(1), second.tick(), second.state is RunState.RUNNING)[2])
     first.tick()
     assert "No space left" in first.candidacy.unable
@@ -172,13 +172,13 @@ def test_what_a_node_lacked_is_forgotten_with_its_channel(cluster, operator):
     node.tick()
     node.idle()
     node.tick()
-    failed_at = operator.channel("shop").revision
-    stopped = operator.set_state(operator.channel("shop"), ChannelState.STOP)
+    failed_at = operator.channels.one("shop").revision
+    stopped = operator.channels.set_state(operator.channels.one("shop"), ChannelState.STOP)
     node.tick()
-    operator.remove_channel(stopped)
-    operator.put_channel("shop", {})
+    operator.channels.remove(stopped)
+    operator.channels.put("shop", {})
     requests.change_state(operator, "shop", ChannelState.START)
-    assert operator.channel("shop").revision == failed_at
+    assert operator.channels.one("shop").revision == failed_at
     node.tick()
     assert node.candidacy.unable == ""
 
@@ -189,7 +189,7 @@ def test_a_node_that_is_seen_to_lack_something_never_takes_the_lead(cluster, ope
     for _ in range(4):
         node.tick()
         cluster.advance(10)
-    assert operator.mainstem(PIPELINE) is None
+    assert operator.mainstems.one(PIPELINE) is None
     assert not node.runs
     assert node.candidacy.status().unable == lacks[0]
     assert "cannot lead this pipeline, and nobody does" in node.candidacy.status().decision
@@ -197,6 +197,6 @@ def test_a_node_that_is_seen_to_lack_something_never_takes_the_lead(cluster, ope
     eventually(lambda: (cluster.advance(1), node.tick(), node.state is RunState.RUNNING)[2])
     lacks[0] = "the file is gone"
     node.tick()
-    assert operator.mainstem(PIPELINE) is not None, "what runs does not need it any more"
+    assert operator.mainstems.one(PIPELINE) is not None, "what runs does not need it any more"
     node.runs[0].ends.set()
     node.idle()

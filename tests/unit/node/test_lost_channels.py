@@ -20,7 +20,7 @@ def looked(*channels, session, contact=Contact.CONNECTED):
 
 
 def arbiter(*actions) -> Any:
-    return SimpleNamespace(actions=lambda: actions)
+    return SimpleNamespace(actions=SimpleNamespace(all=lambda: actions))
 
 
 def test_channels_that_are_gone_in_a_new_session_are_told_once_until_there_are_some(caplog):

@@ -36,7 +36,7 @@ def works(cluster, node, seconds=0.0, age=None):
 
 
 def last(operator):
-    return operator.history(PIPELINE)[-1]
+    return operator.history.all(PIPELINE)[-1]
 
 
 @pytest.fixture
@@ -233,14 +233,14 @@ def test_who_tells_only_after_the_next_has_begun_that_it_gave_up_is_heard(
     cluster.advance(3600)
     node.tick()
     node.candidacy.close(5)
-    told, history = [], other.arbiter.history
+    told, history = [], other.arbiter.history.all
 
     def late(pipeline):
         told.append(pipeline)
         found = history(pipeline)
         return found if len(told) > 1 else [replace(i, applied_until=None) for i in found]
 
-    monkeypatch.setattr(other.arbiter, "history", late)
+    monkeypatch.setattr(other.arbiter.history, "all", late)
     takes_up(cluster, other, 1.0, 3600.0)
     assert len(told) == 2
     assert (last(operator).outage < 5, last(operator).outage_least) == (True, None)

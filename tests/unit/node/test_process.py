@@ -91,7 +91,7 @@ class World:
     def __init__(self):
         self.cluster = MemoryCluster(RealTime())
         self.operator = MemoryArbiter(self.cluster)
-        self.operator.put_channel("shop", SHOP)
+        self.operator.channels.put("shop", SHOP)
         change_state(self.operator, "shop", ChannelState.START)
 
     @contextmanager
@@ -136,13 +136,13 @@ def world():
 def test_a_node_that_stops_says_so_before_it_gives_up_what_it_leads(world):
     with world.process("n1", Engine(LOAD)) as process:
         eventually(lambda: world.leaders() == {TO_SEARCH: "n1"})
-        seen, resign = [], process._arbiter.resign
+        seen, resign = [], process._arbiter.mainstems.resign
 
         def resigns(pipeline, held):
             seen.append(world.operator.facts().nodes["n1"].ready)
             resign(pipeline, held)
 
-        process._arbiter.resign = resigns
+        process._arbiter.mainstems.resign = resigns
     assert seen == [False]
 
 
@@ -191,9 +191,9 @@ def test_a_node_that_waits_for_zookeeper_can_be_stopped(session, monkeypatch):
 
 def test_a_taken_node_id_names_who_has_it(world, caplog):
     other = NodeInfo("n1", "db-host-7", 4711, "", 0.0)
-    world.operator.announce(other)
+    world.operator.nodes.announce(other)
     with pytest.raises(Conflict, match="'n1' is in use by process 4711 on db-host-7"):
-        Session(world.cluster).announce(NodeInfo("n1", "here", 1, "", 0.0))
+        Session(world.cluster).nodes.announce(NodeInfo("n1", "here", 1, "", 0.0))
     with world.process("n1", Engine(LOAD)):
         eventually(lambda: "node id is in use" in caplog.text)
 
@@ -230,7 +230,7 @@ def test_both_kinds_share_a_cluster(world):
 
 def test_a_node_without_the_secret_leaves_the_lead_to_the_one_that_has_it(world):
     secret = {**SHOP["pipelines"][1], "source": {**SOURCE, "password": "${SECRET}"}}
-    world.operator.put_channel("shop", {**SHOP, "pipelines": [SHOP["pipelines"][0], secret]})
+    world.operator.channels.put("shop", {**SHOP, "pipelines": [SHOP["pipelines"][0], secret]})
     lacking, having = Engine(LOAD), Engine(LOAD)
     why = "the environment variable SECRET is not set (pipelines[1].source.password)"
     with world.process("n1", lacking):
@@ -301,7 +301,7 @@ def test_the_relay_engine_leads_relays_with_what_it_is_given(world):
 
 
 def test_a_relay_is_asked_for_no_pipeline_of_another_kind(world):
-    MemoryArbiter(world.cluster).announce(NodeInfo("n1", serves=(LOAD,)))
+    MemoryArbiter(world.cluster).nodes.announce(NodeInfo("n1", serves=(LOAD,)))
     with world.process("r1", Engine(RELAY)):
         eventually(lambda: TO_KAFKA in world.leaders())
         assert TO_SEARCH not in world.leaders()
@@ -356,8 +356,8 @@ def test_a_refusal_is_told_of_once_although_nothing_answers_in_between(world, mo
             raise Unreachable("there is no connection now")
 
         with monkeypatch.context() as broken:
-            broken.setattr(process._arbiter, "contact", lambda: Contact.LOST)
-            broken.setattr(process._arbiter, "announce", refuse)
+            broken.setattr(process._arbiter.session, "contact", lambda: Contact.LOST)
+            broken.setattr(process._arbiter.nodes, "announce", refuse)
             eventually(lambda: len(asked) > 6)
             assert process.status().trouble == "ZooKeeper refuses the credentials"
         eventually(lambda: not process.status().trouble)
@@ -370,9 +370,9 @@ def test_a_silent_session_is_lost_in_what_a_node_says_of_itself_too(world, monke
     """`/health` said "lost", and the console and the metrics "suspended"."""
     with world.process("n1", Engine(LOAD)) as process:
         eventually(lambda: process.status().contact == "connected")
-        monkeypatch.setattr(process._arbiter, "contact", lambda: Contact.SUSPENDED)
+        monkeypatch.setattr(process._arbiter.session, "contact", lambda: Contact.SUSPENDED)
         assert process.status().contact == "suspended"
-        monkeypatch.setattr(process._arbiter, "last_contact", lambda: -math.inf)
+        monkeypatch.setattr(process._arbiter.session, "last_contact", lambda: -math.inf)
         assert process.status().contact == "lost"
 
 
@@ -427,12 +427,12 @@ def test_garbage_in_the_own_znode_is_written_over(world, caplog):
     engine = Engine(LOAD)
     with world.process("n1", engine):
         eventually(lambda: running(engine))
-        (node,) = world.operator.nodes()
+        (node,) = world.operator.nodes.all()
         znodes = world.operator._znodes
         znodes.write(
             "/setl/nodes/n1", b'{"pid": 1%s}' % (b"0" * 400), znodes.read("/setl/nodes/n1").version
         )
-        eventually(lambda: world.operator.nodes() == [node])
+        eventually(lambda: world.operator.nodes.all() == [node])
         assert running(engine)
     said = [r.setl for r in caplog.records if r.message == "znode cannot be read"]
     assert {line["znode"] for line in said} <= {"/setl/nodes/n1"}
@@ -450,7 +450,7 @@ def test_an_engine_is_told_which_channels_there_are(world):
     with world.process("n1", engine):
         eventually(lambda: engine.said)
         assert engine.at_start == ["shop"]
-        world.operator.put_channel("more", {**SHOP, "channel": "more"})
+        world.operator.channels.put("more", {**SHOP, "channel": "more"})
         eventually(lambda: sorted(engine.known) == ["more", "shop"])
 
 
@@ -464,5 +464,5 @@ def test_an_engine_that_cannot_start_leaves_nothing_behind(world):
         eventually(lambda: process.failures)
         assert process.failures[0].message == "the JVM ended before it was ready"
         # Not after the session timeout: the session was ended.
-        assert world.operator.nodes() == []
+        assert world.operator.nodes.all() == []
         assert engine.said == ["stop"]

@@ -7,7 +7,7 @@ from setl.node.leading.watchdog import Watchdog
 from tests.waiting import eventually
 
 
-class FakeArbiter:
+class FakeSession:
     session_timeout = 10.0
 
     def __init__(self):
@@ -29,6 +29,12 @@ class FakeArbiter:
 
     def watch(self, wake):
         self.wakes.append(wake)
+
+    def session_id(self):
+        return 1
+
+    def close(self):
+        pass
 
 
 class FakeCandidacy:
@@ -55,7 +61,7 @@ class FakeClock:
 
 @pytest.fixture
 def parts():
-    arbiter, candidacy, clock = FakeArbiter(), FakeCandidacy(), FakeClock()
+    arbiter, candidacy, clock = FakeSession(), FakeCandidacy(), FakeClock()
     return arbiter, candidacy, clock, Watchdog(arbiter, lambda: [candidacy], clock)
 
 
@@ -134,7 +140,7 @@ def test_it_looks_often_while_contact_is_in_doubt(parts, state):
 
 def test_a_change_of_contact_wakes_it(monkeypatch):
     monkeypatch.setattr("setl.node.leading.watchdog._SURE_SECONDS", 3600.0)
-    arbiter, candidacy, clock = FakeArbiter(), FakeCandidacy(), SystemClock()
+    arbiter, candidacy, clock = FakeSession(), FakeCandidacy(), SystemClock()
     arbiter.session_timeout, arbiter.last = 7200.0, clock.monotonic()
     watchdog = Watchdog(arbiter, lambda: [candidacy], clock)
     watchdog.start()

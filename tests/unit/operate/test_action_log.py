@@ -24,5 +24,5 @@ def test_what_was_asked_for_is_told_though_nobody_waited(asked, kept):
 
     with pytest.raises(KeyboardInterrupt):
         broken_off()
-    (action,) = arbiter.actions()
+    (action,) = arbiter.actions.all()
     assert action.outcome == kept

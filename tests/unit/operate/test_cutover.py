@@ -83,7 +83,7 @@ class FakeHands:
 @pytest.fixture
 def arbiter():
     arbiter = MemoryArbiter(MemoryCluster())
-    arbiter.put_channel("shop", {})
+    arbiter.channels.put("shop", {})
     return arbiter
 
 
@@ -103,7 +103,7 @@ def test_all_steps(arbiter, access):
     steps = [c for c in access.calls if c not in {"writes", "stopped"}]
     assert steps == ["known", "differences", "stop", "drain", "differences", "way_back"]
     course(arbiter, access).abort()
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
 
 
 CALLS = [
@@ -118,11 +118,11 @@ def test_after_a_crash_anybody_can_carry_on(arbiter, access, call):
     access.at[call] = Crash()
     with pytest.raises(Crash):
         course(arbiter, access).carry_out("me@here")
-    assert arbiter.cutover(AB) is not None, "whoever looks sees it"
+    assert arbiter.cutovers.read(AB) is not None, "whoever looks sees it"
     done = course(arbiter, access).carry_out("other@there")
     assert (done.step, done.by, access.read_only) == (Step.DONE, "me@here", True)
     course(arbiter, access).abort()
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -136,15 +136,15 @@ def test_after_a_crash_anybody_can_put_it_back(arbiter, access, call, again):
         try:
             course(arbiter, access).abort()
         except Crash:
-            assert arbiter.cutover(AB) is not None
+            assert arbiter.cutovers.read(AB) is not None
             # It is not carried on once it is being put back.
             with pytest.raises(Refused, match="being put back"):
                 course(arbiter, access).carry_out("me@here")
-            assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+            assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
             return
     else:
         course(arbiter, access).abort()
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
 
 
 @pytest.mark.parametrize("call", [c for c in CALLS if not c.startswith("writes")])
@@ -156,7 +156,7 @@ def test_a_failing_step_puts_everything_back(arbiter, access, call, error):
     access.at[call] = error
     with pytest.raises(Refused, match="put back"):
         course(arbiter, access).carry_out("me@here")
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
 
 
 @pytest.mark.parametrize("step", [Step.CHECK, Step.STOP_WRITES, Step.DRAIN])
@@ -174,29 +174,29 @@ def test_what_nobody_hears_any_more_is_put_back(arbiter, access, step):
     access.at["restore 1"] = TransientError("gone")
     with pytest.raises(Refused, match=r"nobody reads .* put back"):
         Course(AB, arbiter, access, Rules(), clock, clock.advance, tell).carry_out("me@here")
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
 
 
-@pytest.mark.parametrize("lost", ["cutover", "store_cutover", "forget_cutover"])
+@pytest.mark.parametrize("lost", ["read", "store", "forget"])
 @pytest.mark.parametrize("answer", ["not done", "done"])
 def test_zookeeper_may_be_away_for_a_moment(arbiter, access, monkeypatch, lost, answer):
     """Its members elect a leader, which ends the step; the source is put back all the same."""
-    true, away = getattr(arbiter, lost), []
+    true, away = getattr(arbiter.cutovers, lost), []
 
     def call(*arguments):
-        if len(away) < 3 and (access.read_only or lost == "forget_cutover"):
+        if len(away) < 3 and (access.read_only or lost == "forget"):
             away.append(lost)
             if answer == "done" and len(away) == 1:
                 true(*arguments)
             raise Unreachable("there is no connection now")
         return true(*arguments)
 
-    monkeypatch.setattr(arbiter, lost, call)
+    monkeypatch.setattr(arbiter.cutovers, lost, call)
     access.at["drain fails"] = "not within 60 s"
     with pytest.raises(Refused, match="everything is put back"):
         course(arbiter, access).carry_out("me@here")
     assert away
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
 
 
 @pytest.mark.parametrize("which", ["differs 1", "differs 2"])
@@ -204,7 +204,7 @@ def test_differences_refuse(arbiter, access, which):
     access.at[which] = ["orders: 1 rows missing"]
     with pytest.raises(Refused, match="1 rows missing"):
         course(arbiter, access).carry_out("me@here")
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
     assert ("stop" in access.calls) is (which == "differs 2")
 
 
@@ -247,7 +247,7 @@ def test_a_source_that_is_another_or_takes_writes_again_is_noticed(arbiter, acce
         course(arbiter, access).carry_out("me@here")
     # A server that was not made read-only here is not opened here.
     assert access.read_only is (change == "server")
-    assert arbiter.cutover(AB) is None
+    assert arbiter.cutovers.read(AB) is None
 
 
 def test_what_is_put_back_meanwhile_is_not_left_read_only(arbiter, access):
@@ -261,7 +261,7 @@ def test_what_is_put_back_meanwhile_is_not_left_read_only(arbiter, access):
     access.stop = aborted_meanwhile
     with pytest.raises(Conflict):
         course(arbiter, access).carry_out("me@here")
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
 
 
 def test_a_source_that_does_not_answer_leaves_the_record(arbiter, access):
@@ -271,10 +271,10 @@ def test_a_source_that_does_not_answer_leaves_the_record(arbiter, access):
     access.at.update({f"restore {n}": TransientError("gone") for n in range(1, 500)})
     with pytest.raises(TransientError):
         course(arbiter, access).abort()
-    assert CutOver.from_json(arbiter.cutover(AB)[0]).aborting
+    assert CutOver.from_json(arbiter.cutovers.read(AB)[0]).aborting
     access.at.clear()
     course(arbiter, access).abort()
-    assert (access.read_only, arbiter.cutover(AB)) == (False, None)
+    assert (access.read_only, arbiter.cutovers.read(AB)) == (False, None)
 
 
 BACK = WayBack("shop/ba", "running", replace(OPEN, passes=True))

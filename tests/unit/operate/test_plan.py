@@ -109,7 +109,7 @@ def test_the_cluster_says_what_is_there():
         return make_plan(arbiter, definition, channel, environment, ask_servers=False)
 
     assert plan(DEFINITION).new
-    arbiter.put_channel("shop", DEFINITION)
+    arbiter.channels.put("shop", DEFINITION)
     assert plan(DEFINITION).empty
     again = plan(changed(lambda d, p: p["source"].update(password="${OTHER}")))
     assert again.restarted == ("ab", "ba")  # nodes see another file, whatever it resolves to

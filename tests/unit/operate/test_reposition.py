@@ -45,7 +45,7 @@ def cluster():
 @pytest.fixture
 def arbiter(cluster):
     arbiter = MemoryArbiter(cluster)
-    arbiter.put_channel("shop", {"pipelines": [{"name": "p"}]})
+    arbiter.channels.put("shop", {"pipelines": [{"name": "p"}]})
     return arbiter
 
 
@@ -67,7 +67,7 @@ def test_a_move_stores_the_place_one_generation_up(arbiter):
     )
     kept = read_stored(pipeline(), "shop", arbiter)
     assert (kept.checkpoint, kept.by, kept.kept_in) == (change.after, change.epoch, "zookeeper")
-    assert arbiter.mainstem(ID) is None
+    assert arbiter.mainstems.one(ID) is None
     assert not change.after.outdated(4)
 
 
@@ -85,42 +85,38 @@ def test_nothing_stored_yet(arbiter):
 
 @pytest.mark.parametrize("state", [ChannelState.START, ChannelState.PAUSE])
 def test_a_channel_that_is_not_stopped_refuses(arbiter, state):
-    arbiter.set_state(arbiter.channel("shop"), state)
+    arbiter.channels.set_state(arbiter.channels.one("shop"), state)
     with pytest.raises(Refused, match=f"set to {state.value}; `setl stop shop`"):
         moved(arbiter)
-    assert arbiter.stored_position(ID) is None
+    assert arbiter.positions.read(ID) is None
 
 
 def test_a_leader_that_has_not_stopped_yet_refuses(arbiter, cluster):
-    MemoryArbiter(cluster).campaign(ID, "n1")
+    MemoryArbiter(cluster).mainstems.campaign(ID, "n1")
     with pytest.raises(Refused, match="n1 still leads"):
         moved(arbiter)
 
 
-def test_a_channel_that_is_started_meanwhile_refuses(arbiter, cluster):
-    other = MemoryArbiter(cluster)
+def test_a_channel_that_is_started_meanwhile_refuses(arbiter, cluster, monkeypatch):
+    """Somebody starts it between the look and the leadership."""
+    other, true = MemoryArbiter(cluster), arbiter.mainstems.campaign
 
-    class Racing:
-        """Somebody starts the channel between the look and the leadership."""
+    def campaign(ident, nid):
+        other.channels.set_state(other.channels.one("shop"), ChannelState.START)
+        return true(ident, nid)
 
-        def __getattr__(self, name):
-            return getattr(arbiter, name)
-
-        def campaign(self, ident, nid):
-            other.set_state(other.channel("shop"), ChannelState.START)
-            return arbiter.campaign(ident, nid)
-
+    monkeypatch.setattr(arbiter.mainstems, "campaign", campaign)
     with pytest.raises(Refused, match="START by now"):
-        moved(Racing())
-    assert other.mainstem(ID) is None
-    assert other.stored_position(ID) is None
+        moved(arbiter)
+    assert other.mainstems.one(ID) is None
+    assert other.positions.read(ID) is None
 
 
 def test_nobody_leads_while_it_moves(arbiter, cluster, monkeypatch):
     seen = []
 
     def look(*_):
-        seen.append(MemoryArbiter(cluster).campaign(ID, "n2").nid)
+        seen.append(MemoryArbiter(cluster).mainstems.campaign(ID, "n2").nid)
         return read_stored(pipeline(), "shop", arbiter)
 
     monkeypatch.setattr("setl.operate.positions.reposition.read_stored", look)
@@ -132,18 +128,18 @@ def test_a_higher_epoch_refuses(arbiter):
     stored(arbiter, Checkpoint(THERE), epoch=1 << 40)
     with pytest.raises(FencedError):
         moved(arbiter)
-    assert arbiter.mainstem(ID) is None
+    assert arbiter.mainstems.one(ID) is None
 
 
 def test_what_cannot_be_read_is_written_over(arbiter):
-    arbiter.store_position(ID, {"version": 1, "epoch": 3, "checkpoint": {"nonsense": 1}}, None)
+    arbiter.positions.store(ID, {"version": 1, "epoch": 3, "checkpoint": {"nonsense": 1}}, None)
     assert "no checkpoint" in read_stored(pipeline(), "shop", arbiter).damage
     assert moved(arbiter).before is None
     assert read_stored(pipeline(), "shop", arbiter).checkpoint == Checkpoint(THERE, requested=1)
 
 
 def test_what_is_no_position_at_all_is_written_over(arbiter):
-    arbiter.store_position(ID, {}, None)
+    arbiter.positions.store(ID, {}, None)
     znodes = arbiter._znodes
     path = f"/setl/channels/{ID.channel}/{ID.pipeline}/position"
     znodes.write(path, b"\xff rubbish", znodes.read(path).version)

@@ -57,7 +57,7 @@ def store(monkeypatch):
 
 def told(change, *, ask_servers=True):
     arbiter = MemoryArbiter(MemoryCluster())
-    arbiter.put_channel("shop", DEFINITION)
+    arbiter.channels.put("shop", DEFINITION)
     definition = json.loads(json.dumps(DEFINITION))
     change(definition, definition["pipelines"][0])
     channel = resolve_and_parse(definition, {})

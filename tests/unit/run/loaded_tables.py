@@ -177,7 +177,7 @@ class Bench:
         self.full: list[tuple[str, str]] = []
         self.unpassed = 0
         arbiter = MemoryArbiter(MemoryCluster())
-        arbiter.put_channel("c", {})
+        arbiter.channels.put("c", {})
         self.requests = StoredLoadRequests(arbiter, PipelineId("c", "p"))
         self.job = Job(self.clock)
         self.end = BinlogPosition("bin.000001", 900)

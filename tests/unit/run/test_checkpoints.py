@@ -47,7 +47,7 @@ def pipeline(source=MYSQL, target=SEARCH, **options):
 @pytest.fixture
 def arbiter():
     made = MemoryArbiter(MemoryCluster())
-    made.put_channel("shop", {"pipelines": [{"name": "p"}]})
+    made.channels.put("shop", {"pipelines": [{"name": "p"}]})
     return made
 
 
@@ -87,7 +87,7 @@ def test_a_changed_store_takes_over(arbiter, filed, caplog):
     assert run_store(config, arbiter).load() == Checkpoint(HERE, rows=7)
     assert "found in the store `zookeeper`" in caplog.text
     # ZooKeeper has a note in its place now, and the way back is as short.
-    assert "elsewhere" in arbiter.stored_position(ID)[0]
+    assert "elsewhere" in arbiter.positions.read(ID)[0]
     back = run_store(pipeline(), arbiter, epoch=6)
     assert back.load() == Checkpoint(HERE, rows=7)
     assert store_of(pipeline(), "shop", arbiter, "n").load() == Checkpoint(HERE, rows=7)
@@ -145,7 +145,7 @@ def test_a_file_left_on_another_machine_is_not_passed_over(arbiter, filed, monke
     Path(filed["checkpoint_file"]).unlink()  # and with another store configured
     with pytest.raises(FatalError, match=r"on node n \(first\), since epoch 5"):
         run_store(pipeline(), arbiter, epoch=6).load()
-    assert "elsewhere" in arbiter.stored_position(ID)[0]
+    assert "elsewhere" in arbiter.positions.read(ID)[0]
 
 
 def test_a_container_is_warned_of(arbiter, filed, monkeypatch, caplog):

@@ -99,7 +99,7 @@ class Bench:
         self.settings = StandingVerification(**{"every": 3600, "rate": RATE, **settings})
         self.clock = ManualClock()
         self.arbiter: Any = MemoryArbiter(MemoryCluster())
-        self.arbiter.put_channel("c", {})
+        self.arbiter.channels.put("c", {})
         self.requests = StoredLoadRequests(self.arbiter, PIPELINE)
         self.looked = threading.Event()
         self.built = 0
@@ -265,14 +265,14 @@ def test_it_is_written_down_every_few_seconds_only():
     bench = Bench(Pair("orders", 60_000))
     bench.step()
     writes = 0
-    store, began = bench.arbiter.store_verification, bench.clock.time
+    store, began = bench.arbiter.verifications.store, bench.clock.time
 
     def counted(*args):
         nonlocal writes
         writes += 1
         return store(*args)
 
-    bench.arbiter.store_verification = counted
+    bench.arbiter.verifications.store = counted
     bench.whole_pass()
     assert 1 <= writes <= (bench.clock.time - began) / 5 + 1
 
@@ -404,11 +404,11 @@ def test_an_arbiter_that_does_not_answer_costs_no_table():
     def silent(*_):
         raise Unreachable("no answer")
 
-    bench.arbiter.store_verification = silent
+    bench.arbiter.verifications.store = silent
     assert "no answer" in bench.step().error
     for _ in range(10):
         bench.step()
-    del bench.arbiter.store_verification
+    del bench.arbiter.verifications.store
     told = bench.whole_pass()
     assert (told.tables_left_out, told.error) == (0, "")
 

@@ -28,7 +28,7 @@ def at(offset, **more):
 @pytest.fixture
 def arbiter():
     made = MemoryArbiter(MemoryCluster())
-    made.put_channel("shop", {})
+    made.channels.put("shop", {})
     return made
 
 
@@ -124,7 +124,7 @@ def test_a_file_from_before_the_last_leadership_on_the_same_machine_is_taken(sto
 def test_without_a_note_the_file_counts(store, arbiter):
     store().store(at(100), 3)
     anew = MemoryArbiter(MemoryCluster())
-    anew.put_channel("shop", {})
+    anew.channels.put("shop", {})
     here = store()
     here._notes = ArbiterNotes(anew, ID)
     assert here.load() == at(100)
@@ -134,9 +134,9 @@ def test_one_note_for_a_leadership_and_one_for_a_generation(store, arbiter):
     here = store()
     for offset in (100, 200, 300):
         here.store(at(offset), 1)
-    _, first = arbiter.stored_position(ID)
+    _, first = arbiter.positions.read(ID)
     here.store(at(400, generation=2), 1)
-    value, second = arbiter.stored_position(ID)
+    value, second = arbiter.positions.read(ID)
     assert (second, value["elsewhere"]["generation"]) == (first + 1, 2)
 
 

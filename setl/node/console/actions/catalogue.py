@@ -70,7 +70,7 @@ class Action:
 
 
 def _start(context: ActionContext, name: str, _: Fields) -> str:
-    channel = context.arbiter.channel(name)
+    channel = context.arbiter.channels.one(name)
     words: list[str] = []
     if channel.state is ChannelState.STOP:
         found = readiness(channel, context.arbiter, context.environment)
@@ -109,7 +109,7 @@ def _stop_question(_: ClusterView, name: str, __: Fields) -> str:
 
 def _switchover(context: ActionContext, name: str, fields: Fields) -> str:
     ident = pipeline_of(name)
-    preference = preference_of(context.arbiter.channel(ident.channel), ident.pipeline)
+    preference = preference_of(context.arbiter.channels.one(ident.channel), ident.pipeline)
     to = fields.get("to", "")
     sent = requests.switchover(context.arbiter, ident, preference, context.requester, to=to)
     return _answer(context, ident, sent)
@@ -117,7 +117,7 @@ def _switchover(context: ActionContext, name: str, fields: Fields) -> str:
 
 def _failover(context: ActionContext, name: str, fields: Fields) -> str:
     ident = pipeline_of(name)
-    preference = preference_of(context.arbiter.channel(ident.channel), ident.pipeline)
+    preference = preference_of(context.arbiter.channels.one(ident.channel), ident.pipeline)
     to = fields.get("to", "")
     sent = requests.failover(context.arbiter, ident, preference, context.requester, to=to)
     return _answer(context, ident, sent)
@@ -217,7 +217,7 @@ def _overwriting(context: ActionContext, ident: PipelineId, tables: Sequence[str
     # As far as the file can be read here.
     with suppress(ConfigurationError):
         file = resolve_and_parse(
-            context.arbiter.channel(ident.channel).definition, context.environment
+            context.arbiter.channels.one(ident.channel).definition, context.environment
         )
         overwritten = overwritten_by_loads(file, file.pipeline(ident.pipeline), tables)
         if overwritten:

@@ -33,7 +33,7 @@ _SOURCE_SECONDS = 60.0
 def look_before(context: ActionContext, name: str, _: Fields) -> Looked:
     """What is asked before one is begun or carried on."""
     ident = pipeline_of(name)
-    found = context.arbiter.cutover(ident)
+    found = context.arbiter.cutovers.read(ident)
     if found is None:
         return Looked(questions.before_cutover(ident), {})
     record = CutOver.from_json(found[0])
@@ -70,7 +70,7 @@ def abort(context: ActionContext, name: str, fields: Fields) -> str:
 
 
 def _record(context: ActionContext, ident: PipelineId) -> CutOver:
-    found = context.arbiter.cutover(ident)
+    found = context.arbiter.cutovers.read(ident)
     if found is None:
         raise Refused(f"there is no cut-over of {ident}")
     return CutOver.from_json(found[0])
@@ -79,7 +79,9 @@ def _record(context: ActionContext, ident: PipelineId) -> CutOver:
 def _course(
     context: ActionContext, ident: PipelineId, tell: Callable[[StepReport], None]
 ) -> Course:
-    file = resolve_and_parse(context.arbiter.channel(ident.channel).definition, context.environment)
+    file = resolve_and_parse(
+        context.arbiter.channels.one(ident.channel).definition, context.environment
+    )
     cluster = ClusterAccess(
         file,
         file.pipeline(ident.pipeline),

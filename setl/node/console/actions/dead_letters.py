@@ -177,8 +177,8 @@ def _choice(name: str, fields: Fields) -> tuple[PipelineId, list[str]]:
 
 def _read(context: ActionContext, ident: PipelineId) -> tuple[Pipeline, bool]:
     """A pipeline, and whether somebody runs it."""
-    channel = context.arbiter.channel(ident.channel)
-    led = context.arbiter.mainstem(ident) is not None
+    channel = context.arbiter.channels.one(ident.channel)
+    led = context.arbiter.mainstems.one(ident) is not None
     runs = channel.state is ChannelState.START and led
     return _config(channel.definition, context.environment, ident), runs
 

@@ -213,7 +213,7 @@ class Acting:
             return
         kept = OperatorAction(context.requester.by, asked.what, asked.on, context.requester.now)
         try:
-            kept = self._arbiter.add_action(kept)
+            kept = self._arbiter.actions.add(kept)
         except ArbiterError as error:
             session.note("error", f"nothing was begun: {error}")
             return
@@ -221,7 +221,7 @@ class Acting:
         def ended(job: Job) -> None:
             outcome = f"{job.state}: {job.error or job.words}"
             with suppress(ArbiterError):
-                self._arbiter.end_action(kept, outcome, self._clock.now())
+                self._arbiter.actions.end(kept, outcome, self._clock.now())
 
         arguments = LONG_WORK[asked.what].arguments(asked.on)
         self._jobs.begin(asked.on, asked.action.verb, arguments, ended)

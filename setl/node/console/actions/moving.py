@@ -52,7 +52,7 @@ def _planned(
 
 
 def _config(context: ActionContext, ident: PipelineId) -> Pipeline:
-    definition = context.arbiter.channel(ident.channel).definition
+    definition = context.arbiter.channels.one(ident.channel).definition
     return resolve_and_parse(definition, context.environment).pipeline(ident.pipeline)
 
 

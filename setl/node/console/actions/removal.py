@@ -10,7 +10,7 @@ from setl.operate import questions, removing
 
 def remove(context: ActionContext, name: str, _: Fields) -> str:
     """Remove a stopped channel; the sentence names what targets keep of it."""
-    channel = context.arbiter.channel(name)
+    channel = context.arbiter.channels.one(name)
     removing.remove(context.arbiter, channel)
     left = removing.left_in_targets(pipelines_into(channel, "mysql"))
     words = [f"channel {name} removed"]

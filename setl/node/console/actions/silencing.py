@@ -48,7 +48,7 @@ def begin(context: ActionContext, name: str, fields: Fields) -> str:
     """Tell nobody of alarms of a channel, a pipeline or everything for so many minutes."""
     channel, _, pipeline = ("" if name == ALARMS else name).partition("/")
     if channel:
-        known = [ident.pipeline for ident in pipelines_of(context.arbiter.channel(channel))]
+        known = [ident.pipeline for ident in pipelines_of(context.arbiter.channels.one(channel))]
         if pipeline and pipeline not in known:
             raise Refused(f"{channel} has no pipeline {pipeline!r}")
     rule = fields.get("rule", "")

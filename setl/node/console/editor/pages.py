@@ -108,7 +108,7 @@ class EditorPages:
             text = _NEW.replace("{name}", await self._calls.run(self._free_name))
         else:
             try:
-                found = await self._calls.run(partial(self._arbiter.channel, name))
+                found = await self._calls.run(partial(self._arbiter.channels.one, name))
             except NotFound:
                 raise Unwanted(404, "Not found", f"There is no channel {name}.") from None
             text, begun_with = as_text(found.definition), revision_of(found)
@@ -117,7 +117,7 @@ class EditorPages:
 
     def _free_name(self) -> str:
         """A name that no channel has: whoever applies the new file replaces none by mistake."""
-        taken = {channel.name for channel in self._arbiter.channels()}
+        taken = {channel.name for channel in self._arbiter.channels.all()}
         names = (f"{_NAME}-{n}" if n > 1 else _NAME for n in count(1))
         return next(name for name in names if name not in taken)
 

@@ -56,4 +56,4 @@ class Browser:
 
 
 def outcomes(node):
-    return [(a.what, a.on, a.outcome) for a in node.operator.actions()]
+    return [(a.what, a.on, a.outcome) for a in node.operator.actions.all()]

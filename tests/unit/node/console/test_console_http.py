@@ -89,7 +89,7 @@ def test_without_a_session_there_are_no_actions(node, browser):
     for fields in ({}, {"csrf": "guess"}):
         form = {"what": "pause", "on": "shop", **fields}
         assert browser.post("/console/do", form).code == 401
-    assert node.operator.channel("shop").state is ChannelState.START
+    assert node.operator.channels.one("shop").state is ChannelState.START
     assert outcomes(node) == []
 
 
@@ -185,9 +185,9 @@ def test_a_form_of_another_site_or_session_is_refused(node, anna):
     assert anna.post("/console/do", good, **{"Sec-Fetch-Site": "cross-site"}).code == 403
     assert anna.post("/console/do", good, Origin="https://evil.example").code == 403
     assert anna.post("/console/login", {"token": TOKEN}, Origin="null").code == 403
-    assert node.operator.channel("shop").state is ChannelState.START
+    assert node.operator.channels.one("shop").state is ChannelState.START
     assert anna.post("/console/do", good, **{"Sec-Fetch-Site": "same-origin"}).code == 303
-    assert node.operator.channel("shop").state is ChannelState.PAUSE
+    assert node.operator.channels.one("shop").state is ChannelState.PAUSE
 
 
 def test_an_action_is_done_told_and_kept(node, anna):
@@ -197,7 +197,7 @@ def test_an_action_is_done_told_and_kept(node, anna):
     page = anna.get("/console/channels/shop").body.decode()
     assert "channel shop is set to PAUSE" in page
     assert "channel shop is set to PAUSE" not in anna.get("/console/channels/shop").body.decode()
-    (kept,) = node.operator.actions()
+    (kept,) = node.operator.actions.all()
     assert (kept.what, kept.on) == ("pause", "shop")
     assert kept.by == "anna (127.0.0.1), console of n1"
     assert kept.outcome.startswith("channel shop is set to PAUSE")
@@ -207,7 +207,7 @@ def test_an_action_is_done_told_and_kept(node, anna):
 
 
 def test_a_refusal_is_told_and_kept(node, anna):
-    node.operator.set_state(node.operator.channel("shop"), ChannelState.STOP)
+    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.STOP)
     anna.do("resume", "shop")
     assert "the channel shop is stopped" in anna.get("/console/channels/shop").body.decode()
     ((what, on, outcome),) = outcomes(node)
@@ -219,28 +219,28 @@ def test_what_interrupts_is_asked_first_in_the_words_of_the_command(node, anna, 
     asked = anna.do("switchover", "shop/there", to="n2")
     assert asked.code == 200
     assert "switch shop/there over to n2, demoting current leader n1?" in asked.body.decode()
-    assert not node.operator.signals(THERE)
+    assert not node.operator.signals.all(THERE)
     assert outcomes(node) == []
     monkeypatch.setattr("setl.node.console.actions.forms.PATIENCE", 0.01)
     assert anna.do("switchover", "shop/there", to="n2", sure="yes").code == 303
-    eventually(lambda: node.operator.signals(THERE))
-    (signal,) = node.operator.signals(THERE)
+    eventually(lambda: node.operator.signals.all(THERE))
+    (signal,) = node.operator.signals.all(THERE)
     assert (signal.kind, signal.to, signal.leader) == (SignalKind.SWITCHOVER, "n2", "n1")
     assert "is under way" in anna.get("/console/pipelines/shop/there").body.decode()
     assert outcomes(node) == [("switchover", "shop/there", "")]
-    node.operator.answer_signal(THERE, signal, SignalState.DONE, "handed over")
+    node.operator.signals.answer(THERE, signal, SignalState.DONE, "handed over")
     eventually(lambda: outcomes(node)[0][2] == "switchover of shop/there: handed over")
 
 
 def test_a_load_is_asked_of_the_leader(node, anna):
     anna.do("load", "shop/there", table="s.t", where="id < 5", sure="yes")
-    (load,) = node.operator.loads(THERE)
+    (load,) = node.operator.loads.all(THERE)
     assert (load.value["tables"], load.value["where"]) == (["s.t"], "id < 5")
-    assert [s.kind for s in node.operator.signals(THERE)] == [SignalKind.LOADS]
+    assert [s.kind for s in node.operator.signals.all(THERE)] == [SignalKind.LOADS]
     anna.do("load", "shop/there", where="id < 5", sure="yes")
     assert "a condition needs one table" in outcomes(node)[-1][2]
     anna.do("load-cancel", "shop/there", sure="yes")
-    assert node.operator.loads(THERE)[0].value["state"] == "cancelled"
+    assert node.operator.loads.all(THERE)[0].value["state"] == "cancelled"
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_strangers_see_neither_rows_nor_files(browser):
 
 def test_a_new_file_has_a_name_that_no_channel_has(node, anna):
     assert "channel: shop-2\n" in anna.get("/console/edit").body.decode()
-    node.operator.put_channel("shop-2", {"channel": "shop-2"})
+    node.operator.channels.put("shop-2", {"channel": "shop-2"})
     assert "channel: shop-3\n" in anna.get("/console/edit").body.decode()
 
 
@@ -316,7 +316,7 @@ def test_a_missing_variable_is_a_mistake_on_this_node(anna):
 def test_a_file_is_applied_and_kept_in_the_log(node, anna, password):
     reply = edit(anna, "apply")
     assert (reply.code, reply.headers["Location"]) == (303, "/console/channels/shop")
-    stored = node.operator.channel("shop")
+    stored = node.operator.channels.one("shop")
     assert stored.state is ChannelState.START
     assert stored.definition["pipelines"][0]["source"]["password"] == "${CONSOLE_TEST_PW}"
     ((what, on, outcome),) = outcomes(node)
@@ -331,21 +331,21 @@ FAULT = Finding("error", "the table does not exist", "there, source", ("Create i
 def test_a_running_channel_is_not_given_a_file_that_cannot_work(node, anna, password, monkeypatch):
     """As by `setl apply`: its pipelines would go on by it at once."""
     monkeypatch.setattr("setl.operate.starting.check_channel", lambda *_, **__: [FAULT])
-    before = node.operator.channel("shop")
+    before = node.operator.channels.one("shop")
     page = edit(anna, "apply").body.decode()
     assert "channel shop is not stored; 1 to fix first:" in page
     assert "the table does not exist [gone]" in page
-    assert node.operator.channel("shop").revision == before.revision
+    assert node.operator.channels.one("shop").revision == before.revision
     ((*_, outcome),) = outcomes(node)
     assert outcome.startswith("not done: channel shop is not stored")
-    node.operator.set_state(before, ChannelState.STOP)
+    node.operator.channels.set_state(before, ChannelState.STOP)
     assert edit(anna, "apply").code == 303
 
 
 def test_a_file_that_somebody_else_has_stored_meanwhile_is_not_undone(node, anna, password):
     form = form_of(anna, FILE.replace("  - name", "  - window: 8\n    name"))
     definition = {**yaml.safe_load(FILE), "alarms": {"repeat": "1h"}}
-    stored = node.operator.put_channel("shop", definition)
+    stored = node.operator.channels.put("shop", definition)
     planned = anna.post("/console/edit/shop", {**form, "do": "plan"}).body.decode()
     assert f"is another one since this page was opened (revision {revision_of(stored)})" in planned
     assert re.search("alarms: .*repeat.* → none", planned)
@@ -358,24 +358,24 @@ def test_a_file_that_somebody_else_has_stored_meanwhile_is_not_undone(node, anna
     assert "window: 8" in said
     again = anna.post("/console/edit", {**form, "begun_with": "", "do": "apply"})
     assert "there is a channel shop already" in again.body.decode()
-    assert node.operator.channel("shop").definition == definition
+    assert node.operator.channels.one("shop").definition == definition
     assert edit(anna, "apply").code == 303
 
 
 def test_a_file_that_is_stored_while_servers_are_looked_at_is_not_undone(
     node, anna, password, monkeypatch
 ):
-    node.operator.set_state(node.operator.channel("shop"), ChannelState.START)
+    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.START)
     definition = {**yaml.safe_load(FILE), "alarms": {"repeat": "1h"}}
 
     def looked_at(*_):
-        node.operator.put_channel("shop", definition)
+        node.operator.channels.put("shop", definition)
         return Readiness()
 
     monkeypatch.setattr(editing, "readiness_of_file", looked_at)
     page = edit(anna, "apply", FILE.replace("  - name", "  - window: 8\n    name"))
     assert "nothing was stored, so that nobody" in page.body.decode()
-    assert node.operator.channel("shop").definition == definition
+    assert node.operator.channels.one("shop").definition == definition
 
 
 def test_a_file_under_another_name_is_a_new_channel_and_one_that_was_removed_is_not(
@@ -386,7 +386,7 @@ def test_a_file_under_another_name_is_a_new_channel_and_one_that_was_removed_is_
     assert edit(anna, "apply", text).code == 200
     page = anna.get("/console/edit/bank").body.decode()
     hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page))
-    node.operator.remove_channel(node.operator.channel("bank"))
+    node.operator.channels.remove(node.operator.channels.one("bank"))
     gone = anna.post("/console/edit/bank", {**hidden, "text": text, "do": "apply"})
     assert "there is no channel bank (any more)" in gone.body.decode()
 
@@ -407,17 +407,17 @@ def test_a_text_outlives_the_session_that_it_was_typed_in(node, anna, password):
 
 
 def test_a_file_with_mistakes_or_hidden_secrets_is_not_applied(node, anna, password):
-    before = node.operator.channel("shop").revision
+    before = node.operator.channels.one("shop").revision
     for wrong in (FILE.replace("from:", "form:"), FILE.replace("${CONSOLE_TEST_PW}", "(hidden)")):
         page = edit(anna, "apply", wrong)
         assert page.code == 200
         assert b'class="error"' in page.body
-    assert node.operator.channel("shop").revision == before
+    assert node.operator.channels.one("shop").revision == before
     assert outcomes(node) == []
 
 
 def test_a_plan_says_what_would_change_and_what_servers_lack(node, anna, password):
-    node.operator.put_channel("shop", yaml.safe_load(FILE))
+    node.operator.channels.put("shop", yaml.safe_load(FILE))
     page = edit(anna, "plan", FILE + "      - from: s.u\n").body.decode()
     assert "table s.u is added" in page
     assert "table s.u is not loaded" in page
@@ -428,7 +428,7 @@ def test_a_plan_says_what_would_change_and_what_servers_lack(node, anna, passwor
 
 def test_secrets_in_stored_files_are_shown_to_nobody(node, anna):
     definition = yaml.safe_load(FILE.replace("${CONSOLE_TEST_PW}", "hunter2"))
-    node.operator.put_channel("shop", definition)
+    node.operator.channels.put("shop", definition)
     node.look()
     node.cluster.clock.advance(5)
     for path in ("/console/channels/shop", "/console/edit/shop"):
@@ -458,7 +458,7 @@ ROW = json.dumps(
 def letters(node, monkeypatch, password):
     """The dead letters of a pipeline that keeps them: two open, one of an unknown row."""
     text = FILE.replace("    tables:", "    faulty_rows: dead_letter\n    tables:")
-    node.operator.put_channel("shop", yaml.safe_load(text))
+    node.operator.channels.put("shop", yaml.safe_load(text))
     node.look()
     store = MemoryDeadLetters()
 
@@ -511,7 +511,7 @@ def test_a_letter_that_somebody_drops_meanwhile_is_not_told_as_loaded(
     node, anna, letters, monkeypatch
 ):
     store, (first, second, _) = letters
-    node.operator.set_state(node.operator.channel("shop"), ChannelState.PAUSE)
+    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.PAUSE)
     mark = store.mark
 
     def dropped(chosen, state):
@@ -529,7 +529,7 @@ def test_a_letter_that_somebody_drops_meanwhile_is_not_told_as_loaded(
 def test_dead_letters_are_marked_for_the_leader_or_refused(node, anna, letters):
     store, (first, second, unknown) = letters
     # Paused, so that nobody is waited for.
-    node.operator.set_state(node.operator.channel("shop"), ChannelState.PAUSE)
+    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.PAUSE)
     reply = anna.do("retry", "shop/there", **{f"letter-{first}": "yes"})
     assert reply.headers["Location"] == "/console/letters/shop/there"
     assert [store.letters[i].state for i in (first, second)] == [State.RETRY, State.OPEN]
@@ -647,7 +647,7 @@ def test_figures_over_time_come_from_whoever_led(node, browser):
         assert elsewhere._console is not None
         elsewhere._console._recorder.record(other.status(), 900.0)
         info = node.snapshot.facts.nodes["n2"]
-        node.operator.announce(type(info)("n2", http=elsewhere.address, ready=True))
+        node.operator.nodes.announce(type(info)("n2", http=elsewhere.address, ready=True))
         node.look()
         both = browser.get("/console/series/shop/there").json
         assert both["at"] == [900.0, 1000.0]

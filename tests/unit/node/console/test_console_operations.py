@@ -27,7 +27,7 @@ from tests.waiting import eventually
 
 
 def stop(node):
-    node.operator.set_state(node.operator.channel("shop"), ChannelState.STOP)
+    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.STOP)
     node.look()
     node.cluster.clock.advance(5)
 
@@ -45,11 +45,11 @@ def test_a_channel_is_removed_once_it_is_stopped_and_its_name_is_typed(node, ann
     assert "search is another name" in asked.body.decode()
     anna.do("remove", "shop", typed="shop", sure="yes")
     assert "somebody leads shop/there; nothing was removed" in outcomes(node)[-1][2]
-    assert node.operator.channel("shop").state is ChannelState.STOP
-    node.arbiter.resign(THERE, node.operator.mainstem(THERE))
+    assert node.operator.channels.one("shop").state is ChannelState.STOP
+    node.arbiter.mainstems.resign(THERE, node.operator.mainstems.one(THERE))
     removed = anna.do("remove", "shop", typed="shop", sure="yes")
     assert (removed.code, removed.headers["Location"]) == (303, "/")
-    assert [channel.name for channel in node.operator.channels()] == ["search"]
+    assert [channel.name for channel in node.operator.channels.all()] == ["search"]
     page = anna.get("/").body.decode()
     assert "channel shop removed" in page
     assert "DELETE FROM retl.setl_checkpoint WHERE pipeline IN (" in page
@@ -65,8 +65,8 @@ def movable(node, monkeypatch, password):
     definition = yaml.safe_load(FILE)
     search = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
     definition["pipelines"][0] |= {"target": search, "tables": [{"from": "s.t", "to": "i"}]}
-    node.operator.put_channel("shop", definition)
-    node.arbiter.resign(THERE, node.operator.mainstem(THERE))
+    node.operator.channels.put("shop", definition)
+    node.arbiter.mainstems.resign(THERE, node.operator.mainstems.one(THERE))
     before = Checkpoint(BinlogPosition("b.000007", 4))
     ArbiterCheckpointStore(node.operator, THERE).store(before, 3)
     asked = []
@@ -82,7 +82,7 @@ def movable(node, monkeypatch, password):
 
 
 def kept_place(node):
-    return node.operator.stored_position(THERE)[0]["checkpoint"]["resume"]
+    return node.operator.positions.read(THERE)[0]["checkpoint"]["resume"]
 
 
 def test_a_pipeline_is_moved_to_the_place_that_was_shown(node, anna, movable):
@@ -115,7 +115,7 @@ def test_a_place_that_is_none_or_a_channel_that_was_started_moves_nothing(node, 
     stop(node)
     anna.do("position reset", "shop/there", to="somewhere")
     assert "not a place in the source: &#39;somewhere&#39;" in anna.get("/").body.decode()
-    node.operator.set_state(node.operator.channel("shop"), ChannelState.START)
+    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.START)
     anna.do("position reset", "shop/there", to="b.000002:99", sure="yes")
     assert "not done: reset of shop/there refused" in outcomes(node)[-1][2]
     assert kept_place(node) == before
@@ -125,7 +125,7 @@ def test_a_place_that_is_none_or_a_channel_that_was_started_moves_nothing(node, 
 
 
 def test_loads_are_paused_and_ended_though_nobody_leads(node, anna, browser):
-    node.arbiter.resign(THERE, node.operator.mainstem(THERE))
+    node.arbiter.mainstems.resign(THERE, node.operator.mainstems.one(THERE))
     node.figures.clear()
     node.look()
     node.cluster.clock.advance(5)
@@ -143,7 +143,7 @@ def test_loads_are_paused_and_ended_though_nobody_leads(node, anna, browser):
     # No leader has answered yet. What is cancelled does not begin again all the same.
     anna.do("load-resume", "shop/there")
     assert "has no load that waits" in outcomes(node)[-1][2]
-    assert node.operator.loads(THERE)[0].value["state"] == "cancelled"
+    assert node.operator.loads.all(THERE)[0].value["state"] == "cancelled"
 
 
 TWO_WAY = """\
@@ -164,7 +164,7 @@ def test_a_load_that_may_replace_newer_rows_says_so_before(node, anna, password)
     asked = anna.do("load", "shop/there", table="s.t").body.decode()
     assert "Load rows of s.t of shop/there from its source" in asked
     assert "must not write" not in asked
-    node.operator.put_channel("shop", yaml.safe_load(TWO_WAY))
+    node.operator.channels.put("shop", yaml.safe_load(TWO_WAY))
     warning = "Clients of the target must not write to {} until this is done"
     asked = anna.do("load", "shop/there", table="s.t").body.decode()
     assert warning.format("s.t") in asked
@@ -179,7 +179,7 @@ def test_a_repair_that_may_replace_newer_rows_says_so_before(node, anna, passwor
     asked = anna.do("repair", "shop/there").body.decode()
     assert "send rows that differ again" in asked
     assert "must not write" not in asked
-    node.operator.put_channel("shop", yaml.safe_load(TWO_WAY))
+    node.operator.channels.put("shop", yaml.safe_load(TWO_WAY))
     asked = anna.do("repair", "shop/there").body.decode()
     assert "Clients of the target must not write to s.t until this is done" in asked
     assert outcomes(node) == []
@@ -292,7 +292,7 @@ def test_alarms_are_silenced_for_some_minutes_and_told_again(node, anna, browser
 def test_a_silence_that_makes_no_sense_is_refused(node, anna, on, fields, words):
     anna.do("alarm silence", on, **fields)
     assert words in outcomes(node)[-1][2]
-    assert node.operator.silences() is None
+    assert node.operator.alarms.silences() is None
 
 
 def test_everything_can_be_silenced(node, anna):
@@ -321,14 +321,14 @@ class Source:
 def source(node, monkeypatch, password):
     source = Source()
     monkeypatch.setattr(MysqlSourceSystem, "write_stop", lambda _: source)
-    node.operator.put_channel("shop", yaml.safe_load(FILE))
+    node.operator.channels.put("shop", yaml.safe_load(FILE))
     node.look()
     return source
 
 
 def cut_over(node, step, revision=None):
     record = CutOver(step, 900.0, "ben@db1", "server-1", {"read_only": "OFF"})
-    return node.operator.store_cutover(THERE, record.to_json(), revision)
+    return node.operator.cutovers.store(THERE, record.to_json(), revision)
 
 
 def test_a_cut_over_is_shown_and_put_back_after_a_question(node, anna, browser, source):
@@ -354,7 +354,7 @@ def test_a_cut_over_is_shown_and_put_back_after_a_question(node, anna, browser, 
     assert source.restored == []
     anna.do("cutover --abort", "shop/there", step="drain", sure="yes")
     assert source.restored == [{"read_only": "OFF"}]
-    assert node.operator.cutover(THERE) is None
+    assert node.operator.cutovers.read(THERE) is None
     assert outcomes(node)[-1] == (
         "cutover --abort",
         "shop/there",
@@ -371,7 +371,7 @@ def test_a_cut_over_that_ends_meanwhile_is_asked_about_once_more(node, anna, sou
     assert "The application may write to the target of shop/there by now." in asked
     anna.do("cutover --abort", "shop/there", step="done", sure="yes")
     assert source.restored == [{"read_only": "OFF"}]
-    assert node.operator.cutover(THERE) is None
+    assert node.operator.cutovers.read(THERE) is None
 
 
 @pytest.fixture

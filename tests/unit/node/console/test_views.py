@@ -159,7 +159,7 @@ def test_what_is_wrong_is_found(options, level, words):
 
 def test_who_does_not_reach_zookeeper_is_told_why():
     arbiter: Any = MemoryArbiter(MemoryCluster(ManualClock()))
-    arbiter.trouble = lambda: "zk1:2181: Connection refused"
+    arbiter.session.trouble = lambda: "zk1:2181: Connection refused"
     words = _contact_words(arbiter, 1e9)
     assert words == "lost (zk1:2181: Connection refused)"
     (found,) = [p for p in problems_of(view(), contact=words) if p.subject == "this node"]

@@ -48,7 +48,7 @@ def test_work_of_this_node_is_not_told_twice():
 
 def test_the_page_of_another_node_tells_of_it_to_who_is_logged_in(node, anna, browser):
     leaving = MemoryArbiter(node.cluster)
-    leaving.add_action(replace(REPAIR, at=node.cluster.clock.now()))
+    leaving.actions.add(replace(REPAIR, at=node.cluster.clock.now()))
     page = f"/console/pipelines/{ON}"
     text = anna.get(page).body.decode()
     assert "<strong>Verify and repair</strong> under way" in text
@@ -69,10 +69,10 @@ def test_a_command_of_this_node_is_not_taken_for_work_of_another(node, anna, mon
 
     def output(*_, **__):
         own = MemoryArbiter(node.cluster)
-        action = own.add_action(replace(REPAIR, at=node.cluster.clock.now()))
+        action = own.actions.add(replace(REPAIR, at=node.cluster.clock.now()))
         begun.set()
         assert may_end.wait(30)
-        own.end_action(action, "asked for: 3 keys", node.cluster.clock.now())
+        own.actions.end(action, "asked for: 3 keys", node.cluster.clock.now())
         own.close()
         return Output(0, "", "")
 
