@@ -27,9 +27,8 @@ from setl.run.loads.rereading import Rereading
 from setl.run.measured.progress import Progress
 from setl.run.parts import RunParts
 from setl.run.run import PipelineRun
-from setl.run.selecting import select_settings
+from setl.run.selecting import passed_statements, select_settings
 from setl.run.stalls.observer import Views
-from setl.run.statements import passed_statements
 from setl.run.table_loads.coming_anew import ComingAnew
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests

@@ -26,7 +26,6 @@ from setl.run.measured.figures import (
     table_load_figures,
 )
 from setl.run.measured.handover import HandoverTracker
-from setl.run.measured.ignored_schema_changes import IgnoredSchemaChanges
 from setl.run.measured.lag import LagTracker, percentile
 from setl.run.measured.pace import Order, Pace, PaceTracker, Stage, Stall
 from setl.run.measured.row_rate import RowRate
@@ -34,6 +33,8 @@ from setl.select.reader import SelectStatus
 
 _UNKNOWN = LoadOutlook()
 _IN_HAND = frozenset({RunState.TAKING, RunState.RUNNING, RunState.RETRYING, RunState.SUSPENDED})
+_MOST_TABLES = 1000
+"""Tables of which the last ignored schema change is remembered (I20)."""
 
 
 class Progress:
@@ -51,7 +52,7 @@ class Progress:
         self._lock = threading.Lock()
         self._figures = Figures()
         self._lag = LagTracker(clock)
-        self._ignored = IgnoredSchemaChanges()
+        self._ignored = _IgnoredSchemaChanges()
         self._rate = RowRate(clock)
         self._pace = PaceTracker(clock)
         self._stall: Stall | None = None
@@ -422,3 +423,32 @@ class Progress:
                 lag_p50=percentile(lags, 0.50),
                 lag_p99=percentile(lags, 0.99),
             )
+
+
+class _IgnoredSchemaChanges:
+    """The last schema change of each table that was not passed on, to explain later errors by.
+
+    Not thread-safe: `Progress` guards it.
+    """
+
+    def __init__(self) -> None:
+        """There is none."""
+        self._texts: dict[str, str] = {}
+
+    def copy(self) -> _IgnoredSchemaChanges:
+        """The same again, which changes by itself."""
+        copied = _IgnoredSchemaChanges()
+        copied._texts = dict(self._texts)
+        return copied
+
+    def add(self, text: str, tables: Iterable[str]) -> None:
+        """Note a change that concerns some tables; the oldest are forgotten."""
+        for table in tables:
+            self._texts.pop(table, None)
+            self._texts[table] = text
+        while len(self._texts) > _MOST_TABLES:
+            del self._texts[next(iter(self._texts))]
+
+    def of(self, tables: Iterable[str]) -> str:
+        """The last change of one of these tables; "" if none."""
+        return next((self._texts[table] for table in tables if table in self._texts), "")

@@ -22,9 +22,8 @@ from setl.run.measured.progress import Progress
 from setl.run.parts import RunParts
 from setl.run.relay.work import RelayParts, RelayWork, SequencerFactory
 from setl.run.run import PipelineRun
-from setl.run.selecting import select_settings
+from setl.run.selecting import passed_statements, select_settings
 from setl.run.stalls.observer import Views
-from setl.run.statements import passed_statements
 from setl.select.heartbeat import tells_lag
 from setl.select.reader import SelectLoop
 from setl.systems.port import Relaying, SourceSystem
