@@ -162,8 +162,8 @@ def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, join
     told = len(seen)  # between the two deaths there may have been a quorum for a moment
     assert arbiter.session.last_contact() <= gone
     for ask in (
-        arbiter.channels,
-        arbiter.nodes,
+        arbiter.channels.all,
+        arbiter.nodes.all,
         lambda: arbiter.mainstems.one(PIPELINE),
         lambda: arbiter.mainstems.campaign(PIPELINE, "n1"),
         lambda: arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.TAKING),

@@ -494,7 +494,7 @@ def test_a_server_that_dies_at_the_login_has_not_refused_it(strict, strict_secur
                 arbiter.channels.all()
             time.sleep(0.02)
         proxy.hangs_up = False
-        eventually(lambda: arbiter.session.session_id() and answered(arbiter.channels), 60)
+        eventually(lambda: arbiter.session.session_id() and answered(arbiter.channels.all), 60)
     finally:
         proxy.close()
 

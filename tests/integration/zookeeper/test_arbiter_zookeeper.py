@@ -244,7 +244,7 @@ def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
         assert noticed < TIMEOUT * 0.6, f"noticed after {noticed:.2f} s"
         # From then on calls are refused at once instead of queued.
         eventually(lambda: not arbiter._session_of_kazoo._life.connected, TIMEOUT)
-        in_limit(AT_ONCE, arbiter.channels, Unreachable)
+        in_limit(AT_ONCE, arbiter.channels.all, Unreachable)
         in_limit(AT_ONCE, lambda: arbiter.mainstems.campaign(PIPELINE, "n1"), Unreachable)
         in_limit(AT_ONCE, lambda: arbiter.nodes.announce(NodeInfo("n1")), Unreachable)
         assert arbiter.session.last_contact() <= frozen
@@ -285,7 +285,7 @@ def test_close_does_not_wait_for_a_frozen_server(own_server, joined):
         arbiter.close()
         assert time.monotonic() - began < 9  # four by itself; kazoo alone waits for ten
         assert arbiter.session.contact() is Contact.LOST
-        in_limit(AT_ONCE, arbiter.channels, Unreachable)
+        in_limit(AT_ONCE, arbiter.channels.all, Unreachable)
     finally:
         own_server.resume()
 
