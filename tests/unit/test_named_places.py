@@ -28,7 +28,9 @@ def defined(module, name):
 
 
 @pytest.mark.parametrize(
-    "page", [ROOT / "README.md", *sorted(ROOT.glob("docs/pages/**/*.md"))], ids=lambda page: page.stem
+    "page",
+    [ROOT / "README.md", *sorted(ROOT.glob("docs/pages/**/*.md"))],
+    ids=lambda page: page.stem,
 )
 def test_files_that_a_page_names_exist(page):
     named = _FILE.findall(page.read_text(encoding="utf-8"))

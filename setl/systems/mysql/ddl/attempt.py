@@ -45,7 +45,7 @@ from setl.systems.mysql.ddl.source_key import made_by
 from setl.systems.mysql.ddl.statements import dropped_databases, parsed, refuse_other
 from setl.systems.mysql.ddl.target import DdlTarget, Run
 from setl.systems.mysql.identifiers import qualified
-from setl.systems.mysql.load.loaded import loaded_all, unsure_of
+from setl.systems.mysql.sink.loaded import loaded_all, unsure_of
 
 # What a server says to a change that was made before: table, column, key or constraint is there
 # already, or is not there any more.

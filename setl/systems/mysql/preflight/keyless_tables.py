@@ -8,7 +8,7 @@ from setl.channel.fields.endpoints import MysqlSource, MysqlTarget
 from setl.channel.routes.routing import Route, Router
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
-from setl.systems.mysql.preflight.server import Server
+from setl.systems.mysql.server import Server
 from setl.systems.pipeline_check import PipelineCheck
 
 _NO_KEY = "the table has no primary key, nor a unique one without nullable columns"

@@ -38,9 +38,9 @@ from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import error_number, is_mariadb
 from setl.systems.mysql.identifiers import identifier, qualified, quote
-from setl.systems.mysql.reading.row_values import RAW_VALUES, decoded, decoders, select_list
 from setl.systems.mysql.reading.shown_rows import refuse_another
 from setl.systems.mysql.server_kind import ServerKind
+from setl.systems.mysql.values.row_values import RAW_VALUES, decoded, decoders, select_list
 
 LOCK_SECONDS: Final = 2
 """How long LOCK TABLES waits at a time. Writers of the table wait with it."""
