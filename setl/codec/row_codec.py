@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from setl.codec.scanning import RowScanner
-from setl.model.change import DecodedRows
+from setl.model.change import DecodedRows, Op
 from setl.model.entry import Entry
 from setl.model.schema import RowSchema
 
@@ -62,6 +62,19 @@ class RowCodec(Protocol):
 
         Args:
             payload: see `Entry.payload`.
+        """
+        ...
+
+    def operation(self, payload: bytes) -> tuple[Op, bool] | None:
+        """What a record does to its rows, and whether actions of foreign keys ran with it.
+
+        For the driver: it costs next to nothing, and only looks at the record's front.
+
+        Args:
+            payload: one record.
+
+        Returns:
+            None if the record's front does not say.
         """
         ...
 

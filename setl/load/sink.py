@@ -14,6 +14,7 @@ from setl.model.checkpoint import Place
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.model.file_count import BY_NUMBER, FileCount
+from setl.model.key_action import KeyAction, KeyMove
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.position import Position, document_version
@@ -46,6 +47,9 @@ class LoadTicket:
             it again, since the source cannot hold both either.
         place: the end of what is loaded, as those need it who read rows at the source; None if
             nobody does.
+        key_actions: foreign keys of the target whose actions run with what is deleted; one sink
+            gets all of it then, and writes it in one transaction.
+        key_moves: rows of parents whose referenced columns change, in order; with the same keys.
         schema_version: changes whenever tables of the target may have changed; what a sink
             knows of them is forgotten then.
         unread: targets, (schema, table), whose rows are about to be replaced as a whole, see
@@ -67,6 +71,8 @@ class LoadTicket:
     generation: int = 0
     files: FileCount = BY_NUMBER
     unread: frozenset[tuple[str, str]] = frozenset()
+    key_actions: tuple[KeyAction, ...] = ()
+    key_moves: tuple[KeyMove, ...] = ()
 
     def version_of(self, position: Position) -> int:
         """The document version of a place, see `document_version`."""

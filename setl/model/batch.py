@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from setl.errors import SetlError
 from setl.model.checkpoint import Checkpoint
-from setl.model.entry import Entry
+from setl.model.entry import Entry, EntryKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Batch:
         size: bytes of all payloads.
         opened: monotonic time at which its first entry came, 0 if that is not known.
         closed: monotonic time at which it was closed.
+        acts: whether actions of foreign keys run with it, see `setl.select.key_turns`.
     """
 
     id: int
@@ -32,6 +33,12 @@ class Batch:
     size: int
     opened: float = 0.0
     closed: float = 0.0
+    acts: bool = False
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether it is applied alone, and the checkpoint is stored before it and behind it."""
+        return self.acts or any(entry.kind is EntryKind.DDL for entry in self.entries[:1])
 
 
 @dataclass(frozen=True, slots=True)

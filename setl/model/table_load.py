@@ -59,6 +59,8 @@ class TableLoad:
             read; None before the first ones, and where nobody can ask.
         whole: tables without a key that are read, as ``schema.table``. Changes of them that the
             stream has before the position at which they were read are left out of it.
+        acted: tables that may lack rows since actions of foreign keys ran meanwhile, as
+            ``schema.table``.
     """
 
     id: str
@@ -82,6 +84,7 @@ class TableLoad:
     sent: float = 0.0
     read_to: Position | None = None
     whole: tuple[str, ...] = ()
+    acted: tuple[str, ...] = ()
 
     @property
     def reads(self) -> bool:
@@ -153,6 +156,7 @@ class TableLoad:
             "origins": [list(pair) for pair in self.origins],
             "sent": self.sent,
             "whole": list(self.whole),
+            "acted": list(self.acted),
         }
         value |= {name: held for name, held in told.items() if held}
         if self.after is not None:
@@ -192,4 +196,5 @@ class TableLoad:
             sent=float(value.get("sent", 0)),
             read_to=None if read_to is None else position_from_json(read_to),
             whole=tuple(map(str, value.get("whole", ()))),
+            acted=tuple(map(str, value.get("acted", ()))),
         )

@@ -33,6 +33,7 @@ from setl.run.table_loads.coming_anew import ComingAnew
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.table_loads.table_creation import CreatingParts
+from setl.run.targets.acting_keys import ActingKeys
 from setl.run.targets.end_version import version_at_end
 from setl.run.targets.foreign_versions import ForeignVersions
 from setl.run.targets.identities import ComesAnew, Identities
@@ -42,7 +43,14 @@ from setl.run.verification.assembly import standing_verification
 from setl.select.heartbeat import tells_lag
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
-from setl.systems.port import CreatingTarget, Passing, TargetSystem, TriggeringTarget
+from setl.systems.port import (
+    ActingTarget,
+    CreatingTarget,
+    OrderedSource,
+    Passing,
+    TargetSystem,
+    TriggeringTarget,
+)
 from setl.systems.refusals import nothing_to_create
 from setl.systems.registry import system_of
 from setl.systems.replicas import ReplicatedTarget
@@ -119,6 +127,12 @@ def build_run(
         creating = _creating(
             spark, tables, target, passing, source, identities=identities, coming=coming
         )
+    keys = None
+    if isinstance(target, ActingTarget):
+        found = target.key_actions(passing, keeps_letters=pipeline.keeps_dead_letters)
+        keys = ActingKeys(codec_named(codec), found, passes=pipeline.ddl == "pass")
+        if isinstance(source, OrderedSource):
+            source.keep_order(keys.orders)
     work = EtlParts(
         extractor=Extractor(
             router,
@@ -157,6 +171,7 @@ def build_run(
         tells_applied=target.tells_applied,
         rereading=rereading if router.rereads else None,
         tracer=tracer,
+        keys=keys,
     )
     etl = EtlWork(work, leadership, progress, clock)
     beside = None
@@ -177,7 +192,12 @@ def build_run(
         store=store_for_run(pipeline, leadership, arbiter, source),
         heartbeat=heartbeat,
         select=SelectLoop(
-            source, select_settings(pipeline), epoch=leadership.epoch, name=key, clock=clock
+            source,
+            select_settings(pipeline),
+            epoch=leadership.epoch,
+            name=key,
+            clock=clock,
+            turns=keys,
         ),
         generation=pipeline.generation,
         store_every=store_interval(pipeline),

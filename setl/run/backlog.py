@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from setl.clock import Clock
 from setl.model.batch import Batch
-from setl.model.entry import EntryKind
 from setl.run.parts import Work
 from setl.select.reader import SelectLoop
 from setl.select.unacked import PassingBy
@@ -48,22 +47,22 @@ class Backlog:
     def with_what_waits(self, first: Batch) -> list[Batch]:
         """The batch and those waiting behind it: what piled up is applied together.
 
-        So loads grow with the backlog and stay small without one. DDL stands alone (I16): the
-        batch that holds it is set aside until everything before it is acknowledged.
+        So loads grow with the backlog and stay small without one. What stands alone, such
+        as DDL (I16), is set aside until everything before it is acknowledged.
 
         What was applied before comes in one load, as far as memory allows (I20). In
         parts it would bring back, for a moment, rows as they were; and where the target has
         unique keys, such a row may be in the way of one that came later.
         """
         batches, rows = [first], first.rows
-        while not has_ddl(first):
+        while not first.stands_alone:
             again = batches[-1].checkpoint.repeats
             if not again and rows >= self._work.room:
                 break
             following = self._next_again() if again else self._next_now(rows)
             if following is None:
                 break
-            if has_ddl(following):
+            if following.stands_alone:
                 self._set_aside = following
                 break
             batches.append(following)
@@ -82,8 +81,3 @@ class Backlog:
             if batch is not None or self._select.status().held_back:
                 return batch
         return None
-
-
-def has_ddl(batch: Batch) -> bool:
-    """Whether a batch is a schema change, which Select leaves alone in its batch."""
-    return any(entry.kind is EntryKind.DDL for entry in batch.entries[:1])

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from setl import failpoints
 from setl.clock import Clock
-from setl.errors import CollisionError, SetlError, TransientError
+from setl.errors import CollisionError, FatalError, SetlError, TransientError
 from setl.extract.extractor import Extracted, Extractor, RoutedRows
 from setl.load.sink import Fence, LoadTicket
 from setl.log import fields
@@ -33,6 +33,7 @@ from setl.run.table_loads.choice import ComingLoad
 from setl.run.table_loads.loading import TableLoading
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.table_creation import CreatingParts, TableCreating
+from setl.run.targets.acting_keys import ActingKeys
 from setl.run.targets.identities import Identities
 from setl.run.targets.schema_changes import SchemaChangePolicy
 from setl.run.tracing.course import Course
@@ -87,6 +88,7 @@ class EtlParts:
         tells_applied: whether the target keeps what `Loading.applied_through` asks for.
         rereading: runs loads of rows that are read at the source, None if there are none.
         tracer: is told how batches passed through the stages, None if nobody asks.
+        keys: the foreign keys whose actions are carried out, None for a target without any.
     """
 
     extractor: Extractor
@@ -102,6 +104,7 @@ class EtlParts:
     tells_applied: bool = True
     rereading: Rereading | None = None
     tracer: Tracer | None = None
+    keys: ActingKeys | None = None
 
 
 class EtlWork:
@@ -150,6 +153,8 @@ class EtlWork:
         self._load_of_tables = checkpoint.load
         if parts.identities is not None:
             parts.identities.begin(checkpoint)
+        if parts.keys is not None:
+            parts.keys.begin(checkpoint)
         self._creating.begin(ticket, self._coming_load, asks_end=passes)
         self._tables.begin(checkpoint.load)
         if parts.letters is not None:
@@ -159,7 +164,9 @@ class EtlWork:
     @property
     def targets(self) -> KnownTargets:
         """See `Work.targets`."""
-        identities = self._parts.identities
+        identities, keys = self._parts.identities, self._parts.keys
+        if keys is not None:
+            return keys.known
         return () if identities is None else identities.known
 
     @property
@@ -186,7 +193,7 @@ class EtlWork:
         self._course.extracted()
         failpoints.reached("extract.done")
         self._progress.at_stage(Stage.LOAD)
-        begun = self._clock.now()
+        begun, keys = self._clock.now(), self._parts.keys
         if not allowed():
             return None
         changed = self._change_schema(extracted, batches[-1])
@@ -197,6 +204,8 @@ class EtlWork:
         if rows:
             ticket = self._ticket(batches[-1].id, batches[-1].checkpoint)
             ticket = replace(ticket, begun=begun)
+            if batches[0].acts:
+                ticket, moved = self._acting(rows, ticket, batches[-1].checkpoint)
             failpoints.reached("load.before_job")
             self._course.loads()
             report = self._load(rows, ticket, batches[-1])
@@ -208,7 +217,36 @@ class EtlWork:
         self._resend(extracted)
         self._done = batches, extracted, report
         self._reached = batches[-1].checkpoint
-        return Applied(report.rows, wrote=bool(rows or changed or moved), load=moved)
+        again = bool(_ddl(extracted)) and keys is not None and keys.after_changes()
+        return Applied(report.rows, wrote=bool(rows or changed or moved), load=moved, again=again)
+
+    def _acting(
+        self, rows: Sequence[RoutedRows], ticket: LoadTicket, checkpoint: Checkpoint
+    ) -> tuple[LoadTicket, TableLoad | None]:
+        """A ticket with which actions of foreign keys run, and what a load is by that.
+
+        Raises:
+            FatalError: they ran before, and must not run again.
+            DataError: a row cannot be decoded.
+        """
+        keys = self._parts.keys
+        if keys is None or not keys.actions:
+            return ticket, None
+        doubtful = keys.doubtful(rows)
+        if doubtful and checkpoint.repeats:
+            tables = " ".join(f"--table {name}" for name in doubtful)
+            raise FatalError(
+                "the stream repeats what was applied before, and in it foreign keys with CASCADE or"
+                f" SET NULL change rows: what they made of {', '.join(doubtful)} cannot be told"
+                " from what came later",
+                hint="`setl stop` the channel, `setl position reset` the pipeline to where nothing"
+                " is repeated (`--to latest`), start it, and load all its tables with such keys"
+                f" again: `setl load {tables} --replace`",
+                position=checkpoint.resume,
+            )
+        moved = self._tables.after_actions(doubtful, keys.tables, self._load_of_tables)
+        self._goes_on_with(moved or self._load_of_tables)
+        return replace(ticket, key_actions=keys.actions, key_moves=keys.moves(rows)), moved
 
     def _resend(self, extracted: Sequence[Extracted]) -> None:
         """Ask for the rows that the free gate names, before the checkpoint passes that."""

@@ -25,12 +25,14 @@ class Applied(NamedTuple):
         wrote: whether anything was written, so that the checkpoint is worth keeping at once.
         checkpoint: where to go on, if not where the batches say; its rows are counted.
         load: how whole tables are loaded from here on, None for as before.
+        again: whether what follows has to be read again, since batches are to be cut otherwise.
     """
 
     rows: int
     wrote: bool
     checkpoint: Checkpoint | None = None
     load: TableLoad | None = None
+    again: bool = False
 
 
 class Work(Protocol):

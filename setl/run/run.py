@@ -20,7 +20,7 @@ from setl.log import fields
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
-from setl.run.backlog import Backlog, has_ddl
+from setl.run.backlog import Backlog
 from setl.run.backoff import Backoff
 from setl.run.beginning import place_to_go_on
 from setl.run.cancelling import Cancelling
@@ -304,10 +304,10 @@ class PipelineRun:
 
     def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")
-        alone = has_ddl(batches[0])
+        alone = batches[0].stands_alone
         unkept = self._kept.unkept(self._reached) if alone else None
         if unkept is not None and self._asked.allowed():
-            # What comes before a schema change must not be applied again behind it.
+            # What comes before it must not be applied again behind it.
             self._kept.keep(unkept)
         self._applying, started = batches[0].id, self._clock.monotonic()
         applied = self._parts.work.apply(batches, self._asked.allowed)
@@ -315,6 +315,8 @@ class PipelineRun:
             self._applying = 0
             return
         self._has_reached(batches[-1].checkpoint, applied)
+        if applied.again:
+            self._asked.roll_back()
         if applied.wrote:
             self._kept.wrote()
             self._kept.keep_if_due(self._reached, 0.0 if alone else self._parts.store_every)

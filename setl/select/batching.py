@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from setl.clock import Clock
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import Entry, EntryKind
+from setl.select.key_turns import KeyTurns, Turn
 
 _ROWS, _COMMIT, _BEGIN, _HEARTBEAT, _STATEMENT = (
     EntryKind.ROWS,
@@ -19,6 +21,7 @@ _ROWS, _COMMIT, _BEGIN, _HEARTBEAT, _STATEMENT = (
     EntryKind.STATEMENT,
 )
 
+_NO_TABLES = frozenset[tuple[str, str]]()
 _SLACK = 1.25  # how far beyond its limit a batch may go to end with a transaction
 _ENTRIES_PER_ROW = 4  # a one-row transaction is three entries: begin, row, commit
 _GROWTH = 4  # times of what all batches had, as much as the next one after a start
@@ -73,8 +76,9 @@ class BatchAssembler:
     - Transactions that come after a pause, and are complete, do not wait at all: the time is
       counted from the batch before them. So there are no more batches than otherwise.
 
-    A DDL entry ends the batch before it and is alone in its own (I16). Entries without rows
-    count too, four for a row, so that a stream of empty transactions does not pile up.
+    A DDL entry ends the batch before it and is alone in its own (I16). Actions of foreign keys
+    have batches of their own, too, see `setl.select.key_turns`. Entries without rows count too,
+    four for a row, so that a stream of empty transactions does not pile up.
     """
 
     def __init__(
@@ -85,6 +89,7 @@ class BatchAssembler:
         clock: Clock,
         *,
         first_id: int = 1,
+        turns: KeyTurns | None = None,
     ) -> None:
         """Begin at a checkpoint.
 
@@ -95,7 +100,11 @@ class BatchAssembler:
             clock: for `settings.wait`.
             first_id: id of the first batch. A rewind goes on counting, so that no two
                 batches of an epoch have the same id.
+            turns: tells of actions of foreign keys; None if there are none.
         """
+        self._turns = turns
+        self._turn: Turn | None = None  # what the open batch does to tables with such keys
+        self._coming = deque[Turn]()  # of the entries that are about to be added
         self._epoch = epoch
         self._clock = clock
         self._wait = settings.wait
@@ -108,8 +117,8 @@ class BatchAssembler:
         self._entries: list[Entry] = []
         self._open = _NOTHING
         self._whole = _NOTHING  # the part of the open batch up to its last transaction end
-        self._inside = False
-        self._cut = False  # the open batch begins with the rest of a transaction
+        self._inside: bool = False
+        self._cut: bool = False  # the open batch begins with the rest of a transaction
         self._since = 0.0  # when the first entry of the open batch came
         self._whole_at = 0.0  # when its last transaction end came
         self._closed_at = clock.monotonic()  # when the batch before it was closed
@@ -152,9 +161,15 @@ class BatchAssembler:
         batch, inside = self._entries, self._inside
         _, rows, size = self._open
         entries_limit, rows_limit, size_limit = self._limit
+        entries, related = self._with_turns(entries)
         for entry in entries:
             kind = entry.kind
             if kind is _ROWS:
+                if related and (entry.schema, entry.table) in related and self._ends_before():
+                    self._open, self._inside = _Extent(len(batch), rows, size), inside
+                    closed.append(self._close_at_turn(now))
+                    batch, rows, size = self._entries, 0, 0
+                    entries_limit, rows_limit, size_limit = self._limit
                 inside = True
             elif kind is _BEGIN:
                 if inside:
@@ -183,6 +198,41 @@ class BatchAssembler:
                 entries_limit, rows_limit, size_limit = self._limit
         self._open, self._inside = _Extent(len(batch), rows, size), inside
         return closed
+
+    def _with_turns(
+        self, entries: Sequence[Entry]
+    ) -> tuple[Sequence[Entry], frozenset[tuple[str, str]]]:
+        """The entries, those of related tables in parts whose turns are noted; and these tables."""
+        related = _NO_TABLES if self._turns is None else self._turns.tables
+        if self._turns is None or not related:
+            return entries, _NO_TABLES
+        found: list[Entry] = []
+        for entry in entries:
+            if entry.kind is not _ROWS or (entry.schema, entry.table) not in related:
+                found.append(entry)
+                continue
+            for part, turn in self._turns.divided(entry):
+                self._coming.append(turn)
+                found.append(part)
+        return found, related
+
+    def _ends_before(self) -> bool:
+        """Whether the open batch has to end before the next entry of a related table.
+
+        If not, it is in the open batch from now on.
+        """
+        turn = self._coming[0]
+        if not turn.follows(self._turn):
+            return True
+        self._turn = self._coming.popleft().joined(self._turn)
+        return False
+
+    def _close_at_turn(self, now: float) -> Batch:
+        """Close the open batch; the next entry of a related table begins another one."""
+        batch = self._close()
+        self._turn = self._coming.popleft()
+        self._since = now
+        return batch
 
     def remaining(self) -> float | None:
         """Seconds until `take_due` has something to give; None while there is no open batch."""
@@ -218,6 +268,7 @@ class BatchAssembler:
         """
         batch = self._close_whole() if self._whole.entries else None
         self._entries, self._open, self._whole = [], _NOTHING, _NOTHING
+        self._turn = None
         return batch
 
     def _mark_whole(self, extent: _Extent, now: float) -> None:
@@ -258,6 +309,7 @@ class BatchAssembler:
         batch = self._batch(self._entries, self._open)
         self._cut = self._inside
         self._entries, self._open, self._whole = [], _NOTHING, _NOTHING
+        self._turn = None
         return batch
 
     def _batch(self, entries: list[Entry], extent: _Extent) -> Batch:
@@ -272,6 +324,7 @@ class BatchAssembler:
             extent.size,
             opened=self._since,
             closed=now,
+            acts=self._turn is not None and self._turn.alone,
         )
         self._next_id += 1
         self._rows += extent.rows

@@ -27,6 +27,7 @@ from setl.errors import FatalError, TransientError
 from setl.model.batch import Batch, BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.select.batching import BatchAssembler
+from setl.select.key_turns import KeyTurns
 from setl.select.reading import Counters, Reading, SelectSettings
 from setl.select.source import HeldUp, Source
 from setl.select.unacked import PassingBy, UnackedBatches
@@ -98,6 +99,7 @@ class SelectLoop:
         epoch: int,
         name: str,
         clock: Clock | None = None,
+        turns: KeyTurns | None = None,
     ) -> None:
         """Nothing is read before `start`.
 
@@ -107,12 +109,14 @@ class SelectLoop:
             epoch: the leadership on whose behalf batches are selected.
             name: the pipeline, for thread names and messages.
             clock: for batch times.
+            turns: see `BatchAssembler`.
         """
         self._source = source
         self._settings = settings
         self._epoch = epoch
         self._name = name
         self._clock = clock or SystemClock()
+        self._turns = turns
         self._lock = threading.RLock()
         self._counters = Counters()
         self._reading: Reading | None = None
@@ -275,7 +279,12 @@ class SelectLoop:
                 self._epoch, checkpoint, self._settings.window, self._settings.buffer_bytes
             ),
             BatchAssembler(
-                self._epoch, checkpoint, self._settings.batch, self._clock, first_id=self._next_id
+                self._epoch,
+                checkpoint,
+                self._settings.batch,
+                self._clock,
+                first_id=self._next_id,
+                turns=self._turns,
             ),
             settings=self._settings,
             counters=self._counters,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from setl.extract.statements import Effects
     from setl.load.creation import TableCreation
     from setl.load.deadletters.store import DeadLetterStore
+    from setl.load.key_actions import KeyActions
     from setl.load.sink import Fence, RefuseTargets, SchemaChanges, SinkSettings
     from setl.model.position import Position
     from setl.relay.log import RelayLog
@@ -406,6 +407,38 @@ class TriggeringTarget(Protocol):
             back: those of the pipeline that goes the other way, None if there is none.
             accept: the findings that the pipeline is to live with.
             clock: tells when to look again.
+        """
+        ...
+
+
+@runtime_checkable
+class ActingTarget(Protocol):
+    """A target whose tables may have foreign keys with actions that a pipeline carries out.
+
+    A `TargetSystem` that has none leaves it out.
+    """
+
+    def key_actions(self, passing: Passing, *, keeps_letters: bool) -> KeyActions | None:
+        """What finds them, None where nobody can be asked what the source has.
+
+        Args:
+            passing: what the pipeline passes.
+            keeps_letters: whether it puts rows aside that the target refuses.
+        """
+        ...
+
+
+@runtime_checkable
+class OrderedSource(Protocol):
+    """A source that may join rows of one table over those of others, unless it is told not to.
+
+    A `Source` that never does leaves it out.
+    """
+
+    def keep_order(self, of: Callable[[str], bool]) -> None:
+        """Join no rows over others from now on whose schema is such a one.
+
+        What it says may change; streams that are opened later go by what it says then.
         """
         ...
 

@@ -63,6 +63,10 @@ class DtsRowCodec:
         except MISREADS:
             return False
 
+    def operation(self, payload: bytes) -> tuple[Op, bool] | None:  # noqa: ARG002
+        """See `setl.codec.row_codec.RowCodec.operation`; no record tells of foreign keys."""
+        return None
+
     def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
         """See `setl.codec.row_codec.RowCodec.join`."""
         return rejoined(payloads)

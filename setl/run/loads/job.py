@@ -133,6 +133,8 @@ class LoadJob:
             tasks = self._begin(estimated, ticket)
         except (Py4JError, OSError, EOFError) as error:
             raise self._spark_error(error) from error
+        if ticket.key_actions:
+            tasks = 1  # children go with their parents, in one transaction
         if tasks > 1:
             plan = replace(plan, undivided=self._undivided.among(targets))
         return self._into(targets, ticket, lambda t: self._load(plan, work, t, tasks))

@@ -59,7 +59,12 @@ from setl.run.table_loads.listed_tables import ListedTables
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.progress import LoadProgress
 from setl.run.table_loads.queue import LoadQueue
-from setl.run.table_loads.rearranged_tables import doubt, read_again, read_whole_again
+from setl.run.table_loads.rearranged_tables import (
+    doubt,
+    doubt_of_actions,
+    read_again,
+    read_whole_again,
+)
 from setl.run.table_loads.refusals import Refusals
 from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
 
@@ -168,6 +173,28 @@ class TableLoading:
         )
         return moved
 
+    def after_actions(
+        self,
+        doubtful: Collection[str],
+        related: Collection[tuple[str, str]],
+        load: TableLoad | None,
+    ) -> TableLoad | None:
+        """A load when actions of foreign keys run that may meet rows ahead of the stream.
+
+        Args:
+            doubtful: tables that may lack rows then, see `ActingKeys.doubtful`.
+            related: all tables that have to do with such keys.
+            load: how far it has come.
+
+        Returns:
+            None if it stays as it is.
+        """
+        if load is None or load.ended or set(doubtful) <= set(load.acted):
+            return None
+        if not any(self._tables.are_wanted(load, ".".join(name)) for name in related):
+            return None
+        return replace(load, acted=tuple(sorted({*load.acted, *doubtful})))
+
     def catching_up(
         self,
         names: Collection[tuple[str, str]],
@@ -259,7 +286,9 @@ class TableLoading:
 
     def _doubt(self, load: TableLoad) -> str:
         there = {table.text for table in self._tables.mapped}
-        return doubt(load, there.__contains__) if load.goes_on else ""
+        if not load.goes_on:
+            return ""
+        return doubt(load, there.__contains__) or doubt_of_actions(load)
 
     def _end(self, load: TableLoad) -> TableLoad:
         self._alone, self._waiting = (), None

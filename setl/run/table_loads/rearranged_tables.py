@@ -149,3 +149,15 @@ def doubt(load: TableLoad, there: Callable[[str], bool]) -> str:
         "all rows are in the target, but tables took each other's names while they were loaded,"
         f" and rows of another one may be left: `setl load {tables} --replace` removes them"
     )
+
+
+def doubt_of_actions(load: TableLoad) -> str:
+    """What to say of rows that actions of foreign keys met ahead of the stream, "" for none."""
+    if not load.acted:
+        return ""
+    tables = " ".join(f"--table {name}" for name in load.acted)
+    return (
+        "all rows are in the target, but foreign keys with CASCADE or SET NULL changed rows while"
+        " they were loaded, and others that depend on these may be missing, or be left:"
+        f" `setl load {tables} --replace` makes them right"
+    )

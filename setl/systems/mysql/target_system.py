@@ -16,6 +16,7 @@ from setl.clock import Clock
 from setl.errors import ConfigurationError
 from setl.load.creation import TableCreation
 from setl.load.deadletters.store import DeadLetterStore
+from setl.load.key_actions import KeyActions
 from setl.load.sink import Fence, RefuseTargets, SchemaChanges
 from setl.load.target_view import LookAtTarget
 from setl.select.checkpoints.note import Notes
@@ -24,6 +25,7 @@ from setl.select.source import ReplaceableStore
 from setl.systems.conflicts import ConflictList
 from setl.systems.finding import Report
 from setl.systems.lasting import Expiration
+from setl.systems.mysql.acting_keys import MysqlKeyActions
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.conflicts.listing import MysqlConflicts
 from setl.systems.mysql.connection import connect, translating
@@ -126,6 +128,19 @@ class MysqlTargetSystem(TargetSystem):
     ) -> RefuseTargets:
         """See `TriggeringTarget.trigger_watch`."""
         return TriggerWatch(self._endpoint, router, back, accept, clock).refuse
+
+    def key_actions(self, passing: Passing, *, keeps_letters: bool) -> KeyActions | None:
+        """See `ActingTarget.key_actions`."""
+        origin = passing.source.origin if passing.source.reads_origin else None
+        if origin is None:
+            return None
+        return MysqlKeyActions(
+            mysql_endpoint(origin),
+            self._endpoint,
+            passing.router,
+            passing.accept,
+            keeps_letters=keeps_letters,
+        )
 
     def dead_letters(self) -> AbstractContextManager[DeadLetterStore]:
         """See `TargetSystem.dead_letters`."""

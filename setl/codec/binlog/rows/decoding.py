@@ -23,6 +23,7 @@ from setl.codec.binlog.event import (
 )
 from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.rows.column_reading import DAMAGED, column_codes
+from setl.codec.binlog.rows.operation import operation_of
 from setl.codec.binlog.rows.partial_update import partial_images
 from setl.codec.binlog.rows.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.rows.runs import likely_inserts, records_of, tells_its_place
@@ -124,6 +125,10 @@ class BinlogRowCodec:
     def likely_inserts(self, payload: bytes) -> bool:
         """See `setl.codec.row_codec.RowCodec.likely_inserts`."""
         return likely_inserts(payload)
+
+    def operation(self, payload: bytes) -> tuple[Op, bool] | None:
+        """See `setl.codec.row_codec.RowCodec.operation`."""
+        return operation_of(payload)
 
     def decode(
         self, payload: bytes, context: tuple[bytes, ...], *, keys_alone: bool = False

@@ -94,6 +94,11 @@ class MysqlBinlogSource:
         self._arriving = 0  # see `BinlogStream.arriving`, as it was last seen
         self._lock = threading.Lock()
 
+    def keep_order(self, of: Callable[[str], bool]) -> None:
+        """See `setl.systems.port.OrderedSource`."""
+        mixes = self._mixes
+        self._mixes = lambda schema: mixes(schema) and not of(schema)
+
     def initial(self) -> Position:
         """See `Source.initial`."""
         if isinstance(self._start, GtidStart):

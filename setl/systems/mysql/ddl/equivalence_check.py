@@ -12,10 +12,11 @@ from pymysql.connections import Connection
 
 from setl.codec.sql.redaction import redacted
 from setl.codec.sql.statement import quoting_of
-from setl.codec.sql.table_ddl import Action, TableDdl, parse_table_ddl
+from setl.codec.sql.table_ddl import Action, Role, TableDdl, parse_table_ddl
 from setl.errors import FatalError, SetlError
 from setl.model.session import StatementSession
 from setl.systems.finding import accepting, finding_id
+from setl.systems.mysql.acting_keys import RelatedTables
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
 from setl.systems.mysql.creation.dialect import Dialect
@@ -83,8 +84,9 @@ _ADVICE_ON_FAILED: Final = (
     "Compare the table with the source's, and do to the target{by_hand} what was done there"
 )
 _ADVICE_ON_ACTIONS: Final = (
-    "At the source, make the foreign key anew without these actions, and change the child rows in"
-    " the application; make the change on the target{by_hand}. Where no such row ever"
+    "Where the reason can be removed, do so and start again. Else, at the source, make the foreign"
+    " key anew without these actions, and change the child rows in the application; make the change"
+    " on the target{by_hand}. Where no such row ever"
     f" goes, name {FOREIGN_KEY_ACTION}@schema.table under `accept` in the channel file"
 )
 _ADVICE_ON_BOTH_WAYS: Final = (
@@ -148,6 +150,7 @@ class EquivalenceCheck:
         *,
         both_ways: bool = False,
         dialect: Callable[[], Dialect],
+        related: RelatedTables | None = None,
     ) -> None:
         """Connect to nothing yet.
 
@@ -157,7 +160,9 @@ class EquivalenceCheck:
             accept: see `setl.systems.port.Passing`.
             both_ways: whether the target's clients write rows that go to the source.
             dialect: tells what the target knows.
+            related: tells which tables' foreign keys setl carries out; None if it does for none.
         """
+        self._related = related
         self._dialect = dialect
         self._both_ways = both_ways
         self._source = source
@@ -204,7 +209,8 @@ class EquivalenceCheck:
         doubt = doubt_without_rows(effects, session, step.statement)
         self._refuse(doubt, step, _ADVICE_ON_FAILED if session.error else advice)
         if step.creation is None:
-            self.refuse_actions(step, effects.actions, source_had)
+            parents = [(n.schema, n.table) for n in ddl.names if n.role is Role.REFERENCED]
+            self.refuse_actions(step, effects.actions, source_had, parents)
         if is_system_zone(session):
             self._refuse(self._doubt_of_zone(target, source_had), step)
         # It runs without IGNORE, which takes values that do not fit.
@@ -258,21 +264,39 @@ class EquivalenceCheck:
             self._refuse(doubt, step, _ADVICE_ON_COPIES)
 
     def refuse_actions(
-        self, step: Step, actions: Sequence[str], source_had: Callable[[str, str], bool]
+        self,
+        step: Step,
+        actions: Sequence[str],
+        source_had: Callable[[str, str], bool],
+        parents: Sequence[Name] = (),
     ) -> None:
-        """Refuse foreign keys that change rows by themselves, and not in the stream.
+        """Refuse foreign keys that change rows by themselves, not in the stream nor here.
+
+        What can be told of their tables is told; of their columns, when they are there, see
+        `setl.systems.mysql.acting_keys`.
 
         Args:
             step: makes them.
             actions: what they do by themselves.
             source_had: see `settings`.
+            parents: the tables that they refer to, at the target, as far as they are known.
 
         Raises:
             FatalError: they do so, and nobody has accepted it.
             SetlError: the source does not answer.
         """
         if actions and step.source and not accepts_actions(self._accept, ".".join(step.source)):
-            self._refuse(self._doubt_of_actions(actions, source_had), step, _ADVICE_ON_ACTIONS)
+            why_not = self._why_not_carried_out((step.tables[0], *parents))
+            doubt = self._doubt_of_actions(actions, source_had) if why_not else ""
+            if doubt and self._related is not None:
+                doubt = f"{doubt}, and setl cannot carry it out ({why_not})"
+            self._refuse(doubt, step, _ADVICE_ON_ACTIONS)
+
+    def _why_not_carried_out(self, tables: Sequence[Name]) -> str:
+        if self._related is None or self._source is None:
+            return "the source cannot be asked"
+        found = map(self._related.of_target, tables)
+        return next((f"{table.name}: {table.why_not}" for table in found if table.why_not), "")
 
     def refuse_difference(self, step: Step, difference: str) -> None:
         """Refuse to let a table be that its shadow was created with another definition than.

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 from pymysql.connections import Connection
 
+from setl.channel.routes.routing import Router
 from setl.codec.sql.table_ddl import Action, TableDdl
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
+from setl.systems.mysql.acting_keys import RelatedTables
 from setl.systems.mysql.catalog import OWN_SCHEMA
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.creation.dialect import DialectOf
@@ -90,6 +92,7 @@ class DdlTarget:
             self._accept,
             both_ways=self._marked_drops,
             dialect=self._dialect,
+            related=RelatedTables(self.routing) if isinstance(self.routing, Router) else None,
         )
 
     def database_defaults(

@@ -185,14 +185,14 @@ def plan_writes(
     filling = [columns[i] for i in written]
     given, numbers = as_numbers(filling)
     table = qualified(target.schema, target.table)
-    by_key = _by_key([stored[i] for i in key])
+    found_by = by_key([stored[i] for i in key])
     bytewise = collisions.bytewise and any(_is_loose(stored[i]) for i in key)
     filled = ",".join(quote(stored[i].name) for i in written)
-    condition = f"{'(' if bytewise else ''}{by_key.head}"
+    condition = f"{'(' if bytewise else ''}{found_by.head}"
     deletes = RowStatement(
         table=target.name,
         head=f"DELETE FROM {table} WHERE {condition}",
-        tail=f"{by_key.tail}{')' if bytewise else ''}",
+        tail=f"{found_by.tail}{')' if bytewise else ''}",
         columns=keys,
         picks=None,
         key=tuple(range(len(key))),
@@ -200,7 +200,7 @@ def plan_writes(
         # LIMIT cuts nothing off, since each key is one row at most. It keeps the server from
         # reading a small table from end to end, which would lock rows of other tasks.
         limited=bool(identity),
-        between=by_key.between,
+        between=found_by.between,
         bytewise=tuple(quote(stored[i].name) for i in key) if bytewise else (),
         numbers=key_numbers,
     )
@@ -218,7 +218,7 @@ def plan_writes(
                 table,
                 exact=collisions.bytewise,
                 row_alias=row_alias,
-                kept=_moving(target, names) if partial else (),
+                kept=moving(target, names) if partial else (),
             ),
             columns=given,
             picks=None if len(written) == len(columns) else written,
@@ -338,7 +338,7 @@ def _key_names(target: RowSchema) -> frozenset[str]:
     return frozenset(target.names[i].lower() for i in target.key)
 
 
-class _ByKey(NamedTuple):
+class ByKey(NamedTuple):
     """The texts around keys in a condition."""
 
     head: str
@@ -346,7 +346,8 @@ class _ByKey(NamedTuple):
     tail: str
 
 
-def _by_key(key: Sequence[Column]) -> _ByKey:
+def by_key(key: Sequence[Column]) -> ByKey:
+    """The texts around keys of these columns of a table."""
     names = ",".join(quote(c.name) for c in key)
     charsets = {c.capacity.charset for c in key if c.capacity is not None and c.capacity.charset}
     apart = any(c.kind is Kind.TIME or is_numbered(c) for c in key)
@@ -355,15 +356,15 @@ def _by_key(key: Sequence[Column]) -> _ByKey:
         # one row as text: '10:00:00.000000' is not how TIME(2) is written. MariaDB 10.11 compares
         # the bytes of a list of rows with those of the columns, whatever their charsets: ('é', 1)
         # in UTF-8 is not found in a latin1 column.
-        return _ByKey(f"({names})=", f" OR ({names})=", "")
-    return _ByKey(f"({names}) IN (", ",", ")")
+        return ByKey(f"({names})=", f" OR ({names})=", "")
+    return ByKey(f"({names}) IN (", ",", ")")
 
 
 COLLIDES: Final = "18446744073709551615 + (1 + ("
 """How the server quotes the sum by which `_on_duplicate` refuses a row, with error 1690."""
 
 
-def _moving(target: RowSchema, given: Sequence[str]) -> list[str]:
+def moving(target: RowSchema, given: Sequence[str]) -> list[str]:
     """Columns besides the given ones that an update of others may set (ON UPDATE)."""
     return [
         column.name

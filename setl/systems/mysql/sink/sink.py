@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from pymysql.connections import Connection
@@ -45,6 +46,7 @@ from setl.systems.mysql.load.anew import AnewRows, write_anew
 from setl.systems.mysql.load.bulk_connection import bulk_of
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.generated import GeneratedLoad, KnownSessions, Part, RefuseOf
+from setl.systems.mysql.load.key_actions import acts_on, delete_children, move_keys
 from setl.systems.mysql.load.keyless import KeylessLoad, keyless_apart, replace_all
 from setl.systems.mysql.load.local_data import LocalData, LocalTables
 from setl.systems.mysql.load.new_rows import send_new_rows, takes_new_rows
@@ -126,7 +128,8 @@ class MysqlSink:
     """The `Sink` for MySQL and MariaDB. Used by one thread at a time.
 
     Foreign keys are not checked, and their actions (ON DELETE CASCADE and its like) do not run:
-    a target takes the changes that it is given. Triggers of the target do run.
+    a target takes the changes that it is given. Where the source does not give those of child rows,
+    `setl.systems.mysql.load.key_actions` carries them out. Triggers of the target do run.
     """
 
     def __init__(
@@ -176,7 +179,8 @@ class MysqlSink:
             return Loaded()
         started = self._clock.monotonic()
         letters: list[DeadLetter] = []
-        for part in transactions(changes):
+        # What actions of foreign keys do goes with the rows that they act for.
+        for part in [changes] if ticket.key_actions else transactions(changes):
             letters += self._apply(
                 replace(ticket, retried=()), part, LetterUpdate(part, again=ticket.retried)
             )
@@ -248,6 +252,8 @@ class MysqlSink:
         changes = told_alone(self._targets, connection, changes, faults)
         writes = [self._targets.writes(connection, c) for c in changes]
         _refuse_shared(changes, writes)
+        for action in ticket.key_actions:
+            self._targets.described(connection, action.child)
         self._writer.register(ticket)
         self._begin(ticket, [c.target for c in changes])
         if ticket.from_tables and any(change.keyless for change in changes):
@@ -262,8 +268,7 @@ class MysqlSink:
         bound = {change.target for plan, change in plans if _depends_on_columns(plan)}
         keyless, plans = keyless_apart(plans)
         self._write_keyless(connection, ticket, keyless.first, limits)
-        for plan, change in plans:
-            write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
+        self._delete(connection, ticket, plans, limits, faults)
 
         def write_apart(parts: Sequence[Part], refuse_of: RefuseOf) -> None:
             for plan, change in parts:
@@ -292,6 +297,25 @@ class MysqlSink:
         connection.commit()
         failpoints.reached("task.after_commit")
         return letters
+
+    def _delete(
+        self,
+        connection: Connection[Any],
+        ticket: LoadTicket,
+        plans: Sequence[Part],
+        limits: Limits,
+        faults: Faults,
+    ) -> None:
+        """Delete rows by their keys, and do what foreign keys do then."""
+        if ticket.key_moves:
+            move_keys(connection, plans, ticket.key_moves, limits)
+        for plan, change in plans:
+            write_rows(connection, plan.deletes, change.deletes, limits, faults.deletes(change))
+        # Keys that have moved are deleted, too; their rows have not gone.
+        acting = [] if ticket.key_moves else acts_on(plans, ticket.key_actions)
+        if acting:
+            described = partial(self._targets.described, connection)
+            delete_children(connection, acting, described, limits)
 
     def _write_keyless(
         self,
