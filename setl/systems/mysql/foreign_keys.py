@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
 
 from setl.codec.sql.created_table import ForeignKey, definitions_of, foreign_key_of
 from setl.errors import ConfigurationError
@@ -60,14 +60,35 @@ def refuse_cascades(server: Server, table: RowSchema, accept: Sequence[str]) -> 
     for key in _unlogged(server, table):
         raise ConfigurationError(
             _what(server, key),
-            hint=f"At the source: {' '.join(_ways_out(key, table))}. Where no such row ever goes,"
-            f" name {FOREIGN_KEY_ACTION}@{table.name} under `accept` in the channel file",
+            hint="Create the table at the target by hand, with the source's foreign keys: then setl"
+            f" carries them out. Or, at the source: {' '.join(_ways_out(key, table))}. Where no"
+            f" such row ever goes, name {FOREIGN_KEY_ACTION}@{table.name} under `accept` in the"
+            " channel file",
             table=table.name,
         )
 
 
-def check_cascades(server: Server, tables: Sequence[RowSchema], report: Report) -> None:
-    """Report foreign keys whose actions change rows of these tables and are not logged.
+class WhyNot(NamedTuple):
+    """Why setl cannot carry out what a foreign key does.
+
+    Attributes:
+        reason: half a sentence.
+        fix: what would change that, an instruction; "" for nothing.
+    """
+
+    reason: str
+    fix: str = ""
+
+
+CarriedOut = Callable[[RowSchema, ForeignKey, Sequence[ForeignKey]], WhyNot | None]
+"""Why setl cannot carry out a foreign key of a table, given all of its with actions; None if it
+does. Raises SetlError if the target does not answer."""
+
+
+def check_cascades(
+    server: Server, tables: Sequence[RowSchema], report: Report, carried_out: CarriedOut
+) -> None:
+    """Report foreign keys whose actions change rows of these tables unlogged, and not by setl.
 
     Read from SHOW CREATE TABLE: information_schema shows foreign keys only to accounts that
     may do more than SELECT.
@@ -78,9 +99,15 @@ def check_cascades(server: Server, tables: Sequence[RowSchema], report: Report) 
     for table in tables:
         place = report.at(table.name)
         with place.failing():
-            for key in _unlogged(server, table):
-                ways_out = _ways_out(key, table)
-                place.error(_what(server, key), *ways_out, code=FOREIGN_KEY_ACTION, risk=True)
+            keys = list(_unlogged(server, table))
+            for key in keys:
+                why_not = carried_out(table, key, keys)
+                if why_not is None:
+                    continue
+                ways_out = [why_not.fix] if why_not.fix else []
+                ways_out += _ways_out(key, table)
+                what = f"{_what(server, key)}. setl cannot carry it out: {why_not.reason}"
+                place.error(what, *ways_out, code=FOREIGN_KEY_ACTION, risk=True)
 
 
 def _unlogged(server: Server, table: RowSchema) -> Iterator[ForeignKey]:

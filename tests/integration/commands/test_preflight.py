@@ -723,8 +723,21 @@ def test_foreign_keys_that_act_behind_the_binlog(scene):
     scene.run("source", create)
     scene.run("target", create)
     tables = [{"from": f"{scene.schema}.*"}]
+    assert scene.faults(tables) == []  # setl carries it out
+    child = {"from": f"{scene.schema}.items"}
+    for mapping, reason in (
+        ([child], f"{scene.schema}.orders: it is not mapped"),
+        ([{**child, "where": "id > 1"}, *tables], f"{scene.schema}.items: its mapping has where"),
+    ):
+        fault = only(scene.faults(mapping))
+        assert f"setl cannot carry it out: {reason}" in fault.what
+    scene.run("target", "ALTER TABLE SCHEMA.items DROP FOREIGN KEY `own er`")
     fault = only(scene.faults(tables))
     assert fault.what.startswith("the foreign key own er has ON DELETE CASCADE, ON UPDATE SET NULL")
+    assert "the target's table has not the same foreign key" in fault.what
+    scene.run("target", fault.fix[0].partition("at the target: ")[2])
+    assert scene.faults(tables) == []
+    scene.run("target", "ALTER TABLE SCHEMA.items DROP FOREIGN KEY `own er`")
     scene.fix("source", fault)
     assert scene.faults(tables) == []
 

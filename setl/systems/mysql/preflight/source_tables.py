@@ -15,6 +15,7 @@ from setl.systems.finding import Report
 from setl.systems.mysql.catalog import folds_names, is_versioned_by_numbers, list_tables, read_table
 from setl.systems.mysql.foreign_keys import check_cascades
 from setl.systems.mysql.identifiers import qualified
+from setl.systems.mysql.preflight.checked_keys import KeysOfCheck
 from setl.systems.mysql.preflight.generated_columns import check_generated
 from setl.systems.mysql.preflight.keyless_tables import check_keyless, check_keyless_load
 from setl.systems.mysql.preflight.masked_columns import check_masked
@@ -72,7 +73,8 @@ def check_source_tables(
         if entry.index not in mapped:
             _report_unmatched(server, entry, there, lacking, report)
     lacking.report(report)
-    check_cascades(server, [t.schema for t in found], report)
+    carried_out = KeysOfCheck(check, router, there).why_not
+    check_cascades(server, [t.schema for t in found], report, carried_out)
     if all(f.level == "ok" for f in report.findings[before:]):
         report.ok(count(len(found), *_RIGHT))
     return found
