@@ -39,11 +39,16 @@ class KeysFound(NamedTuple):
 class KeyActions(Protocol):
     """Finds them. Used by one thread at a time."""
 
-    def find(self, known: Collection[tuple[str, str]]) -> KeysFound:
+    def find(
+        self,
+        known: Collection[tuple[str, str]],
+        before: Collection[tuple[str, str]] | None = None,
+    ) -> KeysFound:
         """Look at both servers.
 
         Args:
             known: keys that the source had where the stream is, whatever it has now.
+            before: all that were there before, if what has come since is of the stream, too.
 
         Raises:
             ConfigurationError: they would do at the target what they do not do at the source.

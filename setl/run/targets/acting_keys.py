@@ -179,10 +179,9 @@ class ActingKeys:
             return False
         self._sure = False  # whatever happens, until it is known
         before, related = self._found or KeysFound(), self._related
-        found = self._keys.find(self.known if self._passes else ())
-        if self._passes and found.all - before.all:
-            # What has come since is of the stream, whatever the source has by now.
-            found = self._keys.find((*self.known, *(found.all - before.all)))
+        # What has come since is of the stream, whatever the source has by now.
+        through_stream = (self.known, before.all) if self._passes else ((), None)
+        found = self._keys.find(*through_stream)
         self._take(found)
         gone = sorted(before.lacking - found.all) if self._passes else ()
         for child, name in gone[:1]:

@@ -5,7 +5,7 @@ See `setl.run.targets.acting_keys` for what is done with them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -179,7 +179,11 @@ class MysqlKeyActions:
     accept: Sequence[str]
     keeps_letters: bool
 
-    def find(self, known: Collection[tuple[str, str]]) -> KeysFound:
+    def find(
+        self,
+        known: Collection[tuple[str, str]],
+        before: Collection[tuple[str, str]] | None = None,
+    ) -> KeysFound:
         """See `KeyActions.find`."""
         with closing(connect(self.target)) as connection, translating(self.target):
             children = self._children(connection)
@@ -189,9 +193,13 @@ class MysqlKeyActions:
             if logs_actions(source):
                 return KeysFound()
             there = list_tables(source.connection)
-            look = _Look(self, source, target, frozenset(there), known)
+            look = _Look(self, source, target, frozenset(there))
+
+            def is_known(key: tuple[str, str]) -> bool:
+                return key in known or (before is not None and key not in before)
+
             for child in children:
-                look.at(child)
+                look.at(child, is_known)
             return look.found()
 
     def _children(self, connection: Connection[Any]) -> list[Name]:
@@ -214,16 +222,15 @@ class _Look:
         source: Server,
         target: Server,
         there: frozenset[Name],
-        known: Collection[tuple[str, str]],
     ) -> None:
         self._keys, self._source, self._target = keys, source, target
-        self._there, self._known = there, frozenset(known)
+        self._there = there
         self._related = RelatedTables(keys.router, there)
         self._acting: list[ActingKey] = []
         self._all: set[tuple[str, str]] = set()
         self._lacking: dict[tuple[str, str], Name] = {}
 
-    def at(self, child: Name) -> None:
+    def at(self, child: Name, is_known: Callable[[tuple[str, str]], bool]) -> None:
         """Look at the keys of a table of the target."""
         table = self._related.of_target(child)
         if table.source == ("", ""):
@@ -236,13 +243,15 @@ class _Look:
             if accepts_actions(self._keys.accept, ".".join(table.source)):
                 continue
             parent = self._related.of_target(action.parent)
-            if action.id not in self._known:
+            if not is_known(action.id):
                 if at_source is None:
                     gone = table.source not in self._there
                     at_source = [] if gone else keys_of(self._source, table.source)
+                # Nobody knows what an unmapped parent is called at the source.
+                named = [(parent_of(each, table.source), each) for each in at_source]
                 if not any(
-                    same_key(key, parent.source, other, parent_of(other, table.source))
-                    for other in at_source
+                    same_key(key, parent.source if parent.source[1] else of, each, of)
+                    for of, each in named
                 ):
                     self._lacking[action.id] = action.parent
                     continue

@@ -341,6 +341,6 @@ def test_rows_that_a_load_has_read_ahead_of_the_stream(servers, family, place, s
     wait_for(b, family, running, 1000)
     there, here = everything(b, family), everything(a, family)
     wrong = {table for table in TABLES if there[table] != here[table]}
-    said = " ".join(request.error for request in requests.all())
+    said = " ".join(request.answer for request in requests.all())
     assert not wrong & {"p", "n", "w"}
     assert all(f"--table {family}.{table}" in said for table in wrong), (wrong, asked)
