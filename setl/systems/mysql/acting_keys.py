@@ -30,9 +30,10 @@ from setl.systems.mysql.table_facts import TableText
 
 _CHILDREN: Final = (
     "SELECT DISTINCT CONSTRAINT_SCHEMA, TABLE_NAME FROM information_schema.REFERENTIAL_CONSTRAINTS"
-    " WHERE DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT')"
-    " OR UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT')"
+    " WHERE (DELETE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT')"
+    " OR UPDATE_RULE IN ('CASCADE', 'SET NULL', 'SET DEFAULT'))"
 )
+_MOST_SCHEMAS: Final = 16  # that are asked one by one
 _NO_OTHERS: Final = (
     "At the target, ALTER TABLE … DROP FOREIGN KEY, or give the source's table the same foreign key"
 )
@@ -204,13 +205,27 @@ class MysqlKeyActions:
 
     def _children(self, connection: Connection[Any]) -> list[Name]:
         """The target's tables with such keys that may be those of the pipeline."""
+        found: set[Name] = set()
         with connection.cursor(Cursor) as cursor:
-            cursor.execute(_CHILDREN)
-            found = sorted((str(schema), str(table)) for schema, table in cursor.fetchall())
+            # MariaDB opens all tables that a question does not exclude by their schema.
+            for schema in self._schemas:
+                own = "" if schema is None else " AND CONSTRAINT_SCHEMA = %s"
+                cursor.execute(_CHILDREN + own, None if schema is None else (schema,))
+                found |= {(str(of), str(table)) for of, table in cursor.fetchall()}
         # Where names are made of others, the source's have to be looked at.
         made = any(entry.target is not None for entry in self.router.entries)
         related = RelatedTables(self.router)
-        return [name for name in found if made or related.of_target(name).source[1]]
+        return [name for name in sorted(found) if made or related.of_target(name).source[1]]
+
+    @property
+    def _schemas(self) -> Sequence[str | None]:
+        """Where the target's tables are; (None,) if they may be anywhere."""
+        patterns = [
+            e.pattern.schema if e.target is None or e.target.schema is None else e.target.schema
+            for e in self.router.entries
+        ]
+        names = list(dict.fromkeys(pattern.literal for pattern in patterns))
+        return (None,) if None in names or len(names) > _MOST_SCHEMAS else names
 
 
 class _Look:
