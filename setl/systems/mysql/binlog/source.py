@@ -83,7 +83,7 @@ class MysqlBinlogSource:
         self._clock = clock or SystemClock()
         self._shared = shared
         self._matters = matters
-        self._mixes = mixes
+        self._mixes: Callable[[str], bool] = mixes
         self._server = BinlogServer(endpoint, timeout=self._limits.silence)
         self._search = BinlogSearch(endpoint, self._limits, self._server, self._clock)
         self._cut = cut_files(endpoint, self._limits, self._server)
@@ -96,8 +96,12 @@ class MysqlBinlogSource:
 
     def keep_order(self, of: Callable[[str], bool]) -> None:
         """See `setl.systems.port.OrderedSource`."""
-        mixes = self._mixes
-        self._mixes = lambda schema: mixes(schema) and not of(schema)
+        before = self._mixes
+
+        def mixes(schema: str) -> bool:
+            return before(schema) and not of(schema)
+
+        self._mixes = mixes
 
     def initial(self) -> Position:
         """See `Source.initial`."""

@@ -122,8 +122,8 @@ def _of_table(server: Server, name: Name) -> Reach:
 def _children(server: Server, name: Name) -> Iterable[Name]:
     """Tables whose rows foreign keys change with those of a table, directly or not.
 
-    MariaDB shows foreign keys only to accounts that may do more than SELECT. There, a mapped table
-    that has one with an action is refused anyway, see
+    MariaDB shows foreign keys only to accounts that may do more than SELECT. There, the parents of
+    a mapped table that has one with an action are mapped, too, or it is refused, see
     `setl.systems.mysql.foreign_keys.check_cascades`.
     """
     found: dict[Name, None] = {}
