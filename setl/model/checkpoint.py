@@ -56,7 +56,8 @@ class Checkpoint:
         load: the load of whole tables that goes on beside the stream, or the last one that did;
             None if there was none.
         targets: the targets that rows were written to, as far as the pipeline keeps that. What is
-            not among them is taken as it is found.
+            not among them is taken as it is found. Of a target with foreign keys, those whose
+            actions are carried out, see `KeyAction.id`.
         transaction: GTID of the transaction that `applied` is inside of, "" where there is none,
             in a topic, and in checkpoints stored without it. Another server may lack this
             transaction and have all that is before it. When a place is looked for there, GTIDs of
