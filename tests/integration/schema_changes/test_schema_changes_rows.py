@@ -782,6 +782,20 @@ def test_foreign_keys_whose_actions_are_not_carried_out_are_refused(sites, state
     assert "state = 'done'" in caught.value.hint
 
 
+def test_foreign_keys_of_columns_are_not_the_same_to_all_servers(sites, mariadb):
+    (entry,) = sites.entries(
+        "CREATE TABLE c (id INT PRIMARY KEY REFERENCES t (id) ON DELETE CASCADE)"
+    )
+    ddl = sites.passing(marked_drops=False)
+    for source in (True, False):
+        session = entry.session._replace(mariadb=source)
+        if source and mariadb:
+            assert sites.apply(entry, ddl, session=session)
+        elif mariadb:
+            with pytest.raises(FatalError, match="a part of a column's definition"):
+                sites.apply(entry, ddl, session=session)
+
+
 def test_foreign_keys_whose_actions_are_accepted_are_passed_on(sites):
     """Not those of other tables."""
     (entry,) = sites.entries(

@@ -117,6 +117,9 @@ _ADVICE_ON_ROWS_BEFORE: Final = (
     "The target's table has the change, so only mark it as done as said next. When the pipeline"
     " runs again, load the table with `setl load --replace`"
 )
+_BY_COLUMN: Final = (
+    "it is a part of a column's definition, where not every server makes a foreign key of it"
+)
 _STARTED_SINCE: Final = (
     "but the server was started again since, or there is too much ahead of the pipeline to see"
     " whether it was"
@@ -210,7 +213,9 @@ class EquivalenceCheck:
         self._refuse(doubt, step, _ADVICE_ON_FAILED if session.error else advice)
         if step.creation is None:
             parents = [(n.schema, n.table) for n in ddl.names if n.role is Role.REFERENCED]
-            self.refuse_actions(step, effects.actions, source_had, parents)
+            alike = bool(session.mariadb) and is_mariadb(target)
+            why_not = "" if alike or not _is_by_column(ddl) else _BY_COLUMN
+            self.refuse_actions(step, effects.actions, source_had, parents, why_not)
         if is_system_zone(session):
             self._refuse(self._doubt_of_zone(target, source_had), step)
         # It runs without IGNORE, which takes values that do not fit.
@@ -269,6 +274,7 @@ class EquivalenceCheck:
         actions: Sequence[str],
         source_had: Callable[[str, str], bool],
         parents: Sequence[Name] = (),
+        why_not: str = "",
     ) -> None:
         """Refuse foreign keys that change rows by themselves, not in the stream nor here.
 
@@ -280,13 +286,14 @@ class EquivalenceCheck:
             actions: what they do by themselves.
             source_had: see `settings`.
             parents: the tables that they refer to, at the target, as far as they are known.
+            why_not: why setl cannot carry them out, if that is known already.
 
         Raises:
             FatalError: they do so, and nobody has accepted it.
             SetlError: the source does not answer.
         """
         if actions and step.source and not accepts_actions(self._accept, ".".join(step.source)):
-            why_not = self._why_not_carried_out((step.tables[0], *parents))
+            why_not = why_not or self._why_not_carried_out((step.tables[0], *parents))
             doubt = self._doubt_of_actions(actions, source_had) if why_not else ""
             if doubt and self._related is not None:
                 doubt = f"{doubt}, and setl cannot carry it out ({why_not})"
@@ -569,6 +576,12 @@ class EquivalenceCheck:
                     name = statement.split()[2]
                     cursor.execute(f"SET SESSION {name} = DEFAULT")
         return needed
+
+
+def _is_by_column(ddl: TableDdl) -> bool:
+    """Whether a foreign key is a part of a column's definition."""
+    words = [token.word for token in ddl.tokens]
+    return words.count("REFERENCES") > words.count("FOREIGN")
 
 
 def _doubt_of_children(target: Connection[Any], name: Name) -> str:
