@@ -118,6 +118,7 @@ def test_actions_reach_children_and_theirs(servers, family, place):
     assert execute(b, f"SELECT v FROM {family}.g WHERE id = 1") == (("new",),)
 
 
+ACTS = pytest.mark.family("mariadb", why="MySQL logs what its foreign keys do, from 9.6 on")
 PARENT = "CREATE TABLE p (id INT PRIMARY KEY, v INT)"
 CHILD = (
     "CREATE TABLE c (id INT PRIMARY KEY, p INT, CONSTRAINT {db}_f FOREIGN KEY (p)"
@@ -177,7 +178,7 @@ def test_keys_come_and_go_with_the_stream(servers, empty, place, ahead):
         assert rows(b, f"{empty}.{table}") == rows(a, f"{empty}.{table}"), table
 
 
-@pytest.mark.family("mariadb", why="MySQL logs what its foreign keys do, from 9.6 on")
+@ACTS
 def test_keys_that_cannot_be_carried_out_are_refused(servers, empty, place):
     a, b = servers
     for server in servers:
@@ -204,7 +205,7 @@ def test_keys_that_cannot_be_carried_out_are_refused(servers, empty, place):
     place.lead(pipeline(a, b, empty, [{"from": f"{empty}.p"}])).runs().stop()
 
 
-@pytest.mark.family("mariadb", why="MySQL logs what its foreign keys do, from 9.6 on")
+@ACTS
 def test_keys_of_the_target_that_the_source_has_not_do_nothing(servers, empty, place):
     a, b = servers
     for server in servers:
@@ -222,6 +223,7 @@ def test_keys_of_the_target_that_the_source_has_not_do_nothing(servers, empty, p
     assert "is gone, whose actions were not carried out" in error.message
 
 
+@ACTS
 def test_tables_under_other_names(servers, family, place):
     a, b = servers
     other = fresh_name("other")
@@ -296,6 +298,7 @@ class History:
             cursor.execute("COMMIT")
 
 
+@ACTS
 @pytest.mark.parametrize("seed", [1])
 def test_any_history_while_leaders_die(servers, family, place, seed):
     a, b = servers
@@ -315,6 +318,7 @@ def test_any_history_while_leaders_die(servers, family, place, seed):
     same(servers, family, running)
 
 
+@ACTS
 @pytest.mark.parametrize("seed", [1])
 def test_rows_that_a_load_has_read_ahead_of_the_stream(servers, family, place, seed):
     """Of tables that are no grandchildren; where others may be wrong, the load says so."""

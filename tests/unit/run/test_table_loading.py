@@ -177,6 +177,24 @@ def test_tables_that_take_each_others_names_are_read_again_and_told():
     assert "--table shop.a --table shop.z --replace" in bench.step().error
 
 
+def test_actions_of_foreign_keys_that_met_rows_ahead_of_the_stream_are_told():
+    bench = Bench(Tables(a=3, z=3))
+    bench.begin(TableLoad("x"))
+    family = {("shop", "a"), ("shop", "z")}
+    acted = bench.loading.after_actions(["shop.z"], family, bench.reached.load)
+    assert acted is not None
+    assert acted.acted == ("shop.z",)
+    assert TableLoad.from_json(acted.to_json()) == acted
+    assert bench.loading.after_actions(["shop.z"], family, acted) is None
+    assert bench.loading.after_actions(["shop.z"], family, replace(acted, ended=1.0)) is None
+    some = TableLoad("x", tables=("shop.a",))
+    assert bench.loading.after_actions(["shop.y"], {("shop", "y")}, some) is None
+    bench.begin(acted)
+    bench.read_all()
+    bench.stream_at(900)
+    assert "`setl load --table shop.z --replace`" in bench.step().error
+
+
 @pytest.mark.parametrize("isolates", [False, True])
 def test_no_row_goes_for_a_unique_key_that_the_source_has_no_longer(isolates):
     bench = Bench(Tables(a=5000, b=3), isolates=isolates)
