@@ -10,9 +10,6 @@ from setl.channel.routes.routing import Router
 from setl.codec.sql.created_table import ForeignKey
 from setl.model.key_action import Name
 from setl.model.schema import RowSchema
-from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.endpoint import mysql_endpoint
-from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.acting_keys import (
     RelatedTable,
     RelatedTables,
@@ -21,7 +18,10 @@ from setl.systems.mysql.acting_keys import (
     same_key,
     why_not_key,
 )
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.foreign_keys import WhyNot
+from setl.systems.mysql.identifiers import qualified, quote
 from setl.systems.mysql.server import Server
 from setl.systems.pipeline_check import PipelineCheck
 

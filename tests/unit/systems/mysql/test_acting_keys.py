@@ -5,7 +5,7 @@ import pytest
 from setl.channel.reading import parse_channel
 from setl.channel.routes.routing import Router
 from setl.codec.sql.created_table import ForeignKey
-from setl.systems.mysql.preflight.acting_keys import RelatedTables, same_key, why_not_key
+from setl.systems.mysql.acting_keys import RelatedTables, same_key, why_not_key
 
 SERVER = {"type": "mysql", "host": "h", "user": "u", "password": "p"}
 
