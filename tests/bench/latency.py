@@ -1,4 +1,4 @@
-"""How soon a change can be seen in the target, under a steady load.
+"""``python -m tests.bench.latency``: how soon a change can be seen, under a steady load.
 
 Transactions of new rows are committed at a rate. A thread asks the target every few milliseconds
 for the rows that it has not seen yet, by their keys, which grow by one: a transaction is visible at
@@ -9,26 +9,48 @@ of setl's.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+import click
 from elasticsearch import Elasticsearch as Client
 
 from setl_embedded import MariaDb
-from tests.bench.competition import Place, differences
-from tests.bench.report import EXPRESSIONS, HALF, STEADY, Latency
-from tests.bench.servers import Target, fresh_target, source_server
-from tests.bench.setl_side import Setl
+from tests.bench.competition import Case, Place, differences, run
+from tests.bench.report import (
+    EXPRESSIONS,
+    HALF,
+    STEADY,
+    Latency,
+    ceilings_met,
+    json_option,
+    print_latencies,
+    print_verdicts,
+    wide_console,
+    write_json,
+)
+from tests.bench.servers import (
+    TARGETS,
+    Target,
+    family_option,
+    fresh_target,
+    keep_option,
+    scratch_folder,
+    source_server,
+    target_option,
+)
+from tests.bench.setl_side import Setl, master_option
 from tests.bench.watching import wait_for
 from tests.bench.workloads import NARROW, SCHEMA, Workload, Written, fill, position
 
-TRANSACTIONS_A_SECOND = 20.0
 _LOOK_SECONDS = 0.005
 _AT_ONCE = 20_000  # rows that one look asks for at most
 _AT_ONCE_SEARCH = 200
@@ -50,19 +72,65 @@ class Load(NamedTuple):
     rows: int
 
 
-def steady() -> Load:
-    """The load that the issue of latency is about first."""
-    return Load(STEADY, TRANSACTIONS_A_SECOND, 5)
-
-
-def with_expressions() -> Load:
-    """The first load, of a pipeline whose columns are made by Spark SQL."""
-    return steady()._replace(name=EXPRESSIONS)
+STEADY_LOAD = Load(STEADY, 20.0, 5)
 
 
 def half_of(rate: float) -> Load:
     """Half of a number of rows a second, in transactions of a hundred."""
     return Load(HALF, rate / 2 / 100, 100)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@target_option
+@click.option("--seconds", default=60.0, show_default=True, help="How long each is measured.")
+@click.option("--rows", type=int, help="Row changes from which setl's maximum is measured first.")
+@family_option("--servers", help="Family of the databases.")
+@master_option
+@click.option("--floors", is_flag=True, help="Say which aims are met; exit code 1 if one is not.")
+@json_option
+@keep_option
+def main(
+    target: str,
+    seconds: float,
+    rows: int | None,
+    family: str,
+    master: str,
+    floors: bool,
+    file: Path | None,
+    keep: bool,
+) -> None:
+    """Measure the latency at 20 transactions a second and at half of what setl can do."""
+    console = wide_console()
+    setl = Setl(master=master)
+    found: list[Latency] = []
+    with scratch_folder("latency", keep=keep) as folder:
+        for kind in TARGETS if target == "all" else (target,):
+            (fastest,) = run(Case("w1", kind, [setl], rows, family=family), folder / kind, console)
+            if fastest.rate is None:
+                found.append(Latency(kind, "not measured", problems=fastest.problems))
+                continue
+            for made, loads in (
+                (setl, [STEADY_LOAD, half_of(fastest.rate)]),
+                (replace(setl, expressions=True), [STEADY_LOAD._replace(name=EXPRESSIONS)]),
+            ):
+                try:
+                    found += measure(made, folder, kind, loads, seconds, family)
+                except RuntimeError as error:  # what was measured before must not be lost
+                    found.append(Latency(kind, "not measured", problems=(str(error),)))
+    print_latencies(found, console)
+    verdicts = list(ceilings_met(found))
+    if floors:
+        print_verdicts(verdicts, console)
+    if file is not None:
+        write_json(
+            file,
+            master=master,
+            servers=family,
+            latencies=[asdict(one) for one in found],
+            floors=[asdict(verdict) for verdict in verdicts],
+        )
+    if any(one.problems for one in found) or (floors and not all(v.met for v in verdicts)):
+        sys.exit(1)
 
 
 def measure(
@@ -236,3 +304,7 @@ def _without_gap(seen: int, keys: Iterator[int]) -> int:
             break
         seen = key
     return seen
+
+
+if __name__ == "__main__":
+    main()

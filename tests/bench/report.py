@@ -7,7 +7,6 @@ import platform
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from os import cpu_count, sysconf
 from pathlib import Path
 from typing import Any
@@ -143,21 +142,22 @@ class Latency:
     problems: tuple[str, ...] = ()
 
 
-def find(results: Iterable[Result], like: Result, competitor: str) -> Result | None:
-    """What another competitor did with the same workload, of whatever size, into such a target."""
-    for result in results:
-        same = (result.workload, result.target) == (like.workload, like.target)
-        if same and result.competitor == competitor:
-            return result
+def ratio(results: Iterable[Result], result: Result, reference: str) -> float | None:
+    """How many times as fast as another one with the same workload, of whatever size, it was.
+
+    None if either has no rate.
+    """
+    for other in results:
+        same = (other.workload, other.target) == (result.workload, result.target)
+        if same and other.competitor == reference:
+            return result.rate / other.rate if result.rate and other.rate else None
     return None
 
 
-def ratio(results: Iterable[Result], result: Result, reference: str) -> float | None:
-    """How many times as fast as another competitor it was; None if either has no rate."""
-    other = find(results, result, reference)
-    if other is None or other.rate is None or result.rate is None:
-        return None
-    return result.rate / other.rate
+def wide_console() -> Console:
+    """Where results are printed: tables do not wrap where the output is no terminal."""
+    console = Console()
+    return console if console.is_terminal else Console(width=150)
 
 
 def print_tables(results: Sequence[Result], console: Console) -> None:
@@ -278,16 +278,6 @@ class Floor:
     reference: str
     at_least: float
 
-    @property
-    def title(self) -> str:
-        """For people."""
-        return f"{self.workload} to {self.target}: {self.competitor} / {self.reference}"
-
-    def applies_to(self, result: Result) -> bool:
-        """Whether the result is that of the one who has to be fast."""
-        found = result.workload, result.target, result.competitor
-        return found == (self.workload, self.target, self.competitor)
-
 
 @dataclass(frozen=True)
 class Ceiling:
@@ -339,23 +329,23 @@ class Verdict:
     met: bool | None
 
 
-def verdicts(results: Sequence[Result], latencies: Sequence[Latency]) -> list[Verdict]:
-    """One for each floor, and for each ceiling and latency."""
-    return [*map(partial(_on_floor, results), FLOORS), *_below_ceilings(latencies)]
+def floors_met(results: Sequence[Result]) -> list[Verdict]:
+    """One for each floor."""
+    found: list[Verdict] = []
+    for floor in FLOORS:
+        wanted = floor.workload, floor.target, floor.competitor
+        mine = next((r for r in results if (r.workload, r.target, r.competitor) == wanted), None)
+        times = ratio(results, mine, floor.reference) if mine else None
+        met = None
+        if mine is not None and times is not None:
+            met = not mine.problems and times >= floor.at_least
+        title = f"{floor.workload} to {floor.target}: {floor.competitor} / {floor.reference}"
+        found.append(Verdict(title, f">= {floor.at_least:g}", times, met))
+    return found
 
 
-def _on_floor(results: Sequence[Result], floor: Floor) -> Verdict:
-    found: float | None = None
-    right = True
-    for result in results:
-        if floor.applies_to(result):
-            found = ratio(results, result, floor.reference)
-            right = not result.problems
-    met = None if found is None else right and found >= floor.at_least
-    return Verdict(floor.title, f">= {floor.at_least:g}", found, met)
-
-
-def _below_ceilings(latencies: Sequence[Latency]) -> Iterator[Verdict]:
+def ceilings_met(latencies: Sequence[Latency]) -> Iterator[Verdict]:
+    """One for each ceiling and latency."""
     for latency in latencies:
         for ceiling in CEILINGS:
             if ceiling.load == latency.load:

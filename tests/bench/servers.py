@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,21 @@ _DURABLE = ("--innodb-flush-log-at-trx-commit=1",)
 _FAMILIES: dict[str, Any] = {"mariadb": MariaDb, "mysql": MySql}
 
 
+TARGETS = ("mysql", "elasticsearch")
+
 keep_option = click.option("--keep", is_flag=True, help="Keep logs and data.")
+target_option = click.option(
+    "--target", type=click.Choice([*TARGETS, "all"]), default="all", show_default=True,
+    help="Where to.",
+)  # fmt: skip
+
+
+def family_option(name: str, *, help: str) -> Callable[[Any], Any]:  # noqa: A002 - click's word
+    """Which servers the databases are."""
+    return click.option(
+        name, "family", type=click.Choice([*_FAMILIES]), default="mariadb", show_default=True,
+        help=help,
+    )  # fmt: skip
 
 
 @contextmanager
@@ -36,7 +50,9 @@ def scratch_folder(name: str, *, keep: bool = False) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        if not keep:
+        if keep:
+            click.echo(f"logs and data are in {folder}")
+        else:
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+import click
 import yaml
 
 from arbiter.requests import change_state
@@ -134,6 +135,10 @@ def _wait_for_rest(pid: int) -> None:
         time.sleep(_REST_LOOK_SECONDS)
 
 
+master_option = click.option(
+    "--master", default="local[2]", show_default=True, help="Spark master of setl."
+)
+
 _CHANNEL = "bench"
 _LOOK_SECONDS = 0.02
 _STATUS_SECONDS = 2.0
@@ -152,7 +157,6 @@ class Setl:
         master: Spark master.
         settings: of the pipeline, such as `batch_rows`.
         expressions: whether Spark SQL makes a column, which it leaves as it is.
-        target_port: where the target is reached, if not at its own port.
     """
 
     source: str = "binlog"
@@ -160,7 +164,6 @@ class Setl:
     master: str = "local[2]"
     settings: tuple[tuple[str, Any], ...] = ()
     expressions: bool = False
-    target_port: int | None = None
 
     @property
     def target_options(self) -> Sequence[str]:
@@ -218,7 +221,6 @@ class Setl:
             end: dict[str, Any] = {"type": "elasticsearch", "hosts": [target.elasticsearch.url]}
         else:
             end = _end(target.mysql, "target")
-            end["port"] = self.target_port or end["port"]
         columns = {"columns": _MADE} if self.expressions else {}
         pipeline = {
             "name": workload.name,

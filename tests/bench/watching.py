@@ -47,33 +47,6 @@ def wait_for(
         time.sleep(every)
 
 
-class Sampler:
-    """Looks while it is entered, in a thread of its own, and once more at the end."""
-
-    def __init__(self, name: str, look: Callable[[], None], every: float) -> None:
-        """Look every so many seconds; not yet."""
-        self._look = look
-        self._every = every
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name=name, daemon=True)
-
-    def __enter__(self) -> Self:
-        """Begin."""
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """End; everything until now was looked at."""
-        self._stopping.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        stopping = False
-        while not stopping:
-            stopping = self._stopping.wait(self._every)
-            self._look()
-
-
 class _Process(NamedTuple):
     parent: int
     cpu: float  # seconds, with children that were waited for
@@ -89,8 +62,8 @@ def cpu_by_role(roots: Mapping[str, int]) -> dict[str, float]:
     return _totals(roots)[0]
 
 
-class PeakMemory(Sampler):
-    """Samples resident bytes by role while it is entered.
+class PeakMemory:
+    """Samples resident bytes by role while it is entered, and once more at the end.
 
     Pages that forked workers share count for each of them.
 
@@ -100,17 +73,26 @@ class PeakMemory(Sampler):
 
     def __init__(self, roots: Mapping[str, int]) -> None:
         """Sample nothing yet; `roots` as for `cpu_by_role`."""
-        super().__init__("peak-memory", self._sample, _SAMPLE_SECONDS)
         self.peak: Counter[str] = Counter()
         self._roots = roots
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="peak-memory", daemon=True)
 
-    def _sample(self) -> None:
-        self.peak |= _totals(self._roots)[1]  # the larger of each
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._thread.start()
+        return self
 
+    def __exit__(self, *error: object) -> None:
+        """End."""
+        self._stopping.set()
+        self._thread.join()
 
-def role_of_each(roots: Mapping[str, int]) -> dict[int, str]:
-    """The role of each process that belongs to one of the roots."""
-    return _roles(roots, _processes())
+    def _watch(self) -> None:
+        stopping = False
+        while not stopping:
+            stopping = self._stopping.wait(_SAMPLE_SECONDS)
+            self.peak |= _totals(self._roots)[1]  # the larger of each
 
 
 def _totals(roots: Mapping[str, int]) -> tuple[dict[str, float], Counter[str]]:
@@ -171,44 +153,3 @@ def _command(pid: int) -> list[bytes]:
         return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return [b""]
-
-
-class SharedMemory(Sampler):
-    """Samples the proportional set size by role while it is entered.
-
-    A page that several processes share counts for each of them in part (PSS), so what forked
-    workers have in common is not counted twice.
-
-    Attributes:
-        samples: bytes by role, in order.
-    """
-
-    def __init__(self, roots: Mapping[str, int]) -> None:
-        """Sample nothing yet; `roots` as for `cpu_by_role`."""
-        super().__init__("shared-memory", self._sample, _SAMPLE_SECONDS)
-        self.samples: dict[str, list[int]] = defaultdict(list)
-        self._roots = roots
-
-    def _sample(self) -> None:
-        found: Counter[str] = Counter()
-        for pid, role in role_of_each(self._roots).items():
-            found[role] += pss(pid)
-        for role, size in found.items():
-            self.samples[role].append(size)
-
-    def halves(self) -> dict[str, tuple[int, int]]:
-        """The highest of the first half and of the second, by role."""
-        return {
-            role: (max(sizes[: len(sizes) // 2]), max(sizes[len(sizes) // 2 :]))
-            for role, sizes in self.samples.items()
-            if len(sizes) > 1
-        }
-
-
-def pss(pid: int) -> int:
-    """Bytes of a process, shared pages divided; 0 if it has ended."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return 0  # it ended meanwhile
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))

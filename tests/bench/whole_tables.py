@@ -4,7 +4,7 @@
 a server of its own, in turns. Of setl the time runs from the begin of the leader's load until the
 checkpoint says that the target has all rows; it goes on applying the stream all the while. Only the
 ratios mean much. It also measures how soon changes are seen in the target while tables are loaded,
-how much memory a load takes, and how long many small tables take.
+and how long many small tables take.
 
 ``verify``: how fast equal tables are compared, and what that costs. Both servers hold the same
 table. It is compared by the checksums that they compute, and row by row in Spark's tasks, as tables
@@ -36,12 +36,28 @@ from setl.run.verification.compared_targets import mapped_targets, target_reader
 from setl_embedded import MariaDb
 from tests.bench import latency
 from tests.bench.competition import Competitor, Meter, Place, differences
-from tests.bench.report import Latency, Taken, json_option, print_latencies, write_json
-from tests.bench.scripts import Bulk, Debezium
-from tests.bench.server_tools import MariaDbDump, MyDumper
-from tests.bench.servers import Target, fresh_target, mysql_settings, scratch_folder, source_server
-from tests.bench.setl_side import Node, Setl
-from tests.bench.watching import DRIVER, SharedMemory, cpu_by_role, wait_for
+from tests.bench.peers.scripts import Bulk, Debezium
+from tests.bench.peers.server_tools import MariaDbDump, MyDumper
+from tests.bench.report import (
+    Latency,
+    Taken,
+    json_option,
+    print_latencies,
+    wide_console,
+    write_json,
+)
+from tests.bench.servers import (
+    TARGETS,
+    Target,
+    family_option,
+    fresh_target,
+    mysql_settings,
+    scratch_folder,
+    source_server,
+    target_option,
+)
+from tests.bench.setl_side import Node, Setl, master_option
+from tests.bench.watching import cpu_by_role, wait_for
 from tests.bench.workloads import NARROW, SCHEMA, Position, Workload, Written, fill, loaded
 
 _LOOK_SECONDS = 0.02
@@ -55,11 +71,7 @@ def main() -> None:
 
 
 class SetlLoad:
-    """setl, whose channel begins with the rows that are there.
-
-    Attributes:
-        memory: highest PSS in each half of the last load, by role.
-    """
+    """setl, whose channel begins with the rows that are there."""
 
     name = "setl"
     source = "binlog"
@@ -67,7 +79,6 @@ class SetlLoad:
 
     def __init__(self, master: str) -> None:
         self.setl = Setl(master=master)
-        self.memory: dict[str, tuple[int, int]] = {}
 
     def why_not(self, target: str, workload: Workload) -> str:
         """See `Competitor.why_not`."""
@@ -78,9 +89,8 @@ class SetlLoad:
         wanted = place.written.workload.size
         with self.setl.standing_by(place, target, None) as node:
             meter = Meter(node.pid, target, place.source.pid)
-            memory = SharedMemory({DRIVER: node.pid})
             look = _how_far(node, target, place.written.workload.name)
-            with meter.memory, memory:
+            with meter.memory:
                 node.start()
                 wait_for(
                     lambda: look().get("rows", 0) >= wanted,
@@ -89,7 +99,6 @@ class SetlLoad:
                     every=_LOOK_SECONDS,
                 )
                 seconds = time.time() - look()["begun"]
-            self.memory = memory.halves()
             return meter.taken(seconds)
 
 
@@ -123,12 +132,10 @@ class Turn(NamedTuple):
 @click.option(
     "--rounds", default=3, show_default=True, help="Runs of each, in turns; medians count."
 )
-@click.option("--target", type=click.Choice(["mysql", "elasticsearch", "all"]), default="all",
-              show_default=True, help="Where to.")  # fmt: skip
-@click.option("--family", type=click.Choice(["mariadb", "mysql"]), default="mariadb",
-              show_default=True, help="Which servers.")  # fmt: skip
+@target_option
+@family_option("--family", help="Which servers.")
 @click.option("--only", multiple=True, help="Run these competitors only; may be repeated.")
-@click.option("--master", default="local[2]", show_default=True, help="Spark master of setl.")
+@master_option
 @click.option("--seconds", default=20.0, show_default=True, help="How long latency is measured;"
               " 0 leaves it out, and the many small tables.")  # fmt: skip
 @json_option
@@ -143,31 +150,28 @@ def load(
     file: Path | None,
 ) -> None:
     """Measure how fast tables are loaded."""
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=150)
+    console = wide_console()
     setl = SetlLoad(master)
     others: list[Competitor] = [MyDumper(), MariaDbDump(), Bulk(), Debezium()]
     competitors = [c for c in [*others, setl] if not only or c.name in only]
     turns: list[Turn] = []
     latencies: list[Latency] = []
     with scratch_folder("loads") as folder:
-        for kind in ("mysql", "elasticsearch") if target == "all" else (target,):
+        for kind in TARGETS if target == "all" else (target,):
             workload = loaded(rows or _ROWS[kind])
             turns += _in_turns(folder, kind, family, workload, competitors, rounds, console)
         print_turns(turns, console)
-        _print_memory(setl, console)
         if seconds:
-            for kind in ("mysql",):
-                latencies += _while_loading(setl, folder, family, kind, rows or 3 * 10**6, seconds)
-                _small_tables(setl, folder, family, kind, console)
+            latencies.append(_while_loading(setl, folder, family, rows or 3 * 10**6, seconds))
+            small = loaded(10, tables=100)
+            (turn,) = _in_turns(folder, "mysql", family, small, [setl], 1, console)
+            console.print(f"100 tables of 10 rows: {turn.seconds:.1f} s")
             print_latencies(latencies, console)
     if file is not None:
         write_json(
             file,
             family=family,
             turns=[turn._asdict() for turn in turns],
-            memory=setl.memory,
             latencies=[asdict(one) for one in latencies],
         )
 
@@ -231,54 +235,37 @@ def print_turns(turns: Sequence[Turn], console: Console) -> None:
     console.print(table)
 
 
-def _print_memory(setl: SetlLoad, console: Console) -> None:
-    for role, (first, second) in setl.memory.items():
-        console.print(
-            f"{role}: {first / 2**20:.0f} MiB at most in the first half of the load,"
-            f" {second / 2**20:.0f} MiB in the second"
-        )
-
-
-def _while_loading(
-    setl: SetlLoad, folder: Path, family: str, kind: str, rows: int, seconds: float
-) -> list[Latency]:
+def _while_loading(setl: SetlLoad, folder: Path, family: str, rows: int, seconds: float) -> Latency:
     """How soon changes of one table are seen while another one is loaded."""
     changed, there = Workload("latency", 0, 1), loaded(rows)
+    both = _Two("latency", 0, 1, base=rows, shape=NARROW)
     with (
         source_server(folder, family) as source,
-        fresh_target(folder, kind, changed, (), family) as target,
+        fresh_target(folder, "mysql", changed, (), family) as target,
     ):
         with source.connect() as connection:
             fill(connection, there)
             fill(connection, changed)
         with target.mysql.connect() as connection:
             fill(connection, replace(there, base=0))
-        place = Place(folder, source, Written(_both(changed, there), _START, _START))
+        place = Place(folder, source, Written(both, _START, _START))
         with setl.setl.standing_by(place, target, None) as node, latency.looking(target) as look:
             load = _how_far(node, target, "")
             node.start()
             wait_for(lambda: load().get("rows", 0) > 0, 120, "no row was loaded")
             writer = latency.Writer(source)
-            found = latency.under(latency.steady(), writer, look, kind, seconds)
+            found = latency.under(latency.STEADY_LOAD, writer, look, "mysql", seconds)
             if load().get("rows", 0) >= rows:
                 found = replace(found, problems=("the load was over before",))
-    return [replace(found, load=f"{found.load}, tables are loaded")]
-
-
-def _both(changed: Workload, there: Workload) -> Workload:
-    """A workload that stands for two in a channel file."""
-    return _Two(changed.name, 0, 1, base=there.base, shape=NARROW)
+    return replace(found, load=f"{found.load}, tables are loaded")
 
 
 class _Two(Workload):
+    """Stands for two in a channel file."""
+
     @property
     def tables(self) -> tuple[str, ...]:
         return ("latency", "load")
-
-
-def _small_tables(setl: SetlLoad, folder: Path, family: str, kind: str, console: Console) -> None:
-    turns = _in_turns(folder, kind, family, loaded(10, tables=100), [setl], 1, console)
-    console.print(f"100 tables of 10 rows: {turns[0].seconds:.1f} s")
 
 
 class Compared(NamedTuple):
@@ -342,11 +329,11 @@ WAYS = {
               type=click.Choice(["mariadb", "mysql"]), help="Family of the source.")  # fmt: skip
 @click.option("--target", default="mariadb", show_default=True,
               type=click.Choice(["mariadb", "mysql"]), help="Family of the target.")  # fmt: skip
-@click.option("--master", default="local[2]", show_default=True, help="Spark master of setl.")
+@master_option
 def verify(rows: int, rounds: int, source: str, target: str, master: str) -> None:
     """Measure how fast equal tables are compared."""
     workload = loaded(rows)
-    console = Console(width=None if Console().is_terminal else 120)
+    console = wide_console()
     spark = start_session(SparkSettings(master=master, name="setl-verifying"))
     try:
         with ExitStack() as stack:

