@@ -161,8 +161,8 @@ def test_nothing_is_written_without_taking_over(side):
     log.close()
 
 
-@pytest.mark.parametrize("flushed", [0, 7, 500])
-@pytest.mark.parametrize("more", [0, 1, 400, 3000])
+@pytest.mark.parametrize("flushed", [0, 500])
+@pytest.mark.parametrize("more", [0, 1, 3000])
 @pytest.mark.parametrize("end", ["abandon", "close"])
 def test_what_is_left_behind_is_a_first_part_of_each_partition(side, flushed, more, end):
     log, some = side.log(), records(1, flushed + more)

@@ -281,16 +281,3 @@ def test_a_silence_holds_back_what_is_told_when_it_ends(made, hook, mailbox):
         assert ended is not None
         assert ended.by == "me"
         eventually(lambda: hook.told()[1:] == [("firing", "no_leader")], 20)
-
-
-def test_a_node_that_tells_somebody_takes_the_place_of_one_that_tells_nobody(made, hook):
-    with made() as cluster:
-        cluster.node("mute", AlarmSettings(every=0.1, least_disk_free=0.0))
-        eventually(lambda: cluster.senders() == ["mute"], 20)
-        cluster.node("n1")
-        eventually(lambda: cluster.senders() == ["n1"], 20)
-        cluster.start(False)
-        cluster.start(True)
-        ask_for_test(cluster.operator, "t", "me", SystemClock().now())
-        eventually(lambda: ("test", "test") in hook.told(), 20)
-        assert cluster.senders() == ["n1"]

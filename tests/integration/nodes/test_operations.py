@@ -6,12 +6,10 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
-from datetime import datetime
 
 import pytest
 
 from setl_drills.processes import send, tree
-from setl_embedded.ports import free_port
 from tests.integration.pipelines import execute
 from tests.integration.two_nodes import TIMEOUT, command, is_warm, write
 from tests.loading import rows_of
@@ -81,48 +79,6 @@ def test_a_switchover_under_load_redelivers_nothing(channel, cluster):
     eventually(lambda: newest() == (standby, done["epoch"], 0), 30)
     sentence = command(cluster, "switchover", pipeline(channel))
     assert f'from {standby} to "{leader}"' in sentence.stdout
-
-
-def test_what_is_refused_changes_nothing(channel, cluster):
-    name, before = pipeline(channel), channel.listed()["ab"]
-
-    def refused(*arguments):
-        done = command(cluster, *arguments, check=False)
-        assert done.returncode == 1, done.stdout + done.stderr
-        return done.stderr
-
-    assert "there is no live node n9" in refused("switchover", name, "--to", "n9")
-    assert "is scheduled" in refused("switchover", name, "--cancel")
-    assert "set to START" in refused("position", "reset", name, "--to", "earliest")
-    command(cluster, "pause", channel.name)
-    assert channel.listed()["ab"]["state"] == "paused"
-    assert "the channel is paused" in refused("switchover", name)
-    command(cluster, "resume", channel.name)
-    after = channel.listed()["ab"]
-    assert (after["leader"], after["epoch"]) == (before["leader"], before["epoch"])
-    command(cluster, "stop", channel.name)
-    assert "is stopped" in refused("resume", channel.name)
-    assert "nobody leads" in refused("signal", "restart", name)
-
-
-def test_a_switchover_is_scheduled(channel, cluster):
-    name, leader = pipeline(channel), channel.leader()
-    done = as_json(cluster, "switchover", name, "--at", "+1h")
-    assert done["outcome"] == "scheduled"
-    assert "Switchover of" in command(cluster, "list", channel.name).stdout
-    assert channel.leader() == leader
-    command(cluster, "switchover", name, "--cancel")
-    before = channel.listed()["ab"]["epoch"]
-    earliest = time.time() + 3
-    command(cluster, "switchover", name, "--at", "+3s")
-    eventually(lambda: channel.leader() == other(cluster, leader), 60)
-
-    def begun():
-        return [e for e in as_json(cluster, "history", name) if e["epoch"] > before]
-
-    # It is told to the second, and however late the test looks.
-    (newest,) = eventually(begun, 60)
-    assert datetime.fromisoformat(newest["at"]).timestamp() >= int(earliest)
 
 
 def test_rollback_and_restart(channel, cluster):
@@ -286,20 +242,3 @@ def test_a_target_without_its_checkpoint_is_no_new_pipeline(channel, cluster):
     command(cluster, "position", "reset", pipeline(channel), "--to", "earliest", "--yes")
     command(cluster, "start", channel.name)
     eventually(lambda: channel.count(channel.b) == 20, 60)
-
-
-def test_nobody_takes_over_in_a_pause(channel, cluster):
-    leader = channel.leader()
-    command(cluster, "pause", channel.name)
-    write(channel.a, channel.db, 1, 10)
-    cluster.nodes[leader].signal(signal.SIGKILL)
-    try:
-        eventually(lambda: channel.leader() == "", TIMEOUT + 20)
-        time.sleep(1)  # four times the delay after which a standby would take over
-        assert (channel.leader(), channel.count(channel.b)) == ("", 0)
-        command(cluster, "resume", channel.name)
-        eventually(lambda: channel.count(channel.b) == 10, 30)
-        assert channel.leader() == other(cluster, leader)
-    finally:
-        # The last test here: whoever comes next waits until it is warm.
-        cluster.start_node(leader, free_port(), master="local[1]")

@@ -494,17 +494,6 @@ def test_one_half_of_a_divided_request_may_fail(cluster):
         search.write((ID,), [(i,) for i in range(4)])
 
 
-def test_one_document_among_many_is_refused(search):
-    search.client.indices.create(
-        index=search.index, mappings={"properties": {"name": {"type": "date"}}}
-    )
-    rows = [(i, "no date" if i == 3_210 else "2026-01-01") for i in range(6_000)]
-    with pytest.raises(DataError, match=f"refuses 1 document: {search.index}/3210: "):
-        search.write((ID, NAME), rows)
-    search.client.indices.refresh(index=search.index)
-    assert search.client.count(index=search.index)["count"] == 5_999
-
-
 def test_addresses_that_are_none_are_configuration_errors():
     with pytest.raises(ConfigurationError, match="no Elasticsearch client"):
         make_client(ElasticEndpoint(("es1:9200",)))

@@ -22,33 +22,12 @@ from tests.integration.pipelines import (
     one_way,
     rows,
 )
-from tests.mysql_servers import compressed_binlog, logs_no_generated
+from tests.mysql_servers import logs_no_generated
 
 
 def by_session(server, setting, *statements):
     """Run statements in a session with a setting of its own."""
     return execute(server, f"SET SESSION {setting}", *statements)
-
-
-def test_a_compressed_binlog(servers, db, place):
-    a, b = servers
-    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
-    with a.connect() as connection, compressed_binlog(connection):
-        values = ", ".join(f"({i}, 'name of {i}')" for i in range(3000))
-        execute(
-            a,
-            f"INSERT INTO {db}.orders (id, name) VALUES {values}",
-            f"UPDATE {db}.orders SET payload = x'00ff', amount = id / 8 WHERE id % 2",
-            f"UPDATE {db}.orders SET id = id + 10000 WHERE id < 10",
-            f"DELETE FROM {db}.orders WHERE id % 7 = 0",
-        )
-        running = place.lead(file)
-        written = 3000 + 1500 + 10 + 428
-        running.applied(written)
-        execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (-1, 'the last')")
-        running.applied(written + 1)
-        running.stop()
-    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
 def test_minimal_images_of_updates_and_deletes(servers, db, place):

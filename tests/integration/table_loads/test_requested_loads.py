@@ -8,7 +8,6 @@ import pymysql
 import pytest
 
 from arbiter.values import PipelineId
-from setl.channel.fields.load_limits import LoadLimits
 from setl.channel.reading import parse_channel
 from setl.model.load_request import LoadRequest, RequestState
 from setl.run.table_loads.requests import StoredLoadRequests
@@ -18,7 +17,6 @@ from tests.integration.pipelines import execute, fresh_name, mysql, one_way, row
 from tests.integration.table_loads.test_table_load import (
     fill,
     in_step,
-    is_loaded,
     loading,
     small_steps,  # noqa: F401 - a fixture
     wait_until_loaded,
@@ -179,31 +177,6 @@ def test_a_load_that_is_asked_for_goes_on_under_another_leader(
     in_step(a, b, asking.running, db)
 
 
-def test_a_load_is_paused_resumed_and_cancelled(servers, db, place, small_steps):  # noqa: F811
-    a, b = servers
-    slow = LoadLimits(rows_per_second=200)
-    asking = Asking(place, from_now_on(servers, db), load_limits=slow)
-    fill(a, f"{db}.orders", 2000)
-    asking.running.applied(2000)
-    execute(b, f"UPDATE {db}.orders SET name = 'wrong'")
-    ident = asking.ask(tables=(f"{db}.orders",))
-    eventually(lambda: (t := asking.running.figures.table_load) and t.rows >= 200, 60)
-    asking.change(ident, RequestState.PAUSED)
-    eventually(lambda: asking.running.figures.table_load.state == "paused", 30)
-    paused = asking.running.figures.table_load.rows
-    asking.another_leader()
-    fill_one = "INSERT INTO {db}.orders (id, name) VALUES (9999, 'new')"
-    execute(a, fill_one.format(db=db))
-    asking.running.applied(2001)  # the stream goes on
-    assert asking.running.figures.table_load.rows == paused < 2000
-    asking.change(ident, RequestState.WAITING)
-    eventually(lambda: asking.running.figures.table_load.rows > paused, 30)
-    asking.change(ident, RequestState.CANCELLED)
-    ended = asking.ended(ident)
-    assert ended.state is RequestState.CANCELLED
-    assert execute(b, f"SELECT COUNT(*) > 0 FROM {db}.orders WHERE name = 'wrong'") == ((1,),)
-
-
 def test_a_request_that_fails_does_not_stop_the_stream(servers, db, asking):
     a, _ = servers
     for what, why in (
@@ -248,27 +221,6 @@ def test_what_is_sent_again_does_not_come_back(servers, db, place):
     # The row that moved the stream may still be on its way: the checkpoint of `back` moves it too.
     eventually(lambda: rows(a, f"{db}.orders") == rows(b, f"{db}.orders"), 60)
     assert back.figures.rows_applied == 1
-
-
-def test_a_table_that_is_added_to_the_file_is_loaded(servers, db, place):
-    a, b = servers
-    for server in servers:
-        execute(server, f"CREATE TABLE {db}.more (id INT PRIMARY KEY, v INT)")
-    fill(a, f"{db}.orders", 50)
-    execute(a, f"INSERT INTO {db}.more VALUES (1, 1), (2, 2)")
-    file = loading(a, mysql(b), [{"from": f"{db}.orders"}])
-    running = place.lead(file)
-    wait_until_loaded(running)
-    running.stop()
-    execute(b, f"DELETE FROM {db}.orders WHERE id = 1")
-    more = loading(
-        a, mysql(b), [{"from": f"{db}.orders"}, {"from": f"{db}.more"}], name=file.channel
-    )
-    running = place.lead(more)
-    eventually(lambda: rows(b, f"{db}.more") == ((1, 1), (2, 2)), 60)
-    eventually(lambda: is_loaded(running), 60)
-    assert running.figures.table_load.rows == 2
-    assert execute(b, f"SELECT COUNT(*) FROM {db}.orders") == ((49,),), "it is not loaded again"
 
 
 def test_one_table_of_a_file_asks_to_be_loaded(servers, db, place):

@@ -136,25 +136,6 @@ def test_without_dead_letters_the_first_one_stops_the_pipeline(servers, items, p
     assert event.startswith("Write_rows")
 
 
-def test_a_batch_that_is_applied_again_brings_the_same_letters(
-    servers, items, place, tmp_path, monkeypatch
-):
-    source, target = servers
-    file = into_mysql(servers, items, dead_letter_limit=4, **AT_ONCE)
-    insert(source, items, thousand(POISON))
-    # The load is in the target, its checkpoint is not stored.
-    monkeypatch.setattr(failpoints, "_folder", str(tmp_path))
-    (tmp_path / "load.after_job").write_text("error")
-    running = place.lead(file)
-    running.applied(1000)
-    assert (tmp_path / "load.after_job.taken").exists()
-    assert running.figures.retries == 1
-    again = letters(file)
-    assert len(again) == 4
-    assert {letter.attempts for letter in again} == {2}
-    assert len(rows(target, f"{items}.items")) == 996
-
-
 def test_too_many_dead_letters_stop_the_pipeline(servers, items, place):
     source, target = servers
     file = into_mysql(servers, items, dead_letter_limit=3, **AT_ONCE)
@@ -223,19 +204,6 @@ def test_a_later_change_of_the_row_supersedes_its_letter(servers, items, place, 
     assert states == {3: State.SUPERSEDED, 4: State.OPEN}
     expected = [r for r in rows(source, f"{items}.items") if r[0] != 4]
     assert list(rows(target, f"{items}.items")) == expected
-
-
-def test_a_newer_letter_of_the_same_row_supersedes_the_older(servers, items, place):
-    source, _ = servers
-    file = into_mysql(servers, items)
-    insert(source, items, [POISON[3]])
-    running = place.lead(file)
-    running.applied(1)
-    execute(source, f"UPDATE {items}.items SET name = 'still far too long' WHERE id = 3")
-    running.applied(2)
-    first, second = letters(file)
-    assert (first.state, second.state) == (State.SUPERSEDED, State.OPEN)
-    assert "still far too long" in second.payload
 
 
 def test_a_letter_from_before_its_table_was_emptied_brings_no_row_back(servers, items, place):

@@ -1,6 +1,5 @@
 """The MySQL sink against a real server: marks, errors, keys, values."""
 
-import struct
 import threading
 from contextlib import closing
 from dataclasses import replace
@@ -205,24 +204,7 @@ def test_without_a_leader_nothing_is_written(place):
     assert place.rows() == []
 
 
-def test_a_fence_below_the_epoch_was_lost_and_not_raised_by_another(place):
-    place.table("id INT PRIMARY KEY")
-    later = place.ticket.leadership._replace(epoch=place.ticket.epoch + 5)
-    ticket = replace(place.ticket, leadership=later)
-    with pytest.raises(TargetWentBackError, match="stands at epoch") as caught:
-        place.sink.apply(ticket, [place.changes((ID,), [(1,)])])
-    assert caught.value.where["pipeline"] == place.ticket.pipeline_key
-    assert place.rows() == []
-
-
 # -- keys ----------------------------------------------------------------------------------
-
-
-def test_unique_values_swap_and_move_in_one_call(place):
-    place.table("id INT PRIMARY KEY, code VARCHAR(20), UNIQUE (code)")
-    place.write((ID, CODE), [(1, "a"), (2, "b"), (3, "c"), (4, None)])
-    place.write((ID, CODE), [(1, "b"), (2, "a"), (4, "c"), (3, None)])
-    assert place.rows() == [(1, "b"), (2, "a"), (3, None), (4, "c")]
 
 
 def test_what_a_table_with_two_keys_has_is_not_written_again(place):
@@ -243,19 +225,6 @@ def test_columns_that_only_the_target_has_survive_an_upsert(place):
     execute(place.server, f"UPDATE {place.schema}.t SET note = 'mine'")
     place.write((ID, NAME), [(1, "b"), (2, "c")])
     assert place.rows() == [(1, "b", "mine"), (2, "c", "none")]
-
-
-def test_a_key_that_differs_in_its_case_only_is_deleted_before_it_is_written(place):
-    place.table("name VARCHAR(20) PRIMARY KEY, id INT")
-    columns = (NAME, ID)
-    place.write(columns, [("a", 1), ("b", 2)])
-    place.write(columns, [("A", 1), ("B", 3)], [("a",), ("b",)])
-    assert place.rows() == [("A", 1), ("B", 3)]
-    with pytest.raises(
-        DataError, match=r"another row of the target is in the way: .*Duplicate entry"
-    ):
-        place.write(columns, [("C", 1), ("b", 3)])
-    assert place.rows() == [("A", 1), ("B", 3)]
 
 
 def test_a_primary_key_of_the_targets_own_is_left_to_it(place):
@@ -426,39 +395,6 @@ def test_any_order_of_tasks_and_any_replay_end_like_the_source(
 
 
 # -- values --------------------------------------------------------------------------------
-
-ALL_KINDS = (
-    (Column("i", Kind.INTEGER), "BIGINT UNSIGNED", 2**64 - 1),
-    (Column("d", Kind.DECIMAL), "DECIMAL(65,30)", f"-{'1234567890' * 3}12345.{'0' * 29}1"),
-    (Column("f", Kind.FLOAT), "DOUBLE", 1.7976931348623157e308),
-    (Column("s", Kind.TEXT), "LONGTEXT", "it's 😀"),
-    (Column("e", Kind.ENUM), "ENUM('x','a''b')", "a'b"),
-    (Column("m", Kind.SET), "SET('p','q','r')", "p,r"),
-    (Column("j", Kind.JSON), "JSON", '{"a": [1.0, "😀\\n"]}'),
-    (Column("dd", Kind.DATE), "DATE", "0000-00-00"),
-    (Column("t", Kind.TIME), "TIME(6)", "-838:59:59.000000"),
-    (Column("dt", Kind.DATETIME), "DATETIME(6)", "9999-12-31 23:59:59.999999"),
-    (Column("ts", Kind.TIMESTAMP), "TIMESTAMP(6) NULL", "2038-01-19 03:14:07.999999"),
-    (Column("y", Kind.YEAR), "YEAR", 0),
-    (Column("b", Kind.BIT), "BIT(64)", 2**64 - 1),
-    (Column("bin", Kind.BINARY), "LONGBLOB", bytes(range(256))),
-    (Column("g", Kind.GEOMETRY), "GEOMETRY", struct.pack("<IBIdd", 0, 1, 1, 1.5, -2.5)),
-)  # fmt: skip
-
-
-def test_every_kind_arrives_as_it_left(place):
-    place.table("id INT PRIMARY KEY, " + ", ".join(f"{c.name} {t} NULL" for c, t, _ in ALL_KINDS))
-    columns = (ID, *(c for c, _, _ in ALL_KINDS))
-    values = tuple(v for _, _, v in ALL_KINDS)
-    place.write(columns, [(1, *values), (2, *(None for _ in values))])
-    texts = {Kind.DECIMAL, Kind.DATE, Kind.TIME, Kind.DATETIME, Kind.TIMESTAMP}
-    what = ", ".join(
-        f"CAST({c.name} AS CHAR)" if c.kind in texts else f"{c.name} + 0" if c.kind is Kind.BIT
-        else c.name for c in columns
-    )  # fmt: skip
-    place.server_rows = rows_of(place.server, f"SELECT {what} FROM {place.schema}.t ORDER BY id")
-    assert place.server_rows[0] == (1, *values)
-    assert place.server_rows[1] == (2, *(None for _ in values))
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from setl.errors import ConfigurationError, DataError, FencedError
+from setl.errors import ConfigurationError, FencedError
 from setl.run.measured.figures import RunState
 from setl.run.runners import table_by_table
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import (
     ORDERS,
     execute,
-    fresh_name,
     install_system_tables,
     mysql,
     one_way,
@@ -31,25 +30,6 @@ def test_rows_arrive_as_they_left(servers, db, place):
     )
     running = place.lead(file)
     assert running.applied(7).rows_applied == 7
-    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
-
-
-def test_unique_values_and_keys_that_change_places(servers, db, place):
-    a, b = servers
-    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
-    execute(a, f"INSERT INTO {db}.orders (id, email) VALUES (1,'one'), (2,'two'), (3,'three')")
-    running = place.lead(file)
-    running.applied(3)
-    execute(
-        a,
-        f"UPDATE {db}.orders SET email = 'x' WHERE id = 1",
-        f"UPDATE {db}.orders SET email = 'one' WHERE id = 2",
-        f"UPDATE {db}.orders SET email = 'two' WHERE id = 1",
-        f"UPDATE {db}.orders SET id = 30 WHERE id = 3",
-        f"UPDATE {db}.orders SET id = 3 WHERE id = 2",
-        f"UPDATE {db}.orders SET id = 2 WHERE id = 30",
-    )
-    running.applied(9)
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
@@ -165,22 +145,6 @@ def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers,
     assert len(rows(b, f"{db}.orders")) == 1
 
 
-@pytest.mark.not_mixed(why="the refusal is the target's alone")
-def test_a_row_that_the_target_refuses_is_named(servers, db, place):
-    a, b = servers
-    execute(b, f"ALTER TABLE {db}.orders MODIFY name VARCHAR(3) NULL")
-    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
-    execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'ok'), (77, 'too long'), (3, 'ok')")
-    error = place.lead(file).ends()
-    assert isinstance(error, DataError)
-    assert "77" in error.where["key"]
-    assert error.where["table"] == f"{db}.orders"
-    assert rows(b, f"{db}.orders") == ()
-    execute(b, f"ALTER TABLE {db}.orders MODIFY name VARCHAR(40) NULL")
-    place.lead(file).applied(3)
-    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
-
-
 @pytest.mark.not_mixed(why="its errors are the target's alone")
 def test_a_target_that_is_down_for_a_while(servers, another_server, db, place, tmp_path):
     a, _ = servers
@@ -201,35 +165,6 @@ def test_a_target_that_is_down_for_a_while(servers, another_server, db, place, t
         eventually(lambda: running.figures.error == "", 30)  # forgotten after rows are counted
         assert len(rows(target, f"{db}.orders")) == 3
         running.stop()
-
-
-@pytest.mark.not_mixed(why="test_mixed_pair has both ways between the families")
-def test_two_ways_without_an_echo(servers, db, place):
-    a, b = servers
-    channel = fresh_name("both")
-    forth = one_way(a, mysql(b), [{"from": f"{db}.orders"}], name=channel)
-    back = one_way(b, mysql(a), [{"from": f"{db}.orders"}], name=channel)
-    back = back.model_copy(
-        update={"pipelines": [back.pipelines[0].model_copy(update={"name": "back"})]}
-    )
-    there, here = place.lead(forth), place.lead(back, "back")
-    for i in range(5):
-        execute(a, f"INSERT INTO {db}.orders (id, name) VALUES ({i}, 'from a')")
-        execute(b, f"INSERT INTO {db}.orders (id, name) VALUES ({100 + i}, 'from b')")
-    with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
-        cursor.executemany(
-            f"INSERT INTO {db}.orders (id, name) VALUES (%s, 'large')",
-            [(1000 + i,) for i in range(12_000)],
-        )
-        connection.commit()
-    there.applied(12_005)
-    here.applied(5)
-    execute(b, f"UPDATE {db}.orders SET name = 'last' WHERE id = 100")
-    here.applied(6)
-    # Whatever was still to echo lies before this change of B in B's binlog.
-    assert here.figures.rows_total == 6
-    eventually(lambda: here.figures.rows_loopback > 0)  # counted after it can be seen
-    assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
 
 
 @pytest.mark.not_mixed("when tasks began to write, and how long statements took, is of no family")

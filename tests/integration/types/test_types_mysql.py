@@ -192,88 +192,6 @@ def change_keys(tables, writer):
         )
 
 
-def lead_through_binlog(a, b, db, place):
-    return place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}]))
-
-
-def lead_through_kafka(a, b, db, place, kafka):
-    end = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("types")}
-    source = {**mysql(a), "start": binlog_end(a), "heartbeat": 0}
-    tables = [{"from": f"{db}.*"}]
-    relay = {"name": "r", "source": source, "target": {**end, "heartbeat": 0.2}, "tables": tables}
-    reader = {**relay, "name": "p", "source": {**end, "start": "earliest"}, "target": mysql(b)}
-    place.lead(channel(relay), "r").runs()
-    return place.lead(channel(reader))
-
-
-def channel(pipeline):
-    return parse_channel({"channel": fresh_name("types"), "pipelines": [pipeline]})
-
-
-TOLD = "a relay and a reader of its topic have one server each"
-
-
-@pytest.fixture(
-    params=["binlog", pytest.param("kafka", marks=pytest.mark.not_mixed(why=TOLD))],
-)
-def lead(request, servers, fresh_db, place):
-    """Leads a pipeline from the first server's database to the second's, from now on."""
-    a, b = servers
-    if request.param == "binlog":
-        return lambda: lead_through_binlog(a, b, fresh_db, place)
-    kafka = request.getfixturevalue("kafka")
-    return lambda: lead_through_kafka(a, b, fresh_db, place, kafka)
-
-
-@pytest.mark.parametrize(
-    ("make", "fill", "change"),
-    [(tables_of_types, fill_types, change_types), (tables_of_keys, fill_keys, change_keys)],
-    ids=["columns", "keys"],
-)
-def test_every_type(servers, fresh_db, writer, lead, make, fill, change):
-    tables = make(servers, fresh_db)
-    running = lead()
-    for write in (fill, change):
-        # In one transaction: with one for each statement, most of the time goes into batches.
-        writer.run("BEGIN")
-        write(tables, writer)
-        writer.run("COMMIT")
-        running.applied(writer.changes)
-        for table in tables:
-            same(servers, table)
-
-
-@pytest.mark.parametrize(
-    ("make", "fill", "change"),
-    [(tables_of_types, fill_types, change_types), (tables_of_keys, fill_keys, change_keys)],
-    ids=["columns", "keys"],
-)
-def test_every_type_that_was_there_before(servers, fresh_db, writer, place, make, fill, change):
-    tables = make(servers, fresh_db)
-    fill(tables, writer)
-    a, b = servers
-    source = {**mysql(a), "start": {"load": True}, "heartbeat": 0.2}
-    pipeline = {"name": "p", "source": source, "target": mysql(b)}
-    running = place.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
-    eventually(lambda: has_loaded(running), 180, message="the tables are loaded")
-    for table in tables:
-        same(servers, table)
-    change(tables, writer)
-    eventually(lambda: all_same(servers, tables), 60)
-
-
-def has_loaded(running):
-    assert running.thread.is_alive(), running.error
-    told = running.figures.table_load
-    return told is not None and told.state == "done"
-
-
-def all_same(servers, tables):
-    for table in tables:
-        same(servers, table)
-    return True
-
-
 # Of two encodings of a character, the one that servers make of UTF-8, and the other.
 ENCODINGS = {
     "cp932": ("81E0", "8790"), "sjis": ("815F", "5C"), "ujis": ("7E", "8FA2B7"),
@@ -334,11 +252,57 @@ def change_texts(tables, writer):
         )
 
 
-def test_text_without_a_utf_8_form_arrives_by_its_bytes(servers, fresh_db, writer, lead):
-    """Such as second encodings of characters, those that nobody has, and halves of pairs."""
-    tables = texts_by_bytes(servers, fresh_db)
+def lead_through_binlog(a, b, db, place):
+    return place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}]))
+
+
+def lead_through_kafka(a, b, db, place, kafka):
+    end = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("types")}
+    source = {**mysql(a), "start": binlog_end(a), "heartbeat": 0}
+    tables = [{"from": f"{db}.*"}]
+    relay = {"name": "r", "source": source, "target": {**end, "heartbeat": 0.2}, "tables": tables}
+    reader = {**relay, "name": "p", "source": {**end, "start": "earliest"}, "target": mysql(b)}
+    place.lead(channel(relay), "r").runs()
+    return place.lead(channel(reader))
+
+
+def channel(pipeline):
+    return parse_channel({"channel": fresh_name("types"), "pipelines": [pipeline]})
+
+
+TOLD = "a relay and a reader of its topic have one server each"
+
+
+@pytest.fixture(
+    params=["binlog", pytest.param("kafka", marks=pytest.mark.not_mixed(why=TOLD))],
+)
+def lead(request, servers, fresh_db, place):
+    """Leads a pipeline from the first server's database to the second's, from now on."""
+    a, b = servers
+    if request.param == "binlog":
+        return lambda: lead_through_binlog(a, b, fresh_db, place)
+    kafka = request.getfixturevalue("kafka")
+    return lambda: lead_through_kafka(a, b, fresh_db, place, kafka)
+
+
+KINDS = pytest.mark.parametrize(
+    ("make", "fill", "change"),
+    [
+        (tables_of_types, fill_types, change_types),
+        (tables_of_keys, fill_keys, change_keys),
+        # Such as second encodings in keys, characters that nobody has, and halves of pairs.
+        (texts_by_bytes, fill_texts, change_texts),
+    ],
+    ids=["columns", "keys", "text without a UTF-8 form"],
+)
+
+
+@KINDS
+def test_every_type(servers, fresh_db, writer, lead, make, fill, change):
+    tables = make(servers, fresh_db)
     running = lead()
-    for write in (fill_texts, change_texts):
+    for write in (fill, change):
+        # In one transaction: with one for each statement, most of the time goes into batches.
         writer.run("BEGIN")
         write(tables, writer)
         writer.run("COMMIT")
@@ -347,9 +311,10 @@ def test_text_without_a_utf_8_form_arrives_by_its_bytes(servers, fresh_db, write
             same(servers, table)
 
 
-def test_text_without_a_utf_8_form_is_loaded_by_its_bytes(servers, fresh_db, writer, place):
-    tables = texts_by_bytes(servers, fresh_db)
-    fill_texts(tables, writer)
+@KINDS
+def test_every_type_that_was_there_before(servers, fresh_db, writer, place, make, fill, change):
+    tables = make(servers, fresh_db)
+    fill(tables, writer)
     a, b = servers
     source = {**mysql(a), "start": {"load": True}, "heartbeat": 0.2}
     pipeline = {"name": "p", "source": source, "target": mysql(b)}
@@ -357,8 +322,20 @@ def test_text_without_a_utf_8_form_is_loaded_by_its_bytes(servers, fresh_db, wri
     eventually(lambda: has_loaded(running), 180, message="the tables are loaded")
     for table in tables:
         same(servers, table)
-    change_texts(tables, writer)
+    change(tables, writer)
     eventually(lambda: all_same(servers, tables), 60)
+
+
+def has_loaded(running):
+    assert running.thread.is_alive(), running.error
+    told = running.figures.table_load
+    return told is not None and told.state == "done"
+
+
+def all_same(servers, tables):
+    for table in tables:
+        same(servers, table)
+    return True
 
 
 def test_text_without_a_utf_8_form_is_an_error_in_another_character_set(

@@ -452,12 +452,6 @@ def root_of(arbiter):
     return arbiter._paths.root
 
 
-def answered(ask):
-    """What the arbiter says, None while it does not answer."""
-    try:
-        return ask()
-    except (Unreachable, Conflict):
-        return None
 
 
 def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_server):

@@ -12,16 +12,15 @@ from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
 from arbiter.errors import Unreachable
 from arbiter.snapshot import look
-from arbiter.values import ChannelState, NodeInfo, SignalKind, SignalState
+from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.log import TextFormatter
 from setl.node.http import operations
 from setl.node.http.attempts import FREE_ATTEMPTS
 from setl.node.settings import NodeSettings
-from tests.arbiter_in_memory import MemoryArbiter
 from tests.waiting import eventually
 
 from .console.browsing import Browser
-from .http_node import BACK, THERE, TOKEN, WRITING
+from .http_node import THERE, TOKEN, WRITING
 
 
 @pytest.fixture
@@ -191,18 +190,6 @@ def test_a_switchover_that_is_refused_while_it_is_waited_for(node, answered):
     assert reply.json["answer"] == "node n2 is not warm yet"
 
 
-def test_a_switchover_that_is_answered_later(node):
-    asked = threading.Thread(target=lambda: replies.append(node.post("/switchover", body)))
-    replies, body = [], {"pipeline": "shop/there"}
-    node.serve()
-    asked.start()
-    eventually(lambda: node.operator.signals.all(THERE))
-    (signal,) = node.operator.signals.all(THERE)
-    node.operator.signals.answer(THERE, signal, SignalState.DONE, "n2 leads, epoch 7")
-    asked.join(20)
-    assert [(r.code, r.json["answer"]) for r in replies] == [(200, "n2 leads, epoch 7")]
-
-
 @pytest.mark.parametrize("wait", ["0", "0.3"])
 def test_a_switchover_that_takes_longer_than_the_wait(node, wait):
     reply = node.post(f"/switchover?wait={wait}", {"pipeline": "shop/there"})
@@ -227,25 +214,10 @@ def test_a_time_in_the_past_is_refused(node):
     assert (reply.code, reply.json["error"]) == (412, "the time lies in the past")
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ({"pipeline": "shop/back"}, "nobody leads shop/back"),
-        ({"pipeline": "shop/there", "to": "n1"}, "node n1 leads already"),
-        ({"pipeline": "shop/there", "to": "n9"}, "there is no live node n9"),
-    ],
-)
-def test_what_cannot_be_done_is_refused_at_once(node, body, why):
-    reply = node.post("/switchover", body)
+def test_what_cannot_be_done_is_refused_at_once(node):
+    reply = node.post("/switchover", {"pipeline": "shop/there", "to": "n9"})
     assert reply.code == 412
-    assert why in reply.json["error"]
-
-
-def test_a_node_that_must_not_lead_is_not_switched_to(node):
-    node.lead(BACK)
-    MemoryArbiter(node.cluster).nodes.announce(NodeInfo("n3", ready=True))
-    reply = node.post("/switchover", {"pipeline": "shop/back", "to": "n3"})
-    assert (reply.code, "weight is 0" in reply.json["error"]) == (412, True)
+    assert "there is no live node n9" in reply.json["error"]
 
 
 def test_a_failover_works_without_a_leader(node, answered):

@@ -160,6 +160,8 @@ def test_a_load_is_paused_and_resumed():
     assert bench.step() is None
     assert bench.told.state == "paused"
     assert not bench.loading.due(bench.reached.load)
+    bench.begin(TableLoad.from_json(bench.reached.load.to_json()))  # another leader
+    assert bench.steps() == []
     bench.requests.change_state(ident, RequestState.WAITING)
     bench.loading.look_again()
     finished(bench)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from setl.errors import FatalError, FencedError, PositionLostError, TransientError
+from setl.errors import FatalError, PositionLostError, TransientError
 from setl.model.batch import BatchTermin
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
@@ -298,15 +298,6 @@ def test_a_batch_of_before_the_rollback_cannot_be_acked_afterwards(make):
     with pytest.raises(FatalError, match="out of order"):
         loop.ack(stale)
     loop.ack(fresh)
-
-
-def test_a_termin_of_another_epoch_is_refused(make):
-    loop = make(ScriptedSource(transactions(1)), epoch=8)
-    loop.start(START)
-    batch = loop.next_batch(60)
-    with pytest.raises(FencedError):
-        loop.finish(BatchTermin(batch.id, 7))
-    loop.ack(batch)
 
 
 def test_stop_interrupts_reading_and_may_be_called_twice(make):

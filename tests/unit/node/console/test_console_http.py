@@ -4,7 +4,6 @@ import http.client
 import json
 import re
 from contextlib import contextmanager
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -507,25 +506,6 @@ def test_superseded_dead_letters_do_not_hide_those_that_are_open(anna, letters):
     assert not any(ident in page for ident in ids)
 
 
-def test_a_letter_that_somebody_drops_meanwhile_is_not_told_as_loaded(
-    node, anna, letters, monkeypatch
-):
-    store, (first, second, _) = letters
-    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.PAUSE)
-    mark = store.mark
-
-    def dropped(chosen, state):
-        mark(chosen, state)
-        monkeypatch.setattr(store, "mark", mark)
-        anna.do("drop", "shop/there", **{f"letter-{first}": "yes"}, sure="yes")
-
-    monkeypatch.setattr(store, "mark", dropped)
-    anna.do("retry", "shop/there", **{f"letter-{i}": "yes" for i in (first, second)})
-    said = [outcome for what, _, outcome in outcomes(node) if what == "retry"]
-    of_both = "1 loaded or dropped by somebody meanwhile, 0 refused again, 1 waiting for a leader"
-    assert said == [f"shop/there: {of_both}"]
-
-
 def test_dead_letters_are_marked_for_the_leader_or_refused(node, anna, letters):
     store, (first, second, unknown) = letters
     # Paused, so that nobody is waited for.
@@ -538,13 +518,8 @@ def test_dead_letters_are_marked_for_the_leader_or_refused(node, anna, letters):
     assert "is about is not known" in outcomes(node)[-1][2]
     anna.do("retry", "shop/there", **{f"letter-{unknown}": "yes", "force": "yes"})
     assert store.letters[unknown].state is State.RETRY
-    store.letters[second] = replace(store.letters[second], target="s.before")
-    anna.do("retry", "shop/there", **{f"letter-{second}": "yes"})
-    assert "maps s.t in another way" in outcomes(node)[-1][2]
     anna.do("retry", "shop/there")
     assert outcomes(node)[-1][2] == "not done: choose dead letters, or all of them"
-    anna.do("retry", "shop/there", **{"letter-ffff": "yes"})
-    assert "there is no dead letter ffff" in outcomes(node)[-1][2]
 
 
 def test_dead_letters_are_dropped_after_a_question(node, anna, letters):

@@ -2,7 +2,6 @@
 
 import struct
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,41 +20,6 @@ def column(kind, type_, scale=None, **more):
 
 def changed(column, value):
     return any(guard.finds([value]) for guard in guards_for([column]))
-
-
-@pytest.mark.parametrize(
-    ("kind", "capacity", "kept", "lost"),
-    [
-        (Kind.DATETIME, Capacity("datetime", scale=3), DAY + "03:04:05.678000",
-         DAY + "03:04:05.678900"),
-        (Kind.TIME, Capacity("time", scale=0), "-00:00:01.000000", "-00:00:00.000001"),
-        (Kind.TIMESTAMP, Capacity("date"), DAY + "00:00:00.000000", DAY + "00:00:00.000001"),
-        (Kind.DECIMAL, Capacity("decimal", scale=2), "-1.500", "1.501"),
-        (Kind.DECIMAL, Capacity("decimal", scale=0), "7.00", "7.5"),
-        (Kind.FLOAT, Capacity("float"), 0.1, 0.123456789),
-        (Kind.FLOAT, Capacity("float", scale=2), 12345.67, 0.125),
-        (Kind.FLOAT, Capacity("float", scale=2), -0.1, -0.125),
-        (Kind.FLOAT, Capacity("double", scale=2), 0.25, 0.125),
-        (Kind.FLOAT, Capacity("double", scale=5), -0.09999999999999998, -0.1),
-        (Kind.FLOAT, Capacity("double", scale=5), 1e300, 0.0000001),
-        (Kind.FLOAT, Capacity("bigint", scale=0), 2.0, 2.5),
-        (Kind.BINARY, Capacity("binary", length=3), b"a\0\0", b"a"),
-        (Kind.TEXT, Capacity("char", length=3), "a", "a "),
-        (Kind.TEXT, Capacity("varchar", length=3), "aé ", "abc "),
-        (Kind.TEXT, Capacity("tinytext", length=3), "é ", "éa "),
-        (Kind.ENUM, Capacity("enum", labels=("a", "b")), "a", "A"),
-        (Kind.TEXT, Capacity("enum", labels=("a", "b")), "a", "A"),
-        (Kind.SET, Capacity("set", labels=("a", "b")), "a,b", "a,B"),
-        (Kind.TEXT, Capacity("json"), '[{"a":1},{"b":{"a":"a"}}]', '{"b":[{"a":1,"a":1}]}'),
-        (Kind.TEXT, Capacity("json"), "no document", '{"a":1,"\\u0061":2}'),
-        (Kind.TIMESTAMP, Capacity("timestamp", scale=6, fills_null=True), DAY + "00:00:00.000001",
-         None),
-    ],
-)  # fmt: skip
-def test_values_that_would_be_changed(kind, capacity, kept, lost):
-    into = Column("c", kind, capacity=capacity)
-    assert not changed(into, kept)
-    assert changed(into, lost)
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
