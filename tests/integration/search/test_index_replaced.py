@@ -159,32 +159,6 @@ def test_an_older_checkpoint_takes_the_index_as_it_is(site_a, elasticsearch, db,
     assert cluster.ids() == [1, 2]
 
 
-def test_an_alias_may_be_moved_to_another_index(site_a, elasticsearch, db, place, cluster):
-    client, alias = cluster.client, cluster.index
-    for number in (1, 2):
-        client.indices.create(index=f"{alias}-{number}")
-    client.indices.put_alias(index=f"{alias}-1", name=alias)
-    file = channel(site_a, elasticsearch, db)
-    insert(site_a, db, 1)
-    running = place.lead(file)
-    running.applied(1)
-    running.stop()
-    moves = [
-        {"remove": {"index": f"{alias}-1", "alias": alias}},
-        {"add": {"index": f"{alias}-2", "alias": alias}},
-    ]
-    client.indices.update_aliases(actions=moves)
-    insert(site_a, db, 2)
-    running = place.lead(file)
-    running.applied(2)
-    running.stop()
-    ((_, id_),) = stored(place, file).targets
-    assert id_.endswith(f" {alias}-2")
-    client.indices.delete(index=f"{alias}-2")
-    insert(site_a, db, 3)
-    assert isinstance(place.lead(file).ends(), TargetReplacedError)
-
-
 def test_two_names_of_one_index_are_refused(site_a, elasticsearch, db, place, cluster):
     """Their rows of one key would be one document."""
     client, index = cluster.client, cluster.index

@@ -227,22 +227,3 @@ def test_a_replica_without_what_a_relay_wrote_ends_the_relay(pair, kafka, place)
     error = running.ends()
     assert isinstance(error, PositionLostError), error
     assert "the target has at least a part of 1-211-" in str(error)
-
-
-def test_a_purged_binlog_ends_the_run(pair, site_b, place):
-    one, _, address = pair
-    name = fresh_name("shop")
-    table = f"{name}.t"
-    install_system_tables(site_b)
-    execute(site_b, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
-    execute(one, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
-    file = parse_channel(channel(address, one, mysql(site_b), {"from": table}))
-    execute(one, f"INSERT INTO {table} VALUES (1)")
-    running = place.lead(file)
-    running.applied(1)
-    running.stop()
-    execute(one, f"INSERT INTO {table} VALUES (2)", "FLUSH BINARY LOGS", "RESET MASTER")
-    error = place.lead(file).ends()
-    assert isinstance(error, PositionLostError)
-    assert "setl position reset" in error.hint
-    assert rows(site_b, table) == ((1,),)

@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 
 from arbiter.campaign import Campaign
 from arbiter.election import Action, ElectionSettings
-from arbiter.errors import Conflict, Contact, Invalid, Unreachable
+from arbiter.errors import Contact, Invalid, Unreachable
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
@@ -450,8 +450,6 @@ def test_whoever_waits_for_a_silent_server_may_give_up(listens):
 
 def root_of(arbiter):
     return arbiter._paths.root
-
-
 
 
 def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_server):

@@ -70,20 +70,6 @@ def test_mysql_rows_with_extra_data():
     assert rows.images == [(None, (-5, "hi")), (None, (6, None))]
 
 
-@pytest.mark.parametrize("kind", [24, 31])
-def test_updates_pair_their_images(kind):
-    images = [b"\0" + struct.pack("<i", n) for n in (1, 2, 3, 4)]
-    rows = decode([INT], images, optional=names("id"), kind=kind)
-    assert rows.op is Op.UPDATE
-    assert rows.images == [((1,), (2,)), ((3,), (4,))]
-
-
-@pytest.mark.parametrize("kind", [25, 32])
-def test_deletes_have_no_image_after(kind):
-    rows = decode([INT], [b"\0\7\0\0\0"], optional=names("id"), kind=kind)
-    assert (rows.op, rows.images) == (Op.DELETE, [((7,), None)])
-
-
 @pytest.mark.parametrize("kind", [30, 31, 32])
 def test_bits_behind_the_last_column_mean_nothing(kind):
     """MySQL 9.7 sets them in the bitmap of the columns that are there."""
@@ -196,56 +182,6 @@ def decode_keyed(kind, present, after, images, *, mariadb=False):
     return BinlogRowCodec().decode(writer.event(kind, body), context)
 
 
-def test_signs_count_year_but_no_other_column():
-    # a tiny, y year, s varchar, b bit, u tiny unsigned: the bits are those of a, y and u.
-    columns = [(1, b""), (13, b""), (15, struct.pack("<H", 8)), (16, b"\3\0"), (1, b"")]
-    for bits in (b"\x20", b"\x60"):
-        rows = decode(
-            columns,
-            [b"\0\xff\x7e\0\5\xff"],
-            optional=names("a", "y", "s", "b", "u") + field(1, bits) + field(2, packed(45)),
-        )
-        assert rows.images == [(None, (-1, 2026, "", 5, 255))]
-        assert [c.unsigned for c in rows.schema.columns] == [False, False, False, False, True]
-
-
-@pytest.mark.parametrize("mariadb", [True, False])
-def test_only_mariadb_gives_spatial_columns_a_charset(mariadb):
-    columns = [(255, b"\4"), (15, struct.pack("<H", 8))]
-    collations = b"\x3f\x08" if mariadb else b"\x08"
-    rows = decode(
-        columns,
-        [b"\0" + b"\2\0\0\0gg" + b"\1\xe9"],
-        optional=names("g", "t") + field(3, collations),
-        mariadb=mariadb,
-    )
-    assert rows.images == [(None, (b"gg", "é"))]
-    assert [c.kind for c in rows.schema.columns] == [Kind.GEOMETRY, Kind.TEXT]
-
-
-def test_default_charset_with_exceptions():
-    text = (15, struct.pack("<H", 8))
-    rows = decode(
-        [text, INT, text, text],
-        [b"\0\1\xe9" + struct.pack("<i", 1) + b"\2\xc3\xa9" + b"\1\xff"],
-        optional=names("a", "n", "b", "c") + field(2, packed(8) + b"\1\x2d\2\x3f"),
-    )
-    assert rows.images == [(None, ("é", 1, "é", b"\xff"))]
-
-
-def test_labels_in_their_own_charsets():
-    rows = decode(
-        [(254, b"\xf7\1"), (254, b"\xf8\1"), (254, b"\xf7\1")],
-        [b"\0\2\3\0"],
-        optional=names("e", "s", "f")
-        + labels(6, ["x", "é"], ["q"], charset="latin-1")
-        + labels(5, ["ä", "b"])
-        + field(11, b"\x08\x2d\x08"),
-    )
-    assert rows.images == [(None, ("é", "ä,b", ""))]
-    assert [c.kind for c in rows.schema.columns] == [Kind.ENUM, Kind.SET, Kind.ENUM]
-
-
 def test_a_set_with_a_label_beyond_its_bits():
     """MariaDB does not count labels that are named again, so that one may be the 65th."""
     rows = decode(
@@ -255,22 +191,6 @@ def test_a_set_with_a_label_beyond_its_bits():
         mariadb=True,
     )
     assert rows.images == [(None, ("l0,l63",)), (None, ("l1",))]
-
-
-def test_mysql_json_columns():
-    data = bytes.fromhex("00 0100 0e00 0b00 0100 0c 0c00 61 01 62")
-    rows = decode(
-        [(245, b"\4"), (245, b"\4")],
-        [b"\0" + struct.pack("<I", len(data)) + data + struct.pack("<I", 0)],
-        optional=names("a", "b"),
-    )
-    assert rows.images == [(None, ('{"a": "b"}', "null"))]
-    assert rows.schema.columns[0].kind is Kind.JSON
-
-
-def test_mysql_vectors_are_bytes():
-    rows = decode([(242, b"\4")], [b"\0" + struct.pack("<Iff", 8, 1.0, 2.0)], optional=names("v"))
-    assert rows.images == [(None, (struct.pack("<ff", 1.0, 2.0),))]
 
 
 def test_keys_with_prefixes_do_not_compare_by_bytes():

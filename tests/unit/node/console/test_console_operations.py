@@ -110,17 +110,6 @@ def test_a_pipeline_is_moved_to_the_place_that_was_shown(node, anna, movable):
     ]
 
 
-def test_a_place_that_is_none_or_a_channel_that_was_started_moves_nothing(node, anna, movable):
-    before = kept_place(node)
-    stop(node)
-    anna.do("position reset", "shop/there", to="somewhere")
-    assert "not a place in the source: &#39;somewhere&#39;" in anna.get("/").body.decode()
-    node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.START)
-    anna.do("position reset", "shop/there", to="b.000002:99", sure="yes")
-    assert "not done: reset of shop/there refused" in outcomes(node)[-1][2]
-    assert kept_place(node) == before
-
-
 # -- loads ------------------------------------------------------------------------------------
 
 
