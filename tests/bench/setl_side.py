@@ -167,15 +167,12 @@ class Setl:
 
     @property
     def target_options(self) -> Sequence[str]:
-        """See `Competitor`."""
         return ()
 
     def why_not(self, target: str, workload: Workload) -> str:
-        """See `Competitor.why_not`."""
         return ""
 
     def measure(self, place: Place, target: Target) -> Taken:
-        """See `Competitor.measure`."""
         workload = place.written.workload
         with self.standing_by(place, target, place.written.start) as node:
             read_from = place.source if self.source == "binlog" else place.kafka

