@@ -12,7 +12,7 @@ from setl.channel.reading import parse_channel
 from setl.codec.dts.header import read_header
 from setl.codec.dts.relayed import place_of
 from setl.codec.dts.rows import DtsRowCodec
-from setl.errors import ConfigurationError, FencedError
+from setl.errors import ConfigurationError
 from setl.model.entry import EntryKind
 from tests.integration.pipelines import (
     binlog_end,
@@ -223,20 +223,6 @@ def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
     counts = topic.inserted()
     assert len(counts) == 40_020
     assert set(counts.values()) == {1}
-
-
-def test_a_former_leader_that_does_not_know_is_fenced_off(servers, db, topic, place):
-    a, _ = servers
-    file = relay(a, topic, f"{db}.orders")
-    former = place.lead(file, "r").runs()
-    insert(a, db, 1, 10)
-    former.applied(10)
-    second = place.lead(file, "r", nid="n2").runs()
-    insert(a, db, 100, 10)
-    assert isinstance(former.ends(), FencedError)
-    second.applied(20)
-    second.stop()
-    assert topic.inserted() == Counter([*range(1, 11), *range(100, 110)])
 
 
 def test_what_two_leaders_wrote_without_a_fence_is_read_once(servers, db, topic, place):

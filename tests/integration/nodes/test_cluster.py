@@ -3,9 +3,7 @@
 import json
 import os
 import re
-import signal
 import stat
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -17,7 +15,7 @@ from setl_embedded.ports import free_port
 from tests.integration import wires
 from tests.integration.pipelines import execute
 from tests.integration.spark_cluster import descendants, listening_addresses
-from tests.integration.two_nodes import TIMEOUT, TOKEN, command, is_warm, write
+from tests.integration.two_nodes import TOKEN, command, is_warm, write
 from tests.waiting import eventually
 
 POST = (
@@ -134,37 +132,6 @@ def test_what_differs_is_repaired_sent_again_or_loaded_anew(channel, cluster, sp
     assert channel.listed()["ab"]["state"] == "running"
 
 
-def test_the_active_node_is_killed_in_a_large_transaction(channel, cluster):
-    leader = channel.leader()
-    standby = next(nid for nid in cluster.nodes if nid != leader)
-    write(channel.b, channel.db, 1_000_001, 50)
-    write(channel.a, channel.db, 1, 40_000, size=40_000)
-    eventually(lambda: channel.count(channel.b) > 50, 30)
-    cluster.nodes[leader].signal(signal.SIGKILL)
-    write(channel.a, channel.db, 50_001, 100)
-    try:
-        eventually(lambda: channel.leader() == standby, TIMEOUT + 20)
-        eventually(lambda: channel.count(channel.b) == 40_150, 60)
-        eventually(channel.equal, 30)
-
-        def totals():
-            status = json.loads(command(cluster, "status", channel.name, "-o", "json").stdout)
-            found = {row["pipeline"].rpartition("/")[2]: row["rows_total"] for row in status}
-            return found["ab"], found["ba"]
-
-        def are_counted():
-            ab, ba = totals()
-            assert None not in {ab, ba}, "its leader did not answer in time"
-            return (ab, ba) if ab >= 40_100 and ba >= 50 else None
-
-        # Rows are counted a moment after they can be seen, and by each pipeline by itself.
-        # Neither lost nor counted twice, and no row of A came back from B.
-        assert eventually(are_counted, 60) == (40_100, 50)
-    finally:
-        cluster.start_node(leader, free_port(), master="local[1]")
-        eventually(lambda: is_warm(cluster, leader), 180)
-
-
 def test_a_node_that_leaves_in_order_redelivers_nothing(channel, cluster):
     write(channel.a, channel.db, 1, 200, size=10)
     eventually(lambda: channel.count(channel.b) == 200, 30)
@@ -184,22 +151,6 @@ def test_a_node_that_leaves_in_order_redelivers_nothing(channel, cluster):
     finally:
         cluster.start_node(leader, free_port(), master="local[1]")
         eventually(lambda: is_warm(cluster, leader), 180)
-
-
-def test_an_outage_of_zookeeper(channel, cluster, zookeeper_of_cluster):
-    write(channel.a, channel.db, 1, 10)
-    eventually(lambda: channel.count(channel.b) == 10, 30)
-    zookeeper_of_cluster.pause()
-    try:
-        eventually(lambda: no_node_works(cluster, channel), TIMEOUT + 60)
-        write(channel.a, channel.db, 11, 10)
-        # Nobody may write now, however long it lasts: nobody knows who leads.
-        time.sleep(1)
-        assert channel.count(channel.b) == 10
-    finally:
-        zookeeper_of_cluster.resume()
-    eventually(lambda: channel.count(channel.b) == 20, 60)
-    eventually(lambda: all(is_warm(cluster, nid) for nid in cluster.nodes), 60)
 
 
 def test_nobody_else_reaches_a_port_of_a_node_but_its_http(channel, cluster):
@@ -258,19 +209,6 @@ def unix_sockets(pids):
             continue  # it has just ended
         found |= {each.laddr for each in sockets if each.laddr}
     return found
-
-
-def no_node_works(cluster, channel):
-    answers = [cluster.status(nid) for nid in cluster.nodes]
-    # A node that does not answer in time may work all the same.
-    assert all(answers), answers
-    states = [
-        line["figures"]["state"]
-        for answer in answers
-        for line in answer["pipelines"]
-        if line["channel"] == channel.name
-    ]
-    return bool(states) and "running" not in states
 
 
 def test_what_a_stranger_sees_when_names_are_wrong(cluster):

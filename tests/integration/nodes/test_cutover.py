@@ -1,10 +1,6 @@
 """`setl cutover` on two nodes and two servers, compared by plain SELECT."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 
 import pymysql
@@ -17,25 +13,6 @@ from tests.waiting import eventually
 # An application that writes as fast as it can keeps all of a machine busy as long as setl compares
 # tables, and shows nothing more: it writes in each step of the cut-over either way. Seconds.
 BETWEEN_WRITES = 0.1
-
-# A process of its own, which can be killed: it stays for ever before the step that its last
-# argument names. Spark starts and ends with it.
-HANGING = """
-import sys, time
-from setl.cli.main import main
-from setl.operate.cutover.course import Course
-
-take, step = Course._take, sys.argv.pop()
-
-def hang(course, record):
-    if record.step.value == step:
-        print("it hangs", file=sys.stderr, flush=True)
-        time.sleep(600)
-    take(course, record)
-
-Course._take = hang
-main()
-"""
 
 
 class Application:
@@ -138,32 +115,3 @@ def test_a_damaged_row_refuses(sites, cutover):
     assert not read_only(sites.a)
     status = command(sites.cluster, "cutover", f"{sites.name}/ab", "--status")
     assert "there is no cut-over" in status.stdout
-
-
-def test_a_command_that_is_killed_is_seen_and_put_back_or_carried_on(sites, cutover):
-    for way, step in (("abort", "drain"), ("go on", "verify again")):
-        started = subprocess.Popen(
-            [sys.executable, "-c", HANGING, "cutover", f"{sites.name}/ab", step],
-            env={**os.environ, **sites.cluster._environment},
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert started.stderr is not None
-        try:
-            assert any("it hangs" in line for line in started.stderr)
-        finally:
-            started.send_signal(signal.SIGKILL)
-            started.wait()
-            started.stderr.close()
-        assert read_only(sites.a)
-        status = command(sites.cluster, "cutover", f"{sites.name}/ab", "--status", "-o", "json")
-        told = json.loads(status.stdout)
-        assert told["source_changed"]
-        assert told["step"] == step
-        if way == "go on":
-            done = cutover()
-            assert done.returncode == 0, done.stderr
-            assert read_only(sites.a)
-        command(sites.cluster, "cutover", f"{sites.name}/ab", "--abort", "-y")
-        assert not read_only(sites.a)
-    assert sites.equal()

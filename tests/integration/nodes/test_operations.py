@@ -3,9 +3,7 @@
 import json
 import shutil
 import signal
-import threading
 import time
-from contextlib import contextmanager
 
 import pytest
 
@@ -15,27 +13,6 @@ from tests.integration.two_nodes import TIMEOUT, command, is_warm, write
 from tests.loading import rows_of
 from tests.mysql_servers import binlog_status
 from tests.waiting import eventually
-
-
-@contextmanager
-def load(channel, first):
-    """Small transactions on A until the end; gives back how many rows there were."""
-    stopping, written = threading.Event(), []
-
-    def work():
-        ident = first
-        while not stopping.wait(0.05):
-            write(channel.a, channel.db, ident, 5, size=5)
-            written.append(5)
-            ident += 5
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield written
-    finally:
-        stopping.set()
-        thread.join()
 
 
 def as_json(cluster, *arguments):
@@ -48,37 +25,6 @@ def other(cluster, nid):
 
 def pipeline(channel, name="ab"):
     return f"{channel.name}/{name}"
-
-
-def test_a_switchover_under_load_redelivers_nothing(channel, cluster):
-    leader = channel.leader()
-    standby = other(cluster, leader)
-    before = channel.listed()["ab"]["epoch"]
-    with load(channel, 1) as written:
-        eventually(lambda: channel.count(channel.b) > 20, 30)
-        done = as_json(cluster, "switchover", pipeline(channel), "--to", standby)
-        assert (done["outcome"], done["from"], done["to"]) == ("done", leader, standby)
-        assert done["epoch"] > before
-        assert done["redelivered"] == 0
-        reached = channel.count(channel.b)
-        eventually(lambda: channel.count(channel.b) > reached, 30)
-    eventually(lambda: channel.count(channel.b) == sum(written), 30)
-    # A batch is acknowledged a moment after its rows can be seen.
-    eventually(lambda: channel.listed()["ab"]["rows_total"] == sum(written), 30)
-    ab = channel.listed()["ab"]
-    assert (ab["leader"], ab["rows_redelivered"]) == (standby, 0)
-    again = command(cluster, "switchover", pipeline(channel), "--to", standby, check=False)
-    assert (again.returncode, again.stdout.count(f"{standby}  leads")) == (1, 1)
-    assert f"refused: node {standby} leads already" in again.stderr
-
-    def newest():
-        found = as_json(cluster, "history", pipeline(channel))[-1]
-        return found["node"], found["epoch"], found["redelivered"]
-
-    # What was redelivered is kept a moment after it is known.
-    eventually(lambda: newest() == (standby, done["epoch"], 0), 30)
-    sentence = command(cluster, "switchover", pipeline(channel))
-    assert f'from {standby} to "{leader}"' in sentence.stdout
 
 
 def test_rollback_and_restart(channel, cluster):

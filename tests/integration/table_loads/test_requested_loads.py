@@ -58,10 +58,6 @@ class Asking:
         eventually(has_ended, timeout, message="the load has ended")
         return self.of(ident)
 
-    def another_leader(self):
-        self.running.abort()
-        self.running = self.place.lead(self.file, self.pipeline)
-
 
 @pytest.fixture
 def asking(servers, db, place):
@@ -155,26 +151,6 @@ def test_keys_of_every_kind(servers, db, asking):
         assert asking.ended(ident).state is RequestState.DONE
     for name in KEYS:
         assert rows(b, f"{db}.k_{name}", "1, 2") == rows(a, f"{db}.k_{name}", "1, 2"), name
-
-
-def test_a_load_that_is_asked_for_goes_on_under_another_leader(
-    servers,
-    db,
-    asking,
-    small_steps,  # noqa: F811
-):
-    a, b = servers
-    fill(a, f"{db}.orders", 2000)
-    asking.running.applied(2000)
-    execute(b, f"UPDATE {db}.orders SET name = 'wrong'")
-    with written(a, f"{db}.orders", 2500):
-        ident = asking.ask(tables=(f"{db}.orders",))
-        eventually(lambda: (t := asking.running.figures.table_load) and t.rows >= 300, 60)
-        asking.another_leader()
-        eventually(lambda: (t := asking.running.figures.table_load) and t.rows >= 900, 60)
-        asking.another_leader()
-        assert asking.ended(ident, 90).rows < 6000, "each leader went on where the last one was"
-    in_step(a, b, asking.running, db)
 
 
 def test_a_request_that_fails_does_not_stop_the_stream(servers, db, asking):

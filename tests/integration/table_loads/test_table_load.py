@@ -152,27 +152,6 @@ def test_rows_that_were_there_arrive_while_all_is_changed(servers, db, place, sm
     assert running.figures.rows_total > 0
 
 
-def test_leaders_that_die_lose_no_row(servers, db, place, small_steps):
-    a, b = servers
-    fill(a, f"{db}.orders", 1500)
-    file = loading(a, mysql(b), [{"from": f"{db}.orders"}])
-    with written(a, f"{db}.orders", 1750):
-        for wanted in (100, 300, 500, 800):
-            running = place.lead(file)
-            eventually(
-                lambda running=running, wanted=wanted: (
-                    (running.figures.table_load or 0) and running.figures.table_load.rows >= wanted
-                ),
-                60,
-                message=f"{wanted} rows are loaded",
-            )
-            running.abort()
-        running = place.lead(file)
-        told = wait_until_loaded(running)
-    assert told.rows < 4000, "each leader went on where the last one was"
-    in_step(a, b, running, db)
-
-
 KEYS = {
     "whole": "id BIGINT UNSIGNED PRIMARY KEY",
     "signed": "id INT PRIMARY KEY",

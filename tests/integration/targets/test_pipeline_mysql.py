@@ -10,9 +10,7 @@ from setl.run.measured.figures import RunState
 from setl.run.runners import table_by_table
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import (
-    ORDERS,
     execute,
-    install_system_tables,
     mysql,
     one_way,
     rows,
@@ -143,28 +141,6 @@ def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers,
     place.lead(file).applied(2)
     assert rows(b, f"{db}.late") == ((1,),)
     assert len(rows(b, f"{db}.orders")) == 1
-
-
-@pytest.mark.not_mixed(why="its errors are the target's alone")
-def test_a_target_that_is_down_for_a_while(servers, another_server, db, place, tmp_path):
-    a, _ = servers
-    with another_server(tmp_path / "target", "target", server_id=77) as target:
-        install_system_tables(target)
-        execute(target, f"CREATE DATABASE {db}", ORDERS.format(db=db))
-        file = one_way(a, mysql(target), [{"from": f"{db}.orders"}])
-        running = place.lead(file)
-        execute(a, f"INSERT INTO {db}.orders (id) VALUES (1)")
-        running.applied(1)
-        target.stop()
-        execute(a, f"INSERT INTO {db}.orders (id) VALUES (2)")
-        eventually(lambda: running.figures.state is RunState.RETRYING, 30)
-        assert "MySQL" in running.figures.error
-        execute(a, f"INSERT INTO {db}.orders (id) VALUES (3)")
-        target.start()
-        running.applied(3)
-        eventually(lambda: running.figures.error == "", 30)  # forgotten after rows are counted
-        assert len(rows(target, f"{db}.orders")) == 3
-        running.stop()
 
 
 @pytest.mark.not_mixed("when tasks began to write, and how long statements took, is of no family")

@@ -68,24 +68,6 @@ def test_many_marked_rows_do_not_echo_though_leaders_die_in_the_middle(servers, 
     assert rows(a, f"{numbers}.t") == ((-1, "of a user"),)
 
 
-def test_many_rows_of_a_user_are_applied_once_though_a_leader_dies_in_the_middle(
-    servers, numbers, place
-):
-    a, b = servers
-    file = two_way(a, b, [{"from": f"{numbers}.t"}], batch_rows=5_000)
-    write_many(b, numbers)
-    done = place.lead(file, "ba", dies_when=lambda f: f.rows_applied > _AT).dies().rows_applied
-    assert done < MANY / 2
-    second = place.lead(file, "ba", nid="n2")
-    figures = second.applied(MANY, timeout=400)
-    assert figures.rows_total == MANY
-    assert figures.rows_applied <= MANY - done
-    assert figures.echoes_dropped == figures.echoes_passed == 0
-    everything = f"SELECT COUNT(*), SUM(id), MIN(v), MAX(v) FROM {numbers}.t"
-    assert execute(a, everything) == execute(b, everything)
-    assert execute(a, everything)[0][0] == MANY
-
-
 @pytest.fixture(scope="module")
 def third(another_server, tmp_path_factory):
     with another_server(tmp_path_factory.mktemp("third") / "c", "site-c", server_id=103) as server:

@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from kazoo.client import KazooClient
 
-from arbiter.campaign import Campaign
-from arbiter.election import Action, ElectionSettings
 from arbiter.errors import Contact, Invalid, Unreachable
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId
@@ -382,41 +380,6 @@ def test_what_a_follower_answers_by_itself_is_no_sign_of_life(tmp_path, joined):
             assert arbiter.session.session_id() == held.session
         finally:
             leader.resume()
-
-
-# -- the whole cycle ------------------------------------------------------------------------------
-
-
-def test_a_standby_takes_over_when_a_session_expires(zookeeper, joined):
-    a = joined(zookeeper.hosts)
-    b = joined(zookeeper.hosts, root=root_of(a))
-    a.channels.set_state(a.channels.put("shop", {}), ChannelState.START)
-    rules = ElectionSettings(takeover_delay=0.2)
-    first = Campaign(a, PIPELINE, "n1", rules, SystemClock())
-    second = Campaign(b, PIPELINE, "n2", rules, SystemClock())
-    busy = {first: False, second: False}
-
-    sides = {first: a, second: b}
-
-    def act(campaign):
-        snapshot = look(sides[campaign], SystemClock())
-        state = campaign.cycle(snapshot, busy=busy[campaign], ready=True)
-        busy[campaign] = state.decision.action is Action.LEAD
-        return state
-
-    lead = eventually(lambda: (s := act(first)).mine and s, 30)
-    assert act(second).decision.action is Action.FOLLOW
-    first_session = a.session.session_id()
-    expire_on_server(a, zookeeper.hosts)
-    taken = eventually(lambda: (s := act(second)).mine and s, 30)
-    assert taken.mainstem is not None
-    assert lead.mainstem is not None
-    assert taken.mainstem.epoch > lead.mainstem.epoch
-    assert taken.reason == "node n2 campaigns after n1: nobody leads"
-    eventually(lambda: act(first).decision.action is Action.ABORT, 30)
-    eventually(lambda: a.session.session_id() not in (0, first_session), 30)
-    a.nodes.announce(NodeInfo("n1"))
-    eventually(lambda: act(first).decision.action is Action.FOLLOW, 30)
 
 
 # -- addresses --------------------------------------------------------------------------------
