@@ -56,32 +56,8 @@ def row(number, a="a", b="b"):
     return (a, number, b)
 
 
+# What the property below does not make up, and one that it does.
 SEQUENCES = {
-    "insert": ([insert(row(1))], {(1,): row(1)}),
-    "insert, update": ([insert(row(1)), update((row(1), row(1, "x")))], {(1,): row(1, "x")}),
-    "insert, delete": ([insert(row(1)), delete(row(1))], {(1,): None}),
-    "delete, insert": ([delete(row(1)), insert(row(1, "x"))], {(1,): row(1, "x")}),
-    "key change": ([update((row(1), row(2)))], {(1,): None, (2,): row(2)}),
-    "update, key change": (
-        [update((row(1), row(1, "x"))), update((row(1, "x"), row(2, "x")))],
-        {(1,): None, (2,): row(2, "x")},
-    ),
-    "delete, insert, key change": (
-        [delete(row(1)), insert(row(1, "x")), update((row(1, "x"), row(2, "x")))],
-        {(1,): None, (2,): row(2, "x")},
-    ),
-    "key changes to a key that was deleted": (
-        [delete(row(2)), update((row(1), row(2)))],
-        {(1,): None, (2,): row(2)},
-    ),
-    "chain of key changes": (
-        [update((row(n), row(n + 1))) for n in (1, 2, 3)],
-        {(1,): None, (2,): None, (3,): None, (4,): row(4)},
-    ),
-    "key change and back": (
-        [update((row(1), row(2))), update((row(2), row(1)))],
-        {(1,): row(1), (2,): None},
-    ),
     "swap over a third key": (
         [
             update((row(1, "x"), row(0, "x"))),
@@ -196,12 +172,6 @@ class TestAbsentValues:
         images = (row(1, "a", "b"), ("x", ABSENT, ABSENT))
         assert states(compacted(update(images))) == {(1,): row(1, "x", "b")}
 
-    def test_are_taken_from_what_is_pending(self):
-        minimal = ((ABSENT, 1, ABSENT), ("x", ABSENT, ABSENT))
-        groups = compacted(insert(row(1)), update(minimal))
-        assert states(groups) == {(1,): row(1, "x", "b")}
-        assert [g.partial for g in groups] == [False]
-
     def test_are_taken_from_what_is_pending_under_the_old_key(self):
         minimal = ((ABSENT, 1, ABSENT), (ABSENT, 2, ABSENT))
         groups = compacted(insert(row(1)), update(minimal))
@@ -221,13 +191,6 @@ class TestAbsentValues:
         ]
         assert [g.key for g in groups] == [(1,), (1,), (0,)]
         assert [g.schema.key for g in groups] == [(1,), (1,), (0,)]
-
-    def test_add_up(self):
-        groups = compacted(
-            update(((ABSENT, 1, ABSENT), ("x", ABSENT, ABSENT))),
-            update(((ABSENT, 1, ABSENT), (ABSENT, ABSENT, "y"))),
-        )
-        assert states(groups) == {(1,): row(1, "x", "y")}
 
     def test_are_not_taken_from_a_row_that_was_deleted(self):
         # The target must not keep them either, so the delete survives beside the partial row.
