@@ -7,12 +7,12 @@ target is right, or there is an error.
 from dataclasses import replace
 
 import pytest
-from setl.systems.mysql.load.undivided import undivided
 
 from setl.errors import DataError, SharedTableError, TransientError
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.sink.undivided import undivided
 from setl.transform.placement import split
 from tests.loading import (
     create_system_tables,

@@ -304,7 +304,7 @@ def test_any_history_while_leaders_die(servers, family, place, seed):
     a, b = servers
     file = pipeline(a, b, family, batch_rows=40)
     history = History(a, family, seed)
-    lead = random.Random(seed)
+    lead, running = random.Random(seed), None
     for life in range(4):
         history.write(60)
         least = lead.randrange(1, 8)
@@ -332,7 +332,7 @@ def test_rows_that_a_load_has_read_ahead_of_the_stream(servers, family, place, s
     running = place.lead(file).runs()
     requests = StoredLoadRequests(place.arbiter, PipelineId(file.channel, "p"))
     for _ in range(3):
-        asked = requests.add(LoadRequest()).id
+        requests.add(LoadRequest())
         running.run.look_at_loads()
         history.write(60)
 
@@ -347,4 +347,4 @@ def test_rows_that_a_load_has_read_ahead_of_the_stream(servers, family, place, s
     wrong = {table for table in TABLES if there[table] != here[table]}
     said = " ".join(request.answer for request in requests.all())
     assert not wrong & {"p", "n", "w"}
-    assert all(f"--table {family}.{table}" in said for table in wrong), (wrong, asked)
+    assert all(f"--table {family}.{table}" in said for table in wrong), (wrong, said)

@@ -54,6 +54,9 @@ class ByPayload:
     def records(self, payload):
         return ((0, payload),)
 
+    def operation(self, payload):
+        return None
+
     def joins(self, payload, offset):
         return False
 

@@ -8,7 +8,7 @@ import pytest
 from setl.errors import FatalError, TransientError
 from setl.extract.extractor import RoutedRows
 from setl.load.key_actions import ActingKey, KeysFound
-from setl.model.change import ABSENT, DecodedRows, Op
+from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.entry import Entry, EntryKind
 from setl.model.key_action import KeyAction
 from setl.model.position import KafkaPosition
@@ -51,7 +51,7 @@ class Codec:
 
     def decode(self, payload, context):
         before, after = (ABSENT if c == "-" else int(c) for c in payload[2:].decode())
-        images = [((before, 0), (after, 1))]
+        images: list[tuple[Row | None, Row | None]] = [((before, 0), (after, 1))]
         return DecodedRows(RowSchema("db", "p", COLUMNS, (0,)), Op.UPDATE, images)
 
 
