@@ -23,9 +23,9 @@ class Alarms:
     def take(self, sender: AlarmSender) -> AlarmSender:
         """Try to become the one that sends alarms; returns who it is afterwards, me or another.
 
-        It is me exactly if its session is `session_id()`. A sender that tells somebody takes the
-        place of one that tells nobody. Idempotent. Crash: the place is free when the session of
-        whoever has it ends. Two may believe for a moment that they have it; what they keep is a
+        It is me exactly if its session is `session_id()`. A sender that tells somebody replaces one
+        that tells nobody. Idempotent. Crash: the position is free when the session of whoever has
+        it ends. Two may believe for a moment that they have it; what they keep is a
         compare-and-set, so that one of them finds out.
         """
         path, session = self._tree.paths.alarm_sender, self._tree.session()

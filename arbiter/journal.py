@@ -44,7 +44,7 @@ class History:
                 return
             newest = max(newest, kept.epoch if kept else 0)
         if item.epoch < newest and len(names) >= self._limit:
-            return  # it was trimmed meanwhile, and its place is not at the end
+            return  # it was trimmed meanwhile, and its position is not at the end
         self._tree.append(pipeline, folder, "item-", data)
         self._tree.trim(folder, names[: max(0, len(names) + 1 - self._limit)])
 

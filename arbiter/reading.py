@@ -70,8 +70,8 @@ def _read_mainstems(
     znodes: Znodes, paths: Paths, pipelines: list[PipelineId], damaged: dict[str, str]
 ) -> dict[PipelineId, Mainstem]:
     mainstems: dict[PipelineId, Mainstem] = {}
-    places = [paths.mainstem(p) for p in pipelines]
-    for ident, path, znode in zip(pipelines, places, znodes.read_all(places), strict=True):
+    positions = [paths.mainstem(p) for p in pipelines]
+    for ident, path, znode in zip(pipelines, positions, znodes.read_all(positions), strict=True):
         if znode is not None:
             wrong: list[str] = []
             mainstems[ident] = read_mainstem(

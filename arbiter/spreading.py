@@ -141,7 +141,7 @@ class _Spread:
 
     def _rank(self, pipeline: PipelineId, nid: str) -> int:
         preference = self._preference(pipeline)
-        return preference.place(nid) if preference.weight(nid) > 0 else len(preference.prefer) + 1
+        return preference.rank(nid) if preference.weight(nid) > 0 else len(preference.prefer) + 1
 
     def _preference(self, pipeline: PipelineId) -> Preference:
         return self._preferences.get(pipeline, ANY)

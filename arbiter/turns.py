@@ -36,8 +36,11 @@ class Preference:
         """A node's weight."""
         return self.weights.get(nid, 1.0)
 
-    def place(self, nid: str) -> int:
-        """How wanted a node is: 0 the most; all that are not named come at the same last place."""
+    def rank(self, nid: str) -> int:
+        """How wanted a node is: 0 the most.
+
+        All that are not named come at the same last position.
+        """
         return (*self.prefer, nid).index(nid)
 
     def served_by(self, serves: Collection[str]) -> bool:
@@ -104,7 +107,7 @@ def order(
     pipeline: PipelineId, nid: str, leads: Counter[str], preference: Preference
 ) -> tuple[int, float, bytes, str]:
     """By which nodes that may lead a pipeline are sorted; the first one is to lead it."""
-    return preference.place(nid), share(nid, leads, preference), lot(pipeline, nid), nid
+    return preference.rank(nid), share(nid, leads, preference), lot(pipeline, nid), nid
 
 
 def share(nid: str, leads: Counter[str], preference: Preference) -> float:

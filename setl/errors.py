@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Final, Self
 from setl.error_text import READ_MORE, ErrorText
 from setl.printable import printable
 
-_PUBLIC_PLACES: Final = ("channel", "pipeline", "site", "table")
-"""The parts of a place that can only be names of objects, never values of rows or statements."""
+_PUBLIC_FIELDS: Final = ("channel", "pipeline", "site", "table")
+"""The parts of a position that can only be names of objects, never values of rows or statements."""
 
 
 class SetlError(Exception):
@@ -25,7 +25,7 @@ class SetlError(Exception):
     Attributes:
         message: what happened, in one sentence without a trailing stop.
         hint: what the reader can do, or an empty string.
-        where: the place as field → value, for example pipeline, table, position, key.
+        where: the position as field → value, for example pipeline, table, position, key.
         code: the number that the server gave the error, None if there is none.
         kind: what kind of error it is, for those who may not read the rest.
     """
@@ -41,7 +41,7 @@ class SetlError(Exception):
         self.at(**where)
 
     def at(self, **where: object) -> Self:
-        """Add to the place; fields already known keep their value. Returns the error itself."""
+        """Add to the position; fields already known keep their value. Returns the error itself."""
         for name, value in where.items():
             if value not in (None, ""):
                 self.where.setdefault(name, printable(str(value)))
@@ -59,7 +59,7 @@ class SetlError(Exception):
 
     @property
     def brief(self) -> ErrorText:
-        """The same with the message alone, without its place and hint, as the whole form."""
+        """The same with the message alone, without its position and hint, as the whole form."""
         return ErrorText(self.message, self.public)
 
     @property
@@ -69,14 +69,14 @@ class SetlError(Exception):
         It is made of what is listed here and nothing else, so that no value of a row, statement,
         file or answer of a server can be in it.
         """
-        place = [f"{name} {self.where[name]}" for name in _PUBLIC_PLACES if name in self.where]
-        place += [] if self.code is None else [f"the server's code {self.code}"]
-        named = f"{self.kind} ({', '.join(place)})" if place else self.kind
+        location = [f"{name} {self.where[name]}" for name in _PUBLIC_FIELDS if name in self.where]
+        location += [] if self.code is None else [f"the server's code {self.code}"]
+        named = f"{self.kind} ({', '.join(location)})" if location else self.kind
         return f"{named}; {READ_MORE}"
 
     def __str__(self) -> str:
-        place = ", ".join(f"{k} {v}" for k, v in self.where.items())
-        text = f"{self.message} ({place})" if place else self.message
+        location = ", ".join(f"{k} {v}" for k, v in self.where.items())
+        text = f"{self.message} ({location})" if location else self.message
         return f"{text}. {self.hint}" if self.hint else text
 
     def __reduce__(self) -> tuple[Any, ...]:

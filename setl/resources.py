@@ -28,9 +28,9 @@ def resource(folder: str, name: str) -> Traversable:
     Raises:
         FileNotFoundError: neither place has it.
     """
-    for place in _places(folder):
-        if (place / name).is_file():
-            return place / name
+    for path in _folders(folder):
+        if (path / name).is_file():
+            return path / name
     raise FileNotFoundError(f"{folder}/{name}")
 
 
@@ -39,16 +39,16 @@ def everything() -> Iterator[tuple[str, bytes]]:
     for folder in FOLDERS:
         files = {
             found.name: found
-            for place in reversed(_places(folder))
-            if place.is_dir()
-            for found in place.iterdir()
+            for path in reversed(_folders(folder))
+            if path.is_dir()
+            for found in path.iterdir()
             if found.is_file()
         }
         for name in sorted(files):
             yield f"{folder}/{name}", files[name].read_bytes()
 
 
-def _places(folder: str) -> tuple[Traversable, ...]:
+def _folders(folder: str) -> tuple[Traversable, ...]:
     """Where files of a folder may lie; the first that has one counts."""
     return resources.files("setl") / folder, Path(__file__).parent.parent / _BESIDE.get(
         folder, folder

@@ -27,7 +27,7 @@ if _WANTED and _PLAYED is None:
     raise pytest.UsageError(f"{PLAYED}: one of {', '.join(each.name for each in PROFILES)}")
 
 # Most tests begin at a file and an offset. Of MySQL that file is read from its beginning, for the
-# GTIDs of the place, and other tests before have written hundreds of megabytes.
+# GTIDs of the position, and other tests before have written hundreds of megabytes.
 _SHORT_BINLOGS = "--max-binlog-size=4M"
 
 

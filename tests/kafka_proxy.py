@@ -144,11 +144,11 @@ class Connection:
                     entry(api_key=AUTHENTICATE, min_version=0, max_version=2, version=version),
                 ]
         else:
-            places = message.brokers if kind is METADATA.MetadataResponse else [message]
+            positions = message.brokers if kind is METADATA.MetadataResponse else [message]
             if kind is METADATA.FindCoordinatorResponse and version >= 4:
-                places = message.coordinators
-            for place in places:
-                place.host, place.port = HOST, self.proxy.port
+                positions = message.coordinators
+            for position in positions:
+                position.host, position.port = HOST, self.proxy.port
         (correlation,) = struct.unpack_from(">i", frame)
         return encoded(message, version, correlation)
 

@@ -8,14 +8,14 @@ from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
 
 from setl.channel.fields.kafka_endpoints import DtsTarget
-from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.relayed import HEADER, LAST, RelayPosition, RelayTransaction
 from setl.systems.kafka.relay.log import KafkaRelayLog
 from tests.memory_log import Stored
 
 
-def place(number, ordinal=LAST):
+def position(number, ordinal=LAST):
     """The place of one transaction's record; grows with `number`."""
-    return RelayPlace(RelayTransaction(1, "binlog.000001", number), ordinal)
+    return RelayPosition(RelayTransaction(1, "binlog.000001", number), ordinal)
 
 
 class RelayTopic:
@@ -54,8 +54,8 @@ class RelayTopic:
         """How many offsets the broker has given out, also to records that nobody is shown."""
         consumer = KafkaConsumer(bootstrap_servers=self.brokers)
         try:
-            places = [TopicPartition(self.name, number) for number in range(self.partitions)]
-            return sum(consumer.end_offsets(places).values())
+            positions = [TopicPartition(self.name, number) for number in range(self.partitions)]
+            return sum(consumer.end_offsets(positions).values())
         finally:
             consumer.close()
 

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from setl.codec.dts.relayed import HEADER, place_of
+from setl.codec.dts.relayed import HEADER, relay_position_of
 from setl.errors import FencedError
 
 
 class Stored(NamedTuple):
     value: bytes
-    place: bytes
+    position: bytes
     key: bytes | None
     timestamp_ms: int
 
@@ -51,12 +51,13 @@ class MemoryRelayLog:
         self.closed, self._error = False, None
         self.topic.leader = self
         return tuple(
-            place_of([(HEADER, part[-1].place)]) if part else None for part in self.topic.records
+            relay_position_of([(HEADER, part[-1].position)]) if part else None
+            for part in self.topic.records
         )
 
-    def append(self, partition, value, place, key, timestamp_ms):
+    def append(self, partition, value, position, key, timestamp_ms):
         self._check()
-        self.queued[partition].append(Stored(value, place, key, timestamp_ms))
+        self.queued[partition].append(Stored(value, position, key, timestamp_ms))
 
     def flush(self):
         self._check()

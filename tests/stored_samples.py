@@ -31,7 +31,7 @@ from setl.model.standing import (
     TableFinding,
     Verification,
     VerificationPass,
-    VerificationPlace,
+    VerificationPosition,
 )
 from setl.model.table_load import TableLoad
 from setl.operate.cutover.steps import CutOver, Step
@@ -119,7 +119,7 @@ def samples():
 def _verification():
     return Verification(
         epoch=12, since=1760000000.0, now=VerificationPass(3, 1760000000.0, rows=10, found=1),
-        rows_expected=100, place=VerificationPlace("shop.t", "shop.t", (7,), FINDING),
+        rows_expected=100, position=VerificationPosition("shop.t", "shop.t", (7,), FINDING),
         repair=RangeRepair(("000002",), 1, 1, FINDING),
         last=VerificationPass(2, ended=1759999999.0), findings=(FINDING,),
     )  # fmt: skip

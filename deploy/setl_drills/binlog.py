@@ -72,8 +72,8 @@ def key_changes(rows: DecodedRows) -> Iterator[KeyChange]:
         yield KeyChange(rows.schema.table, rows.op, _number(before, key), _number(after, key))
 
 
-def _number(row: Row | None, place: int) -> int | None:
-    return None if row is None else int(str(row[place]))
+def _number(row: Row | None, columns: int) -> int | None:
+    return None if row is None else int(str(row[columns]))
 
 
 def read_changes(
@@ -153,24 +153,24 @@ def _take(codec: BinlogRowCodec, entry: Entry, current: Transaction) -> None:
     if entry.schema == "retl" and entry.table not in wanted:
         return
     decoded = codec.decode(entry.payload, entry.context)
-    place = {name.lower(): index for name, index in decoded.schema.index.items()}
+    columns = {name.lower(): index for name, index in decoded.schema.index.items()}
     for before, after in decoded.images:
         row = after or before or ()
         if entry.schema != "retl":
-            current.rows[entry.table, _site(row, place, entry.table)] += 1
+            current.rows[entry.table, _site(row, columns, entry.table)] += 1
         elif entry.table == "retl_mark":
             current.marks.append(
                 (
-                    int(str(row[place["id"]])),
-                    int(str(row[place["channel_id"]] or 0)),
-                    str(row[place["channel_info"]]),
+                    int(str(row[columns["id"]])),
+                    int(str(row[columns["channel_id"]] or 0)),
+                    str(row[columns["channel_info"]]),
                 )
             )
         else:
             rows = current.fences if entry.table == "setl_fence" else current.checkpoints
-            rows.append((str(row[place["pipeline"]]), int(str(row[place["epoch"]]))))
+            rows.append((str(row[columns["pipeline"]]), int(str(row[columns["epoch"]]))))
 
 
-def _site(row: Row, place: dict[str, int], table: str) -> str:
+def _site(row: Row, columns: dict[str, int], table: str) -> str:
     """Who a row belongs to: its column `site`, or the end of the table's name."""
-    return str(row[place["site"]]) if "site" in place else table.rpartition("_")[2]
+    return str(row[columns["site"]]) if "site" in columns else table.rpartition("_")[2]

@@ -12,7 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
-from setl.codec.dts.relayed import HEARTBEAT, RelayPlace
+from setl.codec.dts.relayed import HEARTBEAT, RelayPosition
 from setl.systems.mysql.stored.marks import MAX_SLOTS, mark_id
 from setl_drills.binlog import Transaction
 
@@ -150,16 +150,17 @@ def check_stream(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> Strea
     return StreamVerdict(lost, repeated, moved)
 
 
-def check_places(places: Iterable[RelayPlace]) -> list[str]:
+def check_relay_positions(positions: Iterable[RelayPosition]) -> list[str]:
     """Places of a partition grow from record to record; only heartbeats repeat theirs."""
     problems: list[str] = []
-    last: RelayPlace | None = None
-    for place in places:
+    last: RelayPosition | None = None
+    for position in positions:
         if last is not None and (
-            place.order < last.order or (place.order == last.order and place.ordinal != HEARTBEAT)
+            position.order < last.order
+            or (position.order == last.order and position.ordinal != HEARTBEAT)
         ):
-            problems.append(f"{place.encoded().decode()} follows {last.encoded().decode()}")
-        last = place
+            problems.append(f"{position.encoded().decode()} follows {last.encoded().decode()}")
+        last = position
     return problems
 
 

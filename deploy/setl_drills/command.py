@@ -285,11 +285,11 @@ def _play_node(
     from setl_drills.oracle.node_rounds import NodeRounds  # noqa: PLC0415
 
     console.soft_wrap = True  # statements are long, and may be copied
-    say, place = _progress(console), running.folder_of(folder)
-    say(f"starting servers and a node in {place}")
-    with running.own_world(sites, seed, place) as world:
+    say, root = _progress(console), running.folder_of(folder)
+    say(f"starting servers and a node in {root}")
+    with running.own_world(sites, seed, root) as world:
         grammar = Grammar(world.mariadb, world.mixed, without)
-        rounds = NodeRounds(world, seed, grammar, place / "histories")
+        rounds = NodeRounds(world, seed, grammar, root / "histories")
         if replay is not None:
             outcome = rounds.replay(replay)
             if shrink and outcome.kind:

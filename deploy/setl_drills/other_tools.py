@@ -85,12 +85,12 @@ class OtherTools(threading.Thread):
                 f"DELETE FROM {_CHECKSUMS} WHERE db = '{self._schema}'",
             )
             for table in TABLES:
-                place = f"db = '{self._schema}' AND tbl = '{table}' AND chunk = '1'"
+                partition = f"db = '{self._schema}' AND tbl = '{table}' AND chunk = '1'"
                 _run(
                     connection,
                     _CHECKSUM.format(schema=self._schema, table=table),
                     f"UPDATE `percona`.`checksums` SET chunk_time = '0.01', master_crc = this_crc,"
-                    f" master_cnt = this_cnt WHERE {place}",
+                    f" master_cnt = this_cnt WHERE {partition}",
                 )
 
     def change_online(self, table: str) -> None:

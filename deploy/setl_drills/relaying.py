@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from setl_drills.binlog import binlog_end, read_changes
-from setl_drills.checkers import Advance, check_places, check_stream, longest_silence
+from setl_drills.checkers import Advance, check_relay_positions, check_stream, longest_silence
 from setl_drills.drill import DrillResult
 from setl_drills.drill_run import DrillRun
 from setl_drills.setting import FENCE_TIMEOUT
@@ -127,7 +127,7 @@ class RelayDrillRun(DrillRun):
             (verdict.moved, "row changes are in another order in the topic"),
         ):
             self.require(not count, f"site {site}: {count} {what}")
-        for problem in check_places(record.place for record in committed)[:_SHOWN]:
+        for problem in check_relay_positions(record.position for record in committed)[:_SHOWN]:
             self.problem(f"topic of site {site}: {problem}")
         self.result.evidence.setdefault("topics", {})[site] = {
             "row changes": len(wanted),

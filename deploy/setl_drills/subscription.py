@@ -100,7 +100,7 @@ class Subscription(threading.Thread):
 
     def _transaction(self) -> None:
         number, now = len(self._sent), time.time()
-        ids = [FIRST_ID + number * 3 + place for place in range(3)]
+        ids = [FIRST_ID + number * 3 + index for index in range(3)]
         records = self._records(number, now, ids)
         self._sent.append((now, records))
         self._send(now, records)
@@ -112,13 +112,13 @@ class Subscription(threading.Thread):
             self._producer.send(self.topic, value, partition=0, timestamp_ms=int(at) * 1000)
 
     def _records(self, number: int, now: float, ids: list[int]) -> list[bytes]:
-        place = BinlogPosition("binlog.000001", number)
-        transaction = _WRITER.transaction(TransactionFacts(place, int(now * 1000)))
+        index = BinlogPosition("binlog.000001", number)
+        transaction = _WRITER.transaction(TransactionFacts(index, int(now * 1000)))
         images = [(None, (ident, SITE, number, "by DTS 🦊")) for ident in ids]
         rows = DecodedRows(self._form.schema, Op.INSERT, list(images))
         seconds = int(now)
         return [
-            transaction.begin(number, seconds=seconds, position=place),
-            *transaction.rows(self._form, rows, first_id=number, seconds=seconds, position=place),
-            transaction.commit(number, seconds=seconds, position=place),
+            transaction.begin(number, seconds=seconds, position=index),
+            *transaction.rows(self._form, rows, first_id=number, seconds=seconds, position=index),
+            transaction.commit(number, seconds=seconds, position=index),
         ]

@@ -87,7 +87,7 @@ def whole_topic(brokers: str, topic: str) -> dict[str, Any]:
     """A source: all that is in a topic."""
     # The embedded broker names each transaction that was given up to every reader, also to those
     # that are past its end, and a client then drops what the same producer wrote since. Brokers
-    # of Kafka do not. What a relay repeats after one is dropped by its place.
+    # of Kafka do not. What a relay repeats after one is dropped by its position.
     every_record = {"isolation.level": "read_uncommitted"}
     return {**topic_of(brokers, topic), "start": "earliest", "kafka": every_record}
 

@@ -13,7 +13,7 @@ from kafka.errors import KafkaError
 from kafka.structs import TopicPartition
 
 from setl.codec.dts.header import read_header
-from setl.codec.dts.relayed import LAST, RelayPlace, place_of
+from setl.codec.dts.relayed import LAST, RelayPosition, relay_position_of
 from setl.codec.dts.rows import DtsRowCodec
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
@@ -36,17 +36,17 @@ class Record(NamedTuple):
     """One record of a relay's topic.
 
     Attributes:
-        place: its place in what the relay writes.
+        position: its position in what the relay writes.
         value: the DTS record.
     """
 
-    place: RelayPlace
+    position: RelayPosition
     value: bytes
 
     @property
     def is_row(self) -> bool:
         """Whether it is neither BEGIN nor COMMIT nor a heartbeat."""
-        return 0 < self.place.ordinal < LAST
+        return 0 < self.position.ordinal < LAST
 
 
 def read_committed(brokers: str, topic: str) -> list[Record]:
@@ -82,13 +82,13 @@ def changes_in(records: Iterable[Record], schema: str) -> Iterator[KeyChange]:
 
 
 def _record(record: Any) -> Record:
-    place = place_of(record.headers)
-    if place is None:
+    position = relay_position_of(record.headers)
+    if position is None:
         raise ValueError(
             f"{record.topic} at {record.offset}: a record that no relay wrote, with the headers"
             f" {record.headers!r} and the value {record.value!r}"[:600]
         )
-    return Record(place, record.value)
+    return Record(position, record.value)
 
 
 def _ends_a_transaction(record: Any) -> bool:
@@ -119,7 +119,7 @@ class TopicWatch(Watch):
         self._rows: dict[str, int] = dict.fromkeys(topics, 0)
         self._brokers = brokers
         self._keys = {topic: key for key, topic in topics.items()}
-        self._last: dict[str, RelayPlace] = {}
+        self._last: dict[str, RelayPosition] = {}
 
     def watch(self) -> None:
         """See `Watch`."""
@@ -144,7 +144,7 @@ class TopicWatch(Watch):
                 continue
             rows = sum(record.is_row for record in records)
             self._rows[key] += rows
-            self._last[key] = records[-1].place
+            self._last[key] = records[-1].position
             if rows:
                 self.advances[key].append(Advance(now, 0))
 

@@ -100,9 +100,9 @@ class Verification:
     def _check_rows(self, source: str, target: str, result: DrillResult) -> None:
         committed = self._writers[source].committed
         for table, acknowledged in (("entries", committed.entries), ("bulk", committed.bulk)):
-            for place in (source, target):
+            for site in (source, target):
                 rows = self._query(
-                    place, f"SELECT id FROM `{self._schema}`.{table} WHERE site = '{source}'"
+                    site, f"SELECT id FROM `{self._schema}`.{table} WHERE site = '{source}'"
                 )
                 verdict = check_set(acknowledged, committed.uncertain, {int(r[0]) for r in rows})
                 result.lost += len(verdict.lost)
@@ -111,15 +111,15 @@ class Verification:
                     if ids:
                         shown = ", ".join(str(i) for i in sorted(ids)[:_SHOWN])
                         result.problems.append(
-                            f"{what} on site {place}: {len(ids)} rows of {table}, such as {shown}"
+                            f"{what} on site {site}: {len(ids)} rows of {table}, such as {shown}"
                         )
-        for place in (source, target):
+        for site in (source, target):
             rows = self._query(
-                place, f"SELECT id, balance FROM `{self._schema}`.accounts WHERE site = '{source}'"
+                site, f"SELECT id, balance FROM `{self._schema}`.accounts WHERE site = '{source}'"
             )
             balances = {int(ident): int(balance) for ident, balance in rows}
             for problem in check_bank(balances, ACCOUNTS, BALANCE):
-                result.problems.append(f"bank of {source} on site {place}: {problem}")
+                result.problems.append(f"bank of {source} on site {site}: {problem}")
 
     def _audit(self, site: str, result: DrillResult) -> None:
         transactions = self._transactions(site)

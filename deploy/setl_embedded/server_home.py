@@ -118,8 +118,8 @@ class ServerHome:
         Raises:
             EmbeddedError: the folder has no such program.
         """
-        for place in ("sbin", "bin"):
-            path = self.base / place / name
+        for folder in ("sbin", "bin"):
+            path = self.base / folder / name
             if path.exists():
                 return [*self.loader, str(path)]
         raise EmbeddedError(f"{self.folder} has no {name}; {self._advice}")

@@ -58,8 +58,8 @@ def unpack(release: Release, home: ServerHome) -> bool:
 def _wrap(home: ServerHome, release: Release) -> None:
     """Write the scripts of `ServerHome.wrapped`."""
     shutil.rmtree(home.wrapped, ignore_errors=True)
-    for place, name in release.wrapped:
-        script = home.wrapped / place / name
+    for folder, name in release.wrapped:
+        script = home.wrapped / folder / name
         script.parent.mkdir(parents=True, exist_ok=True)
         script.write_text(f'#!/bin/sh\nexec {shlex.join(home.program(name))} "$@"\n')
         script.chmod(0o755)

@@ -83,7 +83,7 @@ def firing(alarms: Iterable[Alarm], judgements: Iterable[Judgement] = ()) -> lis
         for alarm in alarms
         if alarm.fired
     ]
-    return sorted(raised, key=lambda alarm: (alarm.severity != "critical", _place(alarm.key)))
+    return sorted(raised, key=lambda alarm: (alarm.severity != "critical", _sort_key(alarm.key)))
 
 
 def event_of(alarm: Alarm, kind: EventKind) -> Event:
@@ -91,7 +91,7 @@ def event_of(alarm: Alarm, kind: EventKind) -> Event:
     return Event(kind, alarm.key, alarm.severity, alarm.text, alarm.way_out, alarm.since)
 
 
-def _place(key: AlarmKey) -> tuple[str, ...]:
+def _sort_key(key: AlarmKey) -> tuple[str, ...]:
     return key.channel, key.pipeline, key.subject, key.rule
 
 

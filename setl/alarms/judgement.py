@@ -29,8 +29,8 @@ class AlarmKey(NamedTuple):
     @property
     def about(self) -> str:
         """What it is about, for people."""
-        place = f"{self.channel}/{self.pipeline}" if self.channel else ""
-        return ", ".join(part for part in (place, self.subject) if part)
+        name = f"{self.channel}/{self.pipeline}" if self.channel else ""
+        return ", ".join(part for part in (name, self.subject) if part)
 
 
 @dataclass(frozen=True, slots=True)

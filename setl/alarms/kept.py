@@ -117,8 +117,8 @@ class Silence:
     @property
     def about(self) -> str:
         """What it covers, for people."""
-        place = f"{self.channel}/{self.pipeline}" if self.pipeline else self.channel
-        return f"{place or 'anything'}" + (f" ({self.rule})" if self.rule else "")
+        name = f"{self.channel}/{self.pipeline}" if self.pipeline else self.channel
+        return f"{name or 'anything'}" + (f" ({self.rule})" if self.rule else "")
 
     def covers(self, key: AlarmKey, now: float) -> bool:
         """Whether nothing is to be told of this alarm now."""

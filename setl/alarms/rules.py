@@ -262,7 +262,7 @@ def _of_verification(made: _Judging) -> Iterator[Judgement]:
 
 
 def _of_position(made: _Judging) -> Iterator[Judgement]:
-    """Whatever the operator wants of the channel: a paused one loses its place most easily."""
+    """Whatever the operator wants of the channel: a paused one loses its position most easily."""
     kept, rule = made.facts.kept, made.rules.position
     left = kept.seconds_left(rule.retention) if kept else None
     yield from made.made(

@@ -9,7 +9,7 @@ from setl.model.stream_end import StreamEnd
 
 
 class Arrived(Enum):
-    """Whether a target has everything up to a place of its source's stream."""
+    """Whether a target has everything up to a position of its source's stream."""
 
     THERE = "there"  # it has
     UNKNOWN = "unknown"  # nobody can tell; it may have, or may have in a while
@@ -51,7 +51,7 @@ class Arrivals(Protocol):
         ...
 
     def wait(self, end: StreamEnd) -> Arrival:
-        """Return when the target has everything before a place, or when waiting is of no use.
+        """Return when the target has everything before a position, or when waiting is of no use.
 
         It ends by itself after a time that whoever made it has decided.
 

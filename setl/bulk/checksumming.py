@@ -64,9 +64,9 @@ def compare_checksums(
     count = max(1, min(CONNECTIONS, len(chunks)))
     with ThreadPoolExecutor(2 * count, thread_name_prefix="checksums") as pool:
         asked = [
-            pool.submit(work.carry_out, side, place)
+            pool.submit(work.carry_out, side, index)
             for _ in range(count)
-            for place, side in enumerate((source, target))
+            for index, side in enumerate((source, target))
         ]
     _raise_first(asked)
     found = Summed()
@@ -94,21 +94,21 @@ class _Work:
         self._seen = seen
         self._lock = threading.Lock()
 
-    def carry_out(self, side: SummedTable, place: int) -> None:
+    def carry_out(self, side: SummedTable, index: int) -> None:
         """Ask one side about chunks until none is left."""
         try:
             with side.table.checksums(side.formed, side.cut) as checksum:
-                while (number := self._next(place)) is not None:
-                    found = self.sums[place][number] = checksum(self._chunks[number])
+                while (number := self._next(index)) is not None:
+                    found = self.sums[index][number] = checksum(self._chunks[number])
                     with self._lock:
                         self._seen(found.rows)
         except BaseException:
             self._stop()
             raise
 
-    def _next(self, place: int) -> int | None:
+    def _next(self, index: int) -> int | None:
         with self._lock:
-            left = self._left[place]
+            left = self._left[index]
             return left.pop() if left else None
 
     def _stop(self) -> None:

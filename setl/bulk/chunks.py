@@ -48,9 +48,9 @@ WHOLE_TABLE = Chunk()
 def chunk_columns(schema: RowSchema) -> tuple[Column, ...]:
     """The columns of the primary key by which a table can be cut; empty if it cannot be."""
     chosen: list[Column] = []
-    for place in schema.key:
-        column = schema.columns[place]
-        if column.kind not in _ORDERED or (place in schema.begun and not cuts_begun(column)):
+    for index in schema.key:
+        column = schema.columns[index]
+        if column.kind not in _ORDERED or (index in schema.begun and not cuts_begun(column)):
             break
         chosen.append(column)
     return tuple(chosen)

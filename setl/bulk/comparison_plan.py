@@ -112,7 +112,7 @@ def plan_ranges(
     if route.key or not source.key:
         return ComparisonPlan(why=_NO_KEY)
     theirs = chunk_columns(source)
-    into = {place: c.name for c, place in zip(mapping.columns, mapping.sources, strict=True)}
+    into = {index: c.name for c, index in zip(mapping.columns, mapping.sources, strict=True)}
     ours = ordered([(column, into[source.index[column.name]]) for column in theirs])
     if not ours:
         return ComparisonPlan(why=_NOT_ALIKE)
@@ -174,8 +174,8 @@ def _cut(
     cut: list[tuple[Column, Column]] = []
     targets = [target.schema.columns[i] for i in target.schema.key]
     for theirs, ours in zip(chunk_columns(source.schema), targets, strict=False):
-        place = fed.get(ours.name.lower())
-        if place is None or source.schema.columns[place] is not theirs:
+        index = fed.get(ours.name.lower())
+        if index is None or source.schema.columns[index] is not theirs:
             break
         begun = target.schema.index[ours.name] in target.schema.begun
         if begun and not cuts_begun(ours):

@@ -44,11 +44,11 @@ class KeyRows:
     def read(self) -> Iterator[DecodedRows]:
         """See `TableRows.read`; a delete has values in the key's columns only."""
         schema = self.reader.schema
-        places = [schema.index[column.name] for column in self.key]
+        indexes = [schema.index[column.name] for column in self.key]
         there = [rows for rows in self._found() if rows]
         if self.deletes:
-            found = {tuple(row[place] for place in places) for rows in there for row in rows}
-            images = [_image(len(schema.columns), places, k) for k in self.keys if k not in found]
+            found = {tuple(row[index] for index in indexes) for rows in there for row in rows}
+            images = [_image(len(schema.columns), indexes, k) for k in self.keys if k not in found]
             if images:
                 yield DecodedRows(schema, Op.DELETE, [(image, None) for image in images])
         for rows in there:
@@ -67,6 +67,6 @@ class KeyRows:
                 yield rows
 
 
-def _image(width: int, places: Sequence[int], key: Row) -> Row:
-    values = dict(zip(places, key, strict=True))
-    return tuple(values.get(place, ABSENT) for place in range(width))
+def _image(width: int, indexes: Sequence[int], key: Row) -> Row:
+    values = dict(zip(indexes, key, strict=True))
+    return tuple(values.get(index, ABSENT) for index in range(width))

@@ -122,7 +122,7 @@ def shown_values(content: bytes) -> list[Value]:
 def packed(
     side: Side, batches: Iterable[Sequence[Pair]], reading: Reading
 ) -> Iterator[pa.RecordBatch]:
-    """Pairs as Arrow batches; an error ends them and takes its place, so that it keeps its type."""
+    """Pairs as Arrow batches; an error ends them and replaces it, so that it keeps its type."""
     content, only = reading.content, reading.only
     try:
         for found in batches:

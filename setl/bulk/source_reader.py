@@ -86,13 +86,13 @@ class SourceReader(Protocol):
         """
         ...
 
-    def showing(self, place: Position, *, inside: bool) -> SourceReader:
-        """The same, so that `read` sees everything before a place of the stream.
+    def showing(self, position: Position, *, inside: bool) -> SourceReader:
+        """The same, so that `read` sees everything before a position of the stream.
 
         What the stream has brought may not be in the tables yet when the source is asked.
 
         Args:
-            place: the place.
+            position: the position.
             inside: whether it is inside a transaction, which is to be seen as a whole then.
         """
         ...

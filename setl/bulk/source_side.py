@@ -82,24 +82,24 @@ class MappedTable:
     def key_columns(self) -> tuple[Column, ...]:
         """The source's key columns, in the order of `key_names`."""
         schema = self.reader.schema
-        places = () if self.keyless else key_indexes(schema, self.route.key)
-        return tuple(schema.columns[i] for i in places)
+        positions = () if self.keyless else key_indexes(schema, self.route.key)
+        return tuple(schema.columns[i] for i in positions)
 
-    def showing(self, place: Position | None) -> MappedTable:
-        """The same, reading what is there after a place of the stream; see `SourceReader.showing`.
+    def showing(self, position: Position | None) -> MappedTable:
+        """The same, reading what is there after a position; see `SourceReader.showing`.
 
         None is no place: then it reads what is there.
         """
-        if place is None:
+        if position is None:
             return self
-        return replace(self, reader=self.reader.showing(place, inside=False))
+        return replace(self, reader=self.reader.showing(position, inside=False))
 
     def frame(
         self, spark: SparkSession, parts: Sequence[Any], shape: Shape, reading: Reading
     ) -> DataFrame:
         """The rows of some parts of the table as pairs, read by a task for each part."""
-        places = {column.name.lower(): i for i, column in enumerate(self.target_columns)}
-        pick = picker([places[name.lower()] for name in shape.names])
+        positions = {column.name.lower(): i for i, column in enumerate(self.target_columns)}
+        pick = picker([positions[name.lower()] for name in shape.names])
         shape = shape.of_source(self.target_columns)
         if self.evaluation is None:
             read = _plain_reader(self, list(parts), pick, shape, reading)
@@ -118,12 +118,12 @@ def one_task_each(spark: SparkSession, count: int) -> DataFrame:
     return spark.range(0, count, 1, max(1, count))
 
 
-def picker(places: Sequence[int]) -> Callable[[Row], Row]:
-    """A function that takes the values at `places` out of a row."""
-    if len(places) == 1:
-        place = places[0]
-        return lambda row: (row[place],)
-    return itemgetter(*places)
+def picker(indexes: Sequence[int]) -> Callable[[Row], Row]:
+    """A function that takes the values at `indexes` out of a row."""
+    if len(indexes) == 1:
+        index = indexes[0]
+        return lambda row: (row[index],)
+    return itemgetter(*indexes)
 
 
 def processing(route: Route, schema: RowSchema) -> Callable[[list[Row]], list[Row]]:
@@ -182,7 +182,7 @@ def _typed_reader(
 ) -> Callable[[Batches], Batches]:
     schema = reader.schema
     inputs, columns = evaluation.inputs, evaluation.columns
-    places = [schema.index[column.name] for column in inputs]
+    positions = [schema.index[column.name] for column in inputs]
     process = processing(evaluation.route, schema)
     out = pa.schema([pa.field(_BODY, pa.binary()), *arrow_schema(inputs)])
 
@@ -195,7 +195,7 @@ def _typed_reader(
         for number in numbers_in(batches):
             try:
                 for rows in map(process, reader.read(schema.columns, parts[number])):
-                    seen = [tuple(row[i] for i in places) for row in rows]
+                    seen = [tuple(row[i] for i in positions) for row in rows]
                     yield batch_of(columns.rows(rows), seen)
             except SetlError as error:
                 yield batch_of([error], [(None,) * len(inputs)])

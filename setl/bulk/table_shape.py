@@ -33,15 +33,15 @@ class TableShape:
         Raises:
             ConfigurationError: the table lacks some of them; says which.
         """
-        places = {name.lower(): i for i, name in enumerate(table.names)}
-        missing = [name for name in names if name.lower() not in places]
+        indexes = {name.lower(): i for i, name in enumerate(table.names)}
+        missing = [name for name in names if name.lower() not in indexes]
         if missing:
             raise ConfigurationError(
                 f"the target table has no column {', '.join(missing)}",
                 hint=f"Add what is missing; its columns are {', '.join(table.names)}",
                 table=table.name,
             )
-        return cls.of_columns([table.columns[places[name.lower()]] for name in names], key, names)
+        return cls.of_columns([table.columns[indexes[name.lower()]] for name in names], key, names)
 
     @classmethod
     def of_columns(
@@ -49,8 +49,8 @@ class TableShape:
     ) -> TableShape:
         """The shape for these columns; `key` names some of them, by `names` if it is given."""
         known = list(names) or [column.name for column in columns]
-        places = tuple(known.index(name) for name in key)
-        return cls(tuple(columns), places, forms(columns))
+        indexes = tuple(known.index(name) for name in key)
+        return cls(tuple(columns), indexes, forms(columns))
 
     @property
     def names(self) -> tuple[str, ...]:

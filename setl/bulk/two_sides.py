@@ -118,7 +118,7 @@ class TwoSides:
     def source_of(
         self, differences: Sequence[Difference], showing: Position | None = None
     ) -> Contents:
-        """What the source says of some keys; with everything before a place, if one is given.
+        """What the source says of some keys; with everything before a position, if one is given.
 
         Raises:
             SetlError: it cannot be read, or Spark failed.
@@ -187,8 +187,8 @@ class TwoSides:
         """What says, beside its key, where the document of a row is; None if nothing does."""
         source = self._sources[0]
         name = (source.route.routing or "").lower()
-        place = source.reader.schema.folded.get(name)
-        column = None if place is None else source.reader.schema.columns[place]
+        index = source.reader.schema.folded.get(name)
+        column = None if index is None else source.reader.schema.columns[index]
         # Of the bytes in a routing nobody reads them back.
         if column in source.key_columns or (column and column.kind is Kind.BINARY):
             return None

@@ -22,7 +22,7 @@ _ACCOUNT = re.compile(r"//[^/@]*@")  # as in https://user:password@host
 def problems_of(
     error: ValidationError, raw: Mapping[str, Any], lines: Mapping[Path, int]
 ) -> list[Problem]:
-    """One problem for each place that is wrong, in no particular order.
+    """One problem for each position that is wrong, in no particular order.
 
     Args:
         error: what validation of a channel file raised.
@@ -46,7 +46,7 @@ def problems_of(
 
 
 def path_of(loc: Path) -> Path:
-    """A place as it is in the file, without the names of the forms that a part can have.
+    """A position as it is in the file, without the names of the forms that a part can have.
 
     pydantic puts the form into the place: ``pipelines, 0, source, mysql, start, file, offset``.
     """
@@ -63,7 +63,7 @@ def path_of(loc: Path) -> Path:
 
 
 def _line(path: Path, lines: Mapping[Path, int]) -> int | None:
-    """The line of a place, or of the nearest thing around it that the file does have."""
+    """The line of a position, or of the nearest thing around it that the file does have."""
     while path and path not in lines:
         path = path[:-1]
     return lines.get(path)

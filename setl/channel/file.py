@@ -31,7 +31,7 @@ from setl.channel.fields.table_mapping import TableMapping
 from setl.channel.rules.groups import wrong_groups
 from setl.channel.rules.mappings import repeated_sources, wrong_documents, wrong_targets
 from setl.channel.rules.pipelines import (
-    shared_places,
+    shared_checkpoints,
     wrong_checkpoint,
     wrong_create,
     wrong_ddl,
@@ -264,7 +264,7 @@ class ChannelFile(StrictModel):
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
         """Pipelines have names of their own, and at one server ids of their own."""
-        yield from shared_places([part(each) for each in items(raw.get("pipelines"))])
+        yield from shared_checkpoints([part(each) for each in items(raw.get("pipelines"))])
         yield from wrong_pair(raw)
         yield from wrong_verification(raw)
         names: dict[str, int] = {}

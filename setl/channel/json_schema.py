@@ -99,8 +99,8 @@ def _form(schema: Json) -> str:
 
 def main() -> None:
     """Write the file in a checkout."""
-    place = Path(__file__).parents[2] / "schemas" / "channel.schema.json"
-    place.write_text(channel_schema_text(), encoding="utf-8")
+    path = Path(__file__).parents[2] / "schemas" / "channel.schema.json"
+    path.write_text(channel_schema_text(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -21,19 +21,19 @@ class Entry:
 
     Attributes:
         name: as it is typed.
-        place: ``module:attribute`` of the click command, the module below `setl.cli`.
+        location: ``module:attribute`` of the click command, the module below `setl.cli`.
         short: the first sentence of its help; a test compares the two.
         tidies_up: whether it puts things in order when it is interrupted, however long that takes.
     """
 
     name: str
-    place: str
+    location: str
     short: str
     tidies_up: bool = False
 
     def load(self) -> click.Command:
         """Import the command."""
-        module, _, attribute = self.place.partition(":")
+        module, _, attribute = self.location.partition(":")
         with garbage_collection.paused():
             command: click.Command = getattr(import_module(f"setl.cli.{module}"), attribute)
         return command
@@ -80,7 +80,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         Entry(
             "wait",
             "streams.waiting:wait",
-            "Wait until the target has all up to a place of the source.",
+            "Wait until the target has all up to a position of the source.",
         ),
         Entry(
             "conflicts",

@@ -4,7 +4,7 @@ Where Python's codec of the same name decodes some bytes in another way than ser
 servers' way is used. No difference remains: ``tests/integration/types/compare_charsets.py`` asks a
 MariaDB and a MySQL for every character of every character set.
 
-A few sets have one character at two places (``cp932`` at 398, ``eucjpms`` at 23, ``sjis`` and
+A few sets have one character at two positions (``cp932`` at 398, ``eucjpms`` at 23, ``sjis`` and
 ``ujis`` the backslash, ``armscii8`` six). Text of theirs stays the same text, but a server that
 writes it chooses one of the two. Two keys would become one by that, see `exact_decoder`.
 """
@@ -135,7 +135,7 @@ _TRANSLATED: Final[dict[str, dict[int, int]]] = {
     },
     # Python follows the edition of 2000; in that of 2005 these two have changed places.
     "gb18030": {0x1E3F: 0xE7C7, 0xE7C7: 0x1E3F},
-    # The plain backslash is at the place of the full-width one.
+    # The plain backslash is at the position of the full-width one.
     "ujis": {0xFF3C: 0x5C},
     "sjis": {0xFF3C: 0x5C},
 }
@@ -352,7 +352,7 @@ def _euc_decoder(name: str) -> Decoder:
     further = {
         code: letter
         for first, letters in _EUC_ROWS[name]
-        for code, letter in _places(first, letters)
+        for code, letter in _positions(first, letters)
         if letter != _UNDEFINED
     }
     errors, translation = f"setl-{name}", _TRANSLATED[name]
@@ -365,8 +365,8 @@ def _euc_decoder(name: str) -> Decoder:
     )
 
 
-def _places(first: bytes, letters: str) -> Iterator[tuple[bytes, str]]:
-    """Each of some characters with its place in a table of EUC: 94 to a row, from A1 on."""
+def _positions(first: bytes, letters: str) -> Iterator[tuple[bytes, str]]:
+    """Each of some characters with its position in a table of EUC: 94 to a row, from A1 on."""
     *front, row, cell = first
     for number, letter in enumerate(letters, (row - 0xA1) * 94 + cell - 0xA1):
         rows, cells = divmod(number, 94)

@@ -20,7 +20,7 @@ class Scanned(NamedTuple):
 
     Attributes:
         keys: the key's value if one column is the key, else a tuple of values.
-        rows: the row after the change: decoded, or the place in the payload that
+        rows: the row after the change: decoded, or the position in the payload that
             `RowScanner.row` decodes; None for a delete.
         versions: see `setl.transform.work.WorkItem`.
         reached: place of the first record that is not among them; the payload's end if there

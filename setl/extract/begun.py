@@ -43,22 +43,22 @@ class BegunTransaction:
         """Take in the next entry; of a run that is applied in part, its records.
 
         Raises:
-            PositionLostError: it is of another transaction, or behind the place up to which all
+            PositionLostError: it is of another transaction, or behind the position up to which all
                 is applied, and nothing has come that ends there.
         """
-        place = entry.position.order
+        position = entry.position.order
         if entry.kind is EntryKind.ROWS:
             known = self._checkpoint.transaction
             if known and entry.transaction not in ("", known) and not self._seen:
                 raise self._lost(f"transaction {entry.transaction} comes there now")
-            self._seen = self._seen or place == self._applied
-        elif place > self._applied and not self._seen:
+            self._seen = self._seen or position == self._applied
+        elif position > self._applied and not self._seen:
             # Records of several runs may lie between each other, but nothing else between them.
             raise self._lost(f"no row ends at {self._checkpoint.applied} now")
 
     def _lost(self, reason: str) -> PositionLostError:
         begin = self._checkpoint.resume
-        gtid = getattr(begin, "gtid", "") or "PLACE"
+        gtid = getattr(begin, "gtid", "") or "POSITION"
         what = self._checkpoint.transaction or "a transaction"
         return PositionLostError(
             f"the target has a part of {what}, which followed {begin}, up to"

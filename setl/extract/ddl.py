@@ -57,19 +57,19 @@ def refuse_temporary(entry: Entry) -> None:
     quoting = quoting_of(session)
     if not may_be_temporary(entry.statement, quoting):
         return
-    place = entry.position
+    position = entry.position
     hint = (
         "If the session's binlog_format was ROW, it was about the lasting table: do the same to"
         " the target's. If not, it may have been about the temporary one, which leaves nothing to"
         " do; SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise"
     )
-    if isinstance(place, BinlogPosition):
-        hint = f"{hint}. Then {past(place)}"
+    if isinstance(position, BinlogPosition):
+        hint = f"{hint}. Then {past(position)}"
     raise FatalError(
         "a session that used a temporary table changed a table, and the binlog does not say"
         f" whether it was that one: {without_texts(entry.statement, quoting)[:_SHOWN]!r}",
         hint=hint,
-        position=place,
+        position=position,
         schema=entry.schema,
     )
 

@@ -103,7 +103,7 @@ class ExtractCounts:
         echoes_dropped: transactions of this channel, dropped whole.
         echoes_passed: transactions of this channel of which rows passed; never, unless somebody
             meddles with marks.
-        statements: statements that were logged in the place of rows and passed over, by schema.
+        statements: statements that were logged instead of rows and passed over, by schema.
     """
 
     rows: int = 0
@@ -123,8 +123,8 @@ class Extracted:
 
     Attributes:
         rows: what is to be applied, in source order.
-        ddl: DDL of mapped tables, and of other objects in their schemas, in source order; its place
-            among the rows is its position's.
+        ddl: DDL of mapped tables, and of other objects in their schemas, in source order; its
+            position among the rows is its position's.
         heartbeats: heartbeats seen, in source order.
         gate: rows that the free gate asks for, in source order.
         gate_problems: what is wrong with rows of the free gate that ask for nothing.
@@ -380,16 +380,16 @@ class Extractor:
         try:
             return self._codec.decode(entry.payload, entry.context)
         except SetlError as error:
-            error.at(**_place(entry))
+            error.at(**_log_fields(entry))
             raise
 
     def _heartbeats(self, entry: Entry) -> Sequence[HeartbeatSeen]:
         try:
             return HEARTBEATS.read(self._codec, entry)
         except SetlError as error:
-            error.at(**_place(entry))
+            error.at(**_log_fields(entry))
             raise
 
 
-def _place(entry: Entry) -> dict[str, object]:
+def _log_fields(entry: Entry) -> dict[str, object]:
     return {"table": f"{entry.schema}.{entry.table}", "position": entry.position}

@@ -34,13 +34,13 @@ def gate_rows(decoded: DecodedRows) -> tuple[list[GateRow], list[str]]:
     """
     if decoded.op is Op.DELETE:
         return [], []
-    places = decoded.schema.folded
+    indexes = decoded.schema.folded
     wanted: list[GateRow] = []
     wrong: list[str] = []
     for _, after in decoded.images:
         if after is None:
             continue
-        values = {name: after[places[name]] if name in places else None for name in _COLUMNS}
+        values = {name: after[indexes[name]] if name in indexes else None for name in _COLUMNS}
         number, name, kind, key = (_text(values[column]) for column in _COLUMNS)
         problem = _problem(name, kind, key)
         if problem:

@@ -21,7 +21,7 @@ commit now and then:
 
 One case is left that nothing in the stream can tell: an own transaction, followed without a
 commit and without a begin by one that has no mark at all. It would be dropped. A source that
-leaves both records out at the same place cannot be used in both directions.
+leaves both records out at the same position cannot be used in both directions.
 
 Echoes are counted, those that are dropped and those that are not. Two things count as not
 dropped. A mark comes after rows of its transaction that were let through already. Or a mark has
@@ -180,8 +180,8 @@ def _id_and_info(schema: RowSchema, row: Row | None) -> tuple[Value, Value]:
 
 
 def _column(schema: RowSchema, row: Row | None, name: str) -> Value:
-    place = schema.folded.get(name, -1)
-    return None if row is None or place < 0 else row[place]
+    index = schema.folded.get(name, -1)
+    return None if row is None or index < 0 else row[index]
 
 
 def _number(value: Value) -> int:

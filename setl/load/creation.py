@@ -39,11 +39,11 @@ class Description:
     computed: Sequence[Column] = ()
 
 
-class StreamPlace(NamedTuple):
-    """A place of the source's stream.
+class LoadEnd(NamedTuple):
+    """A position of the source's stream.
 
     Attributes:
-        generation: of the checkpoint; places of different ones say nothing about each other.
+        generation: of the checkpoint; positions of different ones say nothing about each other.
         version: see `document_version`.
     """
 
@@ -69,7 +69,7 @@ class TableCreation(Protocol):
         ticket: LoadTicket,
         tables: Sequence[NewTable],
         describe: Describe,
-        latest: Callable[[], StreamPlace] | None = None,
+        latest: Callable[[], LoadEnd] | None = None,
         comes_anew: Callable[[tuple[str, str]], bool] = lambda _: False,
     ) -> Sequence[str]:
         """Create the targets that are not there; returns what was done, for people.

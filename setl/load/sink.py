@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from setl.clock import Clock
 from setl.model.change import Row, TargetChanges
-from setl.model.checkpoint import Place
+from setl.model.checkpoint import ShownPosition
 from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.model.file_count import BY_NUMBER, FileCount
@@ -29,7 +29,7 @@ class LoadTicket:
         leadership: on whose behalf.
         batch_id: the batch.
         slot: number of this task among those that write the batch at the same time, from 0.
-        at: the place of the stream that `through` was made from; None if nobody asks for it.
+        at: the position of the stream that `through` was made from; None if nobody asks for it.
         lettered: ``schema.table`` or indexes for which dead letters are open; only for them a
             sink has to look whether a change that it writes supersedes one.
         retried: ids of the dead letters that are loaded again; those whose rows are in when the
@@ -45,7 +45,7 @@ class LoadTicket:
         catching_up: source tables, as ``schema.table``, that may have such rows in the target. A
             row that is in the way of another one there is removed: the stream is about to bring
             it again, since the source cannot hold both either.
-        place: the end of what is loaded, as those need it who read rows at the source; None if
+        position: the end of what is loaded, as those need it who read rows at the source; None if
             nobody does.
         key_actions: foreign keys of the target whose actions run with what is deleted; one sink
             gets all of it then, and writes it in one transaction.
@@ -67,7 +67,7 @@ class LoadTicket:
     schema_version: int = 0
     from_tables: bool = False
     catching_up: frozenset[str] = frozenset()
-    place: Place | None = None
+    position: ShownPosition | None = None
     generation: int = 0
     files: FileCount = BY_NUMBER
     unread: frozenset[tuple[str, str]] = frozenset()
@@ -75,7 +75,7 @@ class LoadTicket:
     key_moves: tuple[KeyMove, ...] = ()
 
     def version_of(self, position: Position) -> int:
-        """The document version of a place, see `document_version`."""
+        """The document version of a position, see `document_version`."""
         return document_version(self.generation, position, self.files)
 
     @property
@@ -287,7 +287,8 @@ class SinkSettings(Hashable, Protocol):
     def forget_loaded(self, ticket: LoadTicket) -> None:
         """Forget how far tables of the target have come, where it keeps that with their rows.
 
-        For a pipeline that begins as if it never ran: places of a stream say nothing about another.
+        For a pipeline that begins as if it never ran: positions of a stream say nothing about
+        another.
 
         Raises:
             SetlError: the target does not answer.
@@ -307,10 +308,10 @@ class SchemaChange:
         statement: its text.
         session: the session that ran it.
         generation: of the checkpoint; higher than at an earlier attempt if the pipeline has
-            gone back to an earlier place since, or the source was replaced.
-        version: its place in the source, see `document_version`.
+            gone back to an earlier position since, or the source was replaced.
+        version: its position in the source, see `document_version`.
         unread: whether all rows of a source table, (schema, table), are still to be read from it.
-        position: its place in the source, None if unknown.
+        position: its position in the source, None if unknown.
     """
 
     id: str

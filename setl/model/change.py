@@ -56,7 +56,7 @@ class DecodedRows(NamedTuple):
     """What a codec makes of one rows entry: all changes of it share operation and schema.
 
     Attributes:
-        schema: the columns, as they were at this place of the stream.
+        schema: the columns, as they were at this position of the stream.
         op: what happened to every row of the entry.
         images: (before, after) of each row; see `RowChange` for which one may be None.
     """

@@ -60,8 +60,8 @@ class Checkpoint:
             actions are carried out, see `KeyAction.id`.
         transaction: GTID of the transaction that `applied` is inside of, "" where there is none,
             in a topic, and in checkpoints stored without it. Another server may lack this
-            transaction and have all that is before it. When a place is looked for there, GTIDs of
-            all transactions behind `resume` of which the target is known to have something, with
+            transaction and have all that is before it. When a position is looked for there, GTIDs
+            of all transactions behind `resume` of which the target is known to have something, with
             commas between.
         files: how binlog files are counted in document versions. Those of a pipeline that was
             begun when they were not count by their numbers, as theirs did.
@@ -83,18 +83,18 @@ class Checkpoint:
 
     @classmethod
     def first(cls, position: Position, generation: int) -> Checkpoint:
-        """That of a pipeline which begins at a place, as the channel file wants it."""
+        """That of a pipeline which begins at a position, as the channel file wants it."""
         return cls(
             position, generation=generation, requested=generation, files=files_from(position)
         )
 
     def version_of(self, position: Position) -> int:
-        """The document version of a place that this leads to, see `document_version`."""
+        """The document version of a position that this leads to, see `document_version`."""
         return document_version(self.generation, position, self.files)
 
     @property
     def version(self) -> int:
-        """The document version of the last place that is applied."""
+        """The document version of the last position that is applied."""
         return self.version_of(self.applied or self.resume)
 
     began: bool = False
@@ -109,14 +109,14 @@ class Checkpoint:
         return (self.requested or self.generation) < requested
 
     def moved_to(self, position: Position, *, exact: bool = False) -> Checkpoint:
-        """The checkpoint to go on from another place: one generation up, all else kept.
+        """The checkpoint to go on from another position: one generation up, all else kept.
 
         A transaction of which a part was applied is applied again from its beginning, since
         the places inside it are other ones now.
 
         Args:
             position: a transaction boundary.
-            exact: whether it is the place of `resume` itself, not one before it.
+            exact: whether it is the position of `resume` itself, not one before it.
         """
         return Checkpoint(
             position,
@@ -132,7 +132,7 @@ class Checkpoint:
         )
 
     def counting(self, rows: int, load: TableLoad | None, targets: KnownTargets) -> Checkpoint:
-        """The same place, with what a run keeps beside it."""
+        """The same position, with what a run keeps beside it."""
         # `dataclasses.replace` takes three times as long, and this is done for each heartbeat.
         return Checkpoint(
             self.resume,
@@ -224,7 +224,7 @@ def check_progress(stored: Checkpoint, new: Checkpoint) -> None:
 
     Positions of two streams cannot be compared: another topic, or a binlog under another
     name. They may follow each other only with a higher generation, which says that it is
-    meant: an operator started over, or the source found its place on another server.
+    meant: an operator started over, or the source found its position on another server.
 
     Raises:
         FatalError: `new` lies before `stored`, or belongs to another stream.
@@ -354,7 +354,7 @@ class CheckpointTracker:
             if not self._again or applied is None or position.order > applied.order:
                 self._again = False
                 self._applied = position
-                # In a topic its place is found again by the records themselves.
+                # In a topic its position is found again by the records themselves.
                 in_binlog = isinstance(position, BinlogPosition)
                 self._transaction = entry.transaction if in_binlog else ""
         elif kind is EntryKind.BEGIN:
@@ -376,11 +376,11 @@ class CheckpointTracker:
 _BOUNDARIES = frozenset((EntryKind.COMMIT, EntryKind.DDL))
 
 
-class Place(NamedTuple):
+class ShownPosition(NamedTuple):
     """Up to where the stream is applied; what is read at the source has to show all of that.
 
     Attributes:
-        position: the place.
+        position: the position.
         inside: whether it is inside a transaction.
     """
 
@@ -388,6 +388,6 @@ class Place(NamedTuple):
     inside: bool = False
 
     @classmethod
-    def of(cls, reached: Checkpoint) -> Place:
-        """The place of a checkpoint."""
+    def of(cls, reached: Checkpoint) -> ShownPosition:
+        """The position of a checkpoint."""
         return cls(reached.applied or reached.resume, reached.applied is not None)

@@ -59,7 +59,7 @@ class SiteWrites(NamedTuple):
     """What the clients of one site did to a row, as far as it matters to the other.
 
     Attributes:
-        news: (version, value) of its writes, in their order: places in that site's stream, and
+        news: (version, value) of its writes, in their order: positions in that site's stream, and
             the value that says how new the row was. A value that a later one reaches is left out.
         seen: up to which version the last of these writes has seen the other site's.
         row: what the last of them left, None for no row.
@@ -104,10 +104,10 @@ class ReadRow(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How far the source has come with the target's stream, at a place of its own.
+    """How far the source has come with the target's stream, at a position of its own.
 
     Attributes:
-        version: the place.
+        version: the position.
         number: of the row of ``retl.setl_recent``; these grow.
         through: up to which version it has taken in the target's writes; 0 if it says nothing
             but how far it has read.

@@ -38,7 +38,7 @@ class RequestState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LoadRequest:
-    """Rows of the source that are read and written into the target, at a place of the stream.
+    """Rows of the source that are read and written into the target, at a position of the stream.
 
     Either all rows of some tables, or those of them for which a condition is true, or the rows
     of one table that have one of some keys. Of a key that the source does not have any more, the

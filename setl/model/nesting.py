@@ -27,7 +27,7 @@ class NestedTable:
     exclude: tuple[str, ...] = ()
 
     def shown(self, names: Sequence[str]) -> list[int]:
-        """Which of the nested table's columns are shown, as places among `names`."""
+        """Which of the nested table's columns are shown, as indexes among `names`."""
         include = None if self.include is None else {name.lower() for name in self.include}
         exclude = {name.lower() for name in self.exclude}
         return [

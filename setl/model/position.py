@@ -1,6 +1,6 @@
 """Positions: where in a source stream something is, and where reading goes on.
 
-A position always means "the stream goes on here": the place *after* the entry it belongs
+A position always means "the stream goes on here": the position *after* the entry it belongs
 to. Reading from an entry's position delivers what follows the entry, not the entry.
 """
 
@@ -52,7 +52,7 @@ class KafkaOrigin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BinlogPosition:
-    """A place in a MySQL or MariaDB binlog.
+    """A position in a MySQL or MariaDB binlog.
 
     Attributes:
         file: the binlog file's name, such as ``mariadb-bin.000003``.
@@ -77,14 +77,14 @@ class BinlogPosition:
 
 @dataclass(frozen=True, slots=True)
 class KafkaPosition:
-    """A place in one partition of a Kafka topic.
+    """A position in one partition of a Kafka topic.
 
     Attributes:
         topic: the topic.
         partition: the partition number.
         offset: offset of the record that comes next.
         timestamp: the source's commit time of the record before it, in seconds; used to find
-            the place again when the brokers were replaced and offsets mean nothing.
+            the position again when the brokers were replaced and offsets mean nothing.
         record: CRC-32 of the value of the record before it, 0 if unknown; tells whether a
             topic of the same name is the same topic.
         origin: which cluster's topic it is; None in positions that were stored without it.
@@ -184,7 +184,7 @@ def document_version(generation: int, position: Position, files: FileCount = BY_
 
     Args:
         generation: of the checkpoint.
-        position: the place.
+        position: the position.
         files: how its files are counted, see `Checkpoint.files`.
 
     Raises:
@@ -209,7 +209,7 @@ def document_version(generation: int, position: Position, files: FileCount = BY_
 
 
 def next_generation(generation: int, position: Position, files: FileCount) -> int:
-    """The generation that goes above all that was written in this one, which has come to a place.
+    """The generation that goes above all that was written in this one, up to a position.
 
     Also above what is in the target and not yet in the checkpoint.
     """
@@ -219,7 +219,7 @@ def next_generation(generation: int, position: Position, files: FileCount) -> in
 
 
 def files_from(position: Position) -> FileCount:
-    """How binlog files are counted by a generation that begins at a place."""
+    """How binlog files are counted by a generation that begins at a position."""
     if isinstance(position, KafkaPosition):
         return BY_NUMBER
     return FileCount.beginning_at(binlog_file_number(position.file))

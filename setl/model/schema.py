@@ -143,17 +143,17 @@ class RowSchema:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Column name → its place in a row."""
+        """Column name → its index in a row."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def folded(self) -> dict[str, int]:
-        """Column name in lower case → its place in a row; -1 where columns differ by case only.
+        """Column name in lower case → its index in a row; -1 where columns differ by case only.
 
         MySQL has no two such columns, other sources of DTS do.
         """
-        places: dict[str, int] = {}
+        indexes: dict[str, int] = {}
         for i, name in enumerate(self.names):
             lowered = name.lower()
-            places[lowered] = -1 if lowered in places else i
-        return places
+            indexes[lowered] = -1 if lowered in indexes else i
+        return indexes

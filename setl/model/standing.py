@@ -170,7 +170,7 @@ class VerificationPass:
 
 
 @dataclass(frozen=True, slots=True)
-class VerificationPlace:
+class VerificationPosition:
     """Where a pass is.
 
     Attributes:
@@ -202,7 +202,7 @@ class VerificationPlace:
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> VerificationPlace:
+    def from_json(cls, value: dict[str, Any]) -> VerificationPosition:
         """Inverse of `to_json`; raises TypeError, ValueError or KeyError for anything else."""
         after = value["after"]
         return cls(
@@ -263,8 +263,8 @@ class Verification:
         since: when the first pass began, seconds since 1970; 0 before.
         now: the pass that is under way, or the last one.
         rows_expected: rows that it will compare, as the source estimates them.
-        place: where it is; None before the first table and after the last.
-        repair: what is being repaired at the place, None for nothing.
+        position: where it is; None before the first table and after the last.
+        repair: what is being repaired at the position, None for nothing.
         asked: keys that this pass has asked to be sent again.
         repairs_no_more: whether more differed than a pass repairs.
         last: the last pass that came to its end, None if none has.
@@ -278,7 +278,7 @@ class Verification:
     since: float = 0.0
     now: VerificationPass = VerificationPass()
     rows_expected: int | None = None
-    place: VerificationPlace | None = None
+    position: VerificationPosition | None = None
     repair: RangeRepair | None = None
     asked: int = 0
     repairs_no_more: bool = False
@@ -299,7 +299,7 @@ class Verification:
             "since": self.since,
             "now": self.now.to_json(),
             "rows_expected": self.rows_expected,
-            "place": self.place.to_json() if self.place else None,
+            "place": self.position.to_json() if self.position else None,
             "repair": self.repair.to_json() if self.repair else None,
             "asked": self.asked,
             "repairs_no_more": self.repairs_no_more,
@@ -312,7 +312,7 @@ class Verification:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> Verification:
         """Inverse of `to_json`; raises TypeError, ValueError or KeyError for anything else."""
-        expected, place, repair, last = (
+        expected, position, repair, last = (
             value[name] for name in ("rows_expected", "place", "repair", "last")
         )
         return cls(
@@ -320,7 +320,7 @@ class Verification:
             since=float(value["since"]),
             now=VerificationPass.from_json(value["now"]),
             rows_expected=None if expected is None else stored_number(expected),
-            place=None if place is None else VerificationPlace.from_json(place),
+            position=None if position is None else VerificationPosition.from_json(position),
             repair=None if repair is None else RangeRepair.from_json(repair),
             asked=stored_number(value["asked"]),
             repairs_no_more=bool(value["repairs_no_more"]),

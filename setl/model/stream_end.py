@@ -9,16 +9,16 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.position import Position
 
 
-def in_order(reached: Position, place: Position) -> bool:
-    """Whether `reached` lies at or behind `place`, two places of one stream."""
-    return reached.order >= place.order
+def in_order(reached: Position, position: Position) -> bool:
+    """Whether `reached` lies at or behind `position`, two positions of one stream."""
+    return reached.order >= position.order
 
 
 class StreamEnd(NamedTuple):
     """Where a source's stream ended at some moment.
 
     Attributes:
-        position: the place; None if the stream may end before what the source's tables show, so
+        position: the position; None if the stream may end before what the source's tables show, so
             that only time tells.
         time: seconds since 1970, by the clock of the source's server.
     """
@@ -33,7 +33,8 @@ class StreamEnd(NamedTuple):
 
         Args:
             reached: how far a pipeline is.
-            passed: whether a pipeline that has come to the first place has all before the second.
+            passed: whether a pipeline that has come to the first position has all before the
+                second.
         """
         if self.position is not None:
             return passed(reached.resume, self.position)

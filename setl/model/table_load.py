@@ -41,10 +41,10 @@ class TableLoad:
         begun: when the load began, seconds since 1970.
         until: where the source's stream ended when the last rows had been read; None before, and
             where only `until_time` says it. Once the stream is applied up to there, the target's
-            rows are the source's of that place; before, some may be newer than the stream has
+            rows are the source's of that position; before, some may be newer than the stream has
             come.
         until_time: the source's clock at that moment, seconds since 1970, of a stream whose
-            places nobody can ask for; 0 else.
+            positions nobody can ask for; 0 else.
         ended: when the stream had come there, seconds since 1970; 0 before.
         cancelled: whether somebody ended it before it was done.
         error: why it ended before it was done, "" if it did not.
@@ -93,7 +93,7 @@ class TableLoad:
 
     @property
     def unreached(self) -> Position | None:
-        """A place before which the target may have rows that the stream has not brought yet."""
+        """A position before which the target may have rows that the stream has not brought yet."""
         return None if self.ended else self.until or self.read_to
 
     @property

@@ -52,7 +52,7 @@ class TypedRow:
 
     def value(self, column: str | int) -> Value:
         """The value in its normal form (see `Kind`); None is NULL, and ABSENT is absent."""
-        return self._values[place_of(self.schema, column)]
+        return self._values[index_of(self.schema, column)]
 
     def is_null(self, column: str | int) -> bool:
         """Whether the column is SQL NULL."""
@@ -116,25 +116,25 @@ class TypedRow:
         return _copied(self._as("json", column))
 
     def _as(self, form: str, column: str | int, *, zero_is_null: bool = False) -> Any:
-        place = place_of(self.schema, column)
-        value = self._values[place]
+        index = index_of(self.schema, column)
+        value = self._values[index]
         if value is None:
             return None
         kept = self._kept
-        if kept is not None and (form, place) in kept:
-            return kept[form, place]
+        if kept is not None and (form, index) in kept:
+            return kept[form, index]
         try:
-            found = _converted(self.schema, form, place, value)
+            found = _converted(self.schema, form, index, value)
         except ZeroDateError as error:
             if zero_is_null:
                 return None
-            raise _refusal(self.schema, form, place, value, str(error)) from error
+            raise _refusal(self.schema, form, index, value, str(error)) from error
         except UnfitError as error:
-            raise _refusal(self.schema, form, place, value, str(error)) from error
+            raise _refusal(self.schema, form, index, value, str(error)) from error
         if form not in _NOT_KEPT:
             if kept is None:
                 kept = self._kept = {}
-            kept[form, place] = found
+            kept[form, index] = found
         return found
 
 
@@ -190,7 +190,7 @@ class TypedChange:
 
     def changed(self, column: str | int) -> bool:
         """Whether an update changed the column's value; see `changed_columns`."""
-        return self._changed_at(place_of(self.schema, column))
+        return self._changed_at(index_of(self.schema, column))
 
     @property
     def changed_columns(self) -> tuple[str, ...]:
@@ -201,7 +201,7 @@ class TypedChange:
         all that are mentioned.
         """
         return tuple(
-            [name for place, name in enumerate(self.schema.names) if self._changed_at(place)]
+            [name for index, name in enumerate(self.schema.names) if self._changed_at(index)]
         )
 
     @property
@@ -226,8 +226,8 @@ class TypedChange:
                 those of its key, so that the row before has to have it as well: see `mapped`.
         """
         for name in values:
-            place = self.schema.folded.get(name.lower())
-            if place is not None and place in self._identity:
+            index = self.schema.folded.get(name.lower())
+            if index is not None and index in self._identity:
                 raise DataError(
                     "the key of a row is to be changed without the row before it",
                     hint="Use `mapped`, which changes both",
@@ -267,12 +267,12 @@ class TypedChange:
         before = self._before or self._after
         return TypedChange(self.schema, Op.DELETE, before, None, self._identity)
 
-    def _changed_at(self, place: int) -> bool:
+    def _changed_at(self, index: int) -> bool:
         before, after = self._before, self._after
         if before is None or after is None:
             image = before if after is None else after
-            return image is not None and image[place] is not ABSENT
-        return after[place] is not ABSENT and before[place] != after[place]
+            return image is not None and image[index] is not ABSENT
+        return after[index] is not ABSENT and before[index] != after[index]
 
     def _typed(self, side: int) -> TypedRow | None:
         rows = self._rows
@@ -301,9 +301,9 @@ def rewritten(schema: RowSchema, row: Row, values: Mapping[str, object]) -> tupl
     """
     result, added = list(row), list[Column]()
     for name, value in values.items():
-        place = schema.folded.get(name.lower())
+        index = schema.folded.get(name.lower())
         try:
-            column = column_for(name, value) if place is None else schema.columns[place]
+            column = column_for(name, value) if index is None else schema.columns[index]
             written = column_value(column, value)
         except UnfitError as error:
             raise DataError(
@@ -311,11 +311,11 @@ def rewritten(schema: RowSchema, row: Row, values: Mapping[str, object]) -> tupl
                 table=schema.name,
                 column=name,
             ) from error
-        if place is None:
+        if index is None:
             added.append(column)
             result.append(written)
         else:
-            result[place] = written
+            result[index] = written
     return (_extended(schema, tuple(added)) if added else schema), tuple(result)
 
 
@@ -331,24 +331,24 @@ def _widened(row: Row | None, schema: RowSchema) -> Row | None:
     return row + (ABSENT,) * (len(schema.columns) - len(row))
 
 
-def place_of(schema: RowSchema, column: str | int) -> int:
-    """The place of a column's value in a row.
+def index_of(schema: RowSchema, column: str | int) -> int:
+    """The position of a column's value in a row.
 
     Args:
         schema: the columns.
-        column: a place, counted from 0; or a name: one that is written just so, or else one that
+        column: a index, counted from 0; or a name: one that is written just so, or else one that
             differs by case only.
 
     Raises:
         DataError: there is no such column, or more than one.
     """
     if isinstance(column, str):
-        place = schema.index.get(column)
-        if place is None:
-            place = schema.folded.get(column.lower())
-        if place is not None and place >= 0:
-            return place
-        what = "no column" if place is None else "more than one column"
+        index = schema.index.get(column)
+        if index is None:
+            index = schema.folded.get(column.lower())
+        if index is not None and index >= 0:
+            return index
+        what = "no column" if index is None else "more than one column"
     elif 0 <= column < len(schema.columns):
         return column
     else:
@@ -360,17 +360,17 @@ def place_of(schema: RowSchema, column: str | int) -> int:
     )
 
 
-def _converted(schema: RowSchema, form: str, place: int, value: Value) -> Any:
+def _converted(schema: RowSchema, form: str, index: int, value: Value) -> Any:
     if value is ABSENT:
         raise UnfitError("is absent from the record, so its value is not known")
-    convert = CONVERSIONS[form].get(schema.columns[place].kind)
+    convert = CONVERSIONS[form].get(schema.columns[index].kind)
     if convert is None:
-        raise UnfitError(f"is {schema.columns[place].kind.value}")
+        raise UnfitError(f"is {schema.columns[index].kind.value}")
     return convert(value)
 
 
-def _refusal(schema: RowSchema, form: str, place: int, value: Value, reason: str) -> DataError:
-    column = schema.columns[place]
+def _refusal(schema: RowSchema, form: str, index: int, value: Value, reason: str) -> DataError:
+    column = schema.columns[index]
     kinds = ", ".join(sorted({name for name, by in CONVERSIONS.items() if column.kind in by}))
     return DataError(
         f"{_shown(value)} cannot be read as {form}: it {reason}",

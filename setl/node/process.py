@@ -174,7 +174,7 @@ class NodeProcess:
             SetlError: what the pipelines run on cannot be started, or has ended, such as Spark's
                 JVM; all leaderships are given up.
         """
-        place = fields(nid=self._settings.nid)
+        log_fields = fields(nid=self._settings.nid)
         failpoints.declare_node()
         self._http.start()
         try:
@@ -190,13 +190,13 @@ class NodeProcess:
                 self._wake.clear()
         finally:
             self._leave()
-            _log.info("node left", extra=place)
+            _log.info("node left", extra=log_fields)
         if self._lost is not None:
             raise self._lost
 
     def _connect(self) -> bool:
         """Begin the session; whether that was done before `stop`."""
-        place, began, told = self._settings.nid, self._clock.monotonic(), False
+        log_fields, began, told = self._settings.nid, self._clock.monotonic(), False
         while not self._stopping.is_set():
             try:
                 self._arbiter.start(gives_up=self._stopping.is_set)
@@ -206,30 +206,30 @@ class NodeProcess:
                 waited = round(self._clock.monotonic() - began)
                 _log.warning(
                     "ZooKeeper does not answer; the node tries again",
-                    extra=fields(nid=place, error=str(error), waited=waited),
+                    extra=fields(nid=log_fields, error=str(error), waited=waited),
                 )
                 told = True
                 self._service.starting(f"waits for ZooKeeper: {error}")
                 self._stopping.wait(_CONNECT_PAUSE)
                 continue
             if told:
-                _log.info("ZooKeeper answers", extra=fields(nid=place))
+                _log.info("ZooKeeper answers", extra=fields(nid=log_fields))
             return True
         return False
 
     def _join(self) -> None:
-        place = fields(nid=self._settings.nid)
+        log_fields = fields(nid=self._settings.nid)
         self._arbiter.session.watch(self._wake.set)
         self._announcement.make()
         at = {"http": self._http.address, "probes": self._http.probes}
-        place_of = {name: address for name, address in at.items() if address}
-        _log.info("node joins", extra=fields(nid=self._settings.nid, **place_of))
+        relay_position_of = {name: address for name, address in at.items() if address}
+        _log.info("node joins", extra=fields(nid=self._settings.nid, **relay_position_of))
         with suppress(ArbiterError):  # it is asked again, and what is needed is made ready then
             self._prepare(look(self._arbiter, self._clock, None))
         self._engine.start(self._lose_engine, self._gives_up_waiting)
         garbage_collection.keep_what_is_loaded()
         self._warm = True  # the next cycle tells the others
-        _log.info("node is warm", extra=place)
+        _log.info("node is warm", extra=log_fields)
         self._watchdog.start()
         self._stall_watch.start()
         self._ensemble.start()

@@ -63,9 +63,9 @@ class StoredArrivals:
     def end(self) -> StreamEnd | None:
         """See `Arrivals.end`."""
         ident, pipeline = next(iter(self._following.pipelines.items()))
-        place_to_pass = system_of(pipeline.source).place_to_pass
+        position_to_pass = system_of(pipeline.source).position_to_pass
         return stream_end(
-            pipeline, lambda: place_to_pass(pipeline, ident.channel, self._following.nid, "now")
+            pipeline, lambda: position_to_pass(pipeline, ident.channel, self._following.nid, "now")
         )
 
     def wait(self, end: StreamEnd) -> Arrival:

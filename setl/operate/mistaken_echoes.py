@@ -26,8 +26,8 @@ def mistaken_for_echoes(file: ChannelFile, pipeline: Pipeline) -> list[str]:
             continue
         origin = other.source.origin
         # If no database is named, it may be the target's subscription.
-        place = site if origin is None else (origin.host, origin.port)
-        comes_back = site is not None and place == site
+        address = site if origin is None else (origin.host, origin.port)
+        comes_back = site is not None and address == site
         if not comes_back:
             names.append(other.name)
     return names

@@ -158,8 +158,8 @@ def _of_channel(before: ChannelFile, after: ChannelFile) -> Iterator[Change]:
 
 def _beginning(pipeline: Pipeline) -> str:
     start = getattr(pipeline.source, "start", None)
-    place = "its `start`" if start is None else f"`start: {_shown(start)}`"
-    return f"it begins at {place}, unless the target has a checkpoint of it"
+    where = "its `start`" if start is None else f"`start: {_shown(start)}`"
+    return f"it begins at {where}, unless the target has a checkpoint of it"
 
 
 def _of_pipeline(before: Pipeline, after: Pipeline) -> Iterator[Change]:

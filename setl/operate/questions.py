@@ -68,9 +68,9 @@ def before_remove(channel: str, pipelines: Iterable[str]) -> str:
     return f"Remove channel {channel} ({', '.join(pipelines)}) with its history and positions?"
 
 
-def before_move(pipeline: PipelineId, place: Position) -> str:
-    """Before a stopped pipeline is moved to another place of its source."""
-    return f"Are you sure you want to move {pipeline} to {place}?"
+def before_move(pipeline: PipelineId, position: Position) -> str:
+    """Before a stopped pipeline is moved to another position of its source."""
+    return f"Are you sure you want to move {pipeline} to {position}?"
 
 
 def before_cutover(pipeline: PipelineId, step: str = "") -> str:

@@ -52,5 +52,5 @@ def _shared(pipeline: str, table: Raw, writers: Sequence[str]) -> Finding:
         f"{pipeline.partition('/')[2]}, table {reads}",
         (_FIX,),
         code=SHARED_TARGET,
-        place=writes,
+        location=writes,
     )

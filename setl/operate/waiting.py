@@ -1,4 +1,4 @@
-"""Waits until a pipeline has brought everything up to a place of its source to its target."""
+"""Waits until a pipeline has brought everything up to a position of its source to its target."""
 
 from __future__ import annotations
 
@@ -57,16 +57,16 @@ class Waited:
 
     Attributes:
         verdict: whether it is over, and how.
-        place: what is waited for.
+        position: what is waited for.
         reached: how far the stored checkpoint is, None if nothing is stored or known.
         why: why it is not passed, in words; "" if it is.
         seconds: since the wait began.
-        behind: from `reached` to the place in `unit`, None if that cannot be compared.
+        behind: from `reached` to the position in `unit`, None if that cannot be compared.
         unit: ``bytes`` or ``records``.
     """
 
     verdict: Verdict
-    place: Position
+    position: Position
     reached: Position | None = None
     why: str = ""
     seconds: float = 0.0
@@ -74,19 +74,19 @@ class Waited:
     unit: str = "bytes"
 
     @property
-    def place_text(self) -> str:
-        """The place for people: its GTIDs where it is known by them alone."""
-        if isinstance(self.place, BinlogPosition) and not self.place.file:
-            return f"GTID {self.place.gtid}"
-        return position_text(self.place)
+    def position_text(self) -> str:
+        """The position for people: its GTIDs where it is known by them alone."""
+        if isinstance(self.position, BinlogPosition) and not self.position.file:
+            return f"GTID {self.position.gtid}"
+        return position_text(self.position)
 
 
 def missing_to(checkpoint: Checkpoint | None, *, passed: bool, wanted: Sequence[str] = ()) -> str:
-    """Why a checkpoint does not say that all up to a place is in the target; "" if it does.
+    """Why a checkpoint does not say that all up to a position is in the target; "" if it does.
 
     Args:
         checkpoint: what is stored, None if nothing is.
-        passed: whether its place to read on from lies at the place or behind it.
+        passed: whether its position to read on from lies at the position or behind it.
         wanted: entries of the channel file whose tables are to be loaded as a whole.
     """
     if checkpoint is None:
@@ -117,7 +117,7 @@ def judge(why: str, runs: Runs, *, failed_for: float, left: float) -> Verdict:
 def wait_for(
     pipeline: Pipeline,
     ident: PipelineId,
-    place: Position,
+    position: Position,
     *,
     arbiter: Arbiter,
     runs: Callable[[], Runs],
@@ -126,14 +126,14 @@ def wait_for(
     pause: Callable[[float], None],
     progress: Callable[[Waited], None] | None = None,
 ) -> Waited:
-    """Wait until the stored checkpoint says that all before a place is in the target.
+    """Wait until the stored checkpoint says that all before a position is in the target.
 
     Nothing is written. A server that does not answer is asked again until the timeout.
 
     Args:
         pipeline: from a channel file with its references resolved.
         ident: its full name.
-        place: see `SourceSystem.place_to_pass`.
+        position: see `SourceSystem.position_to_pass`.
         arbiter: a session.
         runs: tells how the pipeline does.
         timeout: seconds to wait at most.
@@ -148,7 +148,7 @@ def wait_for(
     with opened_states(pipeline, ident.channel) as ask:
         return _wait_for(
             pipeline,
-            place,
+            position,
             look=lambda: read_stored(pipeline, ident.channel, arbiter, ask),
             runs=runs,
             timeout=timeout,
@@ -160,7 +160,7 @@ def wait_for(
 
 def _wait_for(
     pipeline: Pipeline,
-    place: Position,
+    position: Position,
     *,
     look: Callable[[], Stored],
     runs: Callable[[], Runs],
@@ -179,10 +179,10 @@ def _wait_for(
         try:
             stored = look()
             reached = stored.checkpoint
-            passed = reached is not None and source.passed(reached.resume, place)
+            passed = reached is not None and source.passed(reached.resume, position)
             why = stored.damage or missing_to(reached, passed=passed, wanted=wanted)
             if reached is not None and not passed:
-                behind = _distance(pipeline, reached.resume, place)
+                behind = _distance(pipeline, reached.resume, position)
         except TransientError as error:
             why = str(error)
         now = clock.monotonic()
@@ -196,7 +196,7 @@ def _wait_for(
         )
         waited = Waited(
             verdict,
-            place,
+            position,
             None if reached is None else reached.resume,
             _explained(why, seen, verdict),
             now - began,
@@ -210,9 +210,9 @@ def _wait_for(
         pause(_POLL)
 
 
-def _distance(pipeline: Pipeline, reached: Position, place: Position) -> int | None:
+def _distance(pipeline: Pipeline, reached: Position, position: Position) -> int | None:
     try:
-        return system_of(pipeline.source).distance(reached, place)
+        return system_of(pipeline.source).distance(reached, position)
     except SetlError:  # only for people; the wait itself goes on
         return None
 

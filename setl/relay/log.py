@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from setl.codec.dts.relayed import RelayPlace
+from setl.codec.dts.relayed import RelayPosition
 
 
 class RelayLog(Protocol):
@@ -32,14 +32,14 @@ class RelayLog(Protocol):
     Threads: one thread calls all of this, except `abandon`, which may come from any.
     """
 
-    def take_over(self) -> tuple[RelayPlace | None, ...]:
+    def take_over(self) -> tuple[RelayPosition | None, ...]:
         """Become the one who appends, then find out what is there.
 
         The log is made if it is missing. A crash in the middle leaves it without a writer, and
         with everything that had been flushed.
 
         Returns:
-            The place of the last record of each partition; None for one without records, whether
+            The position of the last record of each partition; None for one without records, whether
             it never had any or all are expired.
 
         Raises:
@@ -52,14 +52,14 @@ class RelayLog(Protocol):
         ...
 
     def append(
-        self, partition: int, value: bytes, place: bytes, key: bytes | None, timestamp_ms: int
+        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
     ) -> None:
         """Queue one record; waits while the queue is full.
 
         Args:
             partition: from 0, less than the number that `take_over` returned.
             value: the record.
-            place: the encoded `RelayPlace`, for its header.
+            position: the encoded `RelayPosition`, for its header.
             key: of the record, None without one.
             timestamp_ms: its time in milliseconds since 1970-01-01 UTC.
 

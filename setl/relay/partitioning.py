@@ -9,7 +9,7 @@ side by side, and costs some of this:
   see a unique value at its new owner before the former owner gives it up.
 * A transaction is one in each partition, not across them: every partition that gets rows of it
   has a BEGIN and a COMMIT, and one may be applied long before the other.
-* DDL goes to all partitions. It stands at its place in each of them, but a subscriber comes to
+* DDL goes to all partitions. It stands at its position in each of them, but a subscriber comes to
   the copies at different times.
 * With ``key``, an update that moves a row to a key of another partition is written as a DELETE
   in the old key's partition and an INSERT in the new one's.

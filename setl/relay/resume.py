@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from setl.codec.dts.relayed import RelayPlace
+from setl.codec.dts.relayed import RelayPosition
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition
 
-Tails = tuple[RelayPlace | None, ...]
-"""The place of the last record of each partition, None where there is none."""
+Tails = tuple[RelayPosition | None, ...]
+"""The position of the last record of each partition, None where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Resumption:
 
     Attributes:
         checkpoint: where to begin to read.
-        tails: by partition, the place beyond which records are to be written; None for all.
+        tails: by partition, the position beyond which records are to be written; None for all.
         reason: why that is not the stored checkpoint, "" if it is.
     """
 
@@ -29,7 +29,7 @@ class Resumption:
     reason: str = ""
 
 
-def with_written(checkpoint: Checkpoint, tails: Sequence[RelayPlace | None]) -> Checkpoint:
+def with_written(checkpoint: Checkpoint, tails: Sequence[RelayPosition | None]) -> Checkpoint:
     """A checkpoint with the GTIDs of the transactions that the topic's last records are of.
 
     The topic is ahead of the checkpoint, and a server that has all before the checkpoint may lack
@@ -37,7 +37,7 @@ def with_written(checkpoint: Checkpoint, tails: Sequence[RelayPlace | None]) -> 
 
     Args:
         checkpoint: the stored one.
-        tails: the place of the last record of each partition.
+        tails: the position of the last record of each partition.
     """
     gtids = {
         tail.transaction.gtid
@@ -48,11 +48,15 @@ def with_written(checkpoint: Checkpoint, tails: Sequence[RelayPlace | None]) -> 
 
 
 def resumption(
-    checkpoint: Checkpoint, tails: Sequence[RelayPlace | None], *, exact: bool, spread: bool = False
+    checkpoint: Checkpoint,
+    tails: Sequence[RelayPosition | None],
+    *,
+    exact: bool,
+    spread: bool = False,
 ) -> Resumption:
     """Decide where to go on.
 
-    Before a checkpoint is stored, every partition has a heartbeat with its place. So a topic
+    Before a checkpoint is stored, every partition has a heartbeat with its position. So a topic
     whose last records lie before the checkpoint has lost some, unless a former leader came
     late with records of long ago.
 
@@ -62,7 +66,7 @@ def resumption(
 
     Args:
         checkpoint: the stored one, located at the source that answers.
-        tails: the place of the last record of each partition.
+        tails: the position of the last record of each partition.
         exact: whether those are surely the farthest, since former leaders are fenced off.
         spread: whether a row's partition goes by how many there are.
 
@@ -89,7 +93,7 @@ def resumption(
     return Resumption(checkpoint, same)
 
 
-def _check_added(tails: Sequence[RelayPlace | None]) -> None:
+def _check_added(tails: Sequence[RelayPosition | None]) -> None:
     """Refuse partitions that were added behind the rows of a checkpoint.
 
     Subscribers read partitions side by side. The next change of a row that gets another partition
@@ -101,18 +105,19 @@ def _check_added(tails: Sequence[RelayPlace | None]) -> None:
             f"nothing is in the partitions {', '.join(added)}, though each had a heartbeat before"
             " the checkpoint: they were added, and rows would change their partitions",
             hint="Let all subscribers come to the end. `setl stop` the channel, `setl position"
-            " reset PIPELINE --to PLACE` with the place where it is (`setl position show`), and"
+            " reset PIPELINE --to POSITION` with the position where it is (`setl position show`), "
+            "and"
             " start it. Let subscribers read the new partitions, too (`partitions`)",
         )
 
 
-def _order(place: RelayPlace) -> tuple[int, int, int, int]:
-    return place.order
+def _order(position: RelayPosition) -> tuple[int, int, int, int]:
+    return position.order
 
 
-def _at(place: RelayPlace, checkpoint: Checkpoint) -> Checkpoint:
-    """The boundary before the transaction of a place; its GTIDs are not known."""
-    at = place.transaction
+def _at(other_position: RelayPosition, checkpoint: Checkpoint) -> Checkpoint:
+    """The boundary before the transaction of a position; its GTIDs are not known."""
+    at = other_position.transaction
     origin = BinlogOrigin(at.server, at.writer, at.created) if at.server else None
     position = BinlogPosition(at.file, at.begin, "", origin)
     return replace(checkpoint, resume=position, applied=None, generation=at.generation)

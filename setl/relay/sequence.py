@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from setl.codec.dts.relayed import HEARTBEAT, RelayPlace
+from setl.codec.dts.relayed import HEARTBEAT, RelayPosition
 from setl.codec.row_codec import RowCodec, single_entries
 from setl.errors import FatalError, SetlError
 from setl.model.checkpoint import Checkpoint
@@ -36,7 +36,7 @@ class Sequenced(NamedTuple):
         records: to be sent in this order; the order within each partition has to be kept.
         heartbeats: entries of ``retl.xdual``, undecoded; they do not pass.
         rows: row changes that pass, marks not counted, those in the topic already included.
-        statements: schemas of statements that were logged in the place of rows and do not pass, one
+        statements: schemas of statements that were logged instead of rows and do not pass, one
             for each.
     """
 
@@ -52,7 +52,7 @@ class Sequencer:
     def __init__(
         self,
         start: Checkpoint,
-        last: Sequence[RelayPlace | None],
+        last: Sequence[RelayPosition | None],
         *,
         interceptor: Interceptor,
         partitioner: Partitioner,
@@ -63,7 +63,7 @@ class Sequencer:
 
         Args:
             start: where the entries begin. Nothing before it is missing from the topic.
-            last: the place of the last record in each partition, None for an empty one.
+            last: the position of the last record in each partition, None for an empty one.
             interceptor: decides what passes.
             partitioner: decides where to.
             codec: decodes rows that pass.
@@ -126,7 +126,7 @@ class Sequencer:
                 continue
             try:
                 if entry.kind is EntryKind.ROWS:
-                    # Each event has a place of its own, however they were joined when read.
+                    # Each event has a position of its own, however they were joined when read.
                     for single in single_entries(self._codec, entry):
                         self._take(single, result)
                 else:
@@ -147,13 +147,13 @@ class Sequencer:
         if self._opening is not None:
             return []
         name = relay_transaction(self._start.generation, self._boundary, self._boundary.origin)
-        place = RelayPlace(name, HEARTBEAT).encoded()
+        position = RelayPosition(name, HEARTBEAT).encoded()
         ident = record_id(self._boundary)
         value = self._serializer.heartbeat(ident, self._boundary, int(seconds))
         there = self._contents.ordinals(name)
         # One that is there already may be repeated: what it says is the time.
         return [
-            Outgoing(partition, value, place, None, int(seconds * 1000))
+            Outgoing(partition, value, position, None, int(seconds * 1000))
             for partition in self._partitions
             if there[partition] <= HEARTBEAT
         ]

@@ -14,7 +14,7 @@ from setl.model.change import DecodedRows
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition, Position, binlog_file_number
 
-_FILE_ID_BITS: Final = 40  # of the id, for the place in a file; files are numbered above them
+_FILE_ID_BITS: Final = 40  # of the id, for the position in a file; files are numbered above them
 
 
 class TransactionSerializer(Protocol):
@@ -130,7 +130,7 @@ class DtsTransactionSerializer:
 
 
 def record_id(position: BinlogPosition) -> int:
-    """The id of what stands at a place of the binlog; grows along it.
+    """The id of what stands at a position of the binlog; grows along it.
 
     Inside a transaction ids count on from its boundary, by `setl.relay.ordinals`. In one that
     is compressed they grow beyond its end, and may be found again in the next ones.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPlace
+from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPosition
 from setl.errors import PositionLostError
 from setl.model.position import BinlogPosition
 
@@ -20,7 +20,7 @@ class TailsAhead:
     """
 
     def __init__(
-        self, start: BinlogPosition, generation: int, tails: Iterable[RelayPlace | None]
+        self, start: BinlogPosition, generation: int, tails: Iterable[RelayPosition | None]
     ) -> None:
         """Nothing has come again yet.
 
@@ -43,7 +43,7 @@ class TailsAhead:
         """The stream is between two transactions.
 
         Raises:
-            PositionLostError: it has come past a place, and nothing ended there.
+            PositionLostError: it has come past a position, and nothing ended there.
         """
         if self._tails and self._tails[0].boundary < boundary.order:
             raise self._lost(self._tails[0], f"the binlog goes on at {boundary} now")
@@ -84,21 +84,21 @@ class TailsAhead:
             raise self._lost(self._tails[0], "it ends without the row that the topic has of it")
 
     @staticmethod
-    def _at(tail: RelayPlace, boundary: BinlogPosition) -> bool:
+    def _at(tail: RelayPosition, boundary: BinlogPosition) -> bool:
         return tail.boundary == boundary.order
 
-    def _lost(self, tail: RelayPlace, reason: str) -> PositionLostError:
+    def _lost(self, tail: RelayPosition, reason: str) -> PositionLostError:
         at = tail.transaction
         what = "a heartbeat" if _is_beat(tail) else f"records of {at.gtid or 'a transaction'}"
         return PositionLostError(
             f"the topic has {what} behind {at.file}:{at.begin}, and {reason}: the source has lost"
             " what it had sent",
-            hint="Go on with `setl position reset PIPELINE --to PLACE`, where the source has a"
+            hint="Go on with `setl position reset PIPELINE --to POSITION`, where the source has a"
             " place before that. Whoever reads the topic has rows that no record takes back:"
             " load their tables again with `setl load PIPELINE --replace`, or compare them",
             position=self._seen,
         )
 
 
-def _is_beat(tail: RelayPlace) -> bool:
+def _is_beat(tail: RelayPosition) -> bool:
     return tail.ordinal <= HEARTBEAT

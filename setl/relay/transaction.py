@@ -23,14 +23,14 @@ class Outgoing(NamedTuple):
     Attributes:
         partition: where to.
         value: its bytes.
-        place: the value of its header `setl.codec.dts.relayed.HEADER`.
+        position: the value of its header `setl.codec.dts.relayed.HEADER`.
         key: always None, since the partition is chosen here.
         timestamp_ms: when the source wrote it, milliseconds since 1970 UTC.
     """
 
     partition: int
     value: bytes
-    place: bytes
+    position: bytes
     key: bytes | None
     timestamp_ms: int
 
@@ -187,8 +187,8 @@ class Transaction:
         self, partition: int, ordinal: int, value: bytes, entry: Entry
     ) -> Iterator[Outgoing]:
         if ordinal > self._there[partition]:
-            place = b"%b%d" % (self._head, ordinal)
-            yield Outgoing(partition, value, place, None, _milliseconds(entry))
+            position = b"%b%d" % (self._head, ordinal)
+            yield Outgoing(partition, value, position, None, _milliseconds(entry))
 
 
 def _milliseconds(entry: Entry) -> int:

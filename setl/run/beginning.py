@@ -10,7 +10,7 @@ from setl.run.parts import RunParts
 from setl.select.source import Source
 
 
-def place_to_go_on(
+def position_to_continue(
     parts: RunParts,
     kept: CheckpointKeeping,
     stored: Checkpoint | None,
@@ -25,11 +25,11 @@ def place_to_go_on(
         reached: how far this run had come, None at its first attempt.
 
     Raises:
-        SetlError: what the source raises when it looks for the place, or the store.
+        SetlError: what the source raises when it looks for the position, or the store.
     """
     applied = kept.unkept(reached) if stored == kept.last else None
     wanted = (known := applied or stored) and parts.work.with_written(known)
-    checkpoint = place_to_begin(parts.source, wanted, parts.generation)
+    checkpoint = position_to_begin(parts.source, wanted, parts.generation)
     if stored is not None and checkpoint == wanted:
         # The source is as it was, so it can go on from what is stored, too. Another one has
         # to have what was applied since.
@@ -48,7 +48,7 @@ def place_to_go_on(
     return checkpoint
 
 
-def place_to_begin(source: Source, stored: Checkpoint | None, wanted: int) -> Checkpoint:
+def position_to_begin(source: Source, stored: Checkpoint | None, wanted: int) -> Checkpoint:
     """Where to go on: where the stored checkpoint stands, or at the configured start.
 
     Args:
@@ -57,7 +57,7 @@ def place_to_begin(source: Source, stored: Checkpoint | None, wanted: int) -> Ch
         wanted: the generation that the channel file asks for.
 
     Raises:
-        SetlError: what the source raises when it looks for the place.
+        SetlError: what the source raises when it looks for the position.
     """
     if stored is None:
         return Checkpoint.first(source.initial(), wanted)

@@ -14,13 +14,13 @@ from setl.extract.extractor import Extracted, Extractor, RoutedRows
 from setl.load.sink import Fence, LoadTicket
 from setl.log import fields
 from setl.model.batch import Batch
-from setl.model.checkpoint import Checkpoint, KnownTargets, Place
+from setl.model.checkpoint import Checkpoint, KnownTargets, ShownPosition
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.table_load import TableLoad
 from setl.run.dead_letters.handling import DeadLetterHandler
-from setl.run.loads.faulty_places import place_within
+from setl.run.loads.fault_positions import locate_fault
 from setl.run.loads.repeated import repeated_through
 from setl.run.loads.rereading import Rereading
 from setl.run.loads.size import LoadSize
@@ -283,7 +283,7 @@ class EtlWork:
                     **error.where,
                 ) from error
             self._parts.ddl.explain(error, rows)
-            place_within(error, rows)
+            locate_fault(error, rows)
             raise
 
     def _run(self, rows: Sequence[RoutedRows], ticket: LoadTicket, through: int) -> Loaded:
@@ -430,7 +430,7 @@ class EtlWork:
             schema_version=self._schema_version,
             at=checkpoint.resume,
             lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
-            place=Place.of(checkpoint),
+            position=ShownPosition.of(checkpoint),
         )
 
 

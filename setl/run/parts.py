@@ -192,7 +192,7 @@ class RunParts:
     """What a run is made of; built from a channel file.
 
     Attributes:
-        source: where its changes come from; read by `select`, asked for places by the run.
+        source: where its changes come from; read by `select`, asked for positions by the run.
         work: what is done with them.
         store: keeps its checkpoint.
         heartbeat: writes to the source, None if nothing does.

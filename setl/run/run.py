@@ -22,7 +22,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.leadership import Leadership
 from setl.run.backlog import Backlog
 from setl.run.backoff import Backoff
-from setl.run.beginning import place_to_go_on
+from setl.run.beginning import position_to_continue
 from setl.run.cancelling import Cancelling
 from setl.run.checkpoints.keeping import BUSY_SECONDS, QUIET_SECONDS, CheckpointKeeping
 from setl.run.interruption import Interruption
@@ -202,7 +202,7 @@ class PipelineRun:
             parts.select.stop()
             acked = None
         if acked is None:
-            self._reached = place_to_go_on(parts, self._kept, stored, self._reached)
+            self._reached = position_to_continue(parts, self._kept, stored, self._reached)
         checkpoint = self._reached
         assert checkpoint is not None
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
@@ -351,7 +351,7 @@ class PipelineRun:
         raise FatalError(
             f"{error.message}, and its checkpoint is gone, which was last {self._kept.last}",
             hint="`setl position reset --to` says from where to go on; or load the tables anew",
-            **self._place(),
+            **self._log_fields(),
         ) from error
 
     def _count(self, error: TransientError) -> None:
@@ -361,7 +361,7 @@ class PipelineRun:
         if hangs_at and not error.hint and error.where.get("server") == hangs_at:
             # A server that cannot write its binlog answers nothing about it either.
             error.hint = "Its commits do not end: its log says why; mostly its disk is full"
-        error.at(**self._place())
+        error.at(**self._log_fields())
         reached = self._reached.order if self._reached else None
         self._progress.failed(error.brief, reached, shown=error.text)
         self._progress.add(retries=1)
@@ -405,7 +405,7 @@ class PipelineRun:
         parts.store.close()
         parts.work.close()
 
-    def _place(self) -> dict[str, str]:
+    def _log_fields(self) -> dict[str, str]:
         return {"pipeline": self._leadership.key}
 
     def _fields(self, **values: object) -> dict[str, object]:

@@ -21,7 +21,7 @@ def select_settings(pipeline: Pipeline) -> SelectSettings:
 def passed_statements(
     pipeline: Pipeline, origin: SourceSystem, is_mapped: Callable[[str, str], bool]
 ) -> PassedStatements:
-    """What decides about statements that a source logged in the place of rows.
+    """What decides about statements that a source logged instead of rows.
 
     Nothing is asked yet.
 

@@ -50,15 +50,15 @@ class Source(Protocol):
 
         Raises:
             TransientError: the source cannot be reached.
-            PositionLostError: the configured place does not exist; names what does.
+            PositionLostError: the configured position does not exist; names what does.
         """
         ...
 
     def locate(self, checkpoint: Checkpoint) -> Checkpoint:
         """Where to go on from a stored checkpoint, at the servers that answer now.
 
-        Servers behind an address can be replaced while nobody reads, and a place of the same
-        name may be another place then. This compares the place with what the checkpoint knows
+        Servers behind an address can be replaced while nobody reads, and a position of the same
+        name may be another position then. This compares the position with what the checkpoint knows
         of it, before `open`, and finds it again if that can be done without a gap. A source
         that is open has to be closed before: one server may serve one reader of a name only.
 

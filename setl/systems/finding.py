@@ -33,7 +33,7 @@ class Finding:
         unseen: whether a server did not answer, so that nothing is known of what it has.
         code: what kind of thing it is, a short name that stays the same from release to release;
             "" for what is "ok".
-        place: the table or index, or "source" or "target"; "" for what is of the whole channel.
+        location: the table or index, or "source" or "target"; "" for what is of the whole channel.
         server: host and port of the server that it was found on, where SQL statements belong.
         risk: whether an error may be accepted, since it is one only if something else happens; a
             warning always may.
@@ -47,14 +47,14 @@ class Finding:
     unseen: bool = False
     mapping_lines: tuple[str, ...] = ()
     code: str = ""
-    place: str = ""
+    location: str = ""
     server: str = ""
     risk: bool = False
 
     @property
     def id(self) -> str:
         """What `accept` in a channel file names it by: its kind, and where it is."""
-        return finding_id(self.code, self.place)
+        return finding_id(self.code, self.location)
 
     @property
     def acceptable(self) -> bool:
@@ -76,9 +76,9 @@ Only a running pipeline comes upon it, or who looks at the other channels of the
 """
 
 
-def finding_id(code: str, place: str) -> str:
+def finding_id(code: str, location: str) -> str:
     """See `Finding.id`."""
-    return f"{code}@{place}" if place else code
+    return f"{code}@{location}" if location else code
 
 
 def accepting(accept: Sequence[str], id_: str) -> list[str]:
@@ -87,7 +87,7 @@ def accepting(accept: Sequence[str], id_: str) -> list[str]:
 
 
 class Report:
-    """Collects the findings of one place; narrower places collect into the same list."""
+    """Collects the findings of one place; narrower positions collect into the same list."""
 
     def __init__(
         self,
@@ -101,24 +101,24 @@ class Report:
         """Begin a report.
 
         Args:
-            where: the place, for people.
+            where: the position, for people.
             findings: collects them; None for a list of its own.
             end: "source" or "target", "" for neither.
             server: the server's host and port.
-            table: the table or index, if it is a place as narrow as that.
+            table: the table or index, if it is a position as narrow as that.
         """
         self.where = where
         self._end, self._server, self._table = end, server, table
         self.findings: list[Finding] = [] if findings is None else findings
 
-    def at(self, place: str) -> Report:
+    def at(self, location: str) -> Report:
         """A narrower place, such as a table."""
         return Report(
-            f"{self.where}, {place}",
+            f"{self.where}, {location}",
             self.findings,
             end=self._end,
             server=self._server,
-            table=self._table or place.removeprefix("index "),
+            table=self._table or location.removeprefix("index "),
         )
 
     def add(
@@ -139,7 +139,7 @@ class Report:
                 fix,
                 unseen=unseen,
                 code=code,
-                place=self._table or self._end,
+                location=self._table or self._end,
                 server=self._server,
                 risk=risk,
             )
@@ -186,8 +186,8 @@ class Report:
         try:
             yield
         except SetlError as error:
-            place = [f"{k} {v}" for k, v in error.where.items() if k not in {"server", "table"}]
-            what = error.message + (f" ({', '.join(place)})" if place else "")
+            location = [f"{k} {v}" for k, v in error.where.items() if k not in {"server", "table"}]
+            what = error.message + (f" ({', '.join(location)})" if location else "")
             unseen = isinstance(error, TransientError)
             code = "no-answer" if unseen else "not-readable"
             hints = [error.hint] if error.hint else []

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from setl.select.checkpoints.owner import Owner
     from setl.select.checkpoints.turn import Turns
     from setl.select.heartbeat import Heartbeat
-    from setl.select.place import Place
     from setl.select.source import ReplaceableStore, Source
+    from setl.select.start_point import StartPoint
     from setl.systems.conflicts import ConflictList
     from setl.systems.finding import Report
     from setl.systems.pipeline_check import PipelineCheck
@@ -127,52 +127,54 @@ class SourceSystem(Protocol):
         """What a relay asks its source beside the stream; None if it is none for a relay."""
         ...
 
-    def parse_place(self, text: str) -> Place:
-        """Understand a place as a person writes it.
+    def parse_start_point(self, text: str) -> StartPoint:
+        """Understand a position as a person writes it.
 
         Raises:
             ConfigurationError: it is none of those that the source has.
         """
         ...
 
-    def find_place(self, pipeline: Pipeline, channel: str, nid: str, place: Place) -> Position:
-        """Where a place is, at the source as it is now: a boundary between two transactions.
+    def find_position(
+        self, pipeline: Pipeline, channel: str, nid: str, start_point: StartPoint
+    ) -> Position:
+        """Where a position is, at the source as it is now: a boundary between two transactions.
 
         Raises:
-            PositionLostError: the place does not exist; says what does.
-            ConfigurationError: the place is inside a transaction, or the account is refused.
+            PositionLostError: the position does not exist; says what does.
+            ConfigurationError: the position is inside a transaction, or the account is refused.
             TransientError: the source cannot be reached.
         """
         ...
 
-    def place_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
-        """A place that somebody waits for, for `passed`; reads nothing of the stream's rows.
+    def position_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
+        """A position that somebody waits for, for `passed`; reads nothing of the stream's rows.
 
         Args:
             pipeline: the pipeline that reads it.
             channel: the channel's name.
             nid: as whom to ask.
-            text: ``now`` for the end of the stream as it is at this moment, or a place as
-                `parse_place` takes it.
+            text: ``now`` for the end of the stream as it is at this moment, or a position as
+                `parse_start_point` takes it.
 
         Raises:
             ConfigurationError: the text is no place, or one that does not say what lies before
                 it, such as a time where nothing is dated exactly.
-            PositionLostError: the source does not have the place.
+            PositionLostError: the source does not have the position.
             TransientError: the source cannot be reached.
         """
         ...
 
-    def passed(self, reached: Position, place: Position) -> bool:
-        """Whether a pipeline that has come to `reached` surely has all before `place`.
+    def passed(self, reached: Position, position: Position) -> bool:
+        """Whether a pipeline that has come to `reached` surely has all before `position`.
 
         False too where nobody can tell, as after the source was replaced by a server whose
-        stream has other places: then the pipeline itself has to find its place there first.
+        stream has other places: then the pipeline itself has to find its position there first.
         """
         ...
 
-    def distance(self, place: Position, latest: Position) -> int | None:
-        """How far a place is from the end of the stream, None if they are not of one stream.
+    def distance(self, position: Position, latest: Position) -> int | None:
+        """How far a position is from the end of the stream, None if they are not of one stream.
 
         Raises:
             SetlError: the source does not answer.
@@ -182,7 +184,7 @@ class SourceSystem(Protocol):
     def records(
         self,
         partitions: Sequence[int],
-        place: Place | None,
+        start_point: StartPoint | None,
         wanted: Wanted,
         *,
         last: int,
@@ -192,9 +194,9 @@ class SourceSystem(Protocol):
 
         Args:
             partitions: which partitions; empty for all.
-            place: where to begin; None for the `last` ones that are there.
+            start_point: where to begin; None for the `last` ones that are there.
             wanted: which records count towards `last`.
-            last: how many of the last ones, where `place` is None.
+            last: how many of the last ones, where `start_point` is None.
             follow: whether to wait for more at the end of what is there now.
 
         Yields:
@@ -445,7 +447,7 @@ class OrderedSource(Protocol):
 
 @runtime_checkable
 class StatementSource(Protocol):
-    """A source whose stream may have statements in the place of rows.
+    """A source whose stream may have statements instead of rows.
 
     A `SourceSystem` that has none leaves it out.
     """

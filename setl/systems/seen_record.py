@@ -22,8 +22,8 @@ class SeenRecord:
     """A record, or one row of an event of a binlog that changes several.
 
     Attributes:
-        position: in Kafka the record's own; in a binlog the place behind its event, which is what
-            ``mysqlbinlog`` calls ``end_log_pos``.
+        position: in Kafka the record's own; in a binlog the position behind its event, which is
+            what ``mysqlbinlog`` calls ``end_log_pos``.
         operation: INSERT, UPDATE, DELETE, INIT (a row of a full load), DDL, BEGIN, COMMIT,
             HEARTBEAT or what else DTS has; `FILLER`; `UNREADABLE`.
         timestamp: when the source committed it, seconds since 1970 UTC; 0 if it does not say.

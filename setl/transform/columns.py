@@ -97,14 +97,14 @@ class ColumnPlan:
 
         Raises:
             ConfigurationError: the mapping names columns that the source does not have, or
-                leaves out a key column; says all that is wrong, with its place in the mapping.
+                leaves out a key column; says all that is wrong, with its position in the mapping.
         """
         names = {name.lower(): i for i, name in enumerate(schema.names)}
         problems = [] if incomplete else _missing(names, rules)
         chosen = _chosen(schema, rules)
         key = () if keyless else identity_indexes(schema, rules.key, rules.routing)
-        places = {source: i for i, (source, _) in reversed(list(enumerate(chosen)))}
-        problems += [_key_lost(schema, rules, i) for i in key if i not in places]
+        positions = {source: i for i, (source, _) in reversed(list(enumerate(chosen)))}
+        problems += [_key_lost(schema, rules, i) for i in key if i not in positions]
         if problems:
             raise ConfigurationError(
                 f"the columns of {schema.name} do not fit their mapping: " + "; ".join(problems),
@@ -119,7 +119,7 @@ class ColumnPlan:
         if rules.key:
             # Nobody knows whether the source compares such columns to tell its rows apart.
             columns = tuple(replace(c, collation=0) if c.collation else c for c in columns)
-        found = tuple(range(len(columns))) if keyless else tuple(places[i] for i in key)
+        found = tuple(range(len(columns))) if keyless else tuple(positions[i] for i in key)
         return cls(columns, sources, found, _projector(schema, sources))
 
     def row(self, row: Row) -> Row:
@@ -132,13 +132,13 @@ class ColumnPlan:
 
 
 def image_key(
-    schema: RowSchema, places: Sequence[int], image: Row, other: Row | None, what: str
+    schema: RowSchema, positions: Sequence[int], image: Row, other: Row | None, what: str
 ) -> Row:
     """The values at some places of an image, which say what a change is about.
 
     Args:
         schema: the columns.
-        places: of the values.
+        positions: of the values.
         image: the row before or after the change.
         other: the other of the two, which has what this one lacks; None if there is none.
         what: they say, for the error.
@@ -147,16 +147,16 @@ def image_key(
         DataError: neither image has a value.
     """
     values: list[Value] = []
-    for place in places:
-        value = image[place]
+    for position in positions:
+        value = image[position]
         if value is ABSENT and other is not None:
-            value = other[place]
+            value = other[position]
         if value is ABSENT:
             raise DataError(
                 f"a record of {schema.name} does not say {what}",
                 hint="Set binlog_row_image=FULL at the source, or subscribe to all columns",
                 table=schema.name,
-                column=schema.names[place],
+                column=schema.names[position],
             )
         values.append(value)
     return tuple(values)
@@ -182,15 +182,15 @@ def key_indexes(schema: RowSchema, names: Sequence[str] = ()) -> tuple[int, ...]
             " `key` in its mapping, or leave the table out",
             table=schema.name,
         )
-    places = {name.lower(): i for i, name in enumerate(schema.names)}
-    missing = [name for name in names if name.lower() not in places]
+    positions = {name.lower(): i for i, name in enumerate(schema.names)}
+    missing = [name for name in names if name.lower() not in positions]
     if missing:
         raise ConfigurationError(
             f"{schema.name} has no column {', '.join(missing)}, named under `key`",
             hint=f"Its columns are {', '.join(schema.names)}",
             table=schema.name,
         )
-    return tuple(places[name.lower()] for name in names)
+    return tuple(positions[name.lower()] for name in names)
 
 
 def identity_indexes(
@@ -207,22 +207,22 @@ def identity_indexes(
     key = key_indexes(schema, names)
     if routing is None:
         return key
-    place = schema.folded.get(routing.lower(), -1)
-    if place < 0:
+    position = schema.folded.get(routing.lower(), -1)
+    if position < 0:
         raise ConfigurationError(
             f"{schema.name} has no column {routing}, named under `routing`",
             hint=f"Its columns are {', '.join(schema.names)}",
             table=schema.name,
         )
-    return key if place in key else (*key, place)
+    return key if position in key else (*key, position)
 
 
 def _missing(names: Mapping[str, int], rules: ColumnRules) -> list[str]:
-    place = f"tables[{rules.index}]"
+    position = f"tables[{rules.index}]"
     named = [
-        *((f"{place}.include", name) for name in rules.include or ()),
-        *((f"{place}.exclude", name) for name in rules.exclude),
-        *((f"{place}.columns.{target}", source) for target, source in rules.renames.items()),
+        *((f"{position}.include", name) for name in rules.include or ()),
+        *((f"{position}.exclude", name) for name in rules.exclude),
+        *((f"{position}.columns.{target}", source) for target, source in rules.renames.items()),
     ]
     return [
         f"{path} names {name}, which the source does not have"
@@ -249,15 +249,15 @@ def _chosen(schema: RowSchema, rules: ColumnRules) -> list[tuple[int, str]]:
 
 
 def _key_lost(schema: RowSchema, rules: ColumnRules, index: int) -> str:
-    name, place = schema.names[index], f"tables[{rules.index}]"
+    name, position = schema.names[index], f"tables[{rules.index}]"
     if any(target.lower() == name.lower() for target in (*rules.renames, *rules.expressions)):
         return (
-            f"{place}.columns replaces the key column {name}, so that deletes would not find"
+            f"{position}.columns replaces the key column {name}, so that deletes would not find"
             " their rows"
         )
     how = "excludes" if any(n.lower() == name.lower() for n in rules.exclude) else "leaves out"
     part = "exclude" if how == "excludes" else "include"
-    return f"{place}.{part} {how} the key column {name}"
+    return f"{position}.{part} {how} the key column {name}"
 
 
 def _projector(schema: RowSchema, sources: tuple[int, ...]) -> Callable[[Any], Row] | None:

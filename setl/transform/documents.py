@@ -105,12 +105,12 @@ class DocumentKeys:
         """
         schema = self._seen = decoded.schema
         for columns in self._columns:
-            places = _places(schema, columns)
+            positions = _positions(schema, columns)
             for before, after in decoded.images:
                 for image, other in ((before, after), (after, before)):
                     if image is None:
                         continue
-                    key = image_key(schema, places, image, other, _BELONGS)
+                    key = image_key(schema, positions, image, other, _BELONGS)
                     if None not in key:  # else it belongs to none
                         looks = _looks(key)
                         self._asked.pop(looks, None)
@@ -149,17 +149,17 @@ class DocumentKeys:
         return [result]
 
 
-def _places(schema: RowSchema, columns: Sequence[str]) -> list[int]:
-    places = [schema.folded.get(column.lower(), -1) for column in columns]
-    if -1 in places:
-        lacking = [c for c, place in zip(columns, places, strict=True) if place < 0]
+def _positions(schema: RowSchema, columns: Sequence[str]) -> list[int]:
+    positions = [schema.folded.get(column.lower(), -1) for column in columns]
+    if -1 in positions:
+        lacking = [c for c, position in zip(columns, positions, strict=True) if position < 0]
         raise DataError(
             f"a record of {schema.name} lacks the column {', '.join(lacking)}, by which its row"
             " belongs to a document",
             hint="Fix `nested` in the channel file",
             table=schema.name,
         )
-    return places
+    return positions
 
 
 def _looks(key: Row) -> _Looks:

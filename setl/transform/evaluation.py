@@ -75,24 +75,24 @@ def select_evaluated(
 
 
 def _analysed(
-    frame: DataFrame, place: str, wrong: list[str], *expressions: str
+    frame: DataFrame, position: str, wrong: list[str], *expressions: str
 ) -> DataFrame | None:
     """The frame with expressions in it, None if Spark refuses them; `wrong` gets the reason."""
     try:
         result = frame.selectExpr(*expressions)
     except (AnalysisException, ParseException) as error:
-        wrong.append(f"{place}: {str(error).strip().splitlines()[0]}")
+        wrong.append(f"{position}: {str(error).strip().splitlines()[0]}")
         return None
     return result
 
 
 def _refuse_subqueries(frame: DataFrame, route: Route) -> None:
-    places = {f"columns.{name}": text for name, text in route.expressions.items()}
+    positions = {f"columns.{name}": text for name, text in route.expressions.items()}
     if route.where:
-        places = {"where": route.where, **places}
+        positions = {"where": route.where, **positions}
     wrong = [
-        f"{place}: a subquery; an expression has only the values of its row"
-        for place, text in places.items()
+        f"{position}: a subquery; an expression has only the values of its row"
+        for position, text in positions.items()
         if has_subquery(frame.selectExpr(f"{text} AS x"))
     ]
     if wrong:

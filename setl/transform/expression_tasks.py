@@ -155,14 +155,14 @@ def _input_row(schema: RowSchema, inputs: Sequence[Column]) -> Callable[[Row], R
         DataError: the rows lack a column that an expression mentions.
     """
     try:
-        places = [schema.index[column.name] for column in inputs]
+        positions = [schema.index[column.name] for column in inputs]
     except KeyError as error:
         raise DataError(
             f"a row of {schema.name} lacks column {error.args[0]}, which an expression mentions",
             hint="The table changed; fix the channel file and start the channel again",
             table=schema.name,
         ) from error
-    return lambda row: tuple(row[place] for place in places)
+    return lambda row: tuple(row[position] for position in positions)
 
 
 def packer(

@@ -121,13 +121,15 @@ class Histories:
         pairs = passing_columns(route, message.columns)
         sources = tuple(message.columns[i] for i, _ in pairs)
         targets = tuple(target for _, target in pairs)
-        places = {source.lower(): target for source, target in zip(sources, targets, strict=True)}
-        if any(name.lower() not in places for name in message.key):
+        positions = {
+            source.lower(): target for source, target in zip(sources, targets, strict=True)
+        }
+        if any(name.lower() not in positions for name in message.key):
             raise ConfigurationError(
                 f"a key column of {'.'.join(message.table)} does not pass in both directions",
                 hint="`setl check` compares the two directions",
             )
-        history = self._history(route, targets, tuple(places[k.lower()] for k in message.key))
+        history = self._history(route, targets, tuple(positions[k.lower()] for k in message.key))
         row = None if message.said.row is None else tuple(message.said.row[i] for i, _ in pairs)
         key = tuple(message.key.values())
         history.heard.append(WritesSeen(version, key, message.said._replace(row=row)))
@@ -136,15 +138,15 @@ class Histories:
             history.held.append(ReadRow(version, key, held))
 
     def _history(self, route: Route, columns: tuple[str, ...], key: tuple[str, ...]) -> History:
-        place = (route.index, columns, route.target)
-        found = self._found.get(place)
+        position = (route.index, columns, route.target)
+        found = self._found.get(position)
         if found is None:
             policy = route.conflict or ConflictPolicy("", from_home=False)
             newest = policy.newest
             renamed = [t for t, s in route.renames.items() if s.lower() == newest.lower()]
             name = renamed[0] if renamed else newest
             found = History(route.target, policy, name, columns, key, returning=route.returning)
-            self._found[place] = found
+            self._found[position] = found
         return found
 
 

@@ -23,7 +23,7 @@ _WHOLE_ROWS = (
 def is_keyless(codec: str, route: Route, schema: RowSchema) -> bool:
     """Whether rows of a table are told apart by all of their values.
 
-    Only where a record is delivered with its place, and never under another one: a DTS topic has
+    Only where a record is delivered with its position, and never under another one: a DTS topic has
     records of its own places, and may repeat them.
 
     Args:
@@ -57,8 +57,8 @@ class KeylessRows:
                     raise _half_a_row(schema, row)
         group = self._groups.get(schema)
         if group is None:
-            places = tuple(range(len(schema.columns)))
-            group = self._groups[schema] = Survivors(schema, places, keyless=True)
+            positions = tuple(range(len(schema.columns)))
+            group = self._groups[schema] = Survivors(schema, positions, keyless=True)
         gone = [before for before, _ in images if before is not None]
         come = [after for _, after in images if after is not None]
         group.deletes.extend(gone)

@@ -47,8 +47,8 @@ def _share_no_key(parts: list[TargetChanges]) -> bool:
     return len(keys) == total
 
 
-def _picker(places: Sequence[int]) -> Callable[[Row], Any]:
-    return cast("Callable[[Row], Any]", itemgetter(*places))
+def _picker(positions: Sequence[int]) -> Callable[[Row], Any]:
+    return cast("Callable[[Row], Any]", itemgetter(*positions))
 
 
 def _merge_target(parts: list[TargetChanges]) -> list[TargetChanges]:
@@ -96,11 +96,13 @@ def _of_one_shape(parts: list[TargetChanges]) -> TargetChanges:
     latest: dict[Any, tuple[int, bool, Row]] = {}
     known = latest.get
     for part in parts:
-        for deleted, rows, versions, places in (
+        for deleted, rows, versions, positions in (
             (False, part.upserts, part.upsert_versions, part.key),
             (True, part.deletes, part.delete_versions, range(len(part.key))),
         ):
-            for key, row, version in zip(map(_picker(places), rows), rows, versions, strict=True):
+            for key, row, version in zip(
+                map(_picker(positions), rows), rows, versions, strict=True
+            ):
                 there = known(key)
                 if there is None or there[0] <= version:
                     latest[key] = version, deleted, row
@@ -166,8 +168,8 @@ def _shape_of_both(parts: list[TargetChanges], old: int, new: int) -> int:
         same = part.columns == columns and part.untold == untold
         if same and part.partial == before.partial:
             return number
-    places = {c.name: n for n, c in enumerate(columns)}
-    key = tuple(places[before.columns[n].name] for n in before.key)
+    positions = {c.name: n for n, c in enumerate(columns)}
+    key = tuple(positions[before.columns[n].name] for n in before.key)
     shape = replace(before.without_rows(), columns=columns, key=key, untold=untold)
     parts.append(shape)
     return len(parts) - 1

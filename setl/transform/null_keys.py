@@ -111,7 +111,11 @@ class NullKeys:
         version = there.version
         if (before, version) in self._taken_back:
             return
-        same = [place for place in self._pending if place[0] == before and place[1] <= version]
+        same = [
+            position
+            for position in self._pending
+            if position[0] == before and position[1] <= version
+        ]
         if same:
             del self._pending[same[-1]]
             self._taken_back.add((before, version))

@@ -47,12 +47,12 @@ def homes_of(rows: Sequence[Row], key: Sequence[int], buckets: int) -> list[int]
     """
     if len(key) > 1:
         return [bucket_of(tuple([row[i] for i in key]), buckets) for row in rows]
-    place = key[0]
+    position = key[0]
     return [
         (value * _ODD & _WORD) // _HALF % buckets
         if isinstance(value, int)
         else bucket_of((value,), buckets)
-        for value in [row[place] for row in rows]
+        for value in [row[position] for row in rows]
     ]
 
 
@@ -125,15 +125,15 @@ def split(
     parts = [replace(changes.without_rows(), shared=True) for _ in range(buckets)]
     upserts = [(part.upserts.append, part.upsert_versions.append) for part in parts]
     # A document that is routed anew is written, and deleted where it was, by one task.
-    form, places = changes.document, range(len(changes.key))
+    form, positions = changes.document, range(len(changes.key))
     if form is not None:
-        places = [i for i in places if i in form.values or i != form.routing]
-    homes = homes_of(changes.upserts, [changes.key[i] for i in places], buckets)
+        positions = [i for i in positions if i in form.values or i != form.routing]
+    homes = homes_of(changes.upserts, [changes.key[i] for i in positions], buckets)
     for row, version, home in zip(changes.upserts, changes.upsert_versions, homes, strict=True):
         add_row, add_version = upserts[home]
         add_row(row)
         add_version(version)
-    homes = homes_of(changes.deletes, places, buckets)
+    homes = homes_of(changes.deletes, positions, buckets)
     for key, version, home in zip(changes.deletes, changes.delete_versions, homes, strict=True):
         parts[home].deletes.append(key)
         parts[home].delete_versions.append(version)

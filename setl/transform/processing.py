@@ -151,7 +151,7 @@ def _identity(
 def _failure(
     name: str, error: BaseException, change: TypedChange, key: tuple[str, ...]
 ) -> SetlError:
-    """The error of a processor, with the row and the place in its code."""
+    """The error of a processor, with the row and the position in its code."""
     schema, row = change.schema, change.row
     try:
         shown = ", ".join(str(row.value(i)) for i in key_indexes(schema, key))

@@ -39,8 +39,8 @@ Why it is right
     deleted, as ever.
 
 Where the table has changed since
-    Columns are those of the change, since the target has no others at that place of the stream. A
-    column that the table has no longer, or with another type, has the value of the change: it is
+    Columns are those of the change, since the target has no others at that position of the stream.
+    A column that the table has no longer, or with another type, has the value of the change: it is
     the last that the stream knows. What has changed the rest of the row later reads it again. Of a
     table that is gone, the changes count as they are.
 
@@ -56,7 +56,7 @@ from typing import NamedTuple, Protocol
 
 from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
-from setl.model.checkpoint import Place
+from setl.model.checkpoint import ShownPosition
 from setl.model.schema import RowSchema
 from setl.transform.columns import image_key, key_indexes
 from setl.transform.compaction import Compactor
@@ -70,14 +70,15 @@ class RowSource(Protocol):
     """
 
     def read(
-        self, table: RowSchema, keys: Sequence[Row], place: Place | None
+        self, table: RowSchema, keys: Sequence[Row], position: ShownPosition | None
     ) -> tuple[RowSchema, list[Row]] | None:
         """The rows with these keys as they are now, in any order; fewer if some are gone.
 
         Args:
             table: the table as the stream knows it; has a key.
             keys: values of its key columns, in key order, each once.
-            place: all before this place of the stream is to be seen; None if it does not matter.
+            position: all before this position of the stream is to be seen; None if it does not
+                matter.
 
         Returns:
             The table as it is now, and rows of this shape; None if there is no such table any
@@ -94,11 +95,11 @@ class Lookup(NamedTuple):
 
     Attributes:
         source: where.
-        place: the end of the load; None if it does not matter.
+        position: the end of the load; None if it does not matter.
     """
 
     source: RowSource
-    place: Place | None = None
+    position: ShownPosition | None = None
 
 
 class _Asked(NamedTuple):
@@ -155,7 +156,7 @@ class RereadRows:
             by_schema.setdefault(each.schema, {})[values] = each
         result = Compactor()
         for schema, asked in by_schema.items():
-            found = self._lookup.source.read(schema, list(asked), self._lookup.place)
+            found = self._lookup.source.read(schema, list(asked), self._lookup.position)
             if found is None:
                 return self._as_they_came()
             _take_in(result, schema, asked, *found)
@@ -209,23 +210,23 @@ def _take_in(
 
 def _shaping(schema: RowSchema, there: RowSchema) -> Callable[[Row, Row | None], Row]:
     """Makes rows of a table as it is now into rows of the table as a change knows it."""
-    places: list[int] = []
+    positions: list[int] = []
     for column in schema.columns:
-        place = there.folded.get(column.name.lower(), -1)
-        same = place >= 0 and there.columns[place].kind is column.kind
-        places.append(place if same else -1)
-    whole = -1 not in places
-    as_it_is = places == list(range(len(there.columns)))
+        position = there.folded.get(column.name.lower(), -1)
+        same = position >= 0 and there.columns[position].kind is column.kind
+        positions.append(position if same else -1)
+    whole = -1 not in positions
+    as_it_is = positions == list(range(len(there.columns)))
 
     def shaped(row: Row, image: Row | None) -> Row:
         if as_it_is:
             return row
         if whole:
-            return tuple([row[place] for place in places])
+            return tuple([row[position] for position in positions])
         values: list[Value] = []
-        for i, place in enumerate(places):
+        for i, position in enumerate(positions):
             last = ABSENT if image is None else image[i]
-            values.append(row[place] if place >= 0 else last)
+            values.append(row[position] if position >= 0 else last)
         return tuple(values)
 
     return shaped

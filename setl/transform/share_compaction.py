@@ -187,10 +187,10 @@ class _Compaction:
         if versions and versions[0] <= through:
             self._redelivered += sum(version <= through for version in versions)
 
-    def _table(self, place: tuple[int, str, str]) -> _Table:
-        found = self._tables.get(place)
+    def _table(self, key: tuple[int, str, str]) -> _Table:
+        found = self._tables.get(key)
         if found is None:
-            index, schema, table = place
+            index, schema, table = key
             routes = self._plan.router.route(schema, table)
             route = next(route for route in routes if route.index == index)
             compactor = _compactor(self._plan, route, schema, table)
@@ -201,7 +201,7 @@ class _Compaction:
                 else:
                     images = LatestImages(compactor)
             found = _Table(route, compactor, images, KeylessRows(), unchanged)
-            self._tables[place] = found
+            self._tables[key] = found
         return found
 
     def _scanner(self, route: Route, item: WorkItem) -> RowScanner | None:
@@ -211,13 +211,13 @@ class _Compaction:
             with suppress(DataError):  # decoding finds it again, in each record
                 return self._codec.scanner((), key, item.payload)
             return None
-        place = (route.index, item.context)
-        if place not in self._scanners:
+        table_key = (route.index, item.context)
+        if table_key not in self._scanners:
             try:
-                self._scanners[place] = self._codec.scanner(item.context, key)
+                self._scanners[table_key] = self._codec.scanner(item.context, key)
             except DataError:
-                self._scanners[place] = None  # decoding finds it again, in each record
-        return self._scanners[place]
+                self._scanners[table_key] = None  # decoding finds it again, in each record
+        return self._scanners[table_key]
 
     def compacted(self) -> Compacted:
         """What is left."""

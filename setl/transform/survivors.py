@@ -60,15 +60,15 @@ class SurvivorGroups:
         return [g for g in (self.whole, *self._parts.values()) if g.upserts or g.deletes]
 
     def _part(self, present: tuple[int, ...]) -> Survivors:
-        whole, places = self.whole.schema, {source: i for i, source in enumerate(present)}
+        whole, positions = self.whole.schema, {source: i for i, source in enumerate(present)}
         schema = replace(
             whole,
             columns=tuple(whole.columns[i] for i in present),
-            key=_moved(whole.key, places) or (),
-            unique=tuple(u for u in (_moved(u, places) for u in whole.unique) if u),
+            key=_moved(whole.key, positions) or (),
+            unique=tuple(u for u in (_moved(u, positions) for u in whole.unique) if u),
         )
-        return Survivors(schema, tuple(places[i] for i in self.whole.key), partial=True)
+        return Survivors(schema, tuple(positions[i] for i in self.whole.key), partial=True)
 
 
-def _moved(indexes: tuple[int, ...], places: dict[int, int]) -> tuple[int, ...] | None:
-    return tuple(places[i] for i in indexes) if all(i in places for i in indexes) else None
+def _moved(indexes: tuple[int, ...], positions: dict[int, int]) -> tuple[int, ...] | None:
+    return tuple(positions[i] for i in indexes) if all(i in positions for i in indexes) else None

@@ -12,7 +12,7 @@ from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.row_codec import RowCodec
 from setl.errors import DataError
 from setl.model.change import DecodedRows, Row
-from setl.model.checkpoint import Place
+from setl.model.checkpoint import ShownPosition
 from setl.model.schema import RowSchema
 from setl.transform.documents import DocumentSource
 from setl.transform.rereading import Lookup
@@ -86,10 +86,12 @@ class TransformPlan:
     documents: DocumentSource | None = None
     lookup: Lookup | None = None
 
-    def ending_at(self, place: Place | None) -> TransformPlan:
-        """The plan for a load that ends at this place of the stream."""
+    def ending_at(self, position: ShownPosition | None) -> TransformPlan:
+        """The plan for a load that ends at this position of the stream."""
         return (
-            self if self.lookup is None else replace(self, lookup=self.lookup._replace(place=place))
+            self
+            if self.lookup is None
+            else replace(self, lookup=self.lookup._replace(position=position))
         )
 
 

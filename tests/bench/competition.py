@@ -39,7 +39,7 @@ from tests.bench.workloads import (
 
 
 @dataclass(frozen=True)
-class Place:
+class StartPoint:
     """Where a workload lies.
 
     Attributes:
@@ -86,7 +86,7 @@ class Competitor(Protocol):
         """Why it cannot take part, "" if it can; None of its reasons is a fault of its own."""
         ...
 
-    def measure(self, place: Place, target: Target) -> Taken:
+    def measure(self, position: StartPoint, target: Target) -> Taken:
         """Apply everything, ready and connected before the time begins.
 
         Raises:
@@ -264,25 +264,25 @@ def run(case: Case, folder: Path, console: Console) -> Iterator[Result]:
         if able:
             with ExitStack() as stack:
                 server = stack.enter_context(source_server(folder / f"{number}", case.family))
-                place = _written(workload, folder / f"{number}", able, server, stack, console)
+                position = _written(workload, folder / f"{number}", able, server, stack, console)
                 for entrant in able * case.rounds:
-                    entrant.take_turn(place, console)
+                    entrant.take_turn(position, console)
             yield from (entrant.result() for entrant in able)
 
 
 def _written(
     workload: Workload, folder: Path, able: list[_Entrant], source: MariaDb, stack: ExitStack,
     console: Console,
-) -> Place:  # fmt: skip
+) -> StartPoint:  # fmt: skip
     console.print(f"{workload.name}: writing {workload.changes:,} changes")
     with source.connect() as connection:
         written = write(connection, workload)
     if all(entrant.competitor.source != "kafka" for entrant in able):
-        return Place(folder, source, written)
+        return StartPoint(folder, source, written)
     kafka = stack.enter_context(Kafka(folder / "kafka"))
     topic = relayed(source, written, kafka)
     brokers = stack.enter_context(limited(kafka, topic))
-    return Place(folder, source, written, kafka, topic, brokers)
+    return StartPoint(folder, source, written, kafka, topic, brokers)
 
 
 @dataclass
@@ -297,18 +297,20 @@ class _Entrant:
     wrong: list[str] = field(default_factory=list[str])
     failed: list[str] = field(default_factory=list[str])
 
-    def take_turn(self, place: Place, console: Console) -> None:
+    def take_turn(self, position: StartPoint, console: Console) -> None:
         """Into a target of its own, whose contents are looked at afterwards."""
         options = self.competitor.target_options
-        with fresh_target(place.folder, self.target, self.workload, options, self.family) as target:
+        with fresh_target(
+            position.folder, self.target, self.workload, options, self.family
+        ) as target:
             try:
-                taken = self.competitor.measure(place, target)
+                taken = self.competitor.measure(position, target)
             except RuntimeError as error:
                 self.failed.append(str(error))
                 console.print(f"  {self.competitor.name}: {error}", markup=False)
                 return
             self.runs.append(taken)
-            wrong = differences(place.source, target, self.workload)
+            wrong = differences(position.source, target, self.workload)
             self.wrong += wrong
         rate = self.workload.changes / taken.seconds
         console.print(

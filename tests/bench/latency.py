@@ -24,7 +24,7 @@ import click
 from elasticsearch import Elasticsearch as Client
 
 from setl_embedded import MariaDb
-from tests.bench.competition import Case, Place, differences, run
+from tests.bench.competition import Case, StartPoint, differences, run
 from tests.bench.report import (
     EXPRESSIONS,
     HALF,
@@ -160,8 +160,8 @@ def measure(
         with source.connect() as connection:
             fill(connection, workload)
             start = position(connection)
-        place = Place(folder, source, Written(workload, start, start))
-        with setl.standing_by(place, target, start) as node, looking(target) as look:
+        other_position = StartPoint(folder, source, Written(workload, start, start))
+        with setl.standing_by(other_position, target, start) as node, looking(target) as look:
             node.start()
             writer = Writer(source)
             for load in loads:

@@ -32,7 +32,7 @@ from setl.node.cluster.answers import status_at
 from setl_embedded import MariaDb, ZooKeeper
 from setl_embedded.ports import HOST, free_port
 from setl_embedded.process import spawn
-from tests.bench.competition import Meter, Place
+from tests.bench.competition import Meter, StartPoint
 from tests.bench.report import Taken
 from tests.bench.servers import Target, mysql_settings
 from tests.bench.watching import DRIVER, cpu_by_role, wait_for
@@ -172,10 +172,10 @@ class Setl:
     def why_not(self, target: str, workload: Workload) -> str:
         return ""
 
-    def measure(self, place: Place, target: Target) -> Taken:
-        workload = place.written.workload
-        with self.standing_by(place, target, place.written.start) as node:
-            read_from = place.source if self.source == "binlog" else place.kafka
+    def measure(self, position: StartPoint, target: Target) -> Taken:
+        workload = position.written.workload
+        with self.standing_by(position, target, position.written.start) as node:
+            read_from = position.source if self.source == "binlog" else position.kafka
             assert read_from is not None
             with rows_applied(node, target, workload.name) as applied:
                 meter = Meter(node.pid, target, read_from.pid)
@@ -183,36 +183,40 @@ class Setl:
                 with meter.memory:
                     began, at = time.perf_counter(), time.time()
                     node.start()
-                    wait_for(watch.done, place.limit, "not everything was applied",
+                    wait_for(watch.done, position.limit, "not everything was applied",
                              every=_LOOK_SECONDS)  # fmt: skip
                     seconds = time.perf_counter() - began
                 taken = meter.taken(seconds)
             return Taken(seconds, _first_applied(node) - at, taken.cpu, taken.memory)
 
     @contextmanager
-    def standing_by(self, place: Place, target: Target, start: Position | None) -> Iterator[Node]:
+    def standing_by(
+        self, position: StartPoint, target: Target, start: Position | None
+    ) -> Iterator[Node]:
         """A warm node whose channel reads the binlog from `start`, or the whole topic.
 
         With None it loads the tables first, and reads the binlog from where it ends then.
         """
         # Commands and node take passwords from their environment, which they have from here.
-        os.environ[_PASSWORDS["source"]] = place.source.password
+        os.environ[_PASSWORDS["source"]] = position.source.password
         if target.mariadb is not None:
             os.environ[_PASSWORDS["target"]] = target.mariadb.password
-        channel = self._channel(place, target, start)
-        with standby(place.folder, channel, master=self.master) as node:
+        channel = self._channel(position, target, start)
+        with standby(position.folder, channel, master=self.master) as node:
             yield node
 
-    def _channel(self, place: Place, target: Target, start: Position | None) -> dict[str, Any]:
-        workload = place.written.workload
+    def _channel(
+        self, position: StartPoint, target: Target, start: Position | None
+    ) -> dict[str, Any]:
+        workload = position.written.workload
         names = workload.tables if len(workload.tables) < _NAMED else (f"{workload.name}_*",)
         if self.source == "binlog":
             source = {
-                **_end(place.source, "source"),
+                **_end(position.source, "source"),
                 "start": start._asdict() if start else {"load": True},
             }
         else:
-            source = {"type": "dts", "brokers": [place.brokers], "topic": place.topic,
+            source = {"type": "dts", "brokers": [position.brokers], "topic": position.topic,
                       "start": "earliest"}  # fmt: skip
         if target.elasticsearch is not None:
             end: dict[str, Any] = {"type": "elasticsearch", "hosts": [target.elasticsearch.url]}

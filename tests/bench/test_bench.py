@@ -11,7 +11,7 @@ from elasticsearch import Elasticsearch as Client
 
 from tests.bench import latency, whole_tables, workloads
 from tests.bench.__main__ import main
-from tests.bench.competition import WORKLOADS, Place, differences
+from tests.bench.competition import WORKLOADS, StartPoint, differences
 from tests.bench.fetching import PartitionCopy
 from tests.bench.peers.scripts import Bulk, Plain
 from tests.bench.peers.server_tools import Replica
@@ -42,12 +42,12 @@ def small(name):
 
 
 @pytest.fixture
-def place(tmp_path, site_a):
-    """Makes a place with a workload in its binlog."""
+def position(tmp_path, site_a):
+    """Makes a position with a workload in its binlog."""
 
     def written(workload):
         with site_a.connect() as connection:
-            return Place(tmp_path, site_a, workloads.write(connection, workload))
+            return StartPoint(tmp_path, site_a, workloads.write(connection, workload))
 
     yield written
     with site_a.connect() as connection, connection.cursor() as cursor:
@@ -118,9 +118,9 @@ def test_w3_has_the_mix_that_it_says_over_all_its_tables():
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
-def test_the_replica_and_the_plain_script_bring_everything(place, table_target, name):
+def test_the_replica_and_the_plain_script_bring_everything(position, table_target, name):
     workload = small(name)
-    at = place(workload)
+    at = position(workload)
     for competitor in (Replica(), Plain()):
         target = table_target(workload)
         assert differences(at.source, target, workload)
@@ -132,9 +132,9 @@ def test_the_replica_and_the_plain_script_bring_everything(place, table_target, 
         assert (DRIVER in taken.cpu) == (competitor.name == "plain")
 
 
-def test_wrong_contents_of_a_table_are_found(place, table_target):
+def test_wrong_contents_of_a_table_are_found(position, table_target):
     workload = small("w3")
-    at = place(workload)
+    at = position(workload)
     target = table_target(workload)
     Replica().measure(at, target)
     with target.mysql.connect() as connection, connection.cursor() as cursor:
@@ -145,9 +145,9 @@ def test_wrong_contents_of_a_table_are_found(place, table_target):
     assert ["w3_001" in text for text in found] == [True, False, False]
 
 
-def test_a_replica_that_stops_fails(place, table_target):
+def test_a_replica_that_stops_fails(position, table_target):
     workload = small("w3")
-    at = place(workload)
+    at = position(workload)
     target = table_target(workload)
     with target.mysql.connect() as connection, connection.cursor() as cursor:
         for table in workload.tables:
@@ -157,9 +157,9 @@ def test_a_replica_that_stops_fails(place, table_target):
 
 
 @pytest.mark.parametrize("name", ["w1", "wide"])
-def test_ready_documents_and_the_plain_script_into_elasticsearch(place, index_target, name):
+def test_ready_documents_and_the_plain_script_into_elasticsearch(position, index_target, name):
     workload = WORKLOADS[name](120)
-    at = place(workload)
+    at = position(workload)
     target = index_target(workload)
     assert differences(at.source, target, workload)
     Bulk().measure(at, target)
@@ -168,9 +168,9 @@ def test_ready_documents_and_the_plain_script_into_elasticsearch(place, index_ta
     assert differences(at.source, target, workload) == []
 
 
-def test_wrong_contents_of_an_index_are_found(place, index_target, elasticsearch):
+def test_wrong_contents_of_an_index_are_found(position, index_target, elasticsearch):
     workload = workloads.updates(105, 40)
-    at = place(workload)
+    at = position(workload)
     target = index_target(workload)
     Plain().measure(at, target)
     assert differences(at.source, target, workload) == []
@@ -181,8 +181,8 @@ def test_wrong_contents_of_an_index_are_found(place, index_target, elasticsearch
     assert differences(at.source, target, workload) == ["w2: 39 documents for 40 rows"]
 
 
-def test_a_script_that_fails_says_why(place, site_b):
-    at = place(small("w1"))
+def test_a_script_that_fails_says_why(position, site_b):
+    at = position(small("w1"))
     with pytest.raises(RuntimeError, match="doesn't exist"):
         Plain().measure(at, Target(mariadb=site_b))
 

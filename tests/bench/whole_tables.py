@@ -35,7 +35,7 @@ from setl.run.spark.session import SparkSettings, start_session
 from setl.run.verification.compared_targets import mapped_targets, target_reader
 from setl_embedded import MariaDb
 from tests.bench import latency
-from tests.bench.competition import Competitor, Meter, Place, differences
+from tests.bench.competition import Competitor, Meter, StartPoint, differences
 from tests.bench.peers.scripts import Bulk, Debezium
 from tests.bench.peers.server_tools import MariaDbDump, MyDumper
 from tests.bench.report import (
@@ -83,16 +83,16 @@ class SetlLoad:
     def why_not(self, target: str, workload: Workload) -> str:
         return ""
 
-    def measure(self, place: Place, target: Target) -> Taken:
-        wanted = place.written.workload.size
-        with self.setl.standing_by(place, target, None) as node:
-            meter = Meter(node.pid, target, place.source.pid)
-            look = _how_far(node, target, place.written.workload.name)
+    def measure(self, position: StartPoint, target: Target) -> Taken:
+        wanted = position.written.workload.size
+        with self.setl.standing_by(position, target, None) as node:
+            meter = Meter(node.pid, target, position.source.pid)
+            look = _how_far(node, target, position.written.workload.name)
             with meter.memory:
                 node.start()
                 wait_for(
                     lambda: look().get("rows", 0) >= wanted,
-                    place.limit,
+                    position.limit,
                     "not everything was loaded",
                     every=_LOOK_SECONDS,
                 )
@@ -189,10 +189,10 @@ def _in_turns(
     with source_server(folder, family) as source:
         with source.connect() as connection:
             fill(connection, workload)
-        place = Place(folder, source, Written(workload, _START, _START))
+        position = StartPoint(folder, source, Written(workload, _START, _START))
         for competitor in [*able] * rounds:
             with fresh_target(folder, kind, empty, competitor.target_options, family) as target:
-                taken = competitor.measure(place, target)
+                taken = competitor.measure(position, target)
                 if wrong := differences(source, target, workload):
                     raise RuntimeError(f"{competitor.name}: {wrong}")
             turns.append(Turn(kind, competitor.name, workload.size, taken.seconds, dict(taken.cpu)))
@@ -246,8 +246,8 @@ def _while_loading(setl: SetlLoad, folder: Path, family: str, rows: int, seconds
             fill(connection, changed)
         with target.mysql.connect() as connection:
             fill(connection, replace(there, base=0))
-        place = Place(folder, source, Written(both, _START, _START))
-        with setl.setl.standing_by(place, target, None) as node, latency.looking(target) as look:
+        position = StartPoint(folder, source, Written(both, _START, _START))
+        with setl.setl.standing_by(position, target, None) as node, latency.looking(target) as look:
             load = _how_far(node, target, "")
             node.start()
             wait_for(lambda: load().get("rows", 0) > 0, 120, "no row was loaded")

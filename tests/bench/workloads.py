@@ -167,7 +167,7 @@ SCHEMA = "bench"
 
 
 class Position(NamedTuple):
-    """A place in the source's binlog."""
+    """A position in the source's binlog."""
 
     file: str
     offset: int
@@ -367,7 +367,7 @@ def _statements(workload: Workload, mix: Mix) -> Iterator[tuple[str, tuple[Any, 
             keys.append(last)
             yield shape.insert(table), shape.row(last, random)
         else:
-            # The place of the one that goes is taken by the last: a list without gaps.
-            place = random.randrange(len(keys))
-            keys[place], keys[-1] = keys[-1], keys[place]
+            # The position of the one that goes is taken by the last: a list without gaps.
+            other_position = random.randrange(len(keys))
+            keys[other_position], keys[-1] = keys[-1], keys[other_position]
             yield f"DELETE FROM `{table}` WHERE id=%s", (keys.pop(),)

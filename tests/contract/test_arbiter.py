@@ -34,7 +34,7 @@ PIPELINE = PipelineId("shop", "there")
 BACK = PipelineId("shop", "back")
 
 
-class MemoryPlace:
+class MemoryStore:
     """Sessions over one cluster in memory."""
 
     def __init__(self):
@@ -50,7 +50,7 @@ class MemoryPlace:
         self.cluster.remove(f"/setl{path}")
 
 
-class ZooKeeperPlace:
+class ZooKeeperStore:
     """Sessions under one root of a real server, or of an ensemble."""
 
     def __init__(self, hosts, access=None, **secured):
@@ -89,15 +89,15 @@ class ZooKeeperPlace:
 
 
 @pytest.fixture
-def memory_place():
-    return MemoryPlace()
+def memory_store():
+    return MemoryStore()
 
 
 @pytest.fixture
 def zookeeper_place(zookeeper):
-    place = ZooKeeperPlace(zookeeper.hosts)
-    yield place
-    place.close()
+    position = ZooKeeperStore(zookeeper.hosts)
+    yield position
+    position.close()
 
 
 @pytest.fixture(scope="session")
@@ -116,15 +116,15 @@ def ensemble_place(secured_ensemble):
     ca = str(security.ca)
     # All through one member: what one session writes, another sees at once only on the same
     # server. A follower may answer from a moment ago, which no rule of the arbiter minds.
-    place = ZooKeeperPlace(
+    position = ZooKeeperStore(
         ensemble.servers[0].hosts,
         Access(sasl=login, tls=Tls(ca=ca)),
         sasl_options=dict(login),
         use_ssl=True,
         ca=ca,
     )
-    yield place
-    place.close()
+    yield position
+    position.close()
 
 
 @pytest.fixture(
@@ -134,20 +134,20 @@ def ensemble_place(secured_ensemble):
         pytest.param("ensemble_place", marks=pytest.mark.servers),
     ]
 )
-def place(request):
+def position(request):
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
-def a(place):
-    arbiter = place.join()
+def a(position):
+    arbiter = position.join()
     arbiter.channels.put("shop", {"channel": "shop"})
     return arbiter
 
 
 @pytest.fixture
-def b(place, a):
-    return place.join()
+def b(position, a):
+    return position.join()
 
 
 # -- session --------------------------------------------------------------------------------
@@ -194,9 +194,9 @@ def test_nodes_say_what_they_serve(a, b):
     assert b.facts().nodes["n1"] == relay
 
 
-def test_a_node_of_an_earlier_release_serves_everything(place, a):
+def test_a_node_of_an_earlier_release_serves_everything(position, a):
     a.nodes.announce(NodeInfo("n1", serves=("relay",)))
-    place.put("/nodes/n1", b'{"version":1,"host":"h1","ready":true}')
+    position.put("/nodes/n1", b'{"version":1,"host":"h1","ready":true}')
     assert list(a.nodes.all()) == [NodeInfo("n1", host="h1", ready=True, serves=EVERYTHING)]
 
 
@@ -224,9 +224,9 @@ def test_a_node_goes_with_its_session(a, b):
     assert list(b.nodes.all()) == []
 
 
-def test_an_unreadable_node_is_still_there(place, a):
+def test_an_unreadable_node_is_still_there(position, a):
     a.nodes.announce(NodeInfo("n1", host="h1", pid=3))
-    place.put("/nodes/n1", b"{broken")
+    position.put("/nodes/n1", b"{broken")
     assert list(a.nodes.all()) == [NodeInfo("n1")]
 
 
@@ -245,8 +245,8 @@ def test_names_that_are_no_path_component_are_refused(a, name):
 # -- channels -------------------------------------------------------------------------------
 
 
-def test_a_new_channel_is_stopped(place):
-    arbiter = place.join()
+def test_a_new_channel_is_stopped(position):
+    arbiter = position.join()
     assert list(arbiter.channels.all()) == []
     stored = arbiter.channels.put("shop", {"pipelines": [{"name": "there"}], "text": "grün 🌱"})
     assert stored.state is ChannelState.STOP
@@ -322,16 +322,16 @@ def test_setting_the_same_state_is_a_new_revision(a):
     assert after.revision > before.revision
 
 
-def test_the_state_of_a_missing_channel_cannot_be_set(place, a):
+def test_the_state_of_a_missing_channel_cannot_be_set(position, a):
     read = a.channels.one("shop")
-    place.remove("/channels/shop")
+    position.remove("/channels/shop")
     with pytest.raises(NotFound):
         a.channels.set_state(read, ChannelState.START)
 
 
-def test_an_unreadable_channel_is_stopped_and_hides_no_other(place, a):
+def test_an_unreadable_channel_is_stopped_and_hides_no_other(position, a):
     a.channels.set_state(a.channels.put("other", {"x": 1}), ChannelState.START)
-    place.put("/channels/shop", b"\xff\x00not json")
+    position.put("/channels/shop", b"\xff\x00not json")
     broken, fine = sorted(a.channels.all(), key=lambda channel: channel.name, reverse=True)
     assert (broken.state, broken.definition) == (ChannelState.STOP, {})
     assert (fine.state, fine.definition) == (ChannelState.START, {"x": 1})
@@ -449,9 +449,9 @@ def test_resigning_an_earlier_epoch_leaves_the_present_one(a, b):
     assert a.mainstems.one(PIPELINE) == mine
 
 
-def test_an_unreadable_mainstem_is_held_all_the_same(place, a, b):
+def test_an_unreadable_mainstem_is_held_all_the_same(position, a, b):
     held = a.mainstems.campaign(PIPELINE, "n1")
-    place.put("/channels/shop/there/mainstem", b"")
+    position.put("/channels/shop/there/mainstem", b"")
     seen = b.mainstems.campaign(PIPELINE, "n2")
     assert (seen.epoch, seen.session, seen.nid) == (held.epoch, a.session.session_id(), "?")
 
@@ -481,9 +481,9 @@ def test_a_position_that_is_not_there_cannot_be_replaced(a):
     assert a.positions.read(PIPELINE) is None
 
 
-def test_an_unreadable_position_is_an_error_and_not_a_fresh_start(place, a):
+def test_an_unreadable_position_is_an_error_and_not_a_fresh_start(position, a):
     a.positions.store(PIPELINE, {"offset": 1}, None)
-    place.put("/channels/shop/there/position", b"[]")
+    position.put("/channels/shop/there/position", b"[]")
     with pytest.raises(Invalid, match="shop/there"):
         a.positions.read(PIPELINE)
     a.positions.replace(PIPELINE, {"offset": 2})
@@ -505,8 +505,8 @@ def test_history_is_kept_in_order(a, b):
     assert list(a.history.all(BACK)) == []
 
 
-def test_history_is_trimmed(place, a):
-    small = place.join(history_limit=3)
+def test_history_is_trimmed(position, a):
+    small = position.join(history_limit=3)
     items = [HistoryItem(n, "n1", "", float(n)) for n in range(12)]
     for item in items:
         small.history.add(PIPELINE, item)
@@ -522,7 +522,7 @@ def test_history_of_the_newest_epoch_is_amended(a, b):
     assert list(a.history.all(PIPELINE)) == [old, amended]
 
 
-def test_history_of_an_earlier_epoch_is_amended_in_its_place(a, b):
+def test_history_of_an_earlier_epoch_is_amended_in_its_position(a, b):
     """The leader before may say what it failed with once its successor is there already."""
     ended, successor = HistoryItem(4, "n1", "first", 1.5), HistoryItem(5, "n2", "n1 failed", 2.5)
     a.history.add(PIPELINE, ended)
@@ -535,8 +535,8 @@ def test_history_of_an_earlier_epoch_is_amended_in_its_place(a, b):
     assert list(b.history.all(PIPELINE)) == [late, failed, successor]
 
 
-def test_what_was_trimmed_does_not_come_back(place, a):
-    small = place.join(history_limit=2)
+def test_what_was_trimmed_does_not_come_back(position, a):
+    small = position.join(history_limit=2)
     items = [HistoryItem(n, "n1", "", float(n)) for n in range(4)]
     for item in (*items, items[0]):
         small.history.add(PIPELINE, item)
@@ -563,8 +563,8 @@ def test_actions_are_kept_in_order_and_their_outcome_is_said_once(a, b):
     assert list(b.actions.all()) == [ended, second]
 
 
-def test_an_action_whose_session_ended_before_its_outcome_was_known_says_so(place, a):
-    leaving = place.join()
+def test_an_action_whose_session_ended_before_its_outcome_was_known_says_so(position, a):
+    leaving = position.join()
     done, open_ = leaving.actions.add(DONE), leaving.actions.add(DONE)
     mine = a.actions.add(DONE)
     leaving.actions.end(done, "done", 2.5)
@@ -579,17 +579,17 @@ def test_an_action_whose_session_ended_before_its_outcome_was_known_says_so(plac
     assert later.outcome == "done after all"
 
 
-def test_an_action_of_a_release_that_named_no_session_is_under_way(place, a):
+def test_an_action_of_a_release_that_named_no_session_is_under_way(position, a):
     kept = a.actions.add(DONE)
     text = b'{"version": 1, "by": "anna", "what": "start", "on": "shop", "at": 1.5}'
-    place.put(f"/actions/{kept.id}", text)
+    position.put(f"/actions/{kept.id}", text)
     ((action),) = a.actions.all()
     assert (action.session, action.abandoned) == (0, False)
 
 
-def test_what_is_ended_while_it_is_read_is_not_abandoned(place, a, monkeypatch):
+def test_what_is_ended_while_it_is_read_is_not_abandoned(position, a, monkeypatch):
     """A session ends in order between the look at its action and the look at the sessions."""
-    leaving = place.join()
+    leaving = position.join()
     kept = leaving.actions.add(DONE)
     children = type(a._znodes).children
 
@@ -616,17 +616,17 @@ def test_actions_are_trimmed_and_very_long_texts_cut(a, monkeypatch):
     assert all(action.outcome == "x" * 4000 for action in kept)
 
 
-def test_an_unreadable_action_hides_no_other(place, a):
+def test_an_unreadable_action_hides_no_other(position, a):
     first, second = a.actions.add(DONE), a.actions.add(DONE)
-    place.put(f"/actions/{first.id}", b"{")
+    position.put(f"/actions/{first.id}", b"{")
     assert list(a.actions.all()) == [second]
 
 
 # -- facts ----------------------------------------------------------------------------------
 
 
-def test_facts_of_an_empty_place(place):
-    facts = place.join().facts()
+def test_facts_of_an_empty_position(position):
+    facts = position.join().facts()
     assert facts == Facts()
 
 
@@ -771,9 +771,9 @@ def test_leaderships_after_a_raise_are_above_it_and_earlier_ones_stay(a, b):
     assert a.mainstems.one(PIPELINE) is None
 
 
-def test_a_damaged_base_makes_nobody_leader_until_it_is_written_anew(place, a):
+def test_a_damaged_base_makes_nobody_leader_until_it_is_written_anew(position, a):
     a.epochs.raise_base(7)
-    place.put("/epoch", b"{}")
+    position.put("/epoch", b"{}")
     with pytest.raises(Invalid):
         a.mainstems.campaign(PIPELINE, "n1")
     assert a.mainstems.one(PIPELINE) is None
@@ -906,7 +906,7 @@ def test_cutovers_are_compared_and_set(a, b):
     assert b.cutovers.read(PIPELINE) is None
 
 
-def test_what_verification_keeps_is_compared_and_set(place, a, b):
+def test_what_verification_keeps_is_compared_and_set(position, a, b):
     assert a.verifications.read(PIPELINE) is None
     revision = a.verifications.store(PIPELINE, {"epoch": 5, "after": [{"hex": "ff"}, "é"]}, None)
     assert b.verifications.read(PIPELINE) == ({"epoch": 5, "after": [{"hex": "ff"}, "é"]}, revision)
@@ -917,7 +917,7 @@ def test_what_verification_keeps_is_compared_and_set(place, a, b):
         a.verifications.store(PIPELINE, {"epoch": 5}, revision)
     assert a.verifications.read(PIPELINE) == ({"epoch": 6}, newer)
     assert a.verifications.read(BACK) is None
-    place.put("/channels/shop/there/verification", b"[]")
+    position.put("/channels/shop/there/verification", b"[]")
     empty, revision = a.verifications.read(PIPELINE)
     assert empty == {}, "it begins anew"
     a.verifications.store(PIPELINE, {"epoch": 7}, revision)
@@ -927,9 +927,9 @@ def test_what_verification_keeps_is_compared_and_set(place, a, b):
         a.verifications.store(PIPELINE, {"epoch": 7}, None)
 
 
-def test_an_unreadable_cutover_is_an_error_and_not_none(place, a):
+def test_an_unreadable_cutover_is_an_error_and_not_none(position, a):
     a.cutovers.store(PIPELINE, {"step": "drain"}, None)
-    place.put("/channels/shop/there/cutover", b"[]")
+    position.put("/channels/shop/there/cutover", b"[]")
     with pytest.raises(Invalid, match="shop/there"):
         a.cutovers.read(PIPELINE)
 
@@ -956,14 +956,14 @@ def test_a_session_that_is_named_in_a_sender_does_not_count(a, b):
     assert b.alarms.take(AlarmSender("n1", ("mail",))) == mine, "the same node, another session"
 
 
-def test_a_sender_that_tells_somebody_takes_the_place_of_one_that_tells_nobody(place, a, b):
+def test_a_sender_that_tells_somebody_replaces_one_that_tells_nobody(position, a, b):
     nobody = a.alarms.take(AlarmSender("n1"))
     assert b.alarms.take(AlarmSender("n2")) == nobody
     somebody = b.alarms.take(AlarmSender("n2", ("hook",)))
     assert somebody == AlarmSender("n2", ("hook",), b.session.session_id())
     assert a.alarms.take(AlarmSender("n1")) == somebody
     assert a.alarms.take(AlarmSender("n1", ("mail",))) == somebody
-    place.put("/alarms/sender", b"[]")
+    position.put("/alarms/sender", b"[]")
     assert a.alarms.sender() == AlarmSender("", (), b.session.session_id()), (
         "unreadable: tells nobody"
     )
@@ -974,7 +974,7 @@ KEPT = [("read", "store", "state"), ("silences", "store_silences", "silences")]
 
 
 @pytest.mark.parametrize(("read", "store", "znode"), KEPT)
-def test_what_is_kept_of_alarms_is_compared_and_set(place, a, b, read, store, znode):
+def test_what_is_kept_of_alarms_is_compared_and_set(position, a, b, read, store, znode):
     assert getattr(a.alarms, read)() is None
     with pytest.raises(Conflict):
         getattr(a.alarms, store)({"raised": []}, 0)
@@ -990,7 +990,7 @@ def test_what_is_kept_of_alarms_is_compared_and_set(place, a, b, read, store, zn
     assert getattr(a.alarms, read)() == ({"raised": []}, newer)
     others = {name for name, _, _ in KEPT} - {read}
     assert all(getattr(a.alarms, other)() is None for other in others), "each is kept by itself"
-    place.put(f"/alarms/{znode}", b"[]")
+    position.put(f"/alarms/{znode}", b"[]")
     empty, revision = getattr(b.alarms, read)()
     assert empty == {}, "alarms that hold are raised again"
     getattr(b.alarms, store)({"raised": [2]}, revision)

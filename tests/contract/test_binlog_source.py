@@ -180,7 +180,7 @@ def test_binlog_an_account_that_may_ask_but_not_read(binlog):
     source.close()
 
 
-def test_binlog_a_statement_in_the_place_of_rows_is_delivered_behind_what_came_before(binlog):
+def test_binlog_a_statement_instead_of_rows_is_delivered_behind_what_came_before(binlog):
     binlog.write()
     with binlog.server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SET SESSION binlog_format = 'STATEMENT'")

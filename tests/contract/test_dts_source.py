@@ -13,7 +13,7 @@ from kafka.structs import TopicPartition
 
 from setl.channel.file import DtsSource, OffsetStart, TimestampStart
 from setl.channel.routes.routing import Route
-from setl.codec.dts.relayed import HEADER, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.relayed import HEADER, LAST, RelayPosition, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import (
     ConfigurationError,
@@ -69,7 +69,7 @@ def test_dts_a_start_by_offset_and_by_time(dts):
     for seconds, offset in ((-9, 1), (0, 1), (1, 5), (100, 5), (1234, 53), (1900, 77)):
         found = dts.source(TimestampStart(timestamp=BASE + seconds)).initial()
         assert found.offset == offset
-        # What the record before it says, which is how the place is found again.
+        # What the record before it says, which is how the position is found again.
         if offset > 1:
             commit = transaction(BASE + 25 * (offset - 5))[-1]
             assert (found.timestamp, found.record) == (BASE + 25 * (offset - 5), crc32(commit))
@@ -97,13 +97,13 @@ def in_transactions(dts):
     """
     numbers = itertools.count()
 
-    def send(*values, places=None, commit=True):
+    def send(*values, positions=None, commit=True):
         ident = f"t-{dts.topic}-{next(numbers)}"
         producer = Producer({"bootstrap.servers": dts.server.brokers, "transactional.id": ident})
         producer.init_transactions(20)
         producer.begin_transaction()
         for number, value in enumerate(values):
-            headers = places and [(HEADER, places[number].encoded())]
+            headers = positions and [(HEADER, positions[number].encoded())]
             producer.produce(dts.topic, value, partition=0, headers=headers or None)
         producer.flush(20)
         (producer.commit_transaction if commit else producer.abort_transaction)(20)
@@ -111,7 +111,7 @@ def in_transactions(dts):
     return send
 
 
-def test_dts_places_hold_though_offsets_have_gaps(dts, in_transactions):
+def test_dts_positions_hold_though_offsets_have_gaps(dts, in_transactions):
     for number in range(3):
         in_transactions(*transaction(BASE + number))
         in_transactions(*transaction(BASE + 500), commit=False)
@@ -159,7 +159,7 @@ def test_dts_a_transaction_that_does_not_end_is_seen(dts):
     try:
         before = read_rows(source, 2)
         assert kinds(before) == "BRRC"
-        place = before[-1].position.offset
+        position = before[-1].position.offset
 
         def held_up():
             clock.time += 4
@@ -168,9 +168,9 @@ def test_dts_a_transaction_that_does_not_end_is_seen(dts):
 
         told = eventually(held_up, 30)
         assert told.transaction
-        assert f"{dts.topic}[0]@{place}: 8 records wait" in told.what
-        assert f"--start-offset {place}" in told.way_out
-        assert (source.behind(), source.latest().offset) == (8, place + 8)
+        assert f"{dts.topic}[0]@{position}: 8 records wait" in told.what
+        assert f"--start-offset {position}" in told.way_out
+        assert (source.behind(), source.latest().offset) == (8, position + 8)
         hanging.commit_transaction(20)
         assert kinds(read_rows(source, 4)) == "BRRC" * 2
         assert source.held_up() is None
@@ -179,17 +179,17 @@ def test_dts_a_transaction_that_does_not_end_is_seen(dts):
 
 
 def test_dts_what_a_relay_repeats_is_no_entry_after_a_restart_either(dts, in_transactions):
-    def places(begin, *ordinals):
-        return [RelayPlace(RelayTransaction(1, "bin.000001", begin), o) for o in ordinals]
+    def positions(begin, *ordinals):
+        return [RelayPosition(RelayTransaction(1, "bin.000001", begin), o) for o in ordinals]
 
-    in_transactions(*transaction(BASE), places=places(4, 0, 1, 2, LAST))
-    in_transactions(*transaction(BASE + 1), places=places(90, 0, 1, 2, LAST))
+    in_transactions(*transaction(BASE), positions=positions(4, 0, 1, 2, LAST))
+    in_transactions(*transaction(BASE + 1), positions=positions(90, 0, 1, 2, LAST))
     source = dts.source()
     source.open(dts.origin)
     whole = read_rows(source, 4)
-    in_transactions(*transaction(BASE), places=places(4, 0, 1, 2, LAST))
-    in_transactions(*transaction(BASE + 1)[1:], places=places(90, 1, 2, LAST))
-    in_transactions(*transaction(BASE + 2), places=places(200, 0, 1, 2, LAST))
+    in_transactions(*transaction(BASE), positions=positions(4, 0, 1, 2, LAST))
+    in_transactions(*transaction(BASE + 1)[1:], positions=positions(90, 1, 2, LAST))
+    in_transactions(*transaction(BASE + 2), positions=positions(200, 0, 1, 2, LAST))
     rest = read_rows(source, 2)
     assert kinds(rest) == "BRRC"
     source.open(whole[-1].position)

@@ -8,7 +8,7 @@ import pytest
 
 from setl.errors import DataError, FencedError, SetlError, TransientError
 from setl_embedded import Kafka
-from tests.kafka_topics import RelayTopic, place
+from tests.kafka_topics import RelayTopic, position
 from tests.memory_log import MemoryRelayLog, MemoryTopic, Stored
 from tests.waiting import eventually
 
@@ -39,7 +39,7 @@ def records(first, count, size=100):
     return [
         (
             n % PARTITIONS,
-            Stored(b"%d " % n + b"x" * size, place(n).encoded(), b"k%d" % n, NOW + n),
+            Stored(b"%d " % n + b"x" * size, position(n).encoded(), b"k%d" % n, NOW + n),
         )
         for n in range(first, first + count)
     ]
@@ -121,17 +121,17 @@ def test_records_are_seen_as_they_were_appended(side):
 def test_a_record_without_a_key(side):
     log = side.log()
     log.take_over()
-    log.append(1, b"v", place(1).encoded(), None, NOW)
+    log.append(1, b"v", position(1).encoded(), None, NOW)
     log.flush()
-    assert side.read(1) == [Stored(b"v", place(1).encoded(), None, NOW)]
+    assert side.read(1) == [Stored(b"v", position(1).encoded(), None, NOW)]
 
 
-def test_a_new_leader_is_told_the_last_place_of_each_partition(side):
+def test_a_new_leader_is_told_the_last_position_of_each_partition(side):
     log = side.log()
     log.take_over()
     append(log, records(1, 2))  # partitions 1 and 2
     log.flush()
-    assert side.log().take_over() == (None, place(1), place(2))
+    assert side.log().take_over() == (None, position(1), position(2))
 
 
 def test_the_same_object_takes_over_again_and_goes_on(side):
@@ -139,7 +139,7 @@ def test_the_same_object_takes_over_again_and_goes_on(side):
     log.take_over()
     append(log, some[:6])
     log.flush()
-    assert log.take_over() == (place(6), place(4), place(5))
+    assert log.take_over() == (position(6), position(4), position(5))
     append(log, some[6:])
     log.flush()
     assert [side.read(n) for n in range(PARTITIONS)] == [of(n, some) for n in range(PARTITIONS)]
@@ -156,7 +156,7 @@ def test_flushing_nothing_is_nothing(side):
 def test_nothing_is_written_without_taking_over(side):
     log = side.log()
     with pytest.raises(FencedError):
-        log.append(0, b"v", place(1).encoded(), None, 1)
+        log.append(0, b"v", position(1).encoded(), None, 1)
     log.close()
     log.close()
 
@@ -181,14 +181,14 @@ def test_what_is_left_behind_is_a_first_part_of_each_partition(side, flushed, mo
 
 
 def left_behind(side):
-    """What each partition has, once the next leader is told the last place of just that.
+    """What each partition has, once the next leader is told the last position of just that.
 
     Without transactions, a batch may be on its way for a moment after its sender was closed.
     """
-    places = side.log().take_over()
+    positions = side.log().take_over()
     found = [side.read(partition) for partition in range(PARTITIONS)]
-    assert [place and place.encoded() for place in places] == [
-        part[-1].place if part else None for part in found
+    assert [position and position.encoded() for position in positions] == [
+        part[-1].position if part else None for part in found
     ]
     return found
 
@@ -200,7 +200,7 @@ def test_after_abandon_everything_is_refused(side):
     log.abandon()
     for _ in range(2):
         with pytest.raises(FencedError):
-            log.append(0, b"v", place(11).encoded(), None, 1)
+            log.append(0, b"v", position(11).encoded(), None, 1)
         with pytest.raises(FencedError):
             log.flush()
     with pytest.raises(FencedError):
@@ -284,11 +284,11 @@ def test_a_full_queue_has_a_limit(own):
         log.flush()
     assert again.value is told.value
     broker.resume()
-    places = topic.log().take_over()
+    positions = topic.log().take_over()
     for partition in range(PARTITIONS):
         found = topic.read(partition)
         assert without_repeats(found) == of(partition, records(1, 300))[: len(found)]
-        assert places[partition] is None or topic.delivery != "transactional"
+        assert positions[partition] is None or topic.delivery != "transactional"
 
 
 def test_flushing_has_a_limit(own):
@@ -365,8 +365,8 @@ def test_a_broker_that_goes_and_comes_back(own):
     except TransientError:
         failed = True
         assert topic.delivery != "one_in_flight"
-        places = log.take_over()
-        begins = [place.transaction.begin if place else 0 for place in places]
+        positions = log.take_over()
+        begins = [position.transaction.begin if position else 0 for position in positions]
         assert min(begins) >= 298
         append(log, [(at, one) for at, one in some if one.timestamp_ms > NOW + begins[at]])
         log.flush()

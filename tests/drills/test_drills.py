@@ -16,8 +16,8 @@ ON_MYSQL = (
     "two-way-failover",
 )
 """What differs between the families: who waits for whose locks, how a transaction ends with its
-connection, what names a place in a replica's binlog, and how rows of whole tables get in; and all
-that a server has to do when a node is killed that reads it, and one that writes to it.
+connection, what names a position in a replica's binlog, and how rows of whole tables get in; and
+all that a server has to do when a node is killed that reads it, and one that writes to it.
 
 A load whose Select or driver dies is left to MariaDB: no server takes part in that. What goes from
 one family to the other is in the tests of whole pipelines, leaders that die included."""

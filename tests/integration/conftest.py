@@ -28,10 +28,10 @@ def servers(site_a, site_b):
 
 
 @pytest.fixture
-def place(spark):
+def position(spark):
     """Where runs are started; what is left of them is stopped."""
-    with site(spark) as place:
-        yield place
+    with site(spark) as position:
+        yield position
 
 
 @pytest.fixture

@@ -53,8 +53,8 @@ class Passage:
         plan = ColumnPlan.build(reader.schema, _AsItIs())
         change = TargetChanges((self.schema, name), plan.columns, plan.key)
 
-        def read(form, places):
-            asked = [reader.schema.columns[i] for i in places]
+        def read(form, positions):
+            asked = [reader.schema.columns[i] for i in positions]
             return reader.rendered(form, asked, whole.part) if reader.renders(form, asked) else None
 
         loaded = self.sink.apply_rendered(ticket or self.ticket, change, read)

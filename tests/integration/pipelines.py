@@ -199,13 +199,13 @@ class Site:
 
 @contextmanager
 def site(spark):
-    place = Site(spark)
+    position = Site(spark)
     try:
-        yield place
+        yield position
     finally:
-        for running in place.runs:
+        for running in position.runs:
             running.run.abort()
-        for running in place.runs:
+        for running in position.runs:
             running.thread.join(60)
 
 

@@ -9,11 +9,11 @@ def points_at(replica, source):
     is_mysql = isinstance(replica, MySql)
     change, word = ("REPLICATION SOURCE", "SOURCE") if is_mysql else ("MASTER", "MASTER")
     status = "SHOW BINARY LOG STATUS" if is_mysql else "SHOW MASTER STATUS"
-    file, place = execute(source, status)[0][:2]
+    file, position = execute(source, status)[0][:2]
     execute(
         replica,
         f"CHANGE {change} TO {word}_HOST = '{source.host}', {word}_PORT = {source.port},"
         f" {word}_USER = '{source.user}', {word}_PASSWORD = '{source.password}',"
-        f" {word}_LOG_FILE = '{file}', {word}_LOG_POS = {place}"
+        f" {word}_LOG_FILE = '{file}', {word}_LOG_POS = {position}"
         + (", GET_SOURCE_PUBLIC_KEY = 1" if is_mysql else ""),
     )

@@ -15,8 +15,10 @@ POLICIES = {"home": "home", "newest": {"newest": "touched"}}
 class SameRows:
     """A database on two servers, and runs of both directions."""
 
-    def __init__(self, place, servers, policy, home=None, sources=None, plain="source", **options):
-        self.place, self.servers = place, servers
+    def __init__(
+        self, position, servers, policy, home=None, sources=None, plain="source", **options
+    ):
+        self.position, self.servers = position, servers
         self.db = fresh_name("stock")
         for server in servers:
             execute(
@@ -61,7 +63,7 @@ class SameRows:
 
     def lead(self, *names, nid="n1"):
         for name in names or ("ab", "ba"):
-            self.runs[name] = self.place.lead(self.file, name, nid=nid)
+            self.runs[name] = self.position.lead(self.file, name, nid=nid)
 
     def replace_leader(self, name, nid):
         """The leader is cut off, and another takes over from the stored checkpoint."""

@@ -212,8 +212,8 @@ def _paths(arguments: Sequence[str]) -> list[str]:
     found: list[str] = []
     for before, argument in zip(("", *arguments), arguments, strict=False):
         if before not in _WITH_VALUE and not argument.startswith("-"):
-            place = argument.partition("::")[0]
-            found += [argument] if place and (ROOT / place).exists() else []
+            position = argument.partition("::")[0]
+            found += [argument] if position and (ROOT / position).exists() else []
     return found
 
 

@@ -55,7 +55,7 @@ def public_key():
 
 
 class Impostor:
-    """Answers in the place of a server, and keeps what it is told.
+    """Answers instead of a server, and keeps what it is told.
 
     Args:
         plugin: the way to log in that it asks for once a client has begun.

@@ -180,24 +180,24 @@ def filled(value: Any) -> Any:
     return value
 
 
-def marked_places(value: Any, path=""):
+def marked_paths(value: Any, path=""):
     if value == MARKER:
         yield path
     elif is_dataclass(value):
         for each in fields(value):
-            yield from marked_places(getattr(value, each.name), f"{path}.{each.name}".strip("."))
+            yield from marked_paths(getattr(value, each.name), f"{path}.{each.name}".strip("."))
     elif isinstance(value, dict):
         for each in value.values():
-            yield from marked_places(each, path)
+            yield from marked_paths(each, path)
     elif isinstance(value, tuple | list):
         for each in value:
-            yield from marked_places(each, path)
+            yield from marked_paths(each, path)
 
 
 def test_a_text_of_a_status_is_hidden_unless_it_is_listed(node):
     """A field that is added has to be thought about before strangers see it."""
     mark(node, CASES["a unique key"])
-    shown = set(marked_places(public_status(filled(node.status()))))
+    shown = set(marked_paths(public_status(filled(node.status()))))
     line, figures = "pipelines", "pipelines.figures"
     assert shown == {
         "nid", "version", "contact", "serves", "lost_channels", "disk.folder",

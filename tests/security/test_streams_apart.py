@@ -44,12 +44,12 @@ def few(monkeypatch):
     monkeypatch.setattr(stream, "MOST_OF_STRANGER", 2)
 
 
-def test_one_stranger_leaves_places_to_others(watch):
+def test_one_stranger_leaves_positions_to_others(watch):
     assert [watch("127.0.0.2") for _ in range(3)] == [200, 200, 429]
     assert watch("127.0.0.3") == 200
 
 
-def test_strangers_leave_places_to_who_is_logged_in(node, watch):
+def test_strangers_leave_positions_to_who_is_logged_in(node, watch):
     codes = [watch(f"127.0.0.{n}") for n in (2, 2, 3, 3, 4)]
     assert codes == [200, 200, 200, 200, 429]
     anna = Browser(node)
@@ -57,7 +57,7 @@ def test_strangers_leave_places_to_who_is_logged_in(node, watch):
     assert [watch("127.0.0.2", anna.cookie) for _ in range(5)] == [200] * 4 + [429]
 
 
-def test_a_page_that_is_closed_gives_its_place_back(node, watch, opened):
+def test_a_page_that_is_closed_gives_its_position_back(node, watch, opened):
     assert [watch("127.0.0.2") for _ in range(2)] == [200, 200]
     streams = node.server._console._streams
     assert streams.is_full("127.0.0.2")

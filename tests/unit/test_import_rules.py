@@ -111,7 +111,7 @@ def test_a_forbidden_import_is_noticed(skeleton, importer, imported):
 
 
 @pytest.mark.parametrize("container", ["setl", *LAYERED])
-def test_a_new_package_has_to_be_given_its_place(skeleton, container):
+def test_a_new_package_has_to_be_given_its_position(skeleton, container):
     (skeleton / container / "newcomer").mkdir()
     (skeleton / container / "newcomer" / "__init__.py").touch()
     done = lint(skeleton)

@@ -39,13 +39,13 @@ def needed(names):
     return list({id(each): each for each in found.values()}.values())
 
 
-def link(distributions, place):
+def link(distributions, position):
     """Lay them into another environment, without copying 500 MB."""
     for distribution in distributions:
         home = Path(str(distribution.locate_file("")))
         for top in {file.parts[0] for file in distribution.files or ()}:
-            if top not in ("..", "__pycache__") and not (place / top).exists():
-                (place / top).symlink_to(home / top)
+            if top not in ("..", "__pycache__") and not (position / top).exists():
+                (position / top).symlink_to(home / top)
 
 
 class Installed:

@@ -13,9 +13,9 @@ _DOTTED = re.compile(r"(?<!`)`((?:setl|arbiter)(?:\.\w+)+)`(?!`)")
 def module_of(words):
     """The longest beginning of a dotted name that is a module or a folder, and what is left."""
     for count in range(len(words), 0, -1):
-        place = ROOT.joinpath(*words[:count])
-        if place.with_suffix(".py").is_file() or place.is_dir():
-            return place, words[count:]
+        position = ROOT.joinpath(*words[:count])
+        if position.with_suffix(".py").is_file() or position.is_dir():
+            return position, words[count:]
     return None, words
 
 

@@ -101,9 +101,9 @@ def test_resources_are_found_in_an_unpacked_wheel(wheel, tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    package, place, text = done.stdout.split("\n", 2)
+    package, position, text = done.stdout.split("\n", 2)
     assert package == str(tmp_path / "setl" / "__init__.py")
-    assert place == str(tmp_path / "setl" / "schemas" / "Record.avsc")
+    assert position == str(tmp_path / "setl" / "schemas" / "Record.avsc")
     assert text == (CHECKOUT / "schemas" / "Record.avsc").read_text()
 
 

@@ -16,19 +16,19 @@ STORED = {file.stem: json.loads(file.read_text()) for file in FOLDER.glob("*.jso
 EACH = [(release, name) for release, texts in STORED.items() for name in texts]
 
 
-def missing(wanted, found, place=""):
+def missing(wanted, found, position=""):
     """Where `found` lacks something of `wanted`, or has it otherwise; it may have more."""
     if isinstance(wanted, dict) and isinstance(found, dict):
         for name, value in wanted.items():
             if name not in found:
-                yield f"{place}.{name} is gone"
+                yield f"{position}.{name} is gone"
             else:
-                yield from missing(value, found[name], f"{place}.{name}")
+                yield from missing(value, found[name], f"{position}.{name}")
     elif isinstance(wanted, list) and isinstance(found, list) and len(wanted) == len(found):
         for number, (one, other) in enumerate(zip(wanted, found, strict=True)):
-            yield from missing(one, other, f"{place}[{number}]")
+            yield from missing(one, other, f"{position}[{number}]")
     elif wanted != found or type(wanted) is not type(found):
-        yield f"{place} is {found!r}, not {wanted!r}"
+        yield f"{position} is {found!r}, not {wanted!r}"
 
 
 def test_there_are_releases():

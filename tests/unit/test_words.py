@@ -43,5 +43,5 @@ def texts():
 @pytest.mark.parametrize("word", PRIVATE)
 def test_private_words_do_not_come_back(texts, word):
     found = re.compile(rf"(?<![a-z]){word}s?(?![a-z])", re.IGNORECASE)
-    places = [path for path, text in texts.items() if found.search(text)]
-    assert not places, f"write {PRIVATE[word]}"
+    positions = [path for path, text in texts.items() if found.search(text)]
+    assert not positions, f"write {PRIVATE[word]}"

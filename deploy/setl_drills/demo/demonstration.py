@@ -251,7 +251,7 @@ class Demonstration:
         )
 
     def _is_past(self, name: str, end: Position) -> bool:
-        """Whether a pipeline has come to a place, which its figures write as text."""
+        """Whether a pipeline has come to a position, which its figures write as text."""
         text = str(self._figure(name, "position"))
         if isinstance(end, KafkaPosition):
             return int(text.rpartition("@")[2] or 0) >= end.offset

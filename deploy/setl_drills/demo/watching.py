@@ -77,8 +77,8 @@ def topic_end(brokers: str, topic: str) -> KafkaPosition:
     """Where a topic's only partition ends."""
     consumer = KafkaConsumer(bootstrap_servers=brokers)
     try:
-        place = TopicPartition(topic, 0)
-        return KafkaPosition(topic, 0, consumer.end_offsets([place])[place])
+        position = TopicPartition(topic, 0)
+        return KafkaPosition(topic, 0, consumer.end_offsets([position])[position])
     finally:
         consumer.close(autocommit=False)
 

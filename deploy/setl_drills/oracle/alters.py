@@ -97,12 +97,12 @@ class Alters:
     def _add(self, shape: Shape) -> str:
         name = self._chance.choice(NAMES)
         text = f"{self._session.name(name)} {self._definitions.column(name)}"
-        return f"ADD COLUMN {text}{self._place(shape)}"
+        return f"ADD COLUMN {text}{self._column_position(shape)}"
 
     def _add_computed(self, shape: Shape) -> str:
         name = f"v{self._chance.randrange(9)}"
         text = self._definitions.computed(list(shape.plain))
-        return f"ADD COLUMN {name} {text}{self._place(shape)}"
+        return f"ADD COLUMN {name} {text}{self._column_position(shape)}"
 
     def _drop_column(self, shape: Shape) -> str:
         keys = [column.name for column in shape.keys]
@@ -113,7 +113,9 @@ class Alters:
     def _modify(self, shape: Shape) -> str:
         column = self._chance.choice(shape.plain)
         text = self._definitions.column(column.name)
-        return f"MODIFY COLUMN {self._session.name(column.name)} {text}{self._place(shape)}"
+        return (
+            f"MODIFY COLUMN {self._session.name(column.name)} {text}{self._column_position(shape)}"
+        )
 
     def _widened(self, shape: Shape) -> str:
         """A MODIFY that keeps every value."""
@@ -273,7 +275,7 @@ class Alters:
     def _any(self, shape: Shape) -> str:
         return self._session.name(self._chance.choice(shape.columns).name)
 
-    def _place(self, shape: Shape) -> str:
+    def _column_position(self, shape: Shape) -> str:
         if self._chance.random() < 0.8:
             return ""
         after: Column = self._chance.choice(shape.columns)

@@ -147,8 +147,10 @@ class Loading:
                 return
 
     def _dealt(self, items: Sequence[WorkItem], tasks: int) -> list[list[Share]]:
-        places = range(1, len(items))
-        cuts = sorted(self._chance.sample(places, min(len(places), self._chance.randrange(tasks))))
+        positions = range(1, len(items))
+        cuts = sorted(
+            self._chance.sample(positions, min(len(positions), self._chance.randrange(tasks)))
+        )
         shares: list[list[Share]] = [[] for _ in range(tasks)]
         for first, last in itertools.pairwise([0, *cuts, len(items)]):
             for slot, blob in deal(self._plan, pickle.dumps(list(items[first:last])), tasks):

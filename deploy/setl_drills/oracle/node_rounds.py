@@ -41,7 +41,7 @@ class Outcome:
     Attributes:
         options: what the schema was created with.
         steps: what was run, in order.
-        refused: the source's error by the place of a step that it did not take.
+        refused: the source's error by the position of a step that it did not take.
         stopped: why the pipeline did not come to the end, None if it did.
         replica: the error that the replica has stopped with, or "".
         differences: in which the target differs from the source, and the replica does not.

@@ -36,7 +36,7 @@ class Replication:
         self._mysql = not is_mariadb(replica)
         self._word = "REPLICA" if self._mysql else "SLAVE"
 
-    def start(self, schema: str, place: BinlogPosition) -> None:
+    def start(self, schema: str, position: BinlogPosition) -> None:
         """Replicate this schema from there on, and nothing else; "" for all schemas."""
         source, tables = self._source, f"{schema}.%" if schema else ""
         listed = f"'{tables}'" if tables else ""
@@ -48,7 +48,7 @@ class Replication:
                     f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{source.host}',"
                     f" SOURCE_PORT = {source.port}, SOURCE_USER = '{source.user}',"
                     f" SOURCE_PASSWORD = '{source.password}', SOURCE_AUTO_POSITION = 0,"
-                    f" SOURCE_LOG_FILE = '{place.file}', SOURCE_LOG_POS = {place.offset},"
+                    f" SOURCE_LOG_FILE = '{position.file}', SOURCE_LOG_POS = {position.offset},"
                     " SOURCE_CONNECT_RETRY = 1, GET_SOURCE_PUBLIC_KEY = 1"
                 )
             else:
@@ -56,12 +56,12 @@ class Replication:
                 cursor.execute(
                     f"CHANGE MASTER TO MASTER_HOST = '{source.host}', MASTER_PORT = {source.port},"
                     f" MASTER_USER = '{source.user}', MASTER_PASSWORD = '{source.password}',"
-                    f" MASTER_USE_GTID = no, MASTER_LOG_FILE = '{place.file}',"
-                    f" MASTER_LOG_POS = {place.offset}, MASTER_CONNECT_RETRY = 1"
+                    f" MASTER_USE_GTID = no, MASTER_LOG_FILE = '{position.file}',"
+                    f" MASTER_LOG_POS = {position.offset}, MASTER_CONNECT_RETRY = 1"
                 )
             cursor.execute(f"START {self._word}")
 
-    def reach(self, place: BinlogPosition) -> str:
+    def reach(self, position: BinlogPosition) -> str:
         """Wait until it is there; returns "" or the error that it has stopped with.
 
         Raises:
@@ -71,7 +71,7 @@ class Replication:
         deadline = time.monotonic() + _LIMIT
         while time.monotonic() < deadline:
             with self._replica.connect() as connection, connection.cursor() as cursor:
-                cursor.execute(f"SELECT {wait}(%s, %s, 0.2)", (place.file, place.offset))
+                cursor.execute(f"SELECT {wait}(%s, %s, 0.2)", (position.file, position.offset))
                 (done,) = cursor.fetchone()
                 if done is not None and done >= 0:
                     return ""
@@ -81,7 +81,7 @@ class Replication:
             if status.get("Last_IO_Errno") and not self._is_passing(status):
                 raise RuntimeError(f"the replica cannot read: {status['Last_IO_Error']}")
             time.sleep(0.02)
-        raise TimeoutError(f"the replica does not get to {place}")
+        raise TimeoutError(f"the replica does not get to {position}")
 
     def stop(self) -> None:
         """Replicate nothing any more."""

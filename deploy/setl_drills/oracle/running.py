@@ -29,12 +29,12 @@ def own_servers(sites: str, seed: int, folder: Path | None = None) -> Iterator[S
         seed: the run's.
         folder: where data and logs go; None for a temporary folder.
     """
-    place = folder_of(folder)
+    root = folder_of(folder)
     source_kind, target_kind = _families(sites, seed)
     with ExitStack() as stack:
 
         def started(name: str, number: int, kind: type[MariaDb | MySql]) -> DatabaseServer:
-            return stack.enter_context(kind(place / name, name, number))
+            return stack.enter_context(kind(root / name, name, number))
 
         source = started("source", 731, source_kind)
         replica = started("replica", 732, source_kind)

@@ -18,7 +18,7 @@ from setl.channel.fields.field_descriptions import (
     USER,
 )
 from setl.channel.fields.kafka_endpoints import DtsSource, DtsTarget
-from setl.channel.fields.start_place import LoadStart, Word, start_error, start_kind
+from setl.channel.fields.start_position import LoadStart, Word, start_error, start_kind
 from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw
 from setl.channel.text.strict_model import StrictModel
@@ -42,7 +42,7 @@ class GtidStart(StrictModel):
     )
 
 
-_BinlogPlace = Annotated[
+_BinlogStart = Annotated[
     Word
     | Annotated[BinlogStart, Tag("file")]
     | Annotated[GtidStart, Tag("gtid")]
@@ -87,10 +87,10 @@ class MysqlSource(SourceConfig):
         description="Seconds between heartbeats in retl.xdual, which show the lag of an idle"
         " source; 0 writes none.",
     )
-    start: _BinlogPlace = Field(
+    start: _BinlogStart = Field(
         default="latest",
         description="Where to start when there is no checkpoint yet: with the rows that the tables"
-        " have (load), at the latest or earliest place of the binlog, at another place in it, or"
+        " have (load), at the latest or earliest place of the binlog, at another position in it, or"
         " after a set of GTIDs. All but load leave rows alone that were there before.",
     )
 

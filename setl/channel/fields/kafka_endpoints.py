@@ -17,7 +17,7 @@ from setl.channel.fields.kafka_settings import (
     OWN_OF_PRODUCER,
     PRODUCER_SETTINGS,
 )
-from setl.channel.fields.start_place import LoadStart, Word, start_error, start_kind
+from setl.channel.fields.start_position import LoadStart, Word, start_error, start_kind
 from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw, part
 from setl.channel.text.strict_model import StrictModel
@@ -43,7 +43,7 @@ class OffsetStart(StrictModel):
     offset: int = Field(ge=0, description="Offset of the first record to read.")
 
 
-_KafkaPlace = Annotated[
+_KafkaStart = Annotated[
     Word
     | Annotated[TimestampStart, Tag("timestamp")]
     | Annotated[OffsetStart, Tag("offset")]
@@ -97,7 +97,7 @@ class DtsSource(SourceConfig):
         " `setl verify` and `setl check` use it, and whole tables are loaded from it; changes are"
         " never read from it. Name the server itself, not a replica that may lag.",
     )
-    start: _KafkaPlace = Field(
+    start: _KafkaStart = Field(
         default="latest",
         description="Where to start when there is no checkpoint yet: with the rows that the tables"
         " of `database` have (load), at the latest or earliest record, at a commit time, or at an"
@@ -150,13 +150,13 @@ class DtsSource(SourceConfig):
 
     @classmethod
     def rules(cls, raw: Raw) -> Iterable[tuple[Path, str]]:
-        """A password is of somebody, and the place in the topic is setl's to keep."""
+        """A password is of somebody, and the position in the topic is setl's to keep."""
         if raw.get("password") and not raw.get("user"):
             yield ("user",), "is required where there is a password"
         for name in part(raw.get("kafka")):
             plain = str(name).replace(".", "_")
             if plain in OWN_OF_CONSUMER:
-                yield ("kafka", name), "cannot be set; setl keeps the place in the topic itself"
+                yield ("kafka", name), "cannot be set; setl keeps the position in the topic itself"
             elif plain not in CONSUMER_SETTINGS:
                 yield ("kafka", name), NOT_ALLOWED
         if raw.get("partitions") is not None and raw.get("partition"):
@@ -165,8 +165,8 @@ class DtsSource(SourceConfig):
             if not raw.get("sid"):
                 yield ("sid",), "is required to subscribe: it is the consumer group"
             if raw.get("partitions") is not None or raw.get("partition"):
-                place = "partitions" if raw.get("partitions") is not None else "partition"
-                yield (place,), _DEALT_OUT
+                path = "partitions" if raw.get("partitions") is not None else "partition"
+                yield (path,), _DEALT_OUT
 
 
 class DtsTarget(TargetConfig):

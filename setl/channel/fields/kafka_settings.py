@@ -17,7 +17,7 @@ OWN_OF_CONSUMER: Final = frozenset({
     "log_connection_close", "log_level", "max_poll_records", "metadata_broker_list",
     "partition_assignment_strategy", "value_deserializer",
 })  # fmt: skip
-"""What may not be passed to the consumer: it has fields of its own, or would lose the place.
+"""What may not be passed to the consumer: it has fields of its own, or would lose the position.
 
 The client's log tells of a lost connection.
 """

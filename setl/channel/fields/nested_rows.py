@@ -82,31 +82,31 @@ def wrong_nesting(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
         nested = [part(each) for each in items(table.get("nested"))]
         if not nested:
             continue
-        place = ("tables", i, "nested")
+        path = ("tables", i, "nested")
         if target.get("type") != "elasticsearch":
-            yield place, "only means something for an Elasticsearch target"
+            yield path, "only means something for an Elasticsearch target"
         if source.get("type") == "dts" and not source.get("database"):
-            yield place, "needs `database:` in the source, since rows are looked up there"
+            yield path, "needs `database:` in the source, since rows are looked up there"
         if source.get("partitions") is not None:
-            yield place, _ONE_PARTITION
-        yield from _clashes(table, place, nested)
+            yield path, _ONE_PARTITION
+        yield from _clashes(table, path, nested)
 
 
-def _clashes(table: Raw, place: Path, nested: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
+def _clashes(table: Raw, path: Path, nested: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
     """What does not go together with `nested`, and what its entries must have in common."""
     for key in ("processor", "routing", "key"):
         if table.get(key):
-            yield (*place[:-1], key), "cannot be given together with `nested`"
+            yield (*path[:-1], key), "cannot be given together with `nested`"
     try:
         exact = parse_from(str(table.get("from", table.get("from_")))).exact
     except PatternError:
         return
     if exact is None:
-        yield (*place[:-1], "from"), "must name one table where there is `nested`"
+        yield (*path[:-1], "from"), "must name one table where there is `nested`"
     keys = [sorted(str(name).lower() for name in part(each.get("on")).values()) for each in nested]
     fields = [str(each.get("field")) for each in nested]
     for i in range(1, len(nested)):
         if keys[i] != keys[0]:
-            yield (*place, i, "on"), "must name the same key columns as the first of `nested`"
+            yield (*path, i, "on"), "must name the same key columns as the first of `nested`"
         if fields[i] in fields[:i]:
-            yield (*place, i, "field"), "is already the field of another one"
+            yield (*path, i, "field"), "is already the field of another one"

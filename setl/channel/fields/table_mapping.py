@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag
 
 from setl.channel.fields.checks import Name, PythonFunction, Text
 from setl.channel.fields.nested_rows import NestedRows
-from setl.channel.fields.start_place import NOTHING, WORD, start_error, start_kind
+from setl.channel.fields.start_position import NOTHING, WORD, start_error, start_kind
 from setl.channel.names.document_ids import IdTemplateError, parse_id
 from setl.channel.names.patterns import PatternError, parse_from
 from setl.channel.text.problems import Path
@@ -97,7 +97,7 @@ class TableMapping(StrictModel):
     to: Text | None = Field(
         default=None,
         description="Target table (schema.table, or table to keep the schema) or index. Each *"
-        " carries over what the wildcard at its place in `from` stood for; without any, all"
+        " carries over what the wildcard at its position in `from` stood for; without any, all"
         " tables come together in one. Not given: the same schema and table, or an index with"
         " the table's name in lower case.",
     )

@@ -109,7 +109,7 @@ def parse_id(text: str) -> IdTemplate:
 
 
 def document_form(
-    template: IdTemplate | None, routing: str | None, key: Sequence[str], *, place: str
+    template: IdTemplate | None, routing: str | None, key: Sequence[str], *, location: str
 ) -> DocumentForm:
     """How the documents of a table are identified.
 
@@ -117,7 +117,7 @@ def document_form(
         template: of the id, the table's names filled in; None joins the key by commas.
         routing: the column by which documents are routed, or None.
         key: names of the columns that identify a row in the source.
-        place: where the mapping is, for messages.
+        location: where the mapping is, for messages.
 
     Returns:
         A form for keys of these columns, with the routing column behind them if it is not one
@@ -126,27 +126,28 @@ def document_form(
     Raises:
         ConfigurationError: the template names another column, or not all of the key.
     """
-    places = {name.lower(): i for i, name in enumerate(key)}
+    indexes = {name.lower(): i for i, name in enumerate(key)}
     form = DocumentForm.of_key(len(key))
     if template is not None:
         named = [name.lower() for name in template.names]
-        other = [name for name in template.names if name.lower() not in places]
+        other = [name for name in template.names if name.lower() not in indexes]
         lacking = [name for name in key if name.lower() not in named]
         if other:
             raise ConfigurationError(
-                f"{place}.id names {', '.join(other)}, which is not part of the key: a delete would"
+                f"{location}.id names {', '.join(other)}, which is not part of the key: a delete "
+                f"would"
                 " not find the document",
                 hint=f"The key is {', '.join(key)}; name other columns that are unique and never"
-                f" null under {place}.key",
+                f" null under {location}.key",
             )
         if lacking:
             raise ConfigurationError(
-                f"{place}.id lacks the key column {', '.join(lacking)}, so that rows would share"
+                f"{location}.id lacks the key column {', '.join(lacking)}, so that rows would share"
                 " a document",
                 hint=f"The key is {', '.join(key)}; name all of it",
             )
-        form = DocumentForm(template.texts, tuple(places[name] for name in named))
+        form = DocumentForm(template.texts, tuple(indexes[name] for name in named))
     if routing is None:
         return form
-    at = places.get(routing.lower(), len(key))
+    at = indexes.get(routing.lower(), len(key))
     return DocumentForm(form.texts, form.values, at)

@@ -18,7 +18,7 @@ _DIGITS = frozenset("0123456789")
 
 
 class _Token(NamedTuple):
-    """Characters that may stand at a place of a name.
+    """Characters that may stand at a position of a name.
 
     Attributes:
         allowed: which; None for all.

@@ -10,7 +10,7 @@ A name is ``schema.table``. In `from`
   a name and ``\*`` a star.
 
 In `to` only ``*`` and ``\`` have a meaning: each ``*`` is replaced by what the wildcard at the
-same place in `from` stood for. Matching respects case, as MySQL does on Linux, and each ``*``
+same position in `from` stood for. Matching respects case, as MySQL does on Linux, and each ``*``
 takes as little as it can, the first one first.
 """
 

@@ -42,7 +42,9 @@ def partitions_read(file: ChannelFile, pipeline: Pipeline) -> frozenset[int]:
 def comes_back(file: ChannelFile, pipeline: Pipeline) -> bool:
     """Whether another pipeline of the channel writes what this one reads, as far as is known."""
     others = [other.target.site for other in file.pipelines if other is not pipeline]
-    places = [site for site in others if site is not None]
+    addresses = [site for site in others if site is not None]
     origin = pipeline.source.origin
     writes = pipeline.target.site is not None
-    return writes and bool(places) and (origin is None or (origin.host, origin.port) in places)
+    return (
+        writes and bool(addresses) and (origin is None or (origin.host, origin.port) in addresses)
+    )

@@ -27,7 +27,7 @@ class _Way:
 
     Attributes:
         pipeline: ``channel/pipeline``.
-        entry: its place in `tables`.
+        entry: its position in `tables`.
         source: the server that is read, or the topic if the server is not known.
         reads: the tables there.
         into_index: whether indexes are written.

@@ -31,7 +31,7 @@ class RoutedTable:
     """One entry of a pipeline's `tables`, compiled.
 
     Attributes:
-        index: its place in `tables`.
+        index: its position in `tables`.
         pattern: its `from`.
         target: its `to`; None for the default.
         mapping: the entry.
@@ -60,7 +60,7 @@ class RoutedTable:
 
 
 def compiled(index: int, pipeline: Pipeline) -> RoutedTable:
-    """An entry of a pipeline by its place.
+    """An entry of a pipeline by its position.
 
     Raises:
         ConfigurationError: a name or a template in it makes no sense.

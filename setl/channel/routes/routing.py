@@ -107,7 +107,7 @@ class Route:
         """
         if not self.into_index:
             return None
-        form = document_form(self.id, self.routing, key, place=f"tables[{self.index}]")
+        form = document_form(self.id, self.routing, key, location=f"tables[{self.index}]")
         return replace(form, no_dates_as_null=self.no_dates_as_null, geometry=self.geometry)
 
     @property

@@ -27,7 +27,7 @@ class _Entry(NamedTuple):
     target: tuple[str, str] | None
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it has its tables, for messages."""
         named = f"in `{self.group}`" if self.group else "in no group"
         return f"tables[{self.number}] has {{}} {named}"
@@ -47,7 +47,7 @@ def _problem(first: _Entry, entry: _Entry) -> str | None:
     if first.group == entry.group:
         return None
     if first.pattern == entry.pattern:
-        return f"puts a table in two groups: {first.place.format('it')}"
+        return f"puts a table in two groups: {first.location.format('it')}"
     if first.target is not None and first.target == entry.target:
         return (
             f"brings rows into {'.'.join(first.target)} as tables[{first.number}] does, but its"
@@ -57,7 +57,7 @@ def _problem(first: _Entry, entry: _Entry) -> str | None:
     if wildcards and entry.group is not None and overlap(first.pattern, entry.pattern):
         return (
             f"puts tables in a group that go by tables[{first.number}], which comes first:"
-            f" {first.place.format('them')}"
+            f" {first.location.format('them')}"
         )
     return None
 

@@ -81,9 +81,9 @@ def wrong_create(
     raw: Raw, tables: Sequence[Raw], source: Raw, target: Raw
 ) -> Iterator[tuple[Path, str]]:
     """Tables are created from what their server says of them."""
-    places: list[Path] = [("create",)] if raw.get("create") else []
-    places += [("tables", i, "create") for i, table in enumerate(tables) if table.get("create")]
-    for path in places:
+    paths: list[Path] = [("create",)] if raw.get("create") else []
+    paths += [("tables", i, "create") for i, table in enumerate(tables) if table.get("create")]
+    for path in paths:
         if target.get("type") == "dts":
             if path == ("create",):  # of a table `wrong_relay` says it
                 yield path, "means nothing to a relay, which writes records and no tables"
@@ -91,7 +91,7 @@ def wrong_create(
             yield path, "needs the server that the records are of: `database` in the source"
 
 
-def shared_places(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
+def shared_checkpoints(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
     """Two pipelines cannot keep their place in the same file or group, or take turns in one."""
     owners: dict[Hashable, int] = {}
     for i, pipeline in enumerate(pipelines):
@@ -104,13 +104,13 @@ def shared_places(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
             claims.append((("file", str(file)), ("checkpoint_file",), text))
         if store == "kafka" and sid:
             text = "cannot be `kafka`: pipelines[{}] keeps its checkpoint in the same group"
-            place = ("kafka", str(sid), str(topic), str(number))
-            claims.append((place, ("checkpoint",), text))
+            claim = ("kafka", str(sid), str(topic), str(number))
+            claims.append((claim, ("checkpoint",), text))
         if source.get("mode") == "subscribe" and sid:
             text = "is already the group of pipelines[{}]; only one of them would ever read"
             claims.append((("member", str(sid), str(topic)), ("source", "sid"), text))
-        for place, path, text in claims:
-            first = owners.setdefault(place, i)
+        for claim, path, text in claims:
+            first = owners.setdefault(claim, i)
             if first != i:
                 yield ("pipelines", i, *path), text.format(first)
 

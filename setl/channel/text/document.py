@@ -163,9 +163,9 @@ class _Reader:
                 continue
             key, line = self._key(key_node), key_node.start_mark.line + 1
             if key in first:
-                place = written((*path, key))
+                location = written((*path, key))
                 self.problems.append(
-                    Problem(place, f"stands twice, first in line {first[key]}", line)
+                    Problem(location, f"stands twice, first in line {first[key]}", line)
                 )
             first.setdefault(key, line)
 

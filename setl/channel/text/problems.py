@@ -10,7 +10,7 @@ from setl.counting import count
 from setl.errors import ConfigurationError
 
 Path = tuple[str | int, ...]
-"""A place in a channel file: keys and list indexes from the top."""
+"""A position in a channel file: keys and list indexes from the top."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class Problem:
     level: Literal["error", "warning"] = "error"
 
     def __str__(self) -> str:
-        place = f"{self.path}: " if self.path else ""
-        return f"{place}{self.message}" + (f" (line {self.line})" if self.line else "")
+        location = f"{self.path}: " if self.path else ""
+        return f"{location}{self.message}" + (f" (line {self.line})" if self.line else "")
 
 
 class ChannelFileError(ConfigurationError):

@@ -49,7 +49,7 @@ def has_reference(text: object) -> bool:
 
 
 def is_secret(path: Path) -> bool:
-    """Whether the value at this place must not be shown (I19)."""
+    """Whether the value at this position must not be shown (I19)."""
     return path[2:3] in {("source",), ("target",)} and path[-1] in SECRET_KEYS
 
 

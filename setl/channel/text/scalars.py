@@ -29,7 +29,7 @@ def scalar_value(node: yaml.ScalarNode) -> str | bool | float | None:
     """The value of a scalar.
 
     Raises:
-        ValueError: it has none. Its text goes on after the place, and does not repeat what is
+        ValueError: it has none. Its text goes on after the position, and does not repeat what is
             written there, which may be a secret.
     """
     text, kind = str(node.value), node.tag.removeprefix(_TAG)

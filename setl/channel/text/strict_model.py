@@ -73,7 +73,7 @@ def problem(message: str, instead: str = "") -> PydanticCustomError:
 
 
 def broken(path: Path, message: str, value: Any) -> InitErrorDetails:
-    """An error at a place below the part that is being validated."""
+    """An error at a position below the part that is being validated."""
     return InitErrorDetails(type=problem(message), loc=path, input=value)
 
 

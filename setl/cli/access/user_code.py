@@ -27,6 +27,6 @@ def shipped(files: Iterable[Path]) -> tuple[str, ...]:
 def make_importable(files: Iterable[Path]) -> None:
     """Let this process import modules from the files, as Spark's tasks can."""
     for file in files:
-        place = str(file.resolve().parent if file.suffix == ".py" else file.resolve())
-        if place not in sys.path:
-            sys.path.insert(0, place)
+        path = str(file.resolve().parent if file.suffix == ".py" else file.resolve())
+        if path not in sys.path:
+            sys.path.insert(0, path)

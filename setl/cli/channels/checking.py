@@ -125,8 +125,8 @@ def _is_given(name: str) -> bool:
 
 def _print_sql(findings: Sequence[Finding], name: str, server: str | None) -> None:
     scripts = sql_scripts(findings, name)
-    for place, script in scripts.items():
-        if server in (None, place):
+    for location, script in scripts.items():
+        if server in (None, location):
             print_exactly(script)
     if server is not None and server not in scripts:
         there = ", ".join(scripts) or "none"

@@ -48,7 +48,7 @@ _wait = click.option(
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PipelineState:
     """How far a pipeline has followed its channel's state."""
 
     pipeline: str
@@ -86,11 +86,11 @@ def _state_command(name: str, state: ChannelState, text: str) -> click.Command:
                     stored = _unless_stopped(arbiter, channel, state)
                 else:
                     stored = requests.change_state(arbiter, channel, state)
-            places = None
+            states = None
             if wait:
                 with busy(f"waiting until every pipeline of {channel} follows"):
-                    places = _follow(arbiter, stored, timeout)
-        _report(stored, places, timeout, output)
+                    states = _follow(arbiter, stored, timeout)
+        _report(stored, states, timeout, output)
 
     if name == "start":
         command.params.insert(1, _checks())
@@ -113,59 +113,59 @@ def _unless_stopped(arbiter: Arbiter, name: str, state: ChannelState) -> Channel
         raise AnswerNo(f"channel {name} is stopped: `setl start {name}` starts it") from None
 
 
-def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Place]:
+def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_PipelineState]:
     """Wait until every pipeline is where the channel's state says, or for `limit` seconds."""
     began = time.monotonic()
     told = False
     running: dict[str, tuple[tuple[str, int | None], float]] = {}
     while True:
-        places: list[_Place] | None = None
+        states: list[_PipelineState] | None = None
         waited = time.monotonic() - began
         try:
             view = look_at(arbiter, channel.name)
-            places = [_place(view, channel, p.pipeline) for p in pipelines_of(channel)]
+            states = [_pipeline_state(view, channel, p.pipeline) for p in pipelines_of(channel)]
         except Unreachable:
             if waited >= limit:
                 raise
-        if places is not None:
+        if states is not None:
             if not told and waited >= _NOTICE_AFTER:
-                told = _report_missing(places)
+                told = _report_missing(states)
             failed_again = waited >= _OLD_FAILURE
-            places = [_once_steady(place, running, time.monotonic()) for place in places]
-            ended = all(place.there or (place.failed and failed_again) for place in places)
+            states = [_once_steady(state, running, time.monotonic()) for state in states]
+            ended = all(state.there or (state.failed and failed_again) for state in states)
             if ended or waited >= limit:
-                return places
+                return states
         time.sleep(_POLL)
 
 
 def _once_steady(
-    place: _Place, running: dict[str, tuple[tuple[str, int | None], float]], now: float
-) -> _Place:
+    state: _PipelineState, running: dict[str, tuple[tuple[str, int | None], float]], now: float
+) -> _PipelineState:
     """A pipeline that runs is only there once it has for a while: it may fail at its first row.
 
     Args:
-        place: the pipeline.
+        state: the pipeline.
         running: which leadership of each pipeline runs, and since when it was seen to.
         now: monotonic time.
     """
-    if place.state != "running":
-        running.pop(place.pipeline, None)
-        return place
-    who = place.leader, place.epoch
-    if place.pipeline not in running or running[place.pipeline][0] != who:
-        running[place.pipeline] = who, now
-    return replace(place, there=place.there and now - running[place.pipeline][1] >= _STEADY)
+    if state.state != "running":
+        running.pop(state.pipeline, None)
+        return state
+    who = state.leader, state.epoch
+    if state.pipeline not in running or running[state.pipeline][0] != who:
+        running[state.pipeline] = who, now
+    return replace(state, there=state.there and now - running[state.pipeline][1] >= _STEADY)
 
 
-def _report_missing(places: Sequence[_Place]) -> bool:
+def _report_missing(states: Sequence[_PipelineState]) -> bool:
     """Whether there was something to say; whoever waits can fix it meanwhile."""
-    missing = [place for place in places if place.missing and not place.there]
-    for place in missing:
-        to_stderr(f"waiting: {place.pipeline} {place.missing}")
+    missing = [state for state in states if state.missing and not state.there]
+    for state in missing:
+        to_stderr(f"waiting: {state.pipeline} {state.missing}")
     return bool(missing)
 
 
-def _place(view: ClusterView, channel: Channel, name: str) -> _Place:
+def _pipeline_state(view: ClusterView, channel: Channel, name: str) -> _PipelineState:
     seen = next(p for p in view.pipelines if p.ident.pipeline == name)
     failed = seen.state == "failed" or (not seen.leader and seen.hopeless)
     if channel.state is ChannelState.START:
@@ -175,7 +175,7 @@ def _place(view: ClusterView, channel: Channel, name: str) -> _Place:
         there = seen.state in ("paused", "failed")
     else:
         there = not seen.leader and not _runs_anywhere(view, channel.name, name)
-    return _Place(
+    return _PipelineState(
         str(seen.ident),
         seen.leader,
         seen.state,
@@ -197,11 +197,13 @@ def _runs_anywhere(view: ClusterView, channel: str, pipeline: str) -> bool:
     return False
 
 
-def _report(channel: Channel, places: Sequence[_Place] | None, limit: float, output: str) -> None:
-    behind = [place for place in places or () if not place.there]
+def _report(
+    channel: Channel, states: Sequence[_PipelineState] | None, limit: float, output: str
+) -> None:
+    behind = [state for state in states or () if not state.there]
     if output != "table":
         value: dict[str, Any] = {"channel": channel.name, "state": channel.state.value}
-        if places is not None:
+        if states is not None:
             value["done"] = not behind
             value["pipelines"] = [
                 {
@@ -211,25 +213,25 @@ def _report(channel: Channel, places: Sequence[_Place] | None, limit: float, out
                     "error": p.error,
                     "missing": p.missing,
                 }
-                for p in places
+                for p in states
             ]
         print_value(value, output)
     if behind:
         lines = [f"  {p.pipeline}: {_why(p)}" for p in behind]
         begun = f"channel {channel.name} is set to {channel.state.value}, but"
-        if all(place.failed for place in behind):
+        if all(state.failed for state in behind):
             raise AnswerNo("\n".join([f"{begun} failed:", *lines]))
         raise AnswerNo("\n".join([f"{begun} not everything followed in {limit:g} s:", *lines]))
     if output == "table":
         console().print(f"channel {channel.name}: {channel.state.value}")
 
 
-def _why(place: _Place) -> str:
-    if place.state == NO_ANSWER:
-        return f"its leader {place.leader} does not answer"
-    leader = f" on {place.leader}" if place.leader else ""
-    why = place.error or place.missing
-    return f"{place.state}{leader}" + (f": {why}" if why else "")
+def _why(state: _PipelineState) -> str:
+    if state.state == NO_ANSWER:
+        return f"its leader {state.leader} does not answer"
+    leader = f" on {state.leader}" if state.leader else ""
+    why = state.error or state.missing
+    return f"{state.state}{leader}" + (f": {why}" if why else "")
 
 
 start = _state_command(

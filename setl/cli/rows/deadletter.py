@@ -363,7 +363,7 @@ def _show(letter: DeadLetter, output: str) -> None:
     print_rows(lines, ("field", "value"), output)
     names = [column["name"] for column in payload.get("columns", ())]
     if payload.get("operation") == "delete" and payload["form"] == "row":
-        names = [names[place] for place in payload["key"]]
+        names = [names[index] for index in payload["key"]]
     for image in ("before", "after", "values"):
         values = payload.get(image)
         if values is not None:

@@ -24,7 +24,7 @@ from setl.operate.peek.as_json import json_line
 from setl.operate.peek.as_text import text_lines
 from setl.operate.peek.look import look
 from setl.operate.peek.subject import Subject, source_subject, subject_at, target_subject
-from setl.select.place import Place
+from setl.select.start_point import StartPoint
 from setl.systems.registry import system_of
 from setl.systems.seen_record import SeenRecord, Wanted
 
@@ -56,18 +56,18 @@ def print_records(asked: Asked, stored: tuple[Channel, PipelineId] | None) -> No
         stored: the pipeline as the cluster keeps it, None if an address or a file is meant.
 
     Raises:
-        click.UsageError: the source, a table or the place is none.
+        click.UsageError: the source, a table or the position is none.
         SetlError: a server refuses, or does not answer.
     """
     subject = _subject(asked.source, stored, target=asked.target)
     wanted = Wanted(tuple(_pattern(table) for table in asked.tables), asked.everything)
-    place = None if asked.start is None else _place(asked.start, subject)
+    start_point = None if asked.start is None else _position(asked.start, subject)
     backwards = system_of(subject.config).reads_backwards
-    if place is None and not backwards and sys.stderr.isatty():
+    if start_point is None and not backwards and sys.stderr.isatty():
         to_stderr("waiting for what comes; --from shows what is there")
     count = asked.count
-    records = look(subject, place, wanted, last=count or _LAST, follow=asked.follow)
-    if place is None and asked.follow and backwards:
+    records = look(subject, start_point, wanted, last=count or _LAST, follow=asked.follow)
+    if start_point is None and asked.follow and backwards:
         count = None  # it says how many of the last ones come first
     try:
         with closing(records):
@@ -136,9 +136,9 @@ def _in_file(source: str) -> Pipeline:
     raise click.UsageError(f"{file} {what}; write one of {known}")
 
 
-def _place(text: str, subject: Subject) -> Place:
+def _position(text: str, subject: Subject) -> StartPoint:
     try:
-        return system_of(subject.config).parse_place(text)
+        return system_of(subject.config).parse_start_point(text)
     except ConfigurationError as error:
         raise click.UsageError(str(error)) from None
 

@@ -14,7 +14,7 @@ from setl.cli.access.cluster import cluster_options, joined, pipeline_named
 @click.argument("source", metavar="SOURCE")
 @click.option("--target", is_flag=True, help="Look at the topic that the relay SOURCE writes.")
 @click.option(
-    "--from", "start", metavar="PLACE",
+    "--from", "start", metavar="POSITION",
     help="latest, earliest, FILE:OFFSET, GTIDs, a Kafka offset, or a time: 2026-11-21T22:00.",
 )  # fmt: skip
 @click.option("--table", "tables", multiple=True, metavar="TABLE",
@@ -54,7 +54,7 @@ def peek(  # noqa: PLR0917 - click passes options by name
     SETL_PEEK_PASSWORD. Rows and DDL are shown, each row with its columns before and after.
 
     Without --from: the last 10 records of a topic (or -n), or what a binlog brings from now on.
-    With --from PLACE: the records up to now, and with --follow new ones too. With --from latest:
+    With --from POSITION: the records up to now, and with --follow new ones too. With --from latest:
     new records until interrupted, -n or --timeout.
     """
     # What the cluster does not know is refused before channel files and records are imported.

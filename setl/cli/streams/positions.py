@@ -123,7 +123,7 @@ def _checkpoint_values(checkpoint: Checkpoint | None) -> dict[str, Any]:
 @position.command()
 @click.argument("pipeline", shell_complete=complete_pipeline)
 @click.option(
-    "--to", required=True, metavar="PLACE",
+    "--to", required=True, metavar="POSITION",
     help="latest, earliest, FILE:OFFSET, GTIDs, a Kafka offset, or a time: 2026-11-21T22:00.",
 )  # fmt: skip
 @yes_option
@@ -132,9 +132,9 @@ def _checkpoint_values(checkpoint: Checkpoint | None) -> dict[str, Any]:
 def reset(  # noqa: PLR0917 - click passes options by name
     pipeline: str, to: str, yes: bool, zookeeper: str, root: str, output: str
 ) -> None:
-    """Move PIPELINE, whose channel is stopped, to another PLACE.
+    """Move PIPELINE, whose channel is stopped, to another POSITION.
 
-    The place must exist at the source, between two transactions. Forward: changes in between are
+    The position must exist at the source, between two transactions. Forward: changes in between are
     never applied. Back: they are applied again, which changes nothing unless others wrote to the
     target. Run `setl verify` afterwards. The channel's secrets must be in this environment. A
     checkpoint in a file is written on this machine: run the command where the node is.
@@ -148,10 +148,10 @@ def reset(  # noqa: PLR0917 - click passes options by name
         config = pipeline_config(facts.channels[ident.channel], ident)
         nid = own_nid("position-reset")
         try:
-            place = system_of(config.source).parse_place(to)
+            start_point = system_of(config.source).parse_start_point(to)
         except ConfigurationError as error:
             raise click.UsageError(str(error)) from None
-        planned = plan_move(config, ident, place, arbiter=arbiter, nid=nid)
+        planned = plan_move(config, ident, start_point, arbiter=arbiter, nid=nid)
         if output == "table":
             console().print(f"{ident}: {planned.words}")
         if planned.damage:

@@ -1,4 +1,4 @@
-"""The command that waits until a target has everything up to a place of its source."""
+"""The command that waits until a target has everything up to a position of its source."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TELL_EVERY = 1.0
 @click.command()
 @click.argument("name", shell_complete=complete_name, metavar="CHANNEL[/PIPELINE]")
 @click.option(
-    "--for", "place", default="now", show_default=True, metavar="PLACE",
+    "--for", "position", default="now", show_default=True, metavar="POSITION",
     help="now (the end of the source's stream at this moment), GTIDs, FILE:OFFSET, or a Kafka"
     " offset.",
 )  # fmt: skip
@@ -45,9 +45,9 @@ _TELL_EVERY = 1.0
 @cluster_options
 @output_option
 def wait(  # noqa: PLR0917 - click passes options by name
-    name: str, place: str, timeout: float, zookeeper: str, root: str, output: str
+    name: str, position: str, timeout: float, zookeeper: str, root: str, output: str
 ) -> None:
-    """Wait until the target has all up to a place of the source.
+    """Wait until the target has all up to a position of the source.
 
     With a channel's name and `--for now`, all its pipelines are waited for. Exit status 0: it is
     all there; 1: not within --timeout, or the pipeline is stopped, paused or has failed. Rows kept
@@ -55,14 +55,14 @@ def wait(  # noqa: PLR0917 - click passes options by name
     """
     clock = SystemClock()
     with joined(zookeeper, root) as arbiter:
-        idents = _meant(arbiter, name, place)
+        idents = _meant(arbiter, name, position)
         nid, found = own_nid("wait"), arbiter.facts().channels
         configs = {ident: pipeline_config(found[ident.channel], ident) for ident in idents}
         ends: dict[PipelineId, Position] = {}
         for ident, config in configs.items():
             source = system_of(config.source)
             try:
-                ends[ident] = source.place_to_pass(config, ident.channel, nid, place)
+                ends[ident] = source.position_to_pass(config, ident.channel, nid, position)
             except ConfigurationError as error:
                 raise click.UsageError(str(error)) from None
         deadline = clock.monotonic() + timeout
@@ -84,9 +84,9 @@ def wait(  # noqa: PLR0917 - click passes options by name
         sys.exit(_EXIT_NO)
 
 
-def _meant(arbiter: Arbiter, name: str, place: str) -> list[PipelineId]:
+def _meant(arbiter: Arbiter, name: str, position: str) -> list[PipelineId]:
     facts = arbiter.facts()
-    if place.strip() == "now" and name in facts.channels:
+    if position.strip() == "now" and name in facts.channels:
         stored_file(facts.channels[name])
         return list(pipelines_of(facts.channels[name]))
     return [pipeline_named(facts, name)]
@@ -115,7 +115,7 @@ class ProgressLine:
             return
         self._last_line_at = waited.seconds
         far = f", {waited.behind:,} {waited.unit} to go" if waited.behind else ""
-        line = f"{self._ident}: waiting for {waited.place_text}, {waited.why}{far}"
+        line = f"{self._ident}: waiting for {waited.position_text}, {waited.why}{far}"
         to_stderr(f"{line}, {waited.seconds:.0f} s")
 
 
@@ -125,10 +125,10 @@ def _tell(outcomes: dict[PipelineId, Waited], output: str) -> None:
         return
     for ident, waited in outcomes.items():
         if waited.verdict is Verdict.PASSED:
-            text = f"has everything up to {waited.place_text}, after {waited.seconds:.1f} s"
+            text = f"has everything up to {waited.position_text}, after {waited.seconds:.1f} s"
         else:
             how = "not within the time limit" if waited.verdict is Verdict.TIMEOUT else "stopped"
-            text = f"{how}: waited for {waited.place_text}, {waited.why}"
+            text = f"{how}: waited for {waited.position_text}, {waited.why}"
         console().print(f"{ident}: {text}")
 
 
@@ -136,7 +136,7 @@ def _row(ident: PipelineId, waited: Waited) -> dict[str, Any]:
     return {
         "pipeline": str(ident),
         "outcome": waited.verdict.value,
-        "place": waited.place_text,
+        "position": waited.position_text,
         "reached": position_text(waited.reached),
         "behind": waited.behind,
         "unit": waited.unit,

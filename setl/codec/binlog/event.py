@@ -196,7 +196,7 @@ def rotated_to(rotate: bytes, *, checksum: bool) -> tuple[str, int]:
     (offset,) = struct.unpack_from("<Q", body)
     file = body[8:].decode("utf-8")
     if "\0" in file or offset >> 63:
-        raise ValueError(f"it names the place {offset} of the file {file!r}")
+        raise ValueError(f"it names the position {offset} of the file {file!r}")
     binlog_file_number(file)  # raises ValueError if there is none, as each file of a server has
     return file, offset
 

@@ -28,7 +28,7 @@ from setl.codec.binlog.refused import (
     unknown_layout,
 )
 from setl.codec.binlog.rows.row_events import RowEvents
-from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, placed
+from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, with_position
 from setl.codec.binlog.rows.seeming_sequences import HeldRows, IsTable
 from setl.codec.binlog.rows.untold import Generated
 from setl.codec.binlog.rows.versioned import Versions
@@ -44,7 +44,7 @@ from setl.codec.binlog.transactions.prepared import (
     everything,
     unknown,
 )
-from setl.codec.binlog.transactions.stream_place import StreamPlace
+from setl.codec.binlog.transactions.stream_position import StreamPosition
 from setl.codec.binlog.transactions.transaction_bounds import TransactionBounds
 from setl.errors import FatalError
 from setl.model.entry import Entry, EntryKind
@@ -65,12 +65,12 @@ _INSIDE: Final = (
 # What may stand between two events of a run.
 _WITHIN_RUN: Final = ROWS | SKIPPED | {EventType.TABLE_MAP}
 # Inside a transaction MariaDB from 11.7 on leaves out where they end (`binlog_legacy_event_pos`).
-_WITHOUT_PLACE: Final = ROWS | {
+_WITHOUT_POSITION: Final = ROWS | {
     EventType.TABLE_MAP,
     EventType.QUERY,
     EventType.MARIADB_QUERY_COMPRESSED,
 }
-# Numbered inside a compressed transaction, so that each of their entries has a place.
+# Numbered inside a compressed transaction, so that each of their entries has a position.
 _PLACED: Final = ROWS | {EventType.QUERY, EventType.EXECUTE_LOAD_QUERY}
 
 _Reader = Callable[[bytes, bool, int], Iterable[Entry]]
@@ -96,7 +96,7 @@ class BinlogHeaderReader:
     of the events that come are added up from the transaction's begin: no more than the true
     place, since annotations are not sent, and again the same whenever it is read.
 
-    What positions carry, see `StreamPlace`.
+    What positions carry, see `StreamPosition`.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class BinlogHeaderReader:
             run_bytes: bytes that such an entry may have.
             mixes: whether row events of a schema's tables may be joined over those of other tables,
                 where the transaction is small.
-            is_whole: whether the end of the transaction that begins at a place is in its file;
+            is_whole: whether the end of the transaction that begins at a position is in its file;
                 asked before rows of one come out early, on MariaDB, which leaves a transaction
                 cut that it was writing when it died.
             folds_names: whether the server keeps names of tables in lower case, however statements
@@ -140,15 +140,15 @@ class BinlogHeaderReader:
             versions: of MariaDB's versioned tables, see `setl.codec.binlog.rows.versioned`.
             generated: columns of MariaDB's tables, see `setl.codec.binlog.rows.untold`.
         """
-        self._place = StreamPlace(start)
-        self._bounds = TransactionBounds(self._place, hold_bytes, is_whole)
+        self._position = StreamPosition(start)
+        self._bounds = TransactionBounds(self._position, hold_bytes, is_whole)
         self._rows = RowEvents(
             run_events, run_bytes, mixes, digits=digits, versions=versions, generated=generated
         )
         self._sequences = HeldRows(is_table)
         self._prepared = PreparedTransactions(matters, earlier)
         self._statements = StreamStatements(
-            self._place, self._bounds, self._prepared, self._begin, folds_names=folds_names
+            self._position, self._bounds, self._prepared, self._begin, folds_names=folds_names
         )
         self._readers: dict[int, _Reader] = {
             EventType.TABLE_MAP: self._table_map,
@@ -173,12 +173,12 @@ class BinlogHeaderReader:
 
     @property
     def position(self) -> BinlogPosition:
-        """The place after the last event read, which may lie inside a transaction."""
-        return self._place.position
+        """The position after the last event read, which may lie inside a transaction."""
+        return self._position.position
 
     @property
     def boundary(self) -> BinlogPosition | None:
-        """The place after the last event read, None inside a transaction."""
+        """The position after the last event read, None inside a transaction."""
         return None if self._bounds.begun else self.position
 
     @property
@@ -208,11 +208,11 @@ class BinlogHeaderReader:
             if size != len(event):
                 raise self._damaged(kind, f"{len(event)} bytes instead of {size}")
             if kind == EventType.MARIADB_GTID:
-                self._bounds.gtid_at = self._place.offset
+                self._bounds.gtid_at = self._position.offset
             if next_offset and not flags & ARTIFICIAL_FLAG:
-                self._place.offset = offset_behind(self._place.offset, next_offset)
-            elif self._bounds.is_open and not next_offset and kind in _WITHOUT_PLACE:
-                self._place.offset += size
+                self._position.offset = offset_behind(self._position.offset, next_offset)
+            elif self._bounds.is_open and not next_offset and kind in _WITHOUT_POSITION:
+                self._position.offset += size
             before = () if kind in _WITHIN_RUN else self._end_runs(whole=kind == EventType.XID)
             reader = self._readers.get(kind)
             if reader is not None:
@@ -240,23 +240,23 @@ class BinlogHeaderReader:
         if not self._bounds.is_open:
             return at, entries
         while True:
-            at, self._place.offset, ended = self._rows.take(
-                data, at, self._place.offset, checksum=checksum
+            at, self._position.offset, ended = self._rows.take(
+                data, at, self._position.offset, checksum=checksum
             )
             if not ended:
                 return at, entries
             entries += self._end_runs()
 
     def _compressed_transaction(self, event: bytes, checksum: bool, _: int) -> Iterator[Entry]:  # noqa: FBT001
-        end = self._place.offset
-        self._place.offset = end - len(event)
+        end = self._position.offset
+        self._position.offset = end - len(event)
         self._bounds.inner_end = end
         try:
             for inner in self._one_transaction(payload_events(event, checksum=checksum)):
                 seconds, kind, _, _, _, flags = EVENT_HEADER.unpack_from(inner)
                 if kind in _PLACED:
-                    self._place.offset += 1
-                    if self._place.offset >= end:
+                    self._position.offset += 1
+                    if self._position.offset >= end:
                         raise too_dense(len(event), self.position, self._bounds.transaction)
                 reader = self._inner.get(kind)
                 if reader is not None:
@@ -265,7 +265,7 @@ class BinlogHeaderReader:
                     raise refused(kind, self.position)
         except (struct.error, LookupError, ValueError, OSError) as error:
             raise self._damaged(event[4], str(error)) from error
-        self._place.offset, self._bounds.inner_end = end, 0
+        self._position.offset, self._bounds.inner_end = end, 0
 
     def _one_transaction(self, events: Iterable[bytes]) -> Iterator[bytes]:
         """The events, each of which is read before the next; raises ValueError if they are less."""
@@ -290,11 +290,11 @@ class BinlogHeaderReader:
             if self._sequences.take(event, table):
                 return ()
         if self._bounds.is_open and not self._bounds.inner_end:
-            event = placed(event, self._place.offset)
+            event = with_position(event, self._position.offset)
         runs = self._rows.runs
         joins = self._bounds.is_open and not self._bounds.inner_end and may_join(event)
         before = () if joins and runs.takes(event, table) else self._end_runs()
-        full = runs.add(event, table, self._place.offset)
+        full = runs.add(event, table, self._position.offset)
         return before if joins and not full else [*before, *self._end_runs()]
 
     def _end_runs(self, *, whole: bool = False) -> Sequence[Entry]:
@@ -320,7 +320,7 @@ class BinlogHeaderReader:
         payload = events[0] if len(events) == 1 else b"".join(events)
         return Entry(
             EntryKind.ROWS,
-            self._place.at(end),
+            self._position.at(end),
             seconds,
             table.schema,
             table.table,
@@ -338,7 +338,7 @@ class BinlogHeaderReader:
         fault = layout_fault(event)
         if fault:
             raise unknown_layout(fault, self.position)
-        self._place.identify(event, seconds)
+        self._position.identify(event, seconds)
         self._statements.mariadb = is_mariadb(event)
         self._rows.describe(event)
         return ()
@@ -370,9 +370,9 @@ class BinlogHeaderReader:
         if not self._sequences:
             return self._bounds.commit(seconds)
         before: list[Entry] = []
-        end = self._place.offset - len(event)
+        end = self._position.offset - len(event)
         for rows, table in self._sequences.release(others=self._bounds.has_rows):
-            self._rows.runs.add(placed(rows, end), table, end)
+            self._rows.runs.add(with_position(rows, end), table, end)
             before += self._end_runs()
         return [*before, *self._bounds.commit(seconds)]
 
@@ -395,7 +395,7 @@ class BinlogHeaderReader:
 
     def _rotate(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         file, offset = rotated_to(event, checksum=checksum)
-        if not self._place.go_to(file, offset):
+        if not self._position.go_to(file, offset):
             return ()
         self._bounds.break_off()
         # The position has to leave the old file even if nothing follows for long, since the
@@ -403,18 +403,19 @@ class BinlogHeaderReader:
         return self._passed_by(event, checksum, seconds)
 
     def _previous_gtids(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        self._place.know_more(MysqlGtids.from_previous_event(body_of(event, checksum=checksum)))
+        self._position.know_more(MysqlGtids.from_previous_event(body_of(event, checksum=checksum)))
         return self._passed_by(event, checksum, seconds)
 
     def _gtid_list(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         (next_offset,) = struct.unpack_from("<I", event, 13)
         if not next_offset:
             return ()  # made up for this connection
-        self._place.know(MariadbGtids.from_list_event(body_of(event, checksum=checksum)))
+        self._position.know(MariadbGtids.from_list_event(body_of(event, checksum=checksum)))
         return self._passed_by(event, checksum, seconds)
 
     def _passed_by(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
-        # The binlog may end behind this event for long. Who waits for its end waits for this place.
+        # The binlog may end behind this event for long. Who waits for its end waits for this
+        # position.
         if self._bounds.begun:
             return ()
         return (Entry(EntryKind.HEARTBEAT, self.position, float(seconds)),)

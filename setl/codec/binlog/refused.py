@@ -17,7 +17,7 @@ _PIECES: Final = (
 )
 _PAST: Final = (
     "`setl stop` the channel, move on with `setl position reset PIPELINE --to {position}`, "
-    "which may name the next place to take, and start it"
+    "which may name the next position to take, and start it"
 )
 
 _REFUSED: Final[dict[int, tuple[str, str]]] = {
@@ -37,7 +37,7 @@ _REFUSED: Final[dict[int, tuple[str, str]]] = {
 
 
 def past(position: BinlogPosition) -> str:
-    """How a pipeline is moved past what ends at a place; a sentence without its full stop.
+    """How a pipeline is moved past what ends at a position; a sentence without its full stop.
 
     A load alone does not help: its rows go in between those of the stream, which stands still.
     """

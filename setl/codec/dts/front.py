@@ -52,7 +52,7 @@ class Alike(NamedTuple):
     Then they differ in the three lowest bytes of the id, and in the text of ``sourcePosition``,
     which is as long. So the front of the next one is well formed if it has `version` and `middle`
     in their places, and three bytes between them that say that more of the id follows (`MORE`).
-    All places are counted from the begin of the record.
+    All positions are counted from the begin of the record.
 
     Attributes:
         version: the first byte.
@@ -77,12 +77,12 @@ def alike_front(data: bytes, begin: int = 0) -> Alike | None:
     match = FRONT(data, begin)
     if match is None or match.start(1) != begin + 1 or match.end(1) <= begin + MIDDLE:
         return None
-    place = match.end()
-    if place >= len(data) or data[place] & _LONG:
+    offset = match.end()
+    if offset >= len(data) or data[offset] & _LONG:
         return None
-    text = place + 1 - begin
-    end = text + (data[place] >> 1)
-    return Alike(data[begin], data[begin + MIDDLE : place + 1], text, end)
+    text = offset + 1 - begin
+    end = text + (data[offset] >> 1)
+    return Alike(data[begin], data[begin + MIDDLE : offset + 1], text, end)
 
 
 class Bare(NamedTuple):

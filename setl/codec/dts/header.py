@@ -49,7 +49,7 @@ def read_header(value: bytes, position: KafkaPosition, *, logical_names: bool = 
 
     Args:
         value: the record's value; empty for a record without one.
-        position: the place after the record. If its timestamp is 0, the entry's position has
+        position: the position after the record. If its timestamp is 0, the entry's position has
             the record's own.
         logical_names: see `row_name`.
 
@@ -195,7 +195,7 @@ def _unreadable(value: bytes, position: KafkaPosition, error: BaseException) -> 
 
 
 def _malformed(position: KafkaPosition, reason: str) -> DataError:
-    # The position is the place after the record; people look for the record itself.
+    # The position is the position after the record; people look for the record itself.
     return DataError(
         f"not a DTS record: {reason}",
         hint="Check that the topic is the subscription's and holds nothing else",

@@ -127,11 +127,12 @@ class DtsHeaderReader:
             return None
         try:
             at = text_end(value, front.end())
-            # A full reader refuses what is not UTF-8; the lengths of usual places are ASCII, too.
+            # A full reader refuses what is not UTF-8; the lengths of usual positions are ASCII,
+            # too.
             if not value[front.end() : at].isascii():
                 return None
-            if value.startswith(same.place, at):
-                at += len(same.place)
+            if value.startswith(same.position, at):
+                at += len(same.position)
                 # Numbers have their lowest byte first.
                 number = ident[::-1]
                 self.grows = len(number) == len(self._ident) and number > self._ident
@@ -170,7 +171,7 @@ class DtsHeaderReader:
         ids grow from record to record, see `grows`. 0 may mean that only `table_of_row` tells.
 
         Of each, nearly all bytes up to the end of the tags are compared at once, 0.4 µs: ids
-        differ in their three lowest bytes, places in their digits.
+        differ in their three lowest bytes, positions in their digits.
 
         Args:
             values: records, in stream order.
@@ -182,8 +183,8 @@ class DtsHeaderReader:
         if same is None or not named or alike is None:
             return 0
         version, middle, text, behind = alike
-        operation = behind + len(same.place)
-        rest = same.place + last[operation : operation + 1] + named
+        operation = behind + len(same.position)
+        rest = same.position + last[operation : operation + 1] + named
         if not (
             last.startswith(rest, behind)
             and last[operation] in _CHANGES
@@ -233,7 +234,7 @@ class DtsHeaderReader:
         if same is None or alike is None:
             return found
         version, middle, text, behind = alike
-        place, operation, tables = same.place, behind + len(same.place), self._tables
+        position, operation, tables = same.position, behind + len(same.position), self._tables
         looks_for_tag = self._logical_names
         low, before, streak = last[3] << 16 | last[2] << 8 | last[1], None, 1
         try:
@@ -243,7 +244,7 @@ class DtsHeaderReader:
                     value.startswith(middle, MIDDLE)
                     and value[0] == version
                     and value[text:behind].isascii()
-                    and value.startswith(place, behind)
+                    and value.startswith(position, behind)
                     and value[operation] in _CHANGES
                     and value[operation + 1] == _NAMED
                     and len(value) > MOCK_BYTES
@@ -307,12 +308,12 @@ class _Same(NamedTuple):
 
     Attributes:
         seconds: ``sourceTimestamp``.
-        place: ``safeSourcePosition`` and `origin`, if they have that in common, too.
+        position: ``safeSourcePosition`` and `origin`, if they have that in common, too.
         origin: ``sourceTxid`` and ``source``, which the operation follows.
     """
 
     seconds: bytes
-    place: bytes
+    position: bytes
     origin: bytes
 
 

@@ -1,4 +1,4 @@
-"""Reads by hand the part of a row's record between its places and its images.
+"""Reads by hand the part of a row's record between its positions and its images.
 
 That is its origin (transaction and source), its operation, and its table with tags and columns.
 Origin and table are the same for most records that follow each other, and the operation is one byte

@@ -72,7 +72,7 @@ class DtsRecordWriter:
     def transaction(self, facts: TransactionFacts) -> TransactionRecords:
         """A writer for the records of one transaction, or of a DDL statement."""
         origin = (
-            text_bytes(place_text(facts.begin))
+            text_bytes(position_text(facts.begin))
             + text_bytes(facts.gtid or _NO_TRANSACTION)
             + self._source
         )
@@ -86,11 +86,11 @@ class DtsRecordWriter:
         Args:
             ident: the record's id.
             seconds: the source's time, in seconds since 1970.
-            position: a place between transactions.
+            position: a position between transactions.
             read_ms: the time here, in milliseconds since 1970.
         """
-        place = text_bytes(place_text(position))
-        front = _VERSION + long_bytes(ident) + long_bytes(seconds) + place + place
+        other_position = text_bytes(position_text(position))
+        front = _VERSION + long_bytes(ident) + long_bytes(seconds) + other_position + other_position
         transaction = text_bytes(_NO_TRANSACTION) + self._source
         return front + transaction + _HEARTBEAT + _bare([]) + self._end(read_ms)
 
@@ -102,7 +102,7 @@ class TransactionRecords:
     """Writes the records of one transaction; made by `DtsRecordWriter.transaction`.
 
     Every method takes the id of its record, the time at which the source wrote the event, in
-    seconds since 1970, and the place after the event: `Entry.timestamp` and `Entry.position`.
+    seconds since 1970, and the position after the event: `Entry.timestamp` and `Entry.position`.
     """
 
     def __init__(self, facts: TransactionFacts, origin: bytes, end: bytes) -> None:
@@ -199,11 +199,11 @@ class TransactionRecords:
         return _VERSION + long_bytes(ident) + self._moment(seconds, position)
 
     def _moment(self, seconds: int, position: BinlogPosition) -> bytes:
-        return long_bytes(seconds) + text_bytes(place_text(position)) + self._origin
+        return long_bytes(seconds) + text_bytes(position_text(position)) + self._origin
 
 
-def place_text(position: BinlogPosition) -> str:
-    """A place as records write it: offset, ``@``, number of the binlog file."""
+def position_text(position: BinlogPosition) -> str:
+    """A position as records write it: offset, ``@``, number of the binlog file."""
     return f"{position.offset}@{binlog_file_number(position.file)}"
 
 

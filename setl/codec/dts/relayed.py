@@ -1,4 +1,4 @@
-"""The place that a relay gives each record, as a header of the Kafka record.
+"""The position that a relay gives each record, as a header of the Kafka record.
 
 The value is a DTS record like any other. The header lets two readers see more: a relay that
 takes over finds out what is in the topic already, and a source drops records that it has seen,
@@ -50,7 +50,7 @@ class RelayTransaction(NamedTuple):
     gtid: str = ""
 
     def encoded(self) -> bytes:
-        """The header without the ordinal, which follows it; see `RelayPlace.encoded`."""
+        """The header without the ordinal, which follows it; see `RelayPosition.encoded`."""
         words = (
             self.generation,
             self.file,
@@ -63,7 +63,7 @@ class RelayTransaction(NamedTuple):
         return _FORM + b" " + " ".join(map(str, words)).encode() + b" "
 
 
-class RelayPlace(NamedTuple):
+class RelayPosition(NamedTuple):
     """The place of one record in what a relay writes.
 
     Attributes:
@@ -94,8 +94,8 @@ class RelayPlace(NamedTuple):
         return self.transaction.encoded() + str(self.ordinal).encode()
 
 
-def place_of(headers: Iterable[tuple[str, bytes | None]]) -> RelayPlace | None:
-    """The place that a record's headers tell; None if no relay wrote it.
+def relay_position_of(headers: Iterable[tuple[str, bytes | None]]) -> RelayPosition | None:
+    """The position that a record's headers tell; None if no relay wrote it.
 
     Raises:
         DataError: the header is there, and cannot be understood.
@@ -106,7 +106,7 @@ def place_of(headers: Iterable[tuple[str, bytes | None]]) -> RelayPlace | None:
     return None
 
 
-def _parsed(value: bytes) -> RelayPlace:
+def _parsed(value: bytes) -> RelayPosition:
     try:
         words = value.split(b" ")
         # Of another form there may be more words, or fewer.
@@ -121,11 +121,11 @@ def _parsed(value: bytes) -> RelayPlace:
             int(created),
             "" if gtid == b"-" else gtid.decode(),
         )
-        place = RelayPlace(transaction, int(ordinal))
-        _ = place.order  # a file without a number is no place
+        position = RelayPosition(transaction, int(ordinal))
+        _ = position.order  # a file without a number is no place
     except (ValueError, LookupError) as error:
         raise DataError(
             f"not a relay's place: {shape(value)}",
             hint="The record was written by another release of setl, or by something else",
         ) from error
-    return place
+    return position

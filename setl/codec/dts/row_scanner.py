@@ -10,8 +10,8 @@ from setl.codec.dts.front import MIDDLE, MORE, Alike, alike_front
 from setl.codec.dts.image import ImageColumn
 from setl.codec.dts.image_code import compiled, image_text
 from setl.codec.dts.middle import NEVER, source_end
-from setl.codec.dts.runs import MARK, PLACES, RUN_FRONT, last_place
-from setl.codec.dts.scan import MISREADS, Misread, places_end, raw_at
+from setl.codec.dts.runs import LOW_32_BITS, MARK, RUN_FRONT, last_low_offset
+from setl.codec.dts.scan import MISREADS, Misread, positions_end, raw_at
 from setl.codec.dts.table_identity import OPERATION_BYTES, TableIdentity, read_identity
 from setl.codec.scanning import Scanned
 from setl.model.change import Op, Row, Value
@@ -78,7 +78,7 @@ class DtsRowScanner:
         """See `RowScanner.scan`."""
         keys: list[Any] = []
         rows: list[Row | int | None] = []
-        places: list[int] = []  # of an offset, what stands before a record
+        offsets: list[int] = []  # of an offset, what stands before a record
         total, front = len(payload), RUN_FRONT.size
         key_and_end, key_of, between = self._key_and_end, self._key, self._between
         of_row = _key_of(self.key)
@@ -99,51 +99,51 @@ class DtsRowScanner:
                     and payload[begin] == mark
                     and payload[begin + 1] & payload[begin + 2] & payload[begin + 3] & MORE
                 ):
-                    place = begin + text_end + len(common)
+                    offset = begin + text_end + len(common)
                 else:
-                    place = self._origin_end(payload, begin)
+                    offset = self._origin_end(payload, begin)
                     mark, middle, _, text_end = alike_front(payload, begin) or _UNUSUAL
-                    common = payload[begin + text_end : place]
-                op = OPERATION_BYTES.get(payload[place])
-                place += 1
+                    common = payload[begin + text_end : offset]
+                op = OPERATION_BYTES.get(payload[offset])
+                offset += 1
                 if op is None:
                     break
-                if not payload.startswith(self._said, place):
-                    self._identify(payload, begin, place)
-                place += len(self._said)
+                if not payload.startswith(self._said, offset):
+                    self._identify(payload, begin, offset)
+                offset += len(self._said)
                 row: Row | int | None = None
                 if op is Op.UPDATE:
-                    key, behind = key_of(payload, place)
+                    key, behind = key_of(payload, offset)
                     after = payload.find(between, behind, end) + 1
                     if not after or payload.find(between, after, end) >= 0:
                         # Bytes that occur once are those between the images, which are always
                         # there. A value may hold such bytes, too.
-                        key, after = key_and_end(payload, place)
+                        key, after = key_and_end(payload, offset)
                     # Mostly the key stands in front, and nothing before it was changed.
-                    alike = payload.startswith(payload[place:behind], after)
+                    alike = payload.startswith(payload[offset:behind], after)
                     if not alike and key_of(payload, after)[0] != key:
                         break
-                    row = place = after
+                    row = offset = after
                 elif op is Op.DELETE:
-                    key, place = key_and_end(payload, place)
-                elif payload[place]:
+                    key, offset = key_and_end(payload, offset)
+                elif payload[offset]:
                     break  # an insert with an image before it
                 else:
-                    row, place = self._image(payload, place + 1)
+                    row, offset = self._image(payload, offset + 1)
                     key = of_row(row)
-                if place > end or end > total:
+                if offset > end or end > total:
                     break  # cut off, and read on in the next record
                 keys.append(key)
                 rows.append(row)
-                places.append(offset)
+                offsets.append(offset)
                 at = begin = end
                 end = total
         except MISREADS:
             pass
         if not keys:
             return Scanned((), (), (), at)
-        last = places[-1] if at == total else last_place(payload)
-        versions = [version - (last - offset & PLACES) for offset in places]
+        last = offsets[-1] if at == total else last_low_offset(payload)
+        versions = [version - (last - offset & LOW_32_BITS) for offset in offsets]
         return Scanned(keys, rows, versions, at)
 
     def row(self, payload: bytes, at: int) -> Row:
@@ -158,8 +158,8 @@ class DtsRowScanner:
         return row
 
     def _origin_end(self, payload: bytes, begin: int) -> int:
-        """Where a record's operation is; its origin, behind its places, is remembered."""
-        at = places_end(payload, begin)
+        """Where a record's operation is; its origin, behind its positions, is remembered."""
+        at = positions_end(payload, begin)
         if not payload.startswith(self._origin, at):
             self._origin = payload[at : source_end(payload, at)]
         return at + len(self._origin)
@@ -168,21 +168,21 @@ class DtsRowScanner:
         """Remember what a record says of its table, behind its operation, if it is this one."""
         end = self._described.end_of_same(payload, at)
         if end < 0:
-            places = places_end(payload, begin)
-            _, identity, end = read_identity(payload, places, logical_names=self._logical_names)
+            offsets = positions_end(payload, begin)
+            _, identity, end = read_identity(payload, offsets, logical_names=self._logical_names)
             if identity != self._identity:
                 raise Misread
             self._described = described(payload, at, end)
         self._said = payload[at:end]
 
-    def _known_value(self, data: bytes, at: int, place: int) -> tuple[Value, int]:
+    def _known_value(self, data: bytes, at: int, index: int) -> tuple[Value, int]:
         """A value that is not of its column's form, if it fits the schema all the same."""
         raw, at = raw_at(data, at)
         if raw is None or raw == "NULL":
             return None, at
         if isinstance(raw, str):
             raise Misread
-        column, read = self._columns[place], self._reads[place]
+        column, read = self._columns[index], self._reads[index]
         try:
             value = read(raw)
         except (LookupError, OverflowError) as error:
@@ -194,6 +194,6 @@ class DtsRowScanner:
 
 def _key_of(key: tuple[int, ...]) -> Callable[[Row], Any]:
     if len(key) == 1:
-        place = key[0]
-        return lambda row: row[place]
+        offset = key[0]
+        return lambda row: row[offset]
     return lambda row: tuple([row[i] for i in key])

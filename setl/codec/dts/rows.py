@@ -9,7 +9,7 @@ from setl.codec.dts.described import KEYS_TAG, NOTHING, described
 from setl.codec.dts.header import row_name
 from setl.codec.dts.middle import NEVER, source_end
 from setl.codec.dts.runs import record_begin, records_of, rejoined
-from setl.codec.dts.scan import MISREADS, Misread, places_end
+from setl.codec.dts.scan import MISREADS, Misread, positions_end
 from setl.codec.dts.table_identity import (
     OPERATION_BYTES,
     OPERATIONS,
@@ -42,7 +42,8 @@ class DtsRowCodec:
         """
         self._logical_names = logical_names
         self._tables: dict[TableIdentity, DtsTable] = {}
-        # What the last record said between its places and its images (see `middle`), and what of.
+        # What the last record said between its positions and its images (see `middle`), and what
+        # of.
         self._origin = self._said = NEVER
         self._described = NOTHING
         self._last = DtsTable(TableIdentity(("", ""), "", ()))
@@ -58,8 +59,8 @@ class DtsRowCodec:
     def likely_inserts(self, payload: bytes) -> bool:
         """See `setl.codec.row_codec.RowCodec.likely_inserts`; the first record speaks for all."""
         try:
-            places = places_end(payload, record_begin(payload))
-            return OPERATION_BYTES.get(payload[source_end(payload, places)]) is Op.INSERT
+            offsets = positions_end(payload, record_begin(payload))
+            return OPERATION_BYTES.get(payload[source_end(payload, offsets)]) is Op.INSERT
         except MISREADS:
             return False
 
@@ -125,12 +126,12 @@ class DtsRowCodec:
 
         What it says beside them is remembered, since the next one mostly says the same.
         """
-        places = at = places_end(payload, begin)
+        offsets = at = positions_end(payload, begin)
         if payload.startswith(self._origin, at):
             at += len(self._origin)
         else:
             at = source_end(payload, at)
-            self._origin = payload[places:at]
+            self._origin = payload[offsets:at]
         op = OPERATION_BYTES.get(payload[at])
         if op is None:
             raise Misread
@@ -138,7 +139,9 @@ class DtsRowCodec:
         if not payload.startswith(self._said, at):
             end = self._described.end_of_same(payload, at)
             if end < 0:
-                _, identity, end = read_identity(payload, places, logical_names=self._logical_names)
+                _, identity, end = read_identity(
+                    payload, offsets, logical_names=self._logical_names
+                )
                 self._last = self._table(identity)
                 self._described = described(payload, at, end)
             self._said = payload[at:end]

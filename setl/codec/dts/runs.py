@@ -22,7 +22,7 @@ MARK: Final = b"\xff" * 10
 RUN_FRONT: Final = Struct(f"<{len(MARK)}sII")
 """What stands before a record of a run: `MARK`, its length, its offset's lowest bits."""
 
-PLACES: Final = 0xFFFF_FFFF
+LOW_32_BITS: Final = 0xFFFF_FFFF
 """The bits of an offset that stand there. Records of a run lie less than as many apart."""
 
 
@@ -35,8 +35,8 @@ def run_of(offsets: Sequence[int], values: Sequence[bytes]) -> bytes:
     """As `joined`, of offsets and bytes that stand apart."""
     if len(values) == 1:
         return values[0]
-    places = [offset & PLACES for offset in offsets]
-    fronts = map(RUN_FRONT.pack, repeat(MARK), map(len, values), places)
+    low_offsets = [offset & LOW_32_BITS for offset in offsets]
+    fronts = map(RUN_FRONT.pack, repeat(MARK), map(len, values), low_offsets)
     return b"".join(chain.from_iterable(zip(fronts, values, strict=True)))
 
 
@@ -47,34 +47,34 @@ def rejoined(payloads: Sequence[tuple[int, bytes]]) -> bytes:
     parts = list[bytes]()
     for offset, payload in payloads:
         if not payload.startswith(MARK):
-            parts.append(RUN_FRONT.pack(MARK, len(payload), offset & PLACES))
+            parts.append(RUN_FRONT.pack(MARK, len(payload), offset & LOW_32_BITS))
         parts.append(payload)
     return b"".join(parts)
 
 
 def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     """The records of a payload, see `setl.codec.row_codec.RowCodec.records`."""
-    found = [(place, payload[begin:end]) for place, begin, end in _extents(payload)]
+    found = [(offset, payload[begin:end]) for offset, begin, end in _extents(payload)]
     if not found:
         return ((0, payload),)
     last = found[-1][0]
-    return [(last - place & PLACES, record) for place, record in found]
+    return [(last - offset & LOW_32_BITS, record) for offset, record in found]
 
 
-def last_place(payload: bytes) -> int:
+def last_low_offset(payload: bytes) -> int:
     """Of a payload's last record, what stands of its offset; 0 if that stands nowhere."""
-    places = [place for place, _, _ in _extents(payload)]
-    return places[-1] if places else 0
+    low_offsets = [offset for offset, _, _ in _extents(payload)]
+    return low_offsets[-1] if low_offsets else 0
 
 
 def _extents(payload: bytes) -> Iterator[tuple[int, int, int]]:
     """Of the records of a run, what stands of the offset, and where they begin and end."""
     at, front = 0, RUN_FRONT.size
     while payload.startswith(MARK, at) and at + front <= len(payload):
-        _, size, place = RUN_FRONT.unpack_from(payload, at)
+        _, size, offset = RUN_FRONT.unpack_from(payload, at)
         begin = at + front
         at = begin + size
-        yield place, begin, at
+        yield offset, begin, at
 
 
 def record_begin(payload: bytes) -> int:

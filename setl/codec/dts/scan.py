@@ -45,13 +45,13 @@ def long_at(data: bytes, at: int) -> tuple[int, int]:
     if byte < 0x80:
         return byte >> 1 ^ -(byte & 1), at + 1
     number, shift = byte & 0x7F, 7
-    for place in range(at + 1, at + _LONGEST):
-        byte = data[place]
+    for offset in range(at + 1, at + _LONGEST):
+        byte = data[offset]
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
             if number >> 64:
                 break
-            return number >> 1 ^ -(number & 1), place + 1
+            return number >> 1 ^ -(number & 1), offset + 1
         shift += 7
     raise Misread
 
@@ -90,7 +90,7 @@ def text_end(data: bytes, at: int) -> int:
     return extent_at(data, at)[1] if size & 0x81 else at + 1 + (size >> 1)
 
 
-def places_end(data: bytes, at: int = 0) -> int:
+def positions_end(data: bytes, at: int = 0) -> int:
     """The offset behind version, id, sourceTimestamp and both positions of a record.
 
     Raises:

@@ -80,15 +80,15 @@ class TableForm:
         return self._count + b"".join(values) + END
 
     def _misfit(self, row: Row, error: Exception) -> DataError:
-        place = {"schema": self.schema.schema, "table": self.schema.table}
+        log_fields = {"schema": self.schema.schema, "table": self.schema.table}
         for name, value, write in zip(self.schema.names, row, self._write, strict=False):
             if value is not None and value is not ABSENT:
                 try:
                     write(value)
                 except MISFITS:
-                    place["column"] = name
+                    log_fields["column"] = name
                     break
-        return DataError(f"a value cannot be written as a DTS record: {error}", **place)
+        return DataError(f"a value cannot be written as a DTS record: {error}", **log_fields)
 
 
 class DtsTableForms:

@@ -69,13 +69,13 @@ class DtsTable:
             self._scanners[columns] = known
         return known
 
-    def _learned_value(self, data: bytes, at: int, place: int) -> tuple[Value, int]:
+    def _learned_value(self, data: bytes, at: int, index: int) -> tuple[Value, int]:
         """A value that is absent, or not of its column's form, which is then made anew."""
         raw, at = raw_at(data, at)
         if raw is None or isinstance(raw, str):
             return ABSENT if raw == "NONE" else None, at
         try:
-            return self._columns[place].read(raw), at
+            return self._columns[index].read(raw), at
         except (LookupError, OverflowError) as error:
             raise Misread from error
         finally:

@@ -70,7 +70,7 @@ def _chain(tokens: Sequence[Token], at: int) -> Sequence[Token]:
 
 
 def _dotted(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a dot with a name behind it stands at a place."""
+    """Whether a dot with a name behind it stands at a position."""
     return at + 1 < len(tokens) and tokens[at].word == "." and bool(tokens[at + 1].name)
 
 

@@ -90,10 +90,10 @@ def tables_of_view(definition: str) -> frozenset[Name]:
     found: set[Name] = set()
     for at, token in enumerate(tokens):
         if token.word in _OF_VIEW:
-            place = at + 1
-            while place < len(tokens) and tokens[place].word == "(":
-                place += 1
-            found.update(name for name in _name(tokens, place, "") if name[0])
+            position = at + 1
+            while position < len(tokens) and tokens[position].word == "(":
+                position += 1
+            found.update(name for name in _name(tokens, position, "") if name[0])
     return frozenset(found)
 
 

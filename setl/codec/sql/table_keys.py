@@ -110,7 +110,7 @@ class TableOptions:
 
 def table_options(text: str) -> TableOptions:
     """The options in a text of SHOW CREATE TABLE."""
-    # Comments that are executed are the server's own words here; places in the text stay.
+    # Comments that are executed are the server's own words here; positions in the text stay.
     rest = said_outright(text)[list(definitions_of(text))[-1].end :]
     found = tokenize(rest)
     first = next((i for i, t in enumerate(found) if t.word == ")"), -1) + 1

@@ -205,7 +205,7 @@ def said_outright(text: str, quoting: Quoting = _PLAIN) -> str:
 
 
 def with_others(text: str, others: Iterable[tuple[Token, str]]) -> str:
-    """A text with something else in the place of some of its tokens, which come in their order."""
+    """A text with something else instead of some of its tokens, which come in their order."""
     pieces: list[str] = []
     at = 0
     for token, other in others:

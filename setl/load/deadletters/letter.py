@@ -44,7 +44,7 @@ class DeadLetter:
         target: ``schema.table`` or index that it was meant for.
         source: ``schema.table`` that it comes from, "" if not known.
         version: order in the source, see `document_version`.
-        position: the place where the source goes on after it.
+        position: the position where the source goes on after it.
         operation: see `FaultyRow.operation`.
         key_hash: see `key_hash`; "" if the key is not known.
         key_values: the key's values as JSON text, None if it is not known.

@@ -100,7 +100,7 @@ def _content(value: dict[str, Any]) -> Content:
     columns = _columns_from_json(value["columns"])
     key = tuple(value["key"])
     if value["form"] == "change":
-        unique = tuple(tuple(places) for places in value["unique"])
+        unique = tuple(tuple(indexes) for indexes in value["unique"])
         untold = tuple(value.get("untold", ()))
         name = value["schema"], value["table"]
         schema = RowSchema(*name, columns, key, unique, untold=untold)

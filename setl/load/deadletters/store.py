@@ -149,10 +149,13 @@ def too_large(letter: DeadLetter, limit: str) -> FatalError:
     )
 
 
-def no_letters_kept(place: str) -> ConfigurationError:
-    """The error for a target that has nowhere to keep dead letters; `place` is what is missing."""
+def no_letters_kept(location: str) -> ConfigurationError:
+    """The error for a target that has nowhere to keep dead letters.
+
+    `location` is what is missing.
+    """
     return ConfigurationError(
-        f"the target has no {place}, so no faulty row was ever put aside there",
+        f"the target has no {location}, so no faulty row was ever put aside there",
         hint="With `faulty_rows: dead_letter` in the channel file, `setl check` prints the"
         " statements that make it; without, the pipeline stops at a faulty row",
     )

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from arbiter.values import Channel
 
-_PLACES = ("host", "port", "brokers", "topic", "hosts")
+_ADDRESS_KEYS = ("host", "port", "brokers", "topic", "hosts")
 _LOGIN = re.compile(r"//[^/\s]*@")
 
 
@@ -37,21 +37,21 @@ def _endpoint(value: object, environment: Mapping[str, str] | None) -> str:
     if not isinstance(value, Mapping):
         return "?"
     endpoint = cast("Mapping[str, Any]", value)
-    place = {name: endpoint[name] for name in _PLACES if name in endpoint}
+    address = {name: endpoint[name] for name in _ADDRESS_KEYS if name in endpoint}
     if environment is not None:
         # Imported late: commands that give no values need not wait for it.
         from setl.channel.text.references import substitute_allowed  # noqa: PLC0415
 
-        place, _ = substitute_allowed(place, environment)
-    return _LOGIN.sub("//", _written(endpoint.get("type"), place))
+        address, _ = substitute_allowed(address, environment)
+    return _LOGIN.sub("//", _written(endpoint.get("type"), address))
 
 
-def _written(kind: object, place: Mapping[str, Any]) -> str:
+def _written(kind: object, address: Mapping[str, Any]) -> str:
     if kind == "mysql":
-        return f"{place.get('host', '?')}:{place.get('port', 3306)}"
+        return f"{address.get('host', '?')}:{address.get('port', 3306)}"
     if kind == "dts":
-        return f"{_first(place.get('brokers'))}/{place.get('topic', '?')}"
-    return _first(place.get("hosts"))
+        return f"{_first(address.get('brokers'))}/{address.get('topic', '?')}"
+    return _first(address.get("hosts"))
 
 
 def _first(value: object) -> str:

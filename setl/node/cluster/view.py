@@ -42,7 +42,7 @@ class Standby:
     Attributes:
         node: its nid.
         warm: whether it could take over at once.
-        turn: its place among those that would take over, from 1; 0 if it would not.
+        turn: its position among those that would take over, from 1; 0 if it would not.
         preferred: whether the channel file prefers it.
         never: why it must not lead, as the end of a sentence; "" if it may.
         unable: what it lacks to lead this pipeline; "" if nothing.

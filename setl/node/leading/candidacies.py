@@ -253,8 +253,8 @@ class Candidacies:
                 continue
             if ident not in self._taken and preference.served_by(self._serves):
                 candidacy = self._take(ident, channel, preference)
-                place = {"channel": ident.channel, "pipeline": ident.pipeline}
-                problem = CycleProblem(self._clock, self._nid, **place)
+                log_fields = {"channel": ident.channel, "pipeline": ident.pipeline}
+                problem = CycleProblem(self._clock, self._nid, **log_fields)
                 self._taken[ident] = _Taken(candidacy, channel.definition, preference, problem)
         self._arranged = None if left else facts
 
@@ -327,13 +327,13 @@ class Candidacies:
         """Say once what the arbiter refuses; a cycle later it is the same."""
         level = logging.DEBUG if taken.complaint == str(error) else logging.WARNING
         taken.complaint = str(error)
-        place = fields(
+        log_fields = fields(
             channel=pipeline.channel,
             pipeline=pipeline.pipeline,
             nid=self._nid,
             error=str(error),
         )
-        _log.log(level, "ZooKeeper refuses", extra=place)
+        _log.log(level, "ZooKeeper refuses", extra=log_fields)
 
 
 def _is_sure(snapshot: Snapshot) -> bool:

@@ -21,11 +21,11 @@ class CycleProblem:
         sentence: what it was, "" if all is well.
     """
 
-    def __init__(self, clock: Clock, nid: str, **place: str) -> None:
-        """Nothing has gone wrong yet; `place` says in the log where it does."""
+    def __init__(self, clock: Clock, nid: str, **log_fields: str) -> None:
+        """Nothing has gone wrong yet; `log_fields` says in the log where it does."""
         self.sentence = ""
         self._clock = clock
-        self._place = {"nid": nid, **place}
+        self._log_fields = {"nid": nid, **log_fields}
         self._since: float | None = None
 
     @property
@@ -45,14 +45,14 @@ class CycleProblem:
             _log.error(
                 "a cycle failed",
                 exc_info=None if told else error,
-                extra=fields(**self._place, error=sentence),
+                extra=fields(**self._log_fields, error=sentence),
             )
         self.sentence = sentence
 
     def passed(self) -> None:
         """Note a cycle without it."""
         if self._since is not None:
-            _log.info("cycles succeed again", extra=fields(**self._place))
+            _log.info("cycles succeed again", extra=fields(**self._log_fields))
         self.sentence, self._since = "", None
 
 
@@ -75,8 +75,8 @@ class DamagedZnodes:
         """
         for path, wrong in damaged.items():
             if self._known.get(path) != wrong:
-                place = fields(nid=self._nid, znode=path, error=wrong)
-                _log.warning("znode cannot be read", extra=place)
+                log_fields = fields(nid=self._nid, znode=path, error=wrong)
+                _log.warning("znode cannot be read", extra=log_fields)
         for path in self._known.keys() - damaged.keys():
             _log.info("znode is mended or gone", extra=fields(nid=self._nid, znode=path))
         self._known = dict(damaged)

@@ -49,7 +49,7 @@ class Fitness:
         self._lock = threading.Lock()  # several pipelines of a channel may ask at once
 
     def lacks(self, channel: Channel, pipeline: str) -> str:
-        """What is missing here for a pipeline, with its place in the file; "" if nothing."""
+        """What is missing here for a pipeline, with its position in the file; "" if nothing."""
         with self._lock:
             now, looked = self._clock.monotonic(), self._looked.get(channel.name)
             old = looked is None or looked.definition != channel.definition
@@ -67,9 +67,9 @@ class Fitness:
         for pipeline in file.pipelines:
             ends = {"source": pipeline.source, "target": pipeline.target}
             missing = [
-                f"{path} cannot be read ({place})"
+                f"{path} cannot be read ({location})"
                 for name, end in ends.items()
-                for place, path in _files(name, end.model_dump())
+                for location, path in _files(name, end.model_dump())
                 if not os.access(path, os.R_OK)
             ]
             if missing:
@@ -77,11 +77,11 @@ class Fitness:
         return found
 
 
-def _files(place: str, value: object) -> Iterator[tuple[str, str]]:
-    """The files that a part of a channel file names, each with its place."""
+def _files(location: str, value: object) -> Iterator[tuple[str, str]]:
+    """The files that a part of a channel file names, each with its position."""
     if not isinstance(value, dict):
         return
     for key, item in cast("dict[str, Any]", value).items():
         if key in _FILES and isinstance(item, str) and item:
-            yield f"{place}.{key}", item
-        yield from _files(f"{place}.{key}", item)
+            yield f"{location}.{key}", item
+        yield from _files(f"{location}.{key}", item)

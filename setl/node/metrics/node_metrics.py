@@ -26,7 +26,7 @@ _COUNTERS = {
     "stale": "Writes refused because the target holds something newer",
     "ddl_passed": "Schema changes of the source done to the target as well",
     "ddl_ignored": "Schema changes of the source not done to the target",
-    "statements_passed": "Statements that the source logged in the place of rows, passed over",
+    "statements_passed": "Statements that the source logged instead of rows, passed over",
     "batches": "Batches acknowledged",
     "loads": "Spark jobs that loaded batches",
     "dead_lettered": "Faulty rows put aside",

@@ -154,7 +154,7 @@ class ClusterAccess:
         waited = wait_for(
             pipeline,
             ident,
-            source.place_to_pass(pipeline, ident.channel, self._nid, "now"),
+            source.position_to_pass(pipeline, ident.channel, self._nid, "now"),
             arbiter=self._arbiter,
             runs=lambda: self._runs(ident),
             timeout=timeout,
@@ -165,7 +165,7 @@ class ClusterAccess:
         if waited.verdict is Verdict.PASSED:
             return ""
         how = f"not within {timeout:g} s" if waited.verdict is Verdict.TIMEOUT else "stopped"
-        return f"{ident}, {how}: waited for {waited.place_text}, {waited.why}"
+        return f"{ident}, {how}: waited for {waited.position_text}, {waited.why}"
 
     def _runs(self, ident: PipelineId) -> Runs:
         seen = self._look(ident)

@@ -3,7 +3,7 @@
 Always there:
 
 - ``position``: as text, ``topic[partition]@offset`` or ``file:offset``; its parts are ``topic``,
-  ``partition`` and ``offset``, or ``file`` and ``offset`` (the place behind the event).
+  ``partition`` and ``offset``, or ``file`` and ``offset`` (the position behind the event).
 - ``operation``, ``timestamp`` (seconds since 1970 UTC, null if unknown), ``time`` (the same in
   ISO 8601), ``schema`` and ``table`` (null where there is none), ``transaction`` (GTID or null)
   and ``size`` in bytes (null if unknown).
@@ -47,7 +47,7 @@ def json_line(record: SeenRecord) -> str:
 def json_object(record: SeenRecord) -> dict[str, Any]:
     """The record as plain JSON values."""
     shown: dict[str, Any] = {
-        **_place(record),
+        **_position(record),
         "operation": record.operation,
         "timestamp": int(record.timestamp) or None,
         "time": iso_time(record.timestamp) or None,
@@ -67,7 +67,7 @@ def json_object(record: SeenRecord) -> dict[str, Any]:
     return shown
 
 
-def _place(record: SeenRecord) -> dict[str, Any]:
+def _position(record: SeenRecord) -> dict[str, Any]:
     position = record.position
     if isinstance(position, BinlogPosition):
         return {"position": str(position), "file": position.file, "offset": position.offset}
@@ -88,14 +88,14 @@ def _row(change: TypedChange) -> dict[str, Any]:
         "after": _image(change.after),
         "changed": list(change.changed_columns),
         "kinds": {column.name: column.kind.value for column in schema.columns},
-        "key": [schema.names[place] for place in schema.key],
+        "key": [schema.names[index] for index in schema.key],
     }
 
 
 def _image(row: TypedRow | None) -> dict[str, Any] | None:
     if row is None:
         return None
-    values = ((name, row.value(place)) for place, name in enumerate(row.schema.names))
+    values = ((name, row.value(index)) for index, name in enumerate(row.schema.names))
     return {name: _value(value) for name, value in values if value is not ABSENT}
 
 

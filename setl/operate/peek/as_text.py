@@ -96,13 +96,13 @@ def _columns(change: TypedChange) -> Iterator[Line]:
     kinds = max((len(column.kind.value) for column in columns), default=0)
     before, after = change.before, change.after
     update = before is not None and after is not None
-    for place, (name, column) in enumerate(zip(names, columns, strict=True)):
-        changed = update and change.changed(place)
-        shown = _value(change.row.value(place), column.kind)
+    for index, (name, column) in enumerate(zip(names, columns, strict=True)):
+        changed = update and change.changed(index)
+        shown = _value(change.row.value(index), column.kind)
         if before is not None and changed:
-            shown = f"{_value(before.value(place), column.kind)} → {shown}"
-        elif before is not None and update and change.row.is_absent(place):
-            shown = _value(before.value(place), column.kind)
+            shown = f"{_value(before.value(index), column.kind)} → {shown}"
+        elif before is not None and update and change.row.is_absent(index):
+            shown = _value(before.value(index), column.kind)
         mark = "*" if changed else " "
         line = f"  {mark} {name.ljust(width)}  {column.kind.value.ljust(kinds)}  {shown}"
         yield Line(line, "changed" if changed else "plain")

@@ -89,9 +89,9 @@ def subject_at(address: str, password: str) -> Subject:
         return _binlog(address, servers, parts.path, given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"])) or "it"
+        location = ".".join(map(str, first["loc"])) or "it"
         raise ConfigurationError(
-            f"not an address: {address!r}: {place}: {first['msg']}", hint=_FORMS
+            f"not an address: {address!r}: {location}: {first['msg']}", hint=_FORMS
         ) from None
 
 

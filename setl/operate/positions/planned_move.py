@@ -15,7 +15,7 @@ from setl.systems.registry import system_of
 
 if TYPE_CHECKING:
     from setl.channel.file import Pipeline
-    from setl.select.place import Place
+    from setl.select.start_point import StartPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class PlannedMove:
     """What would be changed.
 
     Attributes:
-        found: the place, as the source has it.
+        found: the position, as the source has it.
         before: what is stored, None if nothing is or it cannot be read.
         after: what would be stored.
         damage: why what is stored cannot be read, "" if it can or nothing is.
@@ -41,21 +41,21 @@ class PlannedMove:
 
 
 def plan_move(
-    pipeline: Pipeline, ident: PipelineId, place: Place, *, arbiter: Arbiter, nid: str
+    pipeline: Pipeline, ident: PipelineId, start_point: StartPoint, *, arbiter: Arbiter, nid: str
 ) -> PlannedMove:
-    """Look for a place at the source, and at what is stored; changes nothing.
+    """Look for a position at the source, and at what is stored; changes nothing.
 
     Args:
         pipeline: from a channel file with its references resolved.
         ident: its full name.
-        place: see `SourceSystem.parse_place`.
+        start_point: see `SourceSystem.parse_start_point`.
         arbiter: a session.
         nid: as whom to ask the source.
 
     Raises:
-        SetlError: the source does not have the place or does not answer, or the store does not.
+        SetlError: the source does not have the position or does not answer, or the store does not.
     """
-    found = system_of(pipeline.source).find_place(pipeline, ident.channel, nid, place)
+    found = system_of(pipeline.source).find_position(pipeline, ident.channel, nid, start_point)
     before = read_stored(pipeline, ident.channel, arbiter)
     after = moved_checkpoint(before.checkpoint, found, pipeline.generation, used=before.generation)
     return PlannedMove(found, before.checkpoint, after, before.damage)
@@ -68,6 +68,6 @@ def checkpoint_words(checkpoint: Checkpoint | None) -> str:
     return f"{checkpoint}, generation {checkpoint.generation}"
 
 
-def exact_place(position: Position) -> str:
-    """A position that was found, as `SourceSystem.parse_place` takes it."""
+def exact_position(position: Position) -> str:
+    """A position that was found, as `SourceSystem.parse_start_point` takes it."""
     return str(position.offset) if isinstance(position, KafkaPosition) else str(position)

@@ -25,7 +25,7 @@ class PositionReport:
 
     Attributes:
         stored: the checkpoint.
-        earliest: the oldest place that the source still has, None if it did not tell.
+        earliest: the oldest position that the source still has, None if it did not tell.
         latest: the end of its stream, None if it did not tell.
         behind: how far the checkpoint is from there, None where that cannot be compared.
         unit: ``bytes`` of binlog or ``records``.
@@ -66,8 +66,8 @@ def look_at_position(
         problems.append(stored.damage)
     source = system_of(pipeline.source)
     latest = asked(lambda: source.stream(pipeline, channel, nid).latest())
-    first = source.parse_place("earliest")
-    earliest = asked(lambda: source.find_place(pipeline, channel, nid, first))
+    first = source.parse_start_point("earliest")
+    earliest = asked(lambda: source.find_position(pipeline, channel, nid, first))
     report = PositionReport(stored, earliest, latest, unit=source.unit)
     if stored.checkpoint is not None and latest is not None:
         resume, end = stored.checkpoint.applied or stored.checkpoint.resume, latest

@@ -1,4 +1,4 @@
-"""Moving a stopped pipeline to another place of its source."""
+"""Moving a stopped pipeline to another position of its source."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def objection_to_move(facts: Facts, ident: PipelineId) -> str:
 def move(
     pipeline: Pipeline, ident: PipelineId, position: Position, *, arbiter: Arbiter, nid: str
 ) -> Repositioned:
-    """Store another place as the checkpoint, as a leader of its own.
+    """Store another position as the checkpoint, as a leader of its own.
 
     For as long as it takes, this process holds the mainstem, and the target's fence is raised
     to its epoch. So no node can lead meanwhile, and one that led before and was only asleep
@@ -62,7 +62,7 @@ def move(
     Args:
         pipeline: from a channel file with its references resolved.
         ident: its full name.
-        position: where it is to go on, see `SourceSystem.find_place`.
+        position: where it is to go on, see `SourceSystem.find_position`.
         arbiter: a session.
         nid: as whom to lead.
 
@@ -92,11 +92,11 @@ def move(
 def moved_checkpoint(
     before: Checkpoint | None, position: Position, wanted: int, *, used: int = 0
 ) -> Checkpoint:
-    """The checkpoint at another place, newer than all that is stored.
+    """The checkpoint at another position, newer than all that is stored.
 
     Args:
         before: what is stored.
-        position: the place.
+        position: the position.
         wanted: the channel file's generation. The next start must not take a higher one there
             for a request to start over: moving has done that.
         used: the highest generation that is known to be in use, also where `before` is lost.

@@ -75,7 +75,7 @@ class ComparedFence:
             f"the target {self._target} {found}, and the checkpoint, which is kept elsewhere, was"
             f" stored under epoch {stored_by}: the target was set back to an earlier state, or is"
             " another server. What it lacks does not come again by itself",
-            hint=f"`setl position reset {self._pipeline} --to` the place up to which the target"
+            hint=f"`setl position reset {self._pipeline} --to` the position up to which the target"
             " has everything, or one before it",
             pipeline=self._pipeline,
         )

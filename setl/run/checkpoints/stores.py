@@ -164,7 +164,7 @@ def _noted_file(notes: Notes, owner: Owner) -> Checkpoint | None:
     note = notes.read()
     if note is None or note.store != "file":
         return None
-    return _in_file(note.place, notes, owner).load()
+    return _in_file(note.location, notes, owner).load()
 
 
 def _committed(pipeline: Pipeline, notes: Notes, owner: Owner) -> Checkpoint | None:

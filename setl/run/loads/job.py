@@ -20,7 +20,7 @@ from setl.load.sink import LoadTicket, RefuseTargets, SinkSettings
 from setl.log import fields
 from setl.model.change import Row
 from setl.model.loaded import Loaded
-from setl.run.loads.faulty_places import with_position
+from setl.run.loads.fault_positions import with_position
 from setl.run.loads.reloading import reload_of
 from setl.run.loads.sorting import Sorting
 from setl.run.runners.dealt_by_key import DealtByKey
@@ -225,7 +225,7 @@ class LoadJob:
         tasks: int,
         runner: LoadRunner | None = None,
     ) -> Loaded:
-        runner, plan = runner or self._runner(work, tasks), plan.ending_at(ticket.place)
+        runner, plan = runner or self._runner(work, tasks), plan.ending_at(ticket.position)
         while True:
             try:
                 self._state.phase = Phase.BOTH
@@ -262,8 +262,8 @@ class LoadJob:
         found: dict[tuple[int, Row, int], DataError] = {}
         if plan.isolates and isinstance(failure, DataError) and len(plan.excluded) < MOST_FAULTY:
             # Expressions are evaluated before anything is loaded, so nothing was.
-            for place, items in work.by_branch.items():
-                cut, branch = stretches(items, tasks), self._branches[place]
+            for position, items in work.by_branch.items():
+                cut, branch = stretches(items, tasks), self._branches[position]
                 found.update(faulty_rows(branch, plan, cut, self._spark_error))
         if not found:
             # Spark reports a failed job while other tasks of it still run, for seconds.
@@ -288,10 +288,10 @@ class LoadJob:
         wanted = math.ceil(estimated / self._rows_per_task)
         return max(1, min(parallelism(self._context), wanted))
 
-    def _branch(self, place: TableRoute, route: Route) -> None:
+    def _branch(self, table_route: TableRoute, route: Route) -> None:
         """Make the branch of a route with expressions, if it is not there yet."""
-        if place not in self._branches:
-            self._branches[place] = ExpressionBranch(self._spark.session, self._plan, route)
+        if table_route not in self._branches:
+            self._branches[table_route] = ExpressionBranch(self._spark.session, self._plan, route)
 
     def cancel(self) -> None:
         """Cancel the load that runs, if any; it counts as ended then.

@@ -13,13 +13,13 @@ def repeated_through(
 ) -> int:
     """The version up to which rows repeat what was applied under a lower generation.
 
-    Their places say nothing, since they are of another server; their commit times do. A time has
+    Their positions say nothing, since they are of another server; their commit times do. A time has
     whole seconds at some sources, so rows that are new in its last second count as repeated.
 
     Args:
         rows: in the order of the source.
         seconds: commit time up to which the stream repeats, seconds since 1970.
-        version_of: the version of a row at a place, see `Checkpoint.version_of`.
+        version_of: the version of a row at a position, see `Checkpoint.version_of`.
 
     Returns:
         The version of the last row that repeats, 0 if none does.

@@ -59,9 +59,9 @@ class Sorting:
         evaluated: list[TableRoute] = []
         for route in routes:
             if route.expressions or route.where:
-                place = (route.index, *name)
-                self._evaluated(place, route)
-                evaluated.append(place)
+                table_route = (route.index, *name)
+                self._evaluated(table_route, route)
+                evaluated.append(table_route)
             else:
                 plain.append(route.index)
         return SortedRoutes(tuple(plain), evaluated)
@@ -71,7 +71,7 @@ class Sorting:
 
         Args:
             rows: the entries, in source order.
-            version_of: gives the version of a place, see `LoadTicket.version_of`.
+            version_of: gives the version of a position, see `LoadTicket.version_of`.
         """
         work = LoadWork()
         codec, in_order = self._codec, self._in_order

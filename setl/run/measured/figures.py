@@ -203,8 +203,9 @@ class Figures:
         ddl_passed: schema changes of the source done to the target as well.
         ddl_ignored: schema changes of the source that were not.
         last_ddl: the last one that was, the front of it; "" if there was none.
-        last_ddl_ignored: the last one that was not, with its place and time; "" if there was none.
-        statements_passed: statements that the source logged in the place of rows and that were
+        last_ddl_ignored: the last one that was not, with its position and time; "" if there was
+            none.
+        statements_passed: statements that the source logged instead of rows and that were
             passed over.
         statements_by_schema: the same by the schema that they write, at most `MOST_SCHEMAS` of
             these.

@@ -133,7 +133,7 @@ class Progress:
         Args:
             error: what went wrong.
             reached: how far the attempt had come.
-            shown: the same with its place and hint; "" changes the state of the run later.
+            shown: the same with its position and hint; "" changes the state of the run later.
         """
         with self._lock:
             self._pace.failed(error, reached)
@@ -266,22 +266,22 @@ class Progress:
             passed = self._figures.ddl_passed + 1
             self._set(ddl_passed=passed, last_ddl=statement)
 
-    def ignored_schema_change(self, statement: str, place: str, tables: Iterable[str]) -> None:
+    def ignored_schema_change(self, statement: str, position: str, tables: Iterable[str]) -> None:
         """A schema change was not passed on.
 
         Args:
             statement: the front of it.
-            place: where in the stream, and when.
+            position: where in the stream, and when.
             tables: ``schema.table`` of those that it concerns.
         """
         with self._lock:
             ignored = self._figures.ddl_ignored + 1
-            text = f"{statement} ({place})"
+            text = f"{statement} ({position})"
             self._set(ddl_ignored=ignored, last_ddl_ignored=text)
             self._ignored.add(text, tables)
 
     def passed_statements(self, by_schema: Mapping[str, int]) -> None:
-        """Statements that the source logged in the place of rows were passed over."""
+        """Statements that the source logged instead of rows were passed over."""
         if not by_schema:
             return
         with self._lock:

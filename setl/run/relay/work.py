@@ -192,7 +192,7 @@ class RelayWork:
 
     @property
     def abandoned(self) -> bool:
-        """See `Work.abandoned`; what may still arrive repeats places, or is fenced off."""
+        """See `Work.abandoned`; what may still arrive repeats positions, or is fenced off."""
         return False
 
     def cancel(self) -> None:
@@ -208,8 +208,8 @@ class RelayWork:
 
     def _append(self, records: Sequence[Outgoing]) -> None:
         append = self._parts.log.append
-        for partition, value, place, key, timestamp in records:
-            append(partition, value, place, key, timestamp)
+        for partition, value, position, key, timestamp in records:
+            append(partition, value, position, key, timestamp)
 
     def _due(self) -> bool:
         return self._clock.monotonic() - self._beat_at >= self._parts.heartbeat

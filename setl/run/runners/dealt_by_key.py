@@ -68,7 +68,7 @@ class DealtByKey:
                     lambda items: deal_stretch(plan, items, tasks)
                 )
             )
-        for place, items in work.by_branch.items():
-            frame = self._branches[place].shares(plan, stretches(items, tasks), tasks)
+        for table_route, items in work.by_branch.items():
+            frame = self._branches[table_route].shares(plan, stretches(items, tasks), tasks)
             shares.append(frame.rdd.map(lambda row: (int(row[0]), bytes(row[1]))))
         return (shares[0] if len(shares) == 1 else self._context.union(shares)).collect()

@@ -54,7 +54,7 @@ class ItemByItem:
 
             items = self._context.parallelize(blobs, min(tasks, len(blobs)))
             reports += items.mapPartitionsWithIndex(transform_and_load).collect()
-        for place, branch_items in work.by_branch.items():
+        for table_route, branch_items in work.by_branch.items():
             self._state.refuse_if_cancelled()
 
             def load_shares(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -66,7 +66,7 @@ class ItemByItem:
                 yield pa.RecordBatch.from_arrays([pa.array([blob], pa.binary())], names=["report"])
 
             cut = [branch_items[i::tasks] for i in range(min(tasks, len(branch_items)))]
-            frame = self._branches[place].shares(plan, cut, 1)
+            frame = self._branches[table_route].shares(plan, cut, 1)
             collected = frame.mapInArrow(load_shares, "report binary").collect()
             reports += [pickle.loads(row[0]) for row in collected]  # noqa: S301 - our own task's
         return reports

@@ -85,8 +85,8 @@ class PreparedQueries:
             return None
         try:
             evaluations = {
-                place: branches[place].evaluation(plan, [items])
-                for place, items in work.by_branch.items()
+                table_route: branches[table_route].evaluation(plan, [items])
+                for table_route, items in work.by_branch.items()
             }
         except DataError:
             return None
@@ -96,7 +96,7 @@ class PreparedQueries:
         return _collect(self._query(evaluations), instructions)
 
     def _query(self, evaluations: Mapping[TableRoute, Evaluation]) -> DataFrame:
-        tables = tuple((place, each.schema) for place, each in evaluations.items())
+        tables = tuple((table_route, each.schema) for table_route, each in evaluations.items())
         query = self._queries.pop(tables, None)
         if query is None:
             loading = _loading(self._plan, self._sink)

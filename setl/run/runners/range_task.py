@@ -98,8 +98,8 @@ def _as_rendered(
     assert isinstance(work.table_rows, RangeRows)
     rows, schema = work.table_rows, work.table_rows.schema
 
-    def read(form: str, places: Sequence[int]) -> Iterator[list[bytes]] | None:
-        return rows.rendered(form, [schema.columns[i] for i in places])
+    def read(form: str, positions: Sequence[int]) -> Iterator[list[bytes]] | None:
+        return rows.rendered(form, [schema.columns[i] for i in positions])
 
     try:
         columns = ColumnPlan.build(schema, route)

@@ -39,8 +39,10 @@ class LoadWork:
         """
         if plain:
             self.plain.append(item._replace(routes=plain))
-        for place in evaluated:
-            self.by_branch.setdefault(place, []).append(item._replace(routes=(place[0],)))
+        for table_route in evaluated:
+            self.by_branch.setdefault(table_route, []).append(
+                item._replace(routes=(table_route[0],))
+            )
 
 
 _WORTH_A_PIECE: Final = 256 * 1024  # bytes; a statement holds about as much

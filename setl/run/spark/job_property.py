@@ -47,7 +47,7 @@ class Instructions(NamedTuple):
     def plan(self, prepared: TransformPlan) -> TransformPlan:
         """The load's plan, given the part that was there when the calculation was made."""
         own = replace(prepared, applied_through=self.applied_through, excluded=self.excluded)
-        return own.ending_at(self.ticket.place)
+        return own.ending_at(self.ticket.position)
 
 
 @lru_cache(maxsize=1)

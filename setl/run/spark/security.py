@@ -117,7 +117,7 @@ def handed_over(secret: str) -> Generator[None]:
     with tempfile.NamedTemporaryFile("w", prefix="setl-spark-", suffix=".conf") as file:
         file.write(f"{_SECRET} {secret}\n")
         file.flush()
-        # The file stands in the place of Spark's own defaults, which are to hold as well.
+        # The file stands instead of Spark's own defaults, which are to hold as well.
         arguments = f"--load-spark-defaults --properties-file {Path(file.name)}"
         with variable(_ARGUMENTS, f"{arguments} {before or 'pyspark-shell'}"):
             yield

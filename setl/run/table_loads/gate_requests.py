@@ -12,7 +12,7 @@ from setl.model.load_request import FREE_GATE, LoadRequest, in_pieces
 def gate_requests(rows: Sequence[GateRow], now: float) -> Iterator[LoadRequest]:
     """Requests for these rows, each of one table.
 
-    A row is sent as it is when the request is carried out, and so in the place of the stream where
+    A row is sent as it is when the request is carried out, and so instead of the stream where
     that is. So one that is asked for twice is sent once, and the order among rows says nothing.
 
     Args:

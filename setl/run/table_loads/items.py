@@ -12,7 +12,7 @@ from setl.bulk.whole_rows import WholeRows
 from setl.channel.routes.routing import Route
 from setl.errors import ConfigurationError, DataError, FatalError
 from setl.model.change import Row
-from setl.model.checkpoint import Place
+from setl.model.checkpoint import ShownPosition
 from setl.model.key_values import normal_key
 from setl.model.load_request import FREE_GATE, LoadRequest
 from setl.model.table_load import TableLoad
@@ -50,7 +50,7 @@ class StepSize(NamedTuple):
         at_once: how many ranges are loaded side by side.
         least: rows below which a range costs more than its rows.
         items: ranges of a step at most.
-        place: what the rows have to show.
+        position: what the rows have to show.
         back: the pipeline that writes into the source's tables, ``channel/pipeline``; "" without.
     """
 
@@ -58,7 +58,7 @@ class StepSize(NamedTuple):
     at_once: int
     least: int
     items: int
-    place: Place
+    position: ShownPosition
     back: str = ""
 
 
@@ -174,7 +174,7 @@ def ranges_of(
             continue
         rows = max(size.least, budget // size.at_once)
         count = max(1, min(budget // rows, size.items - len(items)))
-        shown = reader.showing(size.place.position, inside=size.place.inside)
+        shown = reader.showing(size.position.position, inside=size.position.inside)
         chosen = shown.only(where) if where else shown
         for found in reader.ranges(after, rows, count):
             if found.rows or found.last is not None or after is None:
@@ -209,7 +209,7 @@ def _as_a_whole(
             " unique and never NULL under `key`",
             table=reader.name,
         )
-    shown = reader.showing(size.place.position, inside=size.place.inside)
+    shown = reader.showing(size.position.position, inside=size.position.inside)
     if not isinstance(shown, SnapshotReader):
         raise FatalError("nobody can tell when these rows were read", table=reader.name)
     return WholeRows(shown)
@@ -255,7 +255,7 @@ def keys_of(
     for told in (True, False):
         routes = [route for route in table.routes if deletes(route) is told]
         if routes:
-            shown = reader.showing(size.place.position, inside=size.place.inside)
+            shown = reader.showing(size.position.position, inside=size.position.inside)
             for read, own in _by_policy(routes, shown, size.back):
                 of_keys = KeyRows(read, key, tuple(keys), told, found_by)
                 items.append((_item(table, of_keys), own))

@@ -1,7 +1,7 @@
 """Loads whole tables beside the stream: a step now and then, between two loads of the stream.
 
-The target's rows come from two sides. The stream has brought it to the place P. A step reads rows
-as the source has them at a place S, which is never before P, since the stream was read from
+The target's rows come from two sides. The stream has brought it to the position P. A step reads
+rows as the source has them at a position S, which is never before P, since the stream was read from
 there. The step is a load as any other: it is over before the stream's next one begins (I15), under
 the same fence (I2) and with the same mark (I9). It sees all that the stream has brought, although a
 server's binlog is ahead of its tables (`SourceReader.showing`). So what it writes is never older
@@ -39,7 +39,7 @@ from setl.errors import ConfigurationError, DataError, FencedError, SetlError, T
 from setl.extract.free_gate import GateRow
 from setl.load.sink import LoadTicket
 from setl.log import fields
-from setl.model.checkpoint import Checkpoint, Place
+from setl.model.checkpoint import Checkpoint, ShownPosition
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.load_request import LoadRequest, RequestState
@@ -224,7 +224,7 @@ class TableLoading:
         """Load some ranges; returns how far the load has come, None if it has not moved.
 
         Args:
-            reached: the place P of the module's text; its `load` says where to go on.
+            reached: the position P of the module's text; its `load` says where to go on.
             ticket: on whose behalf.
             allowed: see `Work.apply`.
 
@@ -371,8 +371,8 @@ class TableLoading:
         mapped = {table.text: table for table in self._tables.of(load)}
         at_once = self._parts.job.parallelism
         rows = self._way.most_rows(self._size.rows)
-        place, back = Place.of(reached), self._parts.back
-        size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, place, back)
+        position, back = ShownPosition.of(reached), self._parts.back
+        size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, position, back)
         if request is not None and request.keys:
             return keys_of(load, mapped, request, there, size)
         where = request.where if request else ""

@@ -2,8 +2,8 @@
 
 A load goes by the names of tables and by the order of their keys, and it may read a table that is
 ahead of the stream. An added column or index changes nothing of that. But another key or collation
-puts rows behind the place that was reached; another name puts a whole table there; and columns that
-are named or typed anew change once more in rows that were read as they are afterwards. Where a
+puts rows behind the position that was reached; another name puts a whole table there; and columns
+that are named or typed anew change once more in rows that were read as they are afterwards. Where a
 unique key is dropped, a row may have been removed for another one that the source has beside it by
 then (`LoadTicket.catching_up`). Reading the table from its beginning makes all of that good, since
 it is read behind the change then.

@@ -11,7 +11,7 @@ from functools import partial
 from setl.bulk.source_reader import SourceTables
 from setl.channel.routes.routing import Route, Router
 from setl.errors import ConfigurationError
-from setl.load.creation import Description, NewTable, StreamPlace, TableCreation
+from setl.load.creation import Description, LoadEnd, NewTable, TableCreation
 from setl.load.sink import LoadTicket
 from setl.log import fields
 from setl.model.leadership import Leadership
@@ -111,8 +111,8 @@ class TableCreating:
 
     def _tell(self, message: str, ran: Sequence[str]) -> None:
         for statement in ran:
-            place = fields(**self._leadership.fields, ran=statement[:_SHOWN])
-            _log.info(message, extra=place)
+            position = fields(**self._leadership.fields, ran=statement[:_SHOWN])
+            _log.info(message, extra=position)
 
 
 def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> Description | None:
@@ -127,5 +127,5 @@ def _described(parts: CreatingParts, there: SourceTables, table: NewTable) -> De
     return Description(schema, parts.computed(route, schema) if route.expressions else ())
 
 
-def _end(end: Callable[[LoadTicket], int], ticket: LoadTicket) -> StreamPlace:
-    return StreamPlace(ticket.generation, end(ticket))
+def _end(end: Callable[[LoadTicket], int], ticket: LoadTicket) -> LoadEnd:
+    return LoadEnd(ticket.generation, end(ticket))

@@ -2,7 +2,7 @@
 
 InnoDB deletes and changes child rows inside the engine: of ``ON DELETE CASCADE`` a binlog has the
 parent's row alone. A replica has the same foreign keys and lets its own engine act. So does setl:
-what the keys of the target's tables say is what the source's said at this place of the stream,
+what the keys of the target's tables say is what the source's said at this position of the stream,
 since schema changes are passed on in its order (I26). Of keys that the target had before, the
 source is asked whether it has them, too; what was found is kept with the checkpoint.
 
@@ -130,11 +130,11 @@ class ActingKeys:
     ) -> Iterator[tuple[RowSchema, Row, Row]]:
         """The images of rows of which one of these columns is another one afterwards."""
         schema, _, images = self._codec.decode(entry.payload, entry.context)
-        places = _places(schema, columns)
+        positions = _positions(schema, columns)
         for before, after in images:
             if before is None or after is None:
                 continue
-            if any(after[i] is not ABSENT and after[i] != before[i] for i in places):
+            if any(after[i] is not ABSENT and after[i] != before[i] for i in positions):
                 yield schema, before, after
 
     # -- for the run's thread ---------------------------------------------------------------
@@ -248,17 +248,17 @@ class ActingKeys:
         return found
 
 
-def _places(schema: RowSchema, columns: Collection[str]) -> list[int]:
+def _positions(schema: RowSchema, columns: Collection[str]) -> list[int]:
     return [i for i, column in enumerate(schema.columns) if column.name.lower() in columns]
 
 
 def _move(
     target: Name, schema: RowSchema, before: Row, after: Row, columns: Collection[str]
 ) -> KeyMove:
-    places = _places(schema, columns)
+    positions = _positions(schema, columns)
     return KeyMove(
         target,
-        tuple(schema.columns[i] for i in places),
-        tuple(before[i] for i in places),
-        tuple(before[i] if after[i] is ABSENT else after[i] for i in places),
+        tuple(schema.columns[i] for i in positions),
+        tuple(before[i] for i in positions),
+        tuple(before[i] if after[i] is ABSENT else after[i] for i in positions),
     )

@@ -1,7 +1,7 @@
 """Notices documents that the pipeline cannot have written, and that refuse all that it writes.
 
 An index refuses what is older than what it holds, and that counts as done: what comes again after a
-crash meets its own later writes. These have places of the source that there are. A version above
+crash meets its own later writes. These have positions of the source that there are. A version above
 all of them is of another pipeline, of another server, or of this pipeline's name with a higher
 generation, whose stored state is gone. Nothing would be written then, and all would look well.
 """

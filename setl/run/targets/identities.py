@@ -231,7 +231,8 @@ class Identities:
             " come again by itself",
             hint=f"{delete}`setl load {key} --no-wait` loads tables anew; name all that go there,"
             f" or none. Then `setl start {channel}`. Where the index has all of its documents, as"
-            f" after a copy: `setl stop {channel}`, and `setl position reset {key} --to` the place"
+            f" after a copy: `setl stop {channel}`, and `setl position reset {key} --to` the "
+            f"position"
             f" under `resume` in `setl position show {key}` takes it as it is",
             pipeline=key,
             index=name,

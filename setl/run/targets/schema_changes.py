@@ -121,7 +121,7 @@ class SchemaChangePolicy:
         else:
             self._report(logging.WARNING, "schema change at the source is not passed on", entry)
             names = [f"{schema}.{table}" for schema, table in tables_of(entry)]
-            self._progress.ignored_schema_change(self._shown(entry), _place(entry), names)
+            self._progress.ignored_schema_change(self._shown(entry), _log_fields(entry), names)
         return bool(ran)
 
     def explain(self, error: SetlError, rows: Iterable[RoutedRows]) -> None:
@@ -160,13 +160,13 @@ class SchemaChangePolicy:
         return "DDL in a schema of which no table is mapped"
 
     def _report(self, level: int, message: str, entry: Entry, **more: str) -> None:
-        place = fields(
+        log_fields = fields(
             **self._leadership.fields,
             position=str(entry.position),
             statement=self._shown(entry),
             **more,
         )
-        _log.log(level, message, extra=place)
+        _log.log(level, message, extra=log_fields)
 
 
 def _past(position: Position) -> str:
@@ -182,6 +182,6 @@ def _cut(text: str) -> str:
     return text[:_SHOWN]
 
 
-def _place(entry: Entry) -> str:
+def _log_fields(entry: Entry) -> str:
     at = datetime.fromtimestamp(entry.timestamp, UTC).strftime(", %Y-%m-%d %H:%M:%S UTC")
     return f"at {entry.position}{at if entry.timestamp else ''}"

@@ -52,12 +52,12 @@ class OpenTelemetryTracer:
             self._tell(trace)
 
     def _tell(self, trace: BatchTrace) -> None:
-        place = trace.leadership
+        leadership = trace.leadership
         attributes: dict[str, str | int] = {
-            "setl.channel": place.channel,
-            "setl.pipeline": place.pipeline,
-            "setl.nid": place.nid,
-            "setl.epoch": place.epoch,
+            "setl.channel": leadership.channel,
+            "setl.pipeline": leadership.pipeline,
+            "setl.nid": leadership.nid,
+            "setl.epoch": leadership.epoch,
             "setl.batch": trace.batch,
             "setl.position": trace.position,
         }

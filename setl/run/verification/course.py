@@ -15,7 +15,7 @@ from setl.model.standing import (
     TableFinding,
     Verification,
     VerificationPass,
-    VerificationPlace,
+    VerificationPosition,
     cut,
     no_finding,
 )
@@ -64,7 +64,7 @@ def begun(
         since=state.since or now,
         now=VerificationPass(state.now.number + 1, now),
         rows_expected=expected,
-        place=None if first is None else _beginning_of(first),
+        position=None if first is None else _beginning_of(first),
         repair=None,
         asked=0,
         repairs_no_more=False,
@@ -76,10 +76,10 @@ def begun(
 
 def on_the_way(state: Verification, tables: Sequence[Name], now: float) -> Verification:
     """A pass that is under way goes on with the tables that there are by now."""
-    place = state.place
-    if place is not None and Name(place.table, place.target) in tables:
+    position = state.position
+    if position is not None and Name(position.table, position.target) in tables:
         return state
-    behind = None if place is None else Name(place.table, place.target)
+    behind = None if position is None else Name(position.table, position.target)
     return _at_table_behind(replace(state, repair=None), behind, tables, now)
 
 
@@ -136,8 +136,8 @@ def compared(
         tables: what there is to compare.
         now: seconds since 1970.
     """
-    place, before = state.place, state.repair
-    assert place is not None
+    position, before = state.position, state.repair
+    assert position is not None
     counted = before.found.differences if before else 0
     done = replace(
         state.now,
@@ -146,42 +146,42 @@ def compared(
         repaired=state.now.repaired + max(0, counted - found.differences),
         undecided=state.now.undecided + found.undecided,
     )
-    so_far = place.so_far.plus(found) if not found.silent else place.so_far
-    place = replace(place, after=outcome.last, so_far=so_far, failures=0)
-    state = replace(state, now=done, place=place, repair=None)
+    so_far = position.so_far.plus(found) if not found.silent else position.so_far
+    position = replace(position, after=outcome.last, so_far=so_far, failures=0)
+    state = replace(state, now=done, position=position, repair=None)
     if outcome.last is not None:
         return state
     state = _kept(state, so_far)
-    return _at_table_behind(state, Name(place.table, place.target), tables, now)
+    return _at_table_behind(state, Name(position.table, position.target), tables, now)
 
 
 def warned(state: Verification) -> Verification:
-    """It was said that the table at the place differs."""
-    assert state.place is not None
-    return replace(state, place=replace(state.place, warned=True))
+    """It was said that the table at the position differs."""
+    assert state.position is not None
+    return replace(state, position=replace(state.position, warned=True))
 
 
 def failed(state: Verification) -> Verification:
     """The next range could not be compared."""
-    if state.place is None:
+    if state.position is None:
         return state
-    place = replace(state.place, failures=state.place.failures + 1)
-    return replace(state, place=place)
+    position = replace(state.position, failures=state.position.failures + 1)
+    return replace(state, position=position)
 
 
 def left_out(state: Verification, error: str, tables: Sequence[Name], now: float) -> Verification:
-    """The rest of the table at the place is left out of this pass.
+    """The rest of the table at the position is left out of this pass.
 
     What was found in the table before stays, since nobody knows better.
     """
-    place = state.place
-    assert place is not None
-    here = _here(state, place)
+    position = state.position
+    assert position is not None
+    here = _here(state, position)
     known = _known(state, here)
     found = here if known is None or _weight(here) >= _weight(known) else known
     now_ = replace(state.now, tables_left_out=state.now.tables_left_out + 1)
     state = _kept(replace(state, now=now_, repair=None), replace(found, error=cut(error), at=now))
-    return _at_table_behind(state, Name(place.table, place.target), tables, now)
+    return _at_table_behind(state, Name(position.table, position.target), tables, now)
 
 
 def standing(state: Verification) -> tuple[TableFinding, ...]:
@@ -191,8 +191,8 @@ def standing(state: Verification) -> tuple[TableFinding, ...]:
     before if that was more.
     """
     found = list(state.findings)
-    if state.place is not None:
-        here = _here(state, state.place)
+    if state.position is not None:
+        here = _here(state, state.position)
         known = _known(state, here)
         if known is None:
             found += [here] if not here.silent else []
@@ -227,8 +227,8 @@ def pause_after(rows: int, seconds: float, rate: int) -> float:
     return max(0.0, rows / rate - seconds)
 
 
-def _beginning_of(name: Name) -> VerificationPlace:
-    return VerificationPlace(name.table, name.target, None, no_finding(*name))
+def _beginning_of(name: Name) -> VerificationPosition:
+    return VerificationPosition(name.table, name.target, None, no_finding(*name))
 
 
 def _at_table_behind(
@@ -238,7 +238,7 @@ def _at_table_behind(
     following = min((name for name in tables if done is None or name > done), default=None)
     if following is None:
         return _ended(state, tables, now)
-    return replace(state, place=_beginning_of(following))
+    return replace(state, position=_beginning_of(following))
 
 
 def _ended(state: Verification, tables: Sequence[Name], now: float) -> Verification:
@@ -246,7 +246,7 @@ def _ended(state: Verification, tables: Sequence[Name], now: float) -> Verificat
     there = {(cut(name.table), cut(name.target)) for name in tables}
     done = replace(state.now, ended=now)
     kept = tuple(f for f in state.findings if (f.table, f.target) in there)
-    return replace(state, now=done, place=None, repair=None, last=done, findings=kept)
+    return replace(state, now=done, position=None, repair=None, last=done, findings=kept)
 
 
 def _kept(state: Verification, found: TableFinding) -> Verification:
@@ -270,9 +270,9 @@ def _known(state: Verification, found: TableFinding) -> TableFinding | None:
     return next((f for f in state.findings if f.of_same_table(found)), None)
 
 
-def _here(state: Verification, place: VerificationPlace) -> TableFinding:
-    """What differs in the table at the place, what is being repaired included."""
-    return place.so_far if state.repair is None else place.so_far.plus(state.repair.found)
+def _here(state: Verification, position: VerificationPosition) -> TableFinding:
+    """What differs in the table at the position, what is being repaired included."""
+    return position.so_far if state.repair is None else position.so_far.plus(state.repair.found)
 
 
 def _weight(found: TableFinding) -> tuple[int, int]:

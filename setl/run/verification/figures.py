@@ -58,7 +58,7 @@ def verification_figures(
         error=error,
         number=done.number,
         begun=done.begun,
-        table=state.place.table if state.place else "",
+        table=state.position.table if state.position else "",
         rows=done.rows,
         rows_expected=state.rows_expected,
         coverage=round(coverage(state), 4),

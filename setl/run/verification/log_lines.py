@@ -9,7 +9,7 @@ from setl.bulk.range_comparison import RangeComparer
 from setl.bulk.repair import Repair
 from setl.log import fields
 from setl.model.leadership import Leadership
-from setl.model.standing import TableFinding, Verification, VerificationPlace
+from setl.model.standing import TableFinding, Verification, VerificationPosition
 from setl.run.verification.figures import REPAIRS_NO_MORE
 
 _log = logging.getLogger(__name__)
@@ -95,11 +95,11 @@ class VerificationLog:
         """It works again."""
         _log.info("verification goes on", extra=self._fields())
 
-    def left_out(self, place: VerificationPlace, error: str) -> None:
+    def left_out(self, position: VerificationPosition, error: str) -> None:
         """A table that fails again and again is left out of the pass."""
         _log.warning(
             "table left out of verification",
-            extra=self._fields(table=place.table, target=place.target, error=error),
+            extra=self._fields(table=position.table, target=position.target, error=error),
         )
 
     def _fields(self, **values: object) -> dict[str, object]:

@@ -168,7 +168,7 @@ class Verifier:
             return _REPAIR_SECONDS
         if not (state.under_way and kept.comparers):
             self._prepare(kept)
-        if kept.state.place is None:
+        if kept.state.position is None:
             self._log.ended(kept.state)
             return 0.0
         return self._compare(kept)
@@ -210,11 +210,11 @@ class Verifier:
 
     def _compare(self, kept: _Kept) -> float:
         state = kept.state
-        place, repair = state.place, state.repair
-        assert place is not None
+        position, repair = state.position, state.repair
+        assert position is not None
         size = repair.size if repair else self._rows
-        name, self._at_range = Name(place.table, place.target), True
-        looked = self._looking.look(kept.comparers[name], place.after, size)
+        name, self._at_range = Name(position.table, position.target), True
+        looked = self._looking.look(kept.comparers[name], position.after, size)
         self._at_range = False
         if self._stopping.is_set():
             return 0.0
@@ -227,7 +227,7 @@ class Verifier:
             return max(_DOUBT_SECONDS, pause)
         found = course.found_in(name, outcome.verdict, self._clock.now())
         if repair is None and found.differences:
-            if not place.warned:  # one line a table and pass; status and metrics have the rest
+            if not position.warned:  # one line a table and pass; status and metrics have the rest
                 kept.state = course.warned(kept.state)
                 self._log.differs(state.now.number, found)
             asked = self._repair(kept, outcome, size, found)
@@ -311,19 +311,19 @@ class Verifier:
             self._log.fails(str(error))
         kept = self._kept
         if kept is not None:
-            names, place = tuple(kept.comparers), kept.state.place
+            names, position = tuple(kept.comparers), kept.state.position
             self._looking.forget()
             kept.comparers = {}  # what they know of the tables may be of the past
-            if self._at_range and place is not None:
+            if self._at_range and position is not None:
                 kept.state = course.failed(kept.state)
-                if place.failures + 1 >= _FAILURES:
+                if position.failures + 1 >= _FAILURES:
                     self._leave_out(kept, names, error.text)
         return self._backoff.failed()
 
     def _leave_out(self, kept: _Kept, names: Sequence[Name], error: str) -> None:
-        place = kept.state.place
-        assert place is not None
-        self._log.left_out(place, error)
+        position = kept.state.position
+        assert position is not None
+        self._log.left_out(position, error)
         kept.state = course.left_out(kept.state, error, names, self._clock.now())
         self._error = ""  # it stands with the table, and says nothing of the others
         self._backoff.succeeded()
@@ -350,7 +350,7 @@ class Verifier:
         try:
             self._parts.store.store(state)
         except TypeError as error:
-            raise ConfigurationError(f"its place cannot be kept: {error}") from error
+            raise ConfigurationError(f"its position cannot be kept: {error}") from error
         kept.stored = kept.state
 
     def _tell(self) -> None:

@@ -145,11 +145,11 @@ class FileCheckpointStore:
 
     def _check(self, kept: Kept | None, note: CheckpointNote) -> None:
         """See that the file is the one that was written last."""
-        way_out = f"Copy {note.place} from {note.host} to {self._path}"
+        way_out = f"Copy {note.location} from {note.host} to {self._path}"
         if kept is None:
             what = f"there is no {self._path} on {self._owner.host}"
             raise missing(note, what, way_out, self._owner.pipeline)
-        here = (note.host, note.place) == (self._owner.host, str(self._path))
+        here = (note.host, note.location) == (self._owner.host, str(self._path))
         if kept.epoch < note.epoch and not here:
             what = f"{self._path} on {self._owner.host} is older, of epoch {kept.epoch}"
             raise missing(note, what, way_out, self._owner.pipeline)

@@ -3,7 +3,7 @@
 What lies elsewhere can go without anybody noticing: commits of a Kafka group that is idle expire, a
 file is on one machine only, and a target may be restored without setl's tables. A node that finds
 nothing would begin at `start`, and what lies between would never be applied (I7). So the note
-stands in ZooKeeper in the place of the checkpoint, and says that there is one, and where.
+stands in ZooKeeper instead of the checkpoint, and says that there is one, and where.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CheckpointNote:
     Attributes:
         epoch: the leadership that began to keep it there.
         store: what kind of store it is.
-        place: the file; or topic, partition and group; or the server.
+        location: the file; or topic, partition and group; or the server.
         nid: the node that led then.
         host: its machine.
         generation: of the checkpoint. A commit of a foreign client says nothing of it, and
@@ -41,28 +41,29 @@ class CheckpointNote:
 
     epoch: int
     store: Store
-    place: str
+    location: str
     nid: str = ""
     host: str = ""
     generation: int = 1
     requested: int = 0
 
     @classmethod
-    def of(cls, owner: Owner, epoch: int, store: Store, place: str) -> CheckpointNote:
-        """What the leader of an epoch notes of the place where it keeps the checkpoint."""
-        return cls(epoch, store, place, owner.nid, owner.host)
+    def of(cls, owner: Owner, epoch: int, store: Store, location: str) -> CheckpointNote:
+        """What the leader of an epoch notes of the position where it keeps the checkpoint."""
+        return cls(epoch, store, location, owner.nid, owner.host)
 
     def to_json(self) -> dict[str, Any]:
         """The value that is kept beside the mainstem."""
         values = asdict(self)
+        values["place"] = values.pop("location")
         return {"version": 1, "epoch": values.pop("epoch"), _KEY: values}
 
     def __str__(self) -> str:
         if self.store == "file":
-            return f"in the file {self.place} on node {self.nid} ({self.host})"
+            return f"in the file {self.location} on node {self.nid} ({self.host})"
         if self.store == "target":
-            return f"in the target {self.place}"
-        return f"in Kafka: {self.place}"
+            return f"in the target {self.location}"
+        return f"in Kafka: {self.location}"
 
 
 def read_note(value: Mapping[str, Any]) -> CheckpointNote | None:
@@ -80,7 +81,7 @@ def read_note(value: Mapping[str, Any]) -> CheckpointNote | None:
         return CheckpointNote(
             epoch=stored_number(value["epoch"]),
             store=store,
-            place=str(known["place"]),
+            location=str(known["place"]),
             nid=str(known["nid"]),
             host=str(known["host"]),
             generation=stored_number(known["generation"]),
@@ -142,7 +143,7 @@ def missing(note: CheckpointNote, what: str, way_out: str, pipeline: str) -> Fat
     """
     return FatalError(
         f"the checkpoint is kept {note}, since epoch {note.epoch}, and {what}",
-        hint=f"{way_out}, or choose a place yourself with `setl position reset {pipeline}`;"
+        hint=f"{way_out}, or choose a position yourself with `setl position reset {pipeline}`;"
         " beginning at `start` without being told to could lose changes",
         pipeline=pipeline,
     )

@@ -38,7 +38,7 @@ class Turns(Protocol):
 class TurnStore:
     """Keeps a checkpoint only for the turn in which it was loaded.
 
-    Outside a turn nothing is read, so there is nothing to keep but a place to begin, which is
+    Outside a turn nothing is read, so there is nothing to keep but a position to begin, which is
     looked for again when the turn comes.
     """
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from setl.channel.routes.routing import passing_columns
 from setl.errors import ConfigurationError
-from setl.load.creation import Describe, Description, NewTable, StreamPlace
+from setl.load.creation import Describe, Description, LoadEnd, NewTable
 from setl.load.sink import LoadTicket
 from setl.model.schema import Column
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
@@ -31,7 +31,7 @@ class ElasticsearchCreation:
         ticket: LoadTicket,  # noqa: ARG002
         tables: Sequence[NewTable],
         describe: Describe,
-        latest: Callable[[], StreamPlace] | None = None,  # noqa: ARG002
+        latest: Callable[[], LoadEnd] | None = None,  # noqa: ARG002
         comes_anew: Callable[[tuple[str, str]], bool] = lambda _: False,  # noqa: ARG002
     ) -> Sequence[str]:
         """See `TableCreation.create`; of several tables in one index each adds its fields.

@@ -66,12 +66,14 @@ def way_out(name: str, entry: int | None = None) -> str:
 
     Args:
         name: the name.
-        entry: the place of the table's entry in the channel file, None if it is not known.
+        entry: the position of the table's entry in the channel file, None if it is not known.
     """
-    place = "the table's entry" if entry is None else f"tables[{entry}]"
+    position = "the table's entry" if entry is None else f"tables[{entry}]"
     new = "_".join(filter(None, (part.strip() for part in name.lstrip("_").split("."))))
     shown = f"`columns: {{{new or 'other'}: {_written(name)}}}`"
-    return f"Rename it with `columns` in {place}, such as {shown}, or leave it out with `exclude`"
+    return (
+        f"Rename it with `columns` in {position}, such as {shown}, or leave it out with `exclude`"
+    )
 
 
 def _written(name: str) -> str:

@@ -59,7 +59,7 @@ class Slice(NamedTuple):
 
 
 class Ids(NamedTuple):
-    """The documents in these places, see `DocumentShape.place`."""
+    """The documents in these positions, see `DocumentShape.position`."""
 
     ids: tuple[str, ...]
 
@@ -107,8 +107,8 @@ class DocumentShape:
             compared, *others = map(list, product(*forms))
             id_, routing = document_id(key, self.form), document_routing(key, self.form)
             # No document has an id without a UTF-8 form: then the row is one that is missing.
-            place = _in_utf8(self.place(id_, routing))
-            found.append(Pair(place, self._lookup(key), compared, others))
+            position = _in_utf8(self.position(id_, routing))
+            found.append(Pair(position, self._lookup(key), compared, others))
         return found
 
     def of_source(self, columns: Sequence[Column]) -> DocumentShape:
@@ -120,22 +120,22 @@ class DocumentShape:
         """A document that is in the index; a field that it lacks counts as null."""
         document: dict[str, Any] = hit["_source"]
         compared = [_compared(column, document.get(column.name)) for column in self.columns]
-        place = self.place(hit["_id"], hit.get("_routing"))
-        return Pair(place, self._lookup_of(hit["_id"], document), compared)
+        position = self.position(hit["_id"], hit.get("_routing"))
+        return Pair(position, self._lookup_of(hit["_id"], document), compared)
 
     def includes(self, id_: str) -> bool:
         """Whether a document may be one of these rows; others of the index are not looked at."""
         return id_.startswith(self.form.texts[0]) and id_.endswith(self.form.texts[-1])
 
-    def place(self, id_: str, routing: str | None) -> str:
+    def position(self, id_: str, routing: str | None) -> str:
         """What identifies a document: its id; where documents are routed, with the routing."""
         return id_ if self.form.routing is None else json.dumps([id_, routing], ensure_ascii=False)
 
-    def id_and_routing(self, place: str) -> tuple[str, str | None]:
-        """Inverse of `place`."""
+    def id_and_routing(self, position: str) -> tuple[str, str | None]:
+        """Inverse of `position`."""
         if self.form.routing is None:
-            return place, None
-        id_, routing = json.loads(place)
+            return position, None
+        id_, routing = json.loads(position)
         return id_, routing
 
     def source_key(self, key: str, lookup: str | None) -> Row | None:
@@ -174,12 +174,12 @@ class DocumentShape:
         return self._lookup(key) if known else None
 
 
-def _in_utf8(place: str) -> str:
+def _in_utf8(position: str) -> str:
     try:
-        place.encode()
+        position.encode()
     except UnicodeEncodeError:
-        return printable(place)
-    return place
+        return printable(position)
+    return position
 
 
 def _in_row(kind: Kind, value: Any) -> Value:

@@ -15,7 +15,7 @@ from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView, SeenRecord
 
 _STEP: Final = 64  # offsets that are looked at first
-_FURTHEST: Final = 1 << 20  # offsets that are looked at for the record before the place
+_FURTHEST: Final = 1 << 20  # offsets that are looked at for the record before the position
 
 
 def check_between(view: PartitionView, bounds: Bounds, offset: int, deadline: float) -> None:
@@ -40,7 +40,7 @@ def check_between(view: PartitionView, bounds: Bounds, offset: int, deadline: fl
         behind = there.offset + (there.kind is EntryKind.COMMIT)
         ends = f"ends before {behind}: give that offset to leave it out"
     raise ConfigurationError(
-        f"the place {offset} is inside a transaction",
+        f"the position {offset} is inside a transaction",
         hint=f"It {ends}. To take all of it, give that of its BEGIN (`setl peek --all` shows it)",
     )
 

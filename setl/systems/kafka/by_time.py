@@ -1,14 +1,15 @@
-"""Finds the place of a commit time in a partition.
+"""Finds the position of a commit time in a partition.
 
 Brokers have an index of the time at which Kafka got a record, in milliseconds, or in seconds with
-Alibaba's proxy, and neither is the time at which the source committed. So the place is found by
+Alibaba's proxy, and neither is the time at which the source committed. So the position is found by
 bisection, reading single records. Commit times grow along a partition, nearly: sources deliver
-transactions a little out of order, so what lies shortly before the place is looked through as well.
+transactions a little out of order, so what lies shortly before the position is looked through as
+well.
 
 A statement that ran for an hour is the exception: MySQL dates its rows by when it began, and its
 COMMIT too if it committed by itself. Bisection takes all before it for older. So what stands before
-the place is looked through, until there are more transactions of before the time than were open at
-once.
+the position is looked through, until there are more transactions of before the time than were open
+at once.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def first_since(
     )
 
 
-def place_at_time(
+def position_at_time(
     view: PartitionView, bounds: Bounds, seconds: int, deadline: float
 ) -> KafkaPosition:
     """Where to read from to get all that was committed at or after a time.

@@ -42,7 +42,7 @@ class KafkaCheckpointStore:
     Kafka knows neither epochs nor compare-and-set: what is committed is read, compared, and
     then replaced. A leader that was replaced can still slip in between, once. That loses
     nothing: it had applied what it stores, and the target's fence keeps it from applying more
-    (I2). If the place is further on than the successor's, the successor keeps it (`Succession`).
+    (I2). If the position is further on than the successor's, the successor keeps it (`Succession`).
     If it is further back, the successor's next commit replaces it. A crash before that means that
     more is delivered again. While the group has members (`mode: subscribe`)
     Kafka takes commits of members of the current generation only.
@@ -83,7 +83,7 @@ class KafkaCheckpointStore:
         self._member = member
         self._timeout = timeout
         self._partition = TopicPartition(source.topic, source.partition)
-        self._place = f"{source.topic}[{source.partition}], group {source.sid}"
+        self._position = f"{source.topic}[{source.partition}], group {source.sid}"
         self._notes = notes
         self._succession = Succession()
         self._known = False
@@ -111,7 +111,8 @@ class KafkaCheckpointStore:
         if commit is None and note is not None and note.store == "kafka":
             raise missing(
                 note,
-                f"no commit is found in {self._place}: it has expired, or the subscription is new",
+                f"no commit is found in {self._position}: it has expired, or the subscription is "
+                f"new",
                 "Commit the offset to the group again",
                 self._owner.pipeline,
             ).at(**self._where())
@@ -157,7 +158,8 @@ class KafkaCheckpointStore:
         if found is not None and found.generation < note.generation:
             raise missing(
                 note,
-                f"what is found in {self._place} is {found} of generation {found.generation}, not"
+                f"what is found in {self._position} is {found} of generation {found.generation}, "
+                f"not"
                 f" of {note.generation}: a leader of before (epoch {kept.epoch}) committed late,"
                 " over the position that was set since",
                 "Set the position once more",
@@ -197,7 +199,7 @@ class KafkaCheckpointStore:
             not isinstance(resume, KafkaPosition)
             or TopicPartition(resume.topic, resume.partition) != self._partition
         ):
-            raise FatalError(f"{checkpoint} is no place in {self._place}", hint=_RESET)
+            raise FatalError(f"{checkpoint} is no place in {self._position}", hint=_RESET)
         text = metadata_of(checkpoint, self._owner.pipeline, epoch)
         self._commit(resume.offset, text)
         self._succession.loaded(Kept(checkpoint, epoch))
@@ -206,7 +208,7 @@ class KafkaCheckpointStore:
         self._requested = checkpoint.requested or checkpoint.generation
 
     def _note(self, epoch: int) -> CheckpointNote:
-        return CheckpointNote.of(self._owner, epoch, "kafka", self._place)
+        return CheckpointNote.of(self._owner, epoch, "kafka", self._position)
 
     def close(self) -> None:
         """See `CheckpointStore.close`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicCollection
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as ConsumerPartition
 from confluent_kafka.admin import AdminClient
 
 from setl.errors import SetlError, TransientError
@@ -119,9 +119,11 @@ class TopicClient:
 
     def bounds(self, partition: int) -> Bounds:
         """What a partition holds now."""
-        place = Place(self._topic, partition)
+        committed = ConsumerPartition(self._topic, partition)
         return Bounds(
-            *self._asked(lambda limit: self._consumer.get_watermark_offsets(place, timeout=limit))
+            *self._asked(
+                lambda limit: self._consumer.get_watermark_offsets(committed, timeout=limit)
+            )
         )
 
     def committed(self, partition: int) -> tuple[int, str] | None:
@@ -131,7 +133,7 @@ class TopicClient:
         ends can be read. The client library takes it for a string of C, but other clients commit
         it without the zero at its end. (librdkafka's issue 4649; setl's own have one.)
         """
-        wanted = [Place(self._topic, partition)]
+        wanted = [ConsumerPartition(self._topic, partition)]
         [found] = self._asked(lambda limit: self._consumer.committed(wanted, timeout=limit))
         if found.error is not None:
             raise translate(found.error, "source")
@@ -163,10 +165,10 @@ class TopicClient:
         done: Callable[[SetlError | None], None],
     ) -> None:
         """Commit an offset; `done` is called inside `poll` with the error, None if it is done."""
-        place = Place(self._topic, partition, offset, metadata)
+        committed = ConsumerPartition(self._topic, partition, offset, metadata)
         self._committing.append(done)
         try:
-            self._consumer.commit(offsets=[place], asynchronous=True)
+            self._consumer.commit(offsets=[committed], asynchronous=True)
         except KafkaException as error:
             self._committing.pop()
             done(commit_error(error_of(error), self._settings["group.id"]))
@@ -228,9 +230,9 @@ class TopicClient:
             self._committing.pop(0)(None if error is None else commit_error(error, group))
 
 
-def _text(place: Place) -> str:
+def _text(committed: ConsumerPartition) -> str:
     """The metadata of a committed place, with what follows it."""
     try:
-        return place.metadata or ""
+        return committed.metadata or ""
     except UnicodeDecodeError as error:
         return error.object.decode(errors="replace")

@@ -53,10 +53,10 @@ def metadata_of(checkpoint: Checkpoint, pipeline: str, epoch: int) -> str:
         FatalError: it is longer than a broker takes.
     """
     whole = checkpoint.to_json()
-    for place in (whole["resume"], whole["applied"]):
-        if place is not None:
+    for position in (whole["resume"], whole["applied"]):
+        if position is not None:
             # Said by the commit itself, and the topic's name may be long.
-            del place["topic"], place["partition"]
+            del position["topic"], position["partition"]
     del whole["resume"]["offset"]
     rest = {"setl": 1, "pipeline": pipeline, "epoch": epoch, **whole}
     text = _text(checkpoint, rest)
@@ -88,11 +88,11 @@ def read_commit(topic: str, partition: int, offset: int, metadata: str) -> Commi
     if not isinstance(rest, dict) or "setl" not in rest:
         return foreign
     whole = cast("dict[str, Any]", rest)
-    place = {"topic": topic, "partition": partition}
+    position = {"topic": topic, "partition": partition}
     try:
-        whole["resume"] = {**whole["resume"], **place, "offset": offset}
+        whole["resume"] = {**whole["resume"], **position, "offset": offset}
         if whole["applied"] is not None:
-            whole["applied"] = {**whole["applied"], **place}
+            whole["applied"] = {**whole["applied"], **position}
         return Commit(
             offset,
             foreign.timestamp,

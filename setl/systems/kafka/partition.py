@@ -23,7 +23,7 @@ from setl.systems.kafka.record import Record, TopicPartition
 
 _SLICE = 0.5  # seconds that a poll may take
 _AT_ONCE = 500  # records that it gives
-_FURTHEST_BACK = 1 << 16  # offsets that are looked through for the record before a place
+_FURTHEST_BACK = 1 << 16  # offsets that are looked through for the record before a position
 
 
 class SeenRecord(NamedTuple):
@@ -72,7 +72,7 @@ class PartitionView:
         """What the partition holds now."""
         return self._reader.bounds(self._partition.partition)
 
-    def place(self, offset: int, seconds: int = 0, crc: int = 0) -> KafkaPosition:
+    def position(self, offset: int, seconds: int = 0, crc: int = 0) -> KafkaPosition:
         """A position in this partition of the cluster that answers."""
         topic, partition = self._partition.topic, self._partition.partition
         return KafkaPosition(topic, partition, offset, seconds, crc, self.origin)
@@ -86,9 +86,9 @@ class PartitionView:
         """
         before = self.before(offset)
         if before is None:
-            return self.place(offset, seconds)
+            return self.position(offset, seconds)
         crc = before.crc if before.offset == offset - 1 else 0
-        return self.place(offset, before.seconds or seconds, crc)
+        return self.position(offset, before.seconds or seconds, crc)
 
     def record(self, offset: int) -> SeenRecord | None:
         """The record at an offset before the partition's end, None if there is none."""

@@ -13,12 +13,12 @@ from setl.channel.file import DtsSource, OffsetStart, TimestampStart
 from setl.clock import Clock, SystemClock
 from setl.codec.dts.envelope import Envelope, read_envelope
 from setl.codec.dts.header import row_name
-from setl.codec.dts.relayed import HEADER, place_of
+from setl.codec.dts.relayed import HEADER, relay_position_of
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.model.position import KafkaPosition
 from setl.model.typed import TypedChange, typed_changes
-from setl.select.place import Place
+from setl.select.start_point import StartPoint
 from setl.systems.kafka.by_time import SEARCH_SECONDS, first_since
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import PartitionView
@@ -81,23 +81,23 @@ class TopicPeek:
         if reader is not None:
             reader.close()
 
-    def read_from(self, place: Place, *, follow: bool) -> Iterator[SeenRecord | None]:
-        """Records from a place on, in the order of each partition.
+    def read_from(self, start_point: StartPoint, *, follow: bool) -> Iterator[SeenRecord | None]:
+        """Records from a position on, in the order of each partition.
 
         Args:
-            place: where to begin, in every partition.
+            start_point: where to begin, in every partition.
             follow: whether to wait for more at the end of what is there now.
 
         Yields:
             A record, or None when none came for a moment.
 
         Raises:
-            ConfigurationError: the place is an offset that is not there, or of no one partition.
+            ConfigurationError: the position is an offset that is not there, or of no one partition.
             TransientError: the brokers do not answer.
         """
         with self._placing():
             bounds = self._bounds()
-            starts = {p: self._start(place, p, b) for p, b in bounds.items()}
+            starts = {p: self._start(start_point, p, b) for p, b in bounds.items()}
         return self._read(starts, None if follow else {p: b.end for p, b in bounds.items()})
 
     def last(self, count: int, wanted: Wanted, *, follow: bool) -> Iterator[SeenRecord | None]:
@@ -132,8 +132,8 @@ class TopicPeek:
             ).at(**self._where())
         return sorted(self._asked or there)
 
-    def _start(self, place: Place, partition: int, bounds: Bounds) -> int:
-        start = place.start
+    def _start(self, start_point: StartPoint, partition: int, bounds: Bounds) -> int:
+        start = start_point.start
         if isinstance(start, OffsetStart):
             if len(self._partitions) > 1:
                 raise ConfigurationError(
@@ -192,8 +192,8 @@ class TopicPeek:
         return {partition: self._open.bounds(partition) for partition in self._partitions}
 
     def _view(self, partition: int) -> PartitionView:
-        place = TopicPartition(self._config.topic, partition)
-        return PartitionView(self._open, place, timeout=self._timeout, clock=self._clock)
+        position = TopicPartition(self._config.topic, partition)
+        return PartitionView(self._open, position, timeout=self._timeout, clock=self._clock)
 
     @property
     def _open(self) -> TopicReader:
@@ -268,8 +268,8 @@ class RecordDescriber:
         operation = envelope.operation if envelope else ""
         if not own and any(name == HEADER for name, _ in headers):
             try:
-                place = place_of(headers)
-                own = place.transaction.gtid if place else ""
+                position = relay_position_of(headers)
+                own = position.transaction.gtid if position else ""
             except DataError:
                 own = ""  # written by another release; the header itself is shown
         known = own or self._gtids.get(partition, "")

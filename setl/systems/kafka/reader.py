@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, Message
-from confluent_kafka import TopicPartition as Place
+from confluent_kafka import TopicPartition as ConsumerPartition
 
 from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.errors import FatalError, PositionLostError, SetlError
@@ -148,7 +148,9 @@ class TopicReader(TopicClient):
 
     def highwater(self, partition: int) -> int | None:
         """Where the partition ended, as the last answer told; None before the first."""
-        _, end = self._consumer.get_watermark_offsets(Place(self._topic, partition), cached=True)
+        _, end = self._consumer.get_watermark_offsets(
+            ConsumerPartition(self._topic, partition), cached=True
+        )
         return None if end < 0 else end
 
     @property
@@ -175,10 +177,10 @@ class TopicReader(TopicClient):
                 coordinator has been silent for the time of a session.
         """
 
-        def on_assign(consumer: Consumer, places: Sequence[Any]) -> None:
-            consumer.assign(list(places))
-            consumer.pause(list(places))
-            assigned({TopicPartition(p.topic, p.partition) for p in places})
+        def on_assign(consumer: Consumer, positions: Sequence[Any]) -> None:
+            consumer.assign(list(positions))
+            consumer.pause(list(positions))
+            assigned({TopicPartition(p.topic, p.partition) for p in positions})
 
         def on_revoke(_: Consumer, __: Sequence[Any]) -> None:
             revoked()
@@ -196,7 +198,9 @@ class TopicReader(TopicClient):
     def _assign(self) -> None:
         self._at_end.clear()
         self._again = 0.0
-        self._consumer.assign([Place(self._topic, p, offset) for p, offset in self._next.items()])
+        self._consumer.assign(
+            [ConsumerPartition(self._topic, p, offset) for p, offset in self._next.items()]
+        )
 
     def _passed(self, found: list[Message]) -> list[Message]:
         """The records among messages; at an error those before it, and the rest is kept."""
@@ -214,7 +218,7 @@ class TopicReader(TopicClient):
         """The records before the first error, which is kept, with what follows it.
 
         Where the client skips what is damaged, what follows must not be taken before whoever
-        reads has seen the error: a place behind it would leave the damaged out for good.
+        reads has seen the error: a position behind it would leave the damaged out for good.
         """
         records: list[Message] = []
         for at, message in enumerate(found, 1):

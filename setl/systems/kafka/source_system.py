@@ -18,8 +18,8 @@ from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
 from setl.select.checkpoints.turn import Turns
 from setl.select.heartbeat import Heartbeat
-from setl.select.place import Place
 from setl.select.source import ReplaceableStore, Source
+from setl.select.start_point import StartPoint
 from setl.systems.finding import Report
 from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
@@ -30,9 +30,9 @@ from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
 from setl.systems.kafka.preflight.source import check_dts_source
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.group import GroupMembership
-from setl.systems.kafka.source.places import (
-    parse_topic_place,
-    place_to_pass,
+from setl.systems.kafka.source.positions import (
+    parse_topic_start,
+    position_to_pass,
     topic_distance,
     topic_passed,
 )
@@ -128,26 +128,28 @@ class KafkaSource:
         """See `SourceSystem.relayed_tables`; a relay reads a binlog."""
         return None
 
-    def parse_place(self, text: str) -> Place:
-        """See `SourceSystem.parse_place`."""
-        return parse_topic_place(text)
+    def parse_start_point(self, text: str) -> StartPoint:
+        """See `SourceSystem.parse_start_point`."""
+        return parse_topic_start(text)
 
-    def find_place(self, pipeline: Pipeline, channel: str, nid: str, place: Place) -> Position:
-        """See `SourceSystem.find_place`."""
-        asked = KafkaSource(self._config.model_copy(update={"start": place.start}))
+    def find_position(
+        self, pipeline: Pipeline, channel: str, nid: str, start_point: StartPoint
+    ) -> Position:
+        """See `SourceSystem.find_position`."""
+        asked = KafkaSource(self._config.model_copy(update={"start": start_point.start}))
         source = asked.stream(pipeline, channel, nid)
         try:
             found = source.initial()
         finally:
             source.close()
-        if isinstance(place.start, OffsetStart):
+        if isinstance(start_point.start, OffsetStart):
             access = PartitionAccess(self._config, _TIMEOUT, SystemClock())
             with access.asking() as reader:
-                access.search(reader).check_between(place.start.offset)
+                access.search(reader).check_between(start_point.start.offset)
         return found
 
-    def place_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
-        """See `SourceSystem.place_to_pass`: now, or an offset.
+    def position_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
+        """See `SourceSystem.position_to_pass`: now, or an offset.
 
         The end of a topic that is written exactly once lies behind a mark that is no record; the
         next record, a heartbeat at the latest, takes a pipeline past it.
@@ -158,15 +160,15 @@ class KafkaSource:
                 return source.latest()
             finally:
                 source.close()
-        return place_to_pass(parse_topic_place(text), self._config)
+        return position_to_pass(parse_topic_start(text), self._config)
 
-    def passed(self, reached: Position, place: Position) -> bool:
+    def passed(self, reached: Position, position: Position) -> bool:
         """See `SourceSystem.passed`."""
-        return topic_passed(reached, place)
+        return topic_passed(reached, position)
 
-    def distance(self, place: Position, latest: Position) -> int | None:
+    def distance(self, position: Position, latest: Position) -> int | None:
         """See `SourceSystem.distance`."""
-        return topic_distance(place, latest)
+        return topic_distance(position, latest)
 
     def kept(self, position: Position) -> StreamKept | None:
         """See `RemovingSource.kept`."""
@@ -181,7 +183,7 @@ class KafkaSource:
     def records(
         self,
         partitions: Sequence[int],
-        place: Place | None,
+        start_point: StartPoint | None,
         wanted: Wanted,
         *,
         last: int,
@@ -189,10 +191,10 @@ class KafkaSource:
     ) -> Generator[SeenRecord | None]:
         """See `SourceSystem.records`."""
         with TopicPeek(self._config, partitions) as topic:
-            if place is None:
+            if start_point is None:
                 yield from topic.last(last, wanted, follow=follow)
             else:
-                yield from topic.read_from(place, follow=follow)
+                yield from topic.read_from(start_point, follow=follow)
 
     def preflight(self, check: PipelineCheck, report: Report) -> None:
         """See `SourceSystem.preflight`."""

@@ -151,10 +151,10 @@ def read_table(
             else column
             for column in columns
         )
-    places = {column.name: i for i, column in enumerate(columns)}
+    indexes = {column.name: i for i, column in enumerate(columns)}
     parts = read_key_parts(connection, schema, table)
     keys = {
-        key: tuple(places[n] for n in names if n in places) for key, names in _keys(parts).items()
+        key: tuple(indexes[n] for n in names if n in indexes) for key, names in _keys(parts).items()
     }
     keyed = [columns[i] for key in keys.values() for i in key]
     if any(c.kind is Kind.TEXT for c in keyed):
@@ -168,7 +168,7 @@ def read_table(
     primary = keys.pop(first, ())
     keys.pop("PRIMARY", None)
     odd = any(not part.whole for part in parts)
-    begun = frozenset(places[p.columns[0]] for p in parts if p.key == first and p.length)
+    begun = frozenset(indexes[p.columns[0]] for p in parts if p.key == first and p.length)
     columns = tuple(map(_doubled, columns))
     if logged:
         columns = tuple(map(column_as_logged, columns))
@@ -208,7 +208,7 @@ def _promoted(described: Sequence[ColumnRow], keys: dict[str, tuple[int, ...]]) 
     Its columns are shown as ``PRI``, and binlogs name them as the primary key's.
     """
     marked = {i for i, row in enumerate(described) if row.key == "PRI"}
-    return next((n for n, places in keys.items() if marked and set(places) == marked), "")
+    return next((n for n, indexes in keys.items() if marked and set(indexes) == marked), "")
 
 
 class KeyPart(NamedTuple):

@@ -34,7 +34,7 @@ def labels_of(column_type: str) -> tuple[str, ...]:
 def sure_labels(column_type: str) -> tuple[str, ...]:
     """The labels, or none of them if one holds a question mark.
 
-    information_schema puts that in the place of characters beyond the Basic Multilingual Plane.
+    information_schema puts that instead of characters beyond the Basic Multilingual Plane.
     """
     labels = labels_of(column_type)
     return () if any("?" in label for label in labels) else labels

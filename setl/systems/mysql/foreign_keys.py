@@ -97,8 +97,8 @@ def check_cascades(
         SetlError: the server does not answer.
     """
     for table in tables:
-        place = report.at(table.name)
-        with place.failing():
+        table_report = report.at(table.name)
+        with table_report.failing():
             keys = list(_unlogged(server, table))
             for key in keys:
                 why_not = carried_out(table, key, keys)
@@ -107,7 +107,7 @@ def check_cascades(
                 ways_out = [why_not.fix] if why_not.fix else []
                 ways_out += _ways_out(key, table)
                 what = f"{_what(server, key)}. setl cannot carry it out: {why_not.reason}"
-                place.error(what, *ways_out, code=FOREIGN_KEY_ACTION, risk=True)
+                table_report.error(what, *ways_out, code=FOREIGN_KEY_ACTION, risk=True)
 
 
 def _unlogged(server: Server, table: RowSchema) -> Iterator[ForeignKey]:

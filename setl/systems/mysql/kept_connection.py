@@ -81,15 +81,15 @@ class KeptConnection:
 
     def _connection(self) -> Connection[Any]:
         # A fork has copied what the other process had open, which is not ours to use.
-        place = (os.getpid(), self)
-        connection = _connections.get(place)
+        cache_key = (os.getpid(), self)
+        connection = _connections.get(cache_key)
         if connection is None:
             connection = connect(self.endpoint, conv=RAW_VALUES, lock_wait=self.lock_wait)
             read_odd_utf8(connection)
             with translating(self.endpoint), connection.cursor() as cursor:
                 for statement in self.first:
                     cursor.execute(statement)
-            _connections[place] = connection
+            _connections[cache_key] = connection
         return connection
 
     def _drop(self) -> None:

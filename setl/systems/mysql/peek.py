@@ -14,8 +14,8 @@ from setl.errors import ConfigurationError, DataError
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.typed import typed_changes
-from setl.select.place import Place
-from setl.systems.mysql.binlog.places import find_binlog_place
+from setl.select.start_point import StartPoint
+from setl.systems.mysql.binlog.positions import find_binlog_position
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.stream import BinlogStream, StreamLimits, cut_files
 from setl.systems.mysql.endpoint import mysql_endpoint
@@ -64,7 +64,7 @@ class BinlogPeek:
         self._codec = BinlogRowCodec()
 
     def __enter__(self) -> BinlogPeek:
-        """Nothing is connected before a place is named."""
+        """Nothing is connected before a position is named."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -73,18 +73,18 @@ class BinlogPeek:
         if stream is not None:
             stream.close()
 
-    def read_from(self, place: Place, *, follow: bool) -> Iterator[SeenRecord | None]:
-        """Records from a place on.
+    def read_from(self, start_point: StartPoint, *, follow: bool) -> Iterator[SeenRecord | None]:
+        """Records from a position on.
 
         Args:
-            place: where to begin.
+            start_point: where to begin.
             follow: whether to wait for more at the end of what is there now.
 
         Yields:
             A record, or None when none came for a moment.
 
         Raises:
-            PositionLostError: the place does not exist.
+            PositionLostError: the position does not exist.
             ConfigurationError: it is inside a transaction, or the account is refused.
             TransientError: the server does not answer, or the connection was lost.
             FatalError: the binlog holds something other than rows.
@@ -92,7 +92,7 @@ class BinlogPeek:
         endpoint = mysql_endpoint(self._config)
         server = BinlogServer(endpoint, timeout=self._limits.silence)
         end = None if follow else server.latest()
-        start = find_binlog_place(self._config, self._server_id, place)
+        start = find_binlog_position(self._config, self._server_id, start_point)
         stream = self._stream = BinlogStream(
             endpoint,
             self._server_id,

@@ -74,7 +74,7 @@ def _asked(server: MysqlEndpoint) -> list[tuple[Any, ...]]:
         mariadb = is_mariadb(connection)
         cursor.execute(replication_statement(mariadb=mariadb, version=version))
         names = [str(column[0]).lower() for column in cursor.description or ()]
-        (place,) = (i for i, name in enumerate(names) if name.startswith(_BEHIND))
+        (index,) = (i for i, name in enumerate(names) if name.startswith(_BEHIND))
         # Servers of long ago keep no replica behind on purpose, and do not tell.
         delays = [i for i, name in enumerate(names) if name == _DELAY]
-        return [(row[place], *(row[i] for i in delays)) for row in cursor.fetchall()]
+        return [(row[index], *(row[i] for i in delays)) for row in cursor.fetchall()]

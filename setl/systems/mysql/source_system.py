@@ -24,16 +24,16 @@ from setl.select.checkpoints.owner import Owner
 from setl.select.checkpoints.turn import Turns
 from setl.select.heartbeat import Heartbeat
 from setl.select.identity import replica_id
-from setl.select.place import Place
 from setl.select.source import ReplaceableStore, Source
+from setl.select.start_point import StartPoint
 from setl.systems.finding import Report
 from setl.systems.lasting import Expiration, StreamKept
 from setl.systems.mysql.binlog.keeping import binlog_kept
-from setl.systems.mysql.binlog.passing import binlog_passed, binlog_place_to_pass
-from setl.systems.mysql.binlog.places import (
+from setl.systems.mysql.binlog.passing import binlog_passed, binlog_position_to_pass
+from setl.systems.mysql.binlog.positions import (
     binlog_distance,
-    find_binlog_place,
-    parse_binlog_place,
+    find_binlog_position,
+    parse_binlog_start,
 )
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
@@ -136,36 +136,38 @@ class MysqlSourceSystem:
         """See `SourceSystem.relayed_tables`."""
         return MysqlRelayedTables(self._endpoint)
 
-    def parse_place(self, text: str) -> Place:
-        """See `SourceSystem.parse_place`."""
-        return parse_binlog_place(text)
+    def parse_start_point(self, text: str) -> StartPoint:
+        """See `SourceSystem.parse_start_point`."""
+        return parse_binlog_start(text)
 
-    def find_place(
-        self, pipeline: Pipeline, channel: str, nid: str, place: Place
+    def find_position(
+        self, pipeline: Pipeline, channel: str, nid: str, start_point: StartPoint
     ) -> BinlogPosition:
-        """See `SourceSystem.find_place`.
+        """See `SourceSystem.find_position`.
 
         A time is the beginning of the file that was being written then, since files are all
         that is dated cheaply; what was committed in it before that time is read as well.
         """
-        return find_binlog_place(self._config, self._server_id(pipeline, channel, nid), place)
+        return find_binlog_position(
+            self._config, self._server_id(pipeline, channel, nid), start_point
+        )
 
-    def place_to_pass(
+    def position_to_pass(
         self, pipeline: Pipeline, channel: str, nid: str, text: str
     ) -> BinlogPosition:
-        """See `SourceSystem.place_to_pass`: now, GTIDs or FILE:OFFSET."""
+        """See `SourceSystem.position_to_pass`: now, GTIDs or FILE:OFFSET."""
         del pipeline, channel, nid
         server = BinlogServer(self._endpoint)
         search = BinlogSearch(self._endpoint, StreamLimits(), server, SystemClock())
-        return binlog_place_to_pass(text, server, search)
+        return binlog_position_to_pass(text, server, search)
 
-    def passed(self, reached: Position, place: Position) -> bool:
+    def passed(self, reached: Position, position: Position) -> bool:
         """See `SourceSystem.passed`."""
-        return binlog_passed(reached, place)
+        return binlog_passed(reached, position)
 
-    def distance(self, place: Position, latest: Position) -> int | None:
+    def distance(self, position: Position, latest: Position) -> int | None:
         """See `SourceSystem.distance`."""
-        return binlog_distance(place, latest, BinlogServer(self._endpoint).files())
+        return binlog_distance(position, latest, BinlogServer(self._endpoint).files())
 
     def kept(self, position: Position) -> StreamKept | None:
         """See `RemovingSource.kept`."""
@@ -180,7 +182,7 @@ class MysqlSourceSystem:
     def records(
         self,
         partitions: Sequence[int],  # noqa: ARG002
-        place: Place | None,
+        start_point: StartPoint | None,
         wanted: Wanted,  # noqa: ARG002
         *,
         last: int,  # noqa: ARG002
@@ -189,7 +191,7 @@ class MysqlSourceSystem:
         """See `SourceSystem.records`; what comes from now on, if no place is named."""
         who = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(8)}"
         with BinlogPeek(self._config, peek_id(self._config, who)) as binlog:
-            yield from binlog.read_from(place or Place("latest"), follow=follow)
+            yield from binlog.read_from(start_point or StartPoint("latest"), follow=follow)
 
     def statement_effects(self) -> StatementEffects:
         """See `StatementSource.statement_effects`."""

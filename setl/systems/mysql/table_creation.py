@@ -23,7 +23,7 @@ from setl.errors import (
     TargetReplacedError,
     TransientError,
 )
-from setl.load.creation import Describe, NewTable, StreamPlace
+from setl.load.creation import Describe, LoadEnd, NewTable
 from setl.load.sink import LoadTicket
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import OWN_SCHEMA, folds_names
@@ -95,7 +95,7 @@ class MysqlTableCreation:
         ticket: LoadTicket,
         tables: Sequence[NewTable],
         describe: Describe,
-        latest: Callable[[], StreamPlace] | None = None,
+        latest: Callable[[], LoadEnd] | None = None,
         comes_anew: Callable[[Name], bool] = lambda _: False,
     ) -> Sequence[str]:
         """See `TableCreation.create`."""
@@ -125,7 +125,7 @@ class MysqlTableCreation:
         ticket: LoadTicket,
         missing: Sequence[NewTable],
         describe: Describe,
-        latest: Callable[[], StreamPlace] | None,
+        latest: Callable[[], LoadEnd] | None,
     ) -> Sequence[tuple[Name, Sequence[str]]]:
         """Make tables; returns those that are there now, each with the statements that ran."""
         with self._translating(ticket), closing(DdlRunner(self._endpoint, self._schema)) as runner:
@@ -137,9 +137,9 @@ class MysqlTableCreation:
             ):
                 planner = Planner(source, target)
                 return [
-                    (plan.target, work.create(planner, plan, place, later=table.loaded))
+                    (plan.target, work.create(planner, plan, position, later=table.loaded))
                     for table in missing
-                    for plan, place in self._planned(planner, table, describe, latest)
+                    for plan, position in self._planned(planner, table, describe, latest)
                 ]
 
     def complete(self, ticket: LoadTicket) -> Sequence[str]:
@@ -171,11 +171,14 @@ class MysqlTableCreation:
         planner: Planner,
         table: NewTable,
         describe: Describe,
-        latest: Callable[[], StreamPlace] | None,
-    ) -> list[tuple[TablePlan, StreamPlace | None]]:
-        """A table's plan, and the place at which the source's is like it; empty if it is gone."""
+        latest: Callable[[], LoadEnd] | None,
+    ) -> list[tuple[TablePlan, LoadEnd | None]]:
+        """A table's plan, and the position at which the source's is like it.
+
+        Empty if it is gone.
+        """
         before: TablePlan | None = None
-        place: StreamPlace | None = None
+        position: LoadEnd | None = None
         for _ in range(_ATTEMPTS):
             described = describe(table)
             if described is None:
@@ -183,8 +186,8 @@ class MysqlTableCreation:
             plan = planner.plan(described.schema, table.route, described.computed)
             if latest is None or plan == before:
                 refuse_cascades(planner.source, described.schema, self._accept)
-                return [(plan, place)]
-            before, place = plan, latest()
+                return [(plan, position)]
+            before, position = plan, latest()
         raise TransientError(f"the table {'.'.join(table.name)} is altered again and again")
 
     def _translating(self, ticket: LoadTicket | None) -> _Translating:
@@ -206,7 +209,7 @@ def _refuse_lost(
         " not come again by themselves",
         hint=f"`setl load {key} --no-wait` loads tables anew; name all that go there, or none. Then"
         f" `setl start {channel}`. To have it made without rows: `setl stop {channel}`, and `setl"
-        f" position reset {key} --to` the place under `resume` in `setl position show {key}`",
+        f" position reset {key} --to` the position under `resume` in `setl position show {key}`",
     )
 
 
@@ -214,18 +217,18 @@ class _Translating:
     """Translates pymysql's errors, and says where they are from."""
 
     def __init__(self, endpoint: MysqlEndpoint, ticket: LoadTicket | None) -> None:
-        self._place: dict[str, Any] = {"server": endpoint}
+        self._position: dict[str, Any] = {"server": endpoint}
         if ticket is not None:
-            self._place["pipeline"] = ticket.pipeline_key
+            self._position["pipeline"] = ticket.pipeline_key
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, pymysql.MySQLError | OSError):
-            raise translate(error).at(**self._place) from error
+            raise translate(error).at(**self._position) from error
         if isinstance(error, SetlError):
-            error.at(**self._place)
+            error.at(**self._position)
 
 
 class _Work:
@@ -243,7 +246,7 @@ class _Work:
         self._mark, self._nonce = mark, nonce
 
     def create(
-        self, planner: Planner, plan: TablePlan, place: StreamPlace | None, *, later: bool
+        self, planner: Planner, plan: TablePlan, position: LoadEnd | None, *, later: bool
     ) -> list[str]:
         """Create a table; returns the statements that ran."""
         keys = plan.later if later else ()
@@ -251,8 +254,8 @@ class _Work:
         # Also if there are none: whoever creates a table is looked at first (I2).
         with self._kept() as kept:
             kept.write(TableKeys(plan.target, keys))
-            if place is not None:
-                MadeTables(self._writer.open(), self._ticket).write(plan.target, place)
+            if position is not None:
+                MadeTables(self._writer.open(), self._ticket).write(plan.target, position)
         failpoints.reached("create.begun")
         if not planner.has_schema(plan.target[0]):
             ran.append(f"CREATE DATABASE IF NOT EXISTS {quote(plan.target[0])}")

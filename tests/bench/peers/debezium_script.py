@@ -122,9 +122,9 @@ def put_down(settings: Settings, file: Path) -> None:
     java = jpype.JClass
     offsets = java("java.util.HashMap")()
     partition = json.dumps(["bench", {"server": "bench"}], separators=(",", ":"))
-    place = json.dumps({"file": settings.start[0], "pos": settings.start[1]})
+    position = json.dumps({"file": settings.start[0], "pos": settings.start[1]})
     offsets.put(
-        jpype.JArray(jpype.JByte)(partition.encode()), jpype.JArray(jpype.JByte)(place.encode())
+        jpype.JArray(jpype.JByte)(partition.encode()), jpype.JArray(jpype.JByte)(position.encode())
     )
     out = java("java.io.ObjectOutputStream")(java("java.io.FileOutputStream")(str(file)))
     out.writeObject(offsets)

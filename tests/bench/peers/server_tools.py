@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from pymysql.connections import Connection
 
 from setl_embedded import MariaDb
-from tests.bench.competition import Meter, Place
+from tests.bench.competition import Meter, StartPoint
 from tests.bench.report import LOGGING, PARALLEL, Taken
 from tests.bench.servers import Target
 from tests.bench.watching import wait_for
@@ -79,18 +79,20 @@ class Replica:
     def why_not(self, target: str, workload: Workload) -> str:
         return "" if target == "mysql" else "only into a database"
 
-    def measure(self, place: Place, target: Target) -> Taken:
+    def measure(self, position: StartPoint, target: Target) -> Taken:
         replica = self._words.replica
         with target.mysql.connect() as connection, connection.cursor() as cursor:
             try:
-                return _applied(connection, place, target, self._words)
+                return _applied(connection, position, target, self._words)
             finally:
                 cursor.execute(f"STOP {replica}")
                 cursor.execute(f"RESET {replica} ALL")
 
 
-def _applied(connection: Connection[Any], place: Place, target: Target, words: _Words) -> Taken:
-    written, source, prefix = place.written, place.source, words.source.upper()
+def _applied(
+    connection: Connection[Any], position: StartPoint, target: Target, words: _Words
+) -> Taken:
+    written, source, prefix = position.written, position.source, words.source.upper()
     options = ("HOST", "PORT", "USER", "PASSWORD", "LOG_FILE", "LOG_POS")
     named = ", ".join(f"{prefix}_{option}=%s" for option in options)
     with connection.cursor() as cursor:
@@ -101,14 +103,14 @@ def _applied(connection: Connection[Any], place: Place, target: Target, words: _
         cursor.execute(f"START {words.replica} IO_THREAD")
         wait_for(
             lambda: _fetched(connection, written.end, words),
-            place.limit,
+            position.limit,
             "the replica has not fetched everything",
         )
         meter = Meter(None, target, source.pid)
         with meter.memory:
             began = time.perf_counter()
             cursor.execute(f"START {words.replica} SQL_THREAD")
-            cursor.execute(f"SELECT {prefix}_POS_WAIT(%s, %s, %s)", (*written.end, place.limit))
+            cursor.execute(f"SELECT {prefix}_POS_WAIT(%s, %s, %s)", (*written.end, position.limit))
             (events,) = cursor.fetchone() or (None,)
             seconds = time.perf_counter() - began
         taken = meter.taken(seconds)
@@ -170,17 +172,17 @@ class _Tools:
             return "only between databases"
         return "" if all(map(shutil.which, self._programs)) else "not installed"
 
-    def measure(self, place: Place, target: Target) -> Taken:
-        meter = Meter(None, target, place.source.pid)
-        folder = Path(mkdtemp(prefix="dump-", dir=place.folder))
+    def measure(self, position: StartPoint, target: Target) -> Taken:
+        meter = Meter(None, target, position.source.pid)
+        folder = Path(mkdtemp(prefix="dump-", dir=position.folder))
         with meter.memory:
             began = time.perf_counter()
-            self._run(place, target.mysql, folder)
+            self._run(position, target.mysql, folder)
             seconds = time.perf_counter() - began
         shutil.rmtree(folder)
         return meter.taken(seconds)
 
-    def _run(self, place: Place, target: MariaDb, folder: Path) -> None:
+    def _run(self, position: StartPoint, target: MariaDb, folder: Path) -> None:
         raise NotImplementedError
 
 
@@ -190,17 +192,17 @@ class MyDumper(_Tools):
     name = "mydumper"
     _programs = ("mydumper", "myloader")
 
-    def _run(self, place: Place, target: MariaDb, folder: Path) -> None:
-        rows = max(1, place.written.workload.base // _CHUNKS)
+    def _run(self, position: StartPoint, target: MariaDb, folder: Path) -> None:
+        rows = max(1, position.written.workload.base // _CHUNKS)
         _finish(
-            [["mydumper", *_server(place.source), "-B", SCHEMA, "-o", str(folder / "dump"),
+            [["mydumper", *_server(position.source), "-B", SCHEMA, "-o", str(folder / "dump"),
               "-t", _DUMP_THREADS, "-r", str(rows), "--no-schemas"]],
-            place.limit,
+            position.limit,
         )  # fmt: skip
         _finish(
             [["myloader", *_server(target), "-B", SCHEMA, "-d", str(folder / "dump"),
               "-t", _DUMP_THREADS, "--enable-binlog"]],
-            place.limit,
+            position.limit,
         )  # fmt: skip
 
 
@@ -210,12 +212,12 @@ class MariaDbDump(_Tools):
     name = "mariadb-dump"
     _programs = ("mariadb-dump", "mariadb")
 
-    def _run(self, place: Place, target: MariaDb, folder: Path) -> None:
+    def _run(self, position: StartPoint, target: MariaDb, folder: Path) -> None:
         _finish(
-            [["mariadb-dump", *_server(place.source), "--single-transaction", "--quick",
+            [["mariadb-dump", *_server(position.source), "--single-transaction", "--quick",
               "--no-create-info", "--skip-triggers", SCHEMA],
              ["mariadb", *_server(target), SCHEMA]],
-            place.limit,
+            position.limit,
         )  # fmt: skip
 
 

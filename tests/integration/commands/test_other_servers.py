@@ -83,11 +83,13 @@ def test_the_whole_of_check(played, db, profile):
 
 
 @pytest.mark.parametrize("profile", USED)
-def test_rows_are_loaded_and_streamed_and_schema_changes_pass(servers, played, place, db, profile):
+def test_rows_are_loaded_and_streamed_and_schema_changes_pass(
+    servers, played, position, db, profile
+):
     a, b = played(profile)
     content = f"SELECT * FROM {db}.orders ORDER BY id"
     execute(servers[0], f"INSERT INTO {db}.orders (id, name) VALUES (1, 'a'), (2, 'b'), (3, 'c')")
-    place.lead(channel(a, b, db, ddl="pass", create=True)).runs()
+    position.lead(channel(a, b, db, ddl="pass", create=True)).runs()
     eventually(lambda: len(execute(servers[1], content)) == 3, 60)
     execute(
         servers[0],
@@ -103,12 +105,12 @@ def test_rows_are_loaded_and_streamed_and_schema_changes_pass(servers, played, p
 
 
 @pytest.mark.parametrize("profile", _each(p for p in PROFILES if not p.reads))
-def test_neither_is_one_that_is_refused_ever_begun_with(servers, played, place, db, profile):
+def test_neither_is_one_that_is_refused_ever_begun_with(servers, played, position, db, profile):
     a, b = played(profile)
-    error = place.lead(channel(servers[0], b, db)).ends()
+    error = position.lead(channel(servers[0], b, db)).ends()
     assert f"{profile.name.split('.')[0]}" in error.message
     assert "cannot be a target" in error.message
-    error = place.lead(channel(a, servers[1], db)).ends()
+    error = position.lead(channel(a, servers[1], db)).ends()
     assert "cannot be a source" in error.message
 
 
@@ -157,15 +159,15 @@ def test_how_long_amazon_keeps_binlogs(played, db, profile, hours, seconds, what
 
 
 @pytest.mark.parametrize("profile", OF_AMAZON)
-def test_a_place_that_amazon_may_purge_at_any_moment(servers, played, db, profile):
+def test_a_position_that_amazon_may_purge_at_any_moment(servers, played, db, profile):
     a, _ = played(profile)
-    place = BinlogServer(endpoint(a)).latest()
+    position = BinlogServer(endpoint(a)).latest()
     execute(servers[0], "FLUSH BINARY LOGS")
-    kept = binlog_kept(endpoint(a), place)
+    kept = binlog_kept(endpoint(a), position)
     assert kept is not None
     assert (kept.lost, kept.seconds_left()) == ("", 0.0)
     a.hours = "24"
-    kept = binlog_kept(endpoint(a), place)
+    kept = binlog_kept(endpoint(a), position)
     assert kept is not None
     assert (kept.seconds_left() or 0) > 23 * 3600
 

@@ -180,7 +180,7 @@ def test_bytes_that_are_no_record_are_shown_and_passed(topic, objects, printed):
     assert f"{topic.name}[0]@2  FILLER  {len(FILLER)} bytes" in shown
 
 
-def test_without_a_place_the_last_wanted_records_are_shown(topic, objects):
+def test_without_a_position_the_last_wanted_records_are_shown(topic, objects):
     heartbeats = [record("HEARTBEAT")] * 150
     topic.send(*numbered(*range(1, 16)), *heartbeats)
     assert ids(objects(topic.address)) == list(range(6, 16))
@@ -188,7 +188,7 @@ def test_without_a_place_the_last_wanted_records_are_shown(topic, objects):
     assert ids(objects(topic.address, "-n", "40")) == list(range(1, 16))
 
 
-def test_a_place_is_an_offset_or_a_time(topic, objects, printed):
+def test_a_position_is_an_offset_or_a_time(topic, objects, printed):
     topic.send(
         *(
             row_record("INSERT", [("id", 8)], after=[integer(n)], sourceTimestamp=1_700_000_000 + n)
@@ -199,7 +199,7 @@ def test_a_place_is_an_offset_or_a_time(topic, objects, printed):
     when = datetime.fromtimestamp(1_700_000_003, UTC).isoformat()
     assert ids(objects(topic.address, "--from", when)) == [3, 4, 5]
     assert "the topic holds 0 to 6" in printed(topic.address, "--from", "7", status=2)
-    assert "not a place" in printed(topic.address, "--from", "b.000001:4", status=2)
+    assert "not a position" in printed(topic.address, "--from", "b.000001:4", status=2)
 
 
 def test_a_time_is_found_whatever_the_broker_dates_records_with(topic, objects):
@@ -325,13 +325,13 @@ def server_address(site_a, monkeypatch):
     return f"mysql://{site_a.user}@{site_a.host}:{site_a.port}"
 
 
-def place(server):
+def position(server):
     end = binlog_end(server)
     return f"{end['file']}:{end['offset']}"
 
 
-def test_a_binlog_is_printed_from_a_place(site_a, db, server_address, objects, printed):
-    start = place(site_a)
+def test_a_binlog_is_printed_from_a_position(site_a, db, server_address, objects, printed):
+    start = position(site_a)
     execute(
         site_a,
         f"INSERT INTO {db}.t VALUES (1, 'a', NULL), (2, 'b', x'00ff')",
@@ -362,7 +362,7 @@ def test_a_binlog_is_printed_from_a_place(site_a, db, server_address, objects, p
 
 
 def test_begin_commit_and_signs_of_life_are_shown_on_request(site_a, db, server_address, objects):
-    start = place(site_a)
+    start = position(site_a)
     execute(site_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
     found = objects(server_address, "--from", start, "--all")
     assert [line["operation"] for line in found] == ["BEGIN", "INSERT", "COMMIT"]
@@ -370,7 +370,7 @@ def test_begin_commit_and_signs_of_life_are_shown_on_request(site_a, db, server_
 
 def test_a_time_in_a_binlog_hides_what_was_before_it(site_a, db, server_address, objects):
     execute(site_a, "FLUSH BINARY LOGS")  # what other tests wrote need not be rows
-    start = place(site_a)
+    start = position(site_a)
     execute(site_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
     (committed,) = {
         line["timestamp"]
@@ -383,7 +383,7 @@ def test_a_time_in_a_binlog_hides_what_was_before_it(site_a, db, server_address,
     assert ids(objects(server_address, "--from", when, "--table", f"{db}.t")) == [2]
 
 
-def test_a_place_inside_a_transaction_or_purged_is_refused(site_a, db, server_address, printed):
+def test_a_position_inside_a_transaction_or_purged_is_refused(site_a, db, server_address, printed):
     start = binlog_end(site_a)
     execute(site_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
     inside = f"{start['file']}:{start['offset'] + 1}"
@@ -421,16 +421,16 @@ def test_a_pipelines_reader_and_checkpoint_stay_as_they_are(
     pipeline, key = channel.pipelines[0], f"{channel.channel}/one"
     source: Any = pipeline.source
     start = source.start
-    place = BinlogPosition(start.file, start.offset)
+    position = BinlogPosition(start.file, start.offset)
     MysqlFence(endpoint_of(site_b), key, 1.0).raise_to(5, "n1")
     arbiter = MemoryArbiter(MemoryCluster())
     arbiter.channels.put(channel.channel, {})
     notes = ArbiterNotes(arbiter, PipelineId(channel.channel, "one"))
     store = MysqlCheckpointStore(endpoint_of(site_b), Owner(key, "n1", "host"), notes)
-    store.store(Checkpoint(place, timestamp=12.0, rows=3), 5)
+    store.store(Checkpoint(position, timestamp=12.0, rows=3), 5)
     before = system_rows(site_b), store.load()
     with closing(system_of(pipeline.source).stream(pipeline, channel.channel, "n1")) as reader:
-        reader.open(place)
+        reader.open(position)
         read = []
 
         def has_read(count):
@@ -440,7 +440,7 @@ def test_a_pipelines_reader_and_checkpoint_stay_as_they_are(
         execute(site_a, f"INSERT INTO {db}.t VALUES (1, 'a', NULL)")
         eventually(lambda: has_read(1))
         end = binlog_end(site_a)
-        assert ids(objects(f"{two_pipelines}:one", "--from", str(place), "--table", "t")) == [1]
+        assert ids(objects(f"{two_pipelines}:one", "--from", str(position), "--table", "t")) == [1]
         assert binlog_end(site_a) == end
         execute(site_a, f"INSERT INTO {db}.t VALUES (2, 'a', NULL)")
         eventually(lambda: has_read(2))

@@ -322,7 +322,7 @@ def test_a_wrong_setting_of_the_binlog(scene, name, value, wanted):
         assert scene.faults() == []
 
 
-def test_statements_in_the_place_of_rows_are_foretold(scene):
+def test_statements_instead_of_rows_are_foretold(scene):
     sums = f"{scene.schema}_pt.sums"
     scene.run(
         "source",
@@ -410,7 +410,7 @@ def test_a_target_that_is_read_only(scene, sessions):
         assert scene.faults() == []
 
 
-def test_ids_and_places_of_the_source(scene):
+def test_ids_and_positions_of_the_source(scene):
     own = scene.servers["source"].server_id
     fault = only(scene.faults(source=scene.end("source", server_id=own)))
     assert "which is the server's own" in fault.what
@@ -647,7 +647,7 @@ def test_generated_columns_that_the_source_does_not_log(scene):
     orders = f"{scene.schema}.orders"
     for mapping, needed in [({}, False), ({"where": "id > 0"}, True), ({"exclude": ["id"]}, False)]:
         found = check_channel(scene.channel([{"from": orders, **mapping}]))
-        assert [f.place for f in found if f.code == NOT_LOGGED] == [orders] * (untold and needed)
+        assert [f.position for f in found if f.code == NOT_LOGGED] == [orders] * (untold and needed)
 
 
 @pytest.mark.family("mysql", why="MariaDB has no indexes over expressions")

@@ -20,8 +20,8 @@ from tests.loading import endpoint_of
 class Waiting:
     """A channel whose pipeline a test leads, and the command about it."""
 
-    def __init__(self, place, servers, db, heartbeat=0.2):
-        self.place, self.a, self.b, self.db = place, *servers, db
+    def __init__(self, position, servers, db, heartbeat=0.2):
+        self.position, self.a, self.b, self.db = position, *servers, db
         self.name = fresh_name("wait")
         source = {**mysql(self.a), "start": binlog_end(self.a), "heartbeat": heartbeat}
         self.definition = {
@@ -38,17 +38,17 @@ class Waiting:
         self.put()
 
     def put(self):
-        channel = self.place.arbiter.channels.put(self.name, self.definition)
-        self.place.arbiter.channels.set_state(channel, ChannelState.START)
+        channel = self.position.arbiter.channels.put(self.name, self.definition)
+        self.position.arbiter.channels.set_state(channel, ChannelState.START)
 
     def lead(self):
-        running = self.place.lead(parse_channel(self.definition))
+        running = self.position.lead(parse_channel(self.definition))
         self.put()
         return running
 
     @contextmanager
     def connect(self, zookeeper, root):
-        arbiter = MemoryArbiter(self.place.arbiter._znodes._cluster)
+        arbiter = MemoryArbiter(self.position.arbiter._znodes._cluster)
         try:
             yield arbiter
         finally:
@@ -72,8 +72,8 @@ class Waiting:
 
 
 @pytest.fixture
-def waiting(place, servers, db):
-    return Waiting(place, servers, db)
+def waiting(position, servers, db):
+    return Waiting(position, servers, db)
 
 
 def outcome(capsys):
@@ -155,8 +155,8 @@ def test_a_quiet_pipeline_is_not_waited_for_long(waiting, capsys):
     assert outcome(capsys)["seconds"] < 20
 
 
-def test_a_new_binlog_without_a_transaction_is_passed(waiting, place, capsys):
-    quiet = Waiting(place, (waiting.a, waiting.b), waiting.db, heartbeat=0)
+def test_a_new_binlog_without_a_transaction_is_passed(waiting, position, capsys):
+    quiet = Waiting(position, (waiting.a, waiting.b), waiting.db, heartbeat=0)
     quiet.write(1)
     quiet.lead()
     execute(quiet.a, "FLUSH BINARY LOGS")
@@ -166,8 +166,8 @@ def test_a_new_binlog_without_a_transaction_is_passed(waiting, place, capsys):
 
 def test_who_stands_still_is_not_waited_for(waiting, capsys):
     waiting.write(1)
-    waiting.place.arbiter.channels.set_state(
-        waiting.place.arbiter.channels.one(waiting.name), ChannelState.STOP
+    waiting.position.arbiter.channels.set_state(
+        waiting.position.arbiter.channels.one(waiting.name), ChannelState.STOP
     )
     began = time.monotonic()
     assert waiting.command("--timeout", "600") == 1
@@ -176,7 +176,7 @@ def test_who_stands_still_is_not_waited_for(waiting, capsys):
     assert (told["outcome"], "set to STOP" in told["why"]) == ("stopped", True)
 
 
-def test_places_that_are_none(waiting):
+def test_positions_that_are_none(waiting):
     assert waiting.command("--for", "2026-11-21T22:00") == 2
     assert waiting.command("--for", "somewhere") == 2
     assert waiting.command("--for", "0-4294967-99999999") == 2

@@ -1,6 +1,7 @@
 """The Kafka behind an address is not the one it was: replaced, or its topic made anew.
 
-No entry may be lost without an error, and none may be read from a place that only looks the same.
+No entry may be lost without an error, and none may be read from a position that only looks the
+same.
 """
 
 import time
@@ -241,7 +242,7 @@ def test_expired_records_are_lost_and_not_looked_for_by_time(kafka, dts):
     admin.close()
     with pytest.raises(PositionLostError, match="offset 8 has expired; the topic holds 16 to 24"):
         source.locate(checkpoint)
-    # Where the record before the place has just expired, nothing is missing.
+    # Where the record before the position has just expired, nothing is missing.
     assert source.locate(checkpoint_at(entries, 16)).generation == 1
     topic.close()
 

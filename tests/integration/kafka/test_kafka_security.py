@@ -8,7 +8,7 @@ import pytest
 from kafka import KafkaProducer
 
 from setl.channel.file import DtsSource, DtsTarget
-from setl.codec.dts.relayed import LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.relayed import LAST, RelayPosition, RelayTransaction
 from setl.errors import ConfigurationError, TransientError, UntrustedServerError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
@@ -282,7 +282,7 @@ def test_a_relay_writes_over_tls_with_an_account(door, authority, certificate, m
     account = {"user": "writer", "password": PASSWORD, "mechanism": mechanism}
     log = relay_log(guarded, ssl_ca=str(authority.certificate), **account)
     assert log.take_over() == (None,)
-    at = RelayPlace(RelayTransaction(1, "binlog.000001", 4), LAST)
+    at = RelayPosition(RelayTransaction(1, "binlog.000001", 4), LAST)
     log.append(0, b"value", at.encoded(), None, int(time.time() * 1000))
     log.flush()
     assert log.take_over() == (at,)

@@ -10,7 +10,7 @@ from kafka.structs import TopicPartition
 
 from setl.channel.reading import parse_channel
 from setl.codec.dts.header import read_header
-from setl.codec.dts.relayed import place_of
+from setl.codec.dts.relayed import relay_position_of
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError
 from setl.model.entry import EntryKind
@@ -44,18 +44,20 @@ class Topic:
             bootstrap_servers=self.brokers, isolation_level=isolation, check_crcs=False
         )
         try:
-            places = [
+            positions = [
                 TopicPartition(self.name, p) for p in consumer.partitions_for_topic(self.name)
             ]
-            ends = consumer.end_offsets(places)
-            consumer.assign(places)
-            consumer.seek_to_beginning(*places)
-            found = {place.partition: [] for place in places}
+            ends = consumer.end_offsets(positions)
+            consumer.assign(positions)
+            consumer.seek_to_beginning(*positions)
+            found = {position.partition: [] for position in positions}
 
             def at_the_end():
-                for place, records in consumer.poll(200, max_records=10_000).items():
-                    found[place.partition] += records
-                return all((consumer.position(place) or 0) >= ends[place] for place in places)
+                for position, records in consumer.poll(200, max_records=10_000).items():
+                    found[position.partition] += records
+                return all(
+                    (consumer.position(position) or 0) >= ends[position] for position in positions
+                )
 
             eventually(at_the_end, 60)
             return found
@@ -113,10 +115,10 @@ def insert(server, db, first, count):
     execute(server, f"INSERT INTO {db}.orders (id, name) VALUES {values}")
 
 
-def test_both_ways_over_kafka(servers, db, kafka, place):
+def test_both_ways_over_kafka(servers, db, kafka, position):
     topics = Topic(kafka), Topic(kafka)
     relays = [
-        place.lead(relay(server, topic, f"{db}.*"), "r").runs()
+        position.lead(relay(server, topic, f"{db}.*"), "r").runs()
         for server, topic in zip(servers, topics, strict=True)
     ]
     a, b = servers
@@ -130,7 +132,7 @@ def test_both_ways_over_kafka(servers, db, kafka, place):
             ],
         }
     )
-    ab, ba = place.lead(channel, "ab"), place.lead(channel, "ba")
+    ab, ba = position.lead(channel, "ab"), position.lead(channel, "ba")
     execute(
         a,
         *seven_changes(db),
@@ -150,9 +152,9 @@ def test_both_ways_over_kafka(servers, db, kafka, place):
         running.stop()
 
 
-def test_every_record_is_one_of_the_published_schema(servers, db, topic, place):
+def test_every_record_is_one_of_the_published_schema(servers, db, topic, position):
     a, _ = servers
-    running = place.lead(relay(a, topic, f"{db}.*"), "r").runs()
+    running = position.lead(relay(a, topic, f"{db}.*"), "r").runs()
     insert(a, db, 1, 2)
     execute(
         a,
@@ -185,8 +187,8 @@ def test_every_record_is_one_of_the_published_schema(servers, db, topic, place):
     ddl = next(r for r in found if r["operation"] == "DDL")
     assert ddl["objectName"] == db
     assert "ADD COLUMN more" in ddl["afterImages"]
-    places = [place_of(record.headers) for record in records]
-    orders = [place.order for place in places if place is not None]
+    positions = [relay_position_of(record.headers) for record in records]
+    orders = [position.order for position in positions if position is not None]
     assert orders == sorted(orders)
     assert len(orders) == len(records)
 
@@ -203,11 +205,11 @@ TURNS = "how records are delivered is Kafka's; each family has a relay that dies
     ],
 )
 def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
-    servers, db, topic, place, delivery
+    servers, db, topic, position, delivery
 ):
     a, _ = servers
     file = relay(a, topic, f"{db}.orders", delivery=delivery)
-    first = place.lead(file, "r", dies_when=lambda f: f.rows_applied > 1000).runs()
+    first = position.lead(file, "r", dies_when=lambda f: f.rows_applied > 1000).runs()
     insert(a, db, 1, 10)
     first.applied(10)
     with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
@@ -216,7 +218,7 @@ def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
             cursor.execute(f"INSERT INTO {db}.orders (id, name) VALUES {values}")
         connection.commit()
     assert 1000 < first.dies().rows_applied < 40_010
-    second = place.lead(file, "r", nid="n2").runs()
+    second = position.lead(file, "r", nid="n2").runs()
     insert(a, db, 100, 10)
     second.applied(40_020)
     second.stop()
@@ -225,13 +227,13 @@ def test_a_relay_that_dies_in_a_transaction_neither_loses_nor_repeats(
     assert set(counts.values()) == {1}
 
 
-def test_what_two_leaders_wrote_without_a_fence_is_read_once(servers, db, topic, place):
+def test_what_two_leaders_wrote_without_a_fence_is_read_once(servers, db, topic, position):
     a, b = servers
     file = relay(a, topic, f"{db}.orders", delivery="idempotent")
-    former = place.lead(file, "r").runs()
+    former = position.lead(file, "r").runs()
     insert(a, db, 1, 10)
     former.applied(10)
-    second = place.lead(file, "r", nid="n2").runs()
+    second = position.lead(file, "r", nid="n2").runs()
     for i in range(20):
         execute(a, f"UPDATE {db}.orders SET amount = {i}")
     eventually(lambda: former.figures.rows_applied >= 210, 60)
@@ -241,7 +243,7 @@ def test_what_two_leaders_wrote_without_a_fence_is_read_once(servers, db, topic,
     (records,) = topic.records().values()
     updates = [r for r in records if as_published(r.value)["operation"] == "UPDATE"]
     assert len(updates) == 400, "both wrote everything"
-    reading = place.lead(reader(topic, b, f"{db}.orders"))
+    reading = position.lead(reader(topic, b, f"{db}.orders"))
     reading.applied(210)
     eventually(lambda: reading.figures.behind == 0, 60)
     assert reading.figures.rows_applied == 210
@@ -255,13 +257,13 @@ def test_what_two_leaders_wrote_without_a_fence_is_read_once(servers, db, topic,
         pytest.param("key", marks=pytest.mark.family("mysql", why="partitions are Kafka's")),
     ],
 )
-def test_partitions_are_read_side_by_side(servers, db, topic, place, by):
+def test_partitions_are_read_side_by_side(servers, db, topic, position, by):
     a, b = servers
     tables = range(12)  # of fewer, all may go to one partition by their names
     for server in servers:
         execute(server, *(f"CREATE TABLE {db}.t{i} (id INT PRIMARY KEY, v INT)" for i in tables))
     file = relay(a, topic, f"{db}.*", partition_by=by, partitions=3)
-    relaying = place.lead(file, "r").runs()
+    relaying = position.lead(file, "r").runs()
     written = 0
     for number in range(40):
         with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
@@ -289,7 +291,7 @@ def test_partitions_are_read_side_by_side(servers, db, topic, place, by):
         assert kinds.count("COMMIT") == begun[-1]
     assert sum(n > 0 for n in begun) > 1, "all went to one partition"
     file = reader(topic, b, f"{db}.*", partitions=range(3))
-    reading = [place.lead(file, f"p-{i}") for i in range(3)]
+    reading = [position.lead(file, f"p-{i}") for i in range(3)]
     for table in tables:
         eventually(
             lambda name=f"{db}.t{table}": rows(a, name) == rows(b, name), 90, message=f"t{table}"
@@ -298,20 +300,20 @@ def test_partitions_are_read_side_by_side(servers, db, topic, place, by):
         running.stop()
 
 
-def test_a_topic_of_something_else_is_refused(servers, db, topic, place):
+def test_a_topic_of_something_else_is_refused(servers, db, topic, position):
     a, _ = servers
     producer = KafkaProducer(bootstrap_servers=topic.brokers)
     producer.send(topic.name, b"something else", partition=0).get(30)
     producer.close()
-    error = place.lead(relay(a, topic, f"{db}.orders"), "r").ends()
+    error = position.lead(relay(a, topic, f"{db}.orders"), "r").ends()
     assert isinstance(error, ConfigurationError)
     assert topic.name in str(error)
 
 
-def test_an_idle_relay_keeps_its_readers_informed(servers, db, topic, place):
+def test_an_idle_relay_keeps_its_readers_informed(servers, db, topic, other_position):
     a, b = servers
-    place.lead(relay(a, topic, f"{db}.orders"), "r").runs()
-    reading = place.lead(reader(topic, b, f"{db}.orders")).runs()
+    other_position.lead(relay(a, topic, f"{db}.orders"), "r").runs()
+    reading = other_position.lead(reader(topic, b, f"{db}.orders")).runs()
     seen = set()
 
     def lag_is_told_again_and_again():
@@ -328,9 +330,9 @@ def test_an_idle_relay_keeps_its_readers_informed(servers, db, topic, place):
     eventually(is_told, 60)
 
 
-def test_threads_end_with_their_runs(servers, db, topic, place):
+def test_threads_end_with_their_runs(servers, db, topic, position):
     a, _ = servers
     before = threading.active_count()
-    running = place.lead(relay(a, topic, f"{db}.orders"), "r").runs()
+    running = position.lead(relay(a, topic, f"{db}.orders"), "r").runs()
     running.stop()
     eventually(lambda: threading.active_count() <= before, 20)

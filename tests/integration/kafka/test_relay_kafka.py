@@ -11,7 +11,7 @@ from setl.codec.dts.relayed import HEADER
 from setl.errors import ConfigurationError, DataError, FencedError, TransientError
 from setl.systems.finding import Report
 from setl.systems.kafka.preflight.topic import check_dts_target
-from tests.kafka_topics import RelayTopic, place
+from tests.kafka_topics import RelayTopic, position
 
 NOW = int(time.time() * 1000)
 
@@ -25,7 +25,7 @@ def topic(kafka):
 
 def append(log, first, count):
     for n in range(first, first + count):
-        log.append(0, b"%d" % n, place(n).encoded(), None, NOW + n)
+        log.append(0, b"%d" % n, position(n).encoded(), None, NOW + n)
 
 
 def relay(topic, flushed):
@@ -59,7 +59,7 @@ def test_what_a_dead_leader_left_open_does_not_count(topic, left):
     old = relay(topic, 5)
     append(old, 6, left)
     arrived(old)
-    assert topic.log().take_over() == (place(5),)
+    assert topic.log().take_over() == (position(5),)
     with pytest.raises(FencedError):
         old.flush()
     assert len(topic.read()) == 5
@@ -71,10 +71,10 @@ def test_aborted_stretches_are_searched_through(topic):
         append(log, 6, count)
         arrived(log)
         log.close()
-        assert log.take_over() == (place(5),)
+        assert log.take_over() == (position(5),)
     append(log, 6, 1)
     log.flush()
-    assert topic.log().take_over() == (place(6),)
+    assert topic.log().take_over() == (position(6),)
 
 
 def test_nothing_but_aborted_records(topic):
@@ -88,13 +88,13 @@ def test_nothing_but_aborted_records(topic):
 def test_the_beginning_is_expired(topic):
     log = relay(topic, 100)
     expire(topic, 90)
-    assert topic.log().take_over() == (place(100),)
+    assert topic.log().take_over() == (position(100),)
     expire(topic, 100)  # all but the end of the transaction
     again = topic.log()
     assert again.take_over() == (None,)
     append(again, 101, 1)
     again.flush()
-    assert topic.log().take_over() == (place(101),)
+    assert topic.log().take_over() == (position(101),)
     append(log, 102, 1)
     with pytest.raises(FencedError):
         log.flush()
@@ -105,13 +105,13 @@ def test_a_transaction_of_somebody_else_is_waited_for(topic):
     stranger = other_producer(topic, **{"transactional.id": f"stranger-{topic.name}"})
     stranger.init_transactions(60)
     stranger.begin_transaction()
-    stranger.produce(topic.name, b"x", partition=0, headers=[(HEADER, place(6).encoded())])
+    stranger.produce(topic.name, b"x", partition=0, headers=[(HEADER, position(6).encoded())])
     stranger.flush(60)
     with pytest.raises(TransientError, match="may be open"):
         # Each answer has to come within the limit, so it is not too short.
         topic.log(limit=4.0).take_over()
     stranger.commit_transaction(60)
-    assert topic.log().take_over() == (place(6),)
+    assert topic.log().take_over() == (position(6),)
 
 
 def test_a_record_that_no_relay_wrote(topic):
@@ -123,7 +123,7 @@ def test_a_record_that_no_relay_wrote(topic):
         topic.log().take_over()
 
 
-def test_a_place_of_another_release(topic):
+def test_a_position_of_another_release(topic):
     relay(topic, 5)
     stranger = other_producer(topic)
     stranger.produce(topic.name, b"x", partition=0, headers=[(HEADER, b"2 what else")])

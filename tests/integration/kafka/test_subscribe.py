@@ -30,9 +30,9 @@ from setl.run.measured.progress import Progress
 from setl.run.parts import Applied, RunParts
 from setl.run.run import PipelineRun
 from setl.select.batching import BatchSettings
-from setl.select.place import Place
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
+from setl.select.start_point import StartPoint
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.registry import system_of
 from setl_embedded import Kafka
@@ -276,9 +276,9 @@ class Foreign:
                     self.has_it.set()
                     if record_.value == shared.row:
                         self.offsets.append(record_.offset)
-                    place = OffsetAndMetadata(record_.offset + 1, "", -1)
-                    consumer.commit({shared.partition: place})
-                    self.committed = place.offset
+                    position = OffsetAndMetadata(record_.offset + 1, "", -1)
+                    consumer.commit({shared.partition: position})
+                    self.committed = position.offset
         finally:
             consumer.close(autocommit=False)
 
@@ -408,8 +408,8 @@ def test_a_stopped_pipeline_is_moved_in_the_group_s_commit(shared):
     pipeline = shared.pipeline(checkpoint="kafka")
     seen = look_at_position(pipeline, "shop", shared.arbiter, "show")
     assert (seen.stored.kept_in, seen.stored.found_in, seen.behind) == ("kafka", "kafka", 0)
-    place = Place(OffsetStart(offset=3))
-    there = system_of(pipeline.source).find_place(pipeline, "shop", "reset", place)
+    position = StartPoint(OffsetStart(offset=3))
+    there = system_of(pipeline.source).find_position(pipeline, "shop", "reset", position)
     ident = PipelineId("shop", "p")
     done = move(pipeline, ident, there, arbiter=shared.arbiter, nid="reset")
     assert done.after.generation == 2

@@ -80,8 +80,8 @@ def test_mysql_writes_full_row_binlogs_with_gtids_under_its_own_id(tmp_path):
         assert server.password not in command
 
 
-def started_since(server, place):
-    return finds_server_start(endpoint_of(server), place, SystemClock(), 20.0)
+def started_since(server, position):
+    return finds_server_start(endpoint_of(server), position, SystemClock(), 20.0)
 
 
 @pytest.mark.parametrize("product", [MariaDb, MySql])

@@ -97,7 +97,7 @@ def test_a_position_is_shown_and_moved(channel, cluster):
     assert shown["fence_epoch"] == moved["epoch"]
     assert shown["behind"] > 0
     command(cluster, "start", channel.name)
-    eventually(lambda: channel.count(channel.b) == 19, 30, message="rows behind the place only")
+    eventually(lambda: channel.count(channel.b) == 19, 30, message="rows behind the position only")
     command(cluster, "stop", channel.name)
     command(cluster, "position", "reset", name, "--to", before["resume"].split(" ")[0])
     command(cluster, "start", channel.name)
@@ -105,10 +105,10 @@ def test_a_position_is_shown_and_moved(channel, cluster):
     assert channel.leader("ab") != ""
 
 
-@pytest.mark.parametrize("place", ["earliest", "now"])
-def test_more_places(channel, cluster, place):
+@pytest.mark.parametrize("position", ["earliest", "now"])
+def test_more_positions(channel, cluster, position):
     command(cluster, "stop", channel.name)
-    to = time.strftime("%Y-%m-%dT%H:%M:%S%z") if place == "now" else place
+    to = time.strftime("%Y-%m-%dT%H:%M:%S%z") if position == "now" else position
     moved = as_json(cluster, "position", "reset", pipeline(channel), "--to", to)
     assert moved["after"]["resume"].partition(" ")[0].endswith(":4")
 

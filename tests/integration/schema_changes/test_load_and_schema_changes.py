@@ -40,7 +40,7 @@ SWAP = "RENAME TABLE {db}.a TO {db}.x, {db}.z TO {db}.a, {db}.x TO {db}.z"
 
 
 @pytest.fixture
-def changed(servers, place, small_steps, monkeypatch):  # noqa: F811
+def changed(servers, position, small_steps, monkeypatch):  # noqa: F811
     """Loads tables that are changed in the middle; gives the schema and the run."""
     a, b = servers
     base = fresh_name("mid")
@@ -68,7 +68,7 @@ def changed(servers, place, small_steps, monkeypatch):  # noqa: F811
 
         runs, known = [], threading.Event()
         monkeypatch.setattr(table_loading.failpoints, "reached", reached)
-        runs.append(place.lead(loading(a, mysql(b), [{"from": f"{base}.*"}], ddl=ddl)))
+        runs.append(position.lead(loading(a, mysql(b), [{"from": f"{base}.*"}], ddl=ddl)))
         known.set()
         eventually(lambda: struck, 120)
         return base, runs[0]
@@ -95,7 +95,7 @@ def test_every_row_arrives(servers, changed, case, ddl):
     eventually(lambda: are_equal(servers, base), 60, interval=0.3)
 
 
-def test_names_that_change_places_are_told(servers, changed):
+def test_names_that_change_positions_are_told(servers, changed):
     base, running = changed(PLAIN, NUMBERS, SWAP, "pass")
     eventually(lambda: running.figures.table_load.state == "failed", 60)
     assert are_equal(servers, base)

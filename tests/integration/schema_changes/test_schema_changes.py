@@ -98,10 +98,10 @@ CHANGES = [
 ]
 
 
-def test_every_kind_of_alter_while_rows_flow(servers, db, place):
+def test_every_kind_of_alter_while_rows_flow(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass")
-    running = place.lead(file)
+    running = position.lead(file)
     with Writing(a, f"{db}.t") as writing:
         before = 0
         for change in CHANGES:
@@ -117,15 +117,17 @@ def test_every_kind_of_alter_while_rows_flow(servers, db, place):
     assert "latin1" in figures.last_ddl
 
 
-def passing(servers, db, place, **options):
+def passing(servers, db, position, **options):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass", **options)
-    return file, place.lead(file)
+    return file, position.lead(file)
 
 
-def test_a_table_is_made_where_rows_can_go_whatever_the_target_makes_by_itself(servers, db, place):
+def test_a_table_is_made_where_rows_can_go_whatever_the_target_makes_by_itself(
+    servers, db, position
+):
     a, b = servers
-    _, running = passing(servers, db, place)
+    _, running = passing(servers, db, position)
     with told(b, "default_storage_engine", "MyISAM"):
         execute(a, f"CREATE TABLE {db}.u (id INT PRIMARY KEY)", f"INSERT INTO {db}.u VALUES (1)")
         running.applied(1)
@@ -140,9 +142,9 @@ def test_a_table_is_made_where_rows_can_go_whatever_the_target_makes_by_itself(s
     assert same(servers, db, "u", "v")
 
 
-def test_tables_are_created_renamed_truncated_and_dropped(servers, db, place):
+def test_tables_are_created_renamed_truncated_and_dropped(servers, db, position):
     a, b = servers
-    file, running = passing(servers, db, place)
+    file, running = passing(servers, db, position)
     execute(
         a,
         f"INSERT INTO {db}.t (id) VALUES (1), (2)",
@@ -204,9 +206,9 @@ def ghost(db, alter):
     ]
 
 
-def test_a_swap_as_gh_ost_makes_it(servers, db, place):
+def test_a_swap_as_gh_ost_makes_it(servers, db, position):
     a, b = servers
-    file, running = passing(servers, db, place)
+    file, running = passing(servers, db, position)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x'), (2, 2, 'y')")
     statements = ghost(db, "ADD COLUMN c INT DEFAULT 5, MODIFY b VARCHAR(99), DROP COLUMN a")
     statements = [
@@ -226,9 +228,9 @@ def test_a_swap_as_gh_ost_makes_it(servers, db, place):
     assert left_open(b, file) == ()
 
 
-def test_a_swap_as_pt_online_schema_change_makes_it(servers, db, place):
+def test_a_swap_as_pt_online_schema_change_makes_it(servers, db, position):
     a, b = servers
-    _, running = passing(servers, db, place)
+    _, running = passing(servers, db, position)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x'), (2, 2, 'y')")
     on_t = f"ON `{db}`.`t` FOR EACH ROW"
     into = f"REPLACE INTO `{db}`.`_t_new` (`id`, `a`, `b`) VALUES (NEW.`id`, NEW.`a`, NEW.`b`)"
@@ -265,24 +267,24 @@ def test_a_swap_as_pt_online_schema_change_makes_it(servers, db, place):
     assert running.figures.rows_total == writing.written + 3, "rows of the shadow were loaded"
 
 
-def test_a_swap_whose_beginning_was_not_seen_stops_and_can_be_mended_by_hand(servers, db, place):
+def test_a_swap_whose_beginning_was_not_seen_stops_and_can_be_mended_by_hand(servers, db, position):
     a, b = servers
     for statement in ghost(db, "ADD COLUMN c INT")[:8]:
         execute(a, statement)
-    file, running = passing(servers, db, place)
+    file, running = passing(servers, db, position)
     for statement in ghost(db, "")[8:]:
         execute(a, statement)
     execute(a, f"INSERT INTO {db}.t (id, c) VALUES (2, 2)")
     error = running.ends()
     assert isinstance(error, FatalError)
-    assert "_t_gho takes the place of" in str(error)
+    assert "_t_gho replaces" in str(error)
     execute(
         b,
         f"ALTER TABLE {db}.t ADD COLUMN c INT",
         f"INSERT INTO {db}.t VALUES (1, 11, 'changed', NULL)",
     )
     execute(b, error.hint.partition("run there: ")[2].partition(";")[0])
-    place.lead(file)
+    position.lead(file)
     eventually(lambda: same(servers, db, "t"), 60)
 
 
@@ -310,9 +312,9 @@ OTHER_SWAPS = {
 
 
 @pytest.mark.parametrize("why", OTHER_SWAPS)
-def test_a_swap_that_its_statements_do_not_tell_stops(servers, db, place, why):
+def test_a_swap_that_its_statements_do_not_tell_stops(servers, db, position, why):
     a, b = servers
-    file, running = passing(servers, db, place)
+    file, running = passing(servers, db, position)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x')")
     execute(a, *(statement.format(db=db) for statement in OTHER_SWAPS[why]))
     error = running.ends()
@@ -320,7 +322,7 @@ def test_a_swap_that_its_statements_do_not_tell_stops(servers, db, place, why):
     assert rows(b, f"{db}.t") == ((1, 1, "x"),)
     if "dropped" in why:  # the way out leads on
         execute(b, error.hint.partition("run there: ")[2].partition(";")[0])
-        place.lead(file)
+        position.lead(file)
         eventually(lambda: same(servers, db, "t"), 60)
         assert rows(b, f"{db}.t") == ((1, 1, "x", 7),)
 
@@ -346,11 +348,11 @@ DYING_AT = [
 
 
 @pytest.mark.parametrize(("kind", "point"), DYING_AT)
-def test_a_node_that_dies_at_any_point_of_a_change(servers, db, place, kind, point):
+def test_a_node_that_dies_at_any_point_of_a_change(servers, db, position, kind, point):
     a, b = servers
     for server in servers:
         execute(server, f"CREATE TABLE {db}.s (id INT PRIMARY KEY)")
-    file, first = passing(servers, db, place)
+    file, first = passing(servers, db, position)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'one'), (2, 2, 'two')")
     first.applied(2)
     with held(point) as there:
@@ -358,7 +360,7 @@ def test_a_node_that_dies_at_any_point_of_a_change(servers, db, place, kind, poi
             execute(a, change.format(db=db))
         execute(a, f"INSERT INTO {db}.t (id) VALUES (4)")
         assert there.wait(30)
-        second = place.lead(file, nid="n2")
+        second = position.lead(file, nid="n2")
         eventually(lambda: second.figures.state is RunState.RUNNING, 60)
         eventually(lambda: same(servers, db, "t"), 60)
     # If the first one had done all before the other came, this is what it is fenced off from.
@@ -370,7 +372,7 @@ def test_a_node_that_dies_at_any_point_of_a_change(servers, db, place, kind, poi
 
 
 @pytest.fixture
-def both_ways(servers, db, place):
+def both_ways(servers, db, position):
     """Two pipelines that pass schema changes on to each other, as (forth, back)."""
     a, b = servers
     ends = [(a, b), (b, a)]
@@ -385,7 +387,7 @@ def both_ways(servers, db, place):
         for name, (source, target) in zip(("forth", "back"), ends, strict=True)
     ]
     file = parse_channel({"channel": fresh_name("both"), "pipelines": pipelines})
-    return place.lead(file, "forth"), place.lead(file, "back")
+    return position.lead(file, "forth"), position.lead(file, "back")
 
 
 def test_nothing_goes_round_between_two_sites(servers, db, both_ways):
@@ -431,9 +433,7 @@ def test_nothing_goes_round_between_two_sites(servers, db, both_ways):
     ],
     ids=["dropped and created", "swapped", "rotated", "altered"],
 )
-def test_no_table_takes_the_place_of_another_where_both_sites_write(
-    servers, db, both_ways, changes
-):
+def test_no_table_replaces_another_where_both_sites_write(servers, db, both_ways, changes):
     """A row on its way back would come to the new table at A, and be in the old one at B."""
     a, b = servers
     forth, back = both_ways
@@ -442,7 +442,7 @@ def test_no_table_takes_the_place_of_another_where_both_sites_write(
     execute(a, *(change.format(db=db) for change in changes))
     error = forth.ends()
     assert isinstance(error, FatalError)
-    assert "puts another table in the place of" in error.message
+    assert "puts another table instead of" in error.message
     assert f"replaced-table@{db}." in error.hint
     assert back.error is None
     if "CREATE" in changes[-1]:  # by then B has no table of that name, so that nobody writes there
@@ -479,21 +479,21 @@ def ddl_in_binlog(servers, db):
     return found
 
 
-def test_a_fresh_node_decodes_rows_from_before_the_changes(servers, db, place):
+def test_a_fresh_node_decodes_rows_from_before_the_changes(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass")
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'one')")
     for number, change in enumerate(CHANGES, start=2):
         execute(a, change.format(db=db), f"INSERT INTO {db}.t (id) VALUES ({number})")
     execute(a, f"ALTER TABLE {db}.t RENAME {db}.s", f"UPDATE {db}.s SET c = 'last' WHERE id < 4")
-    place.lead(file, nid="n9")
+    position.lead(file, nid="n9")
     eventually(lambda: same(servers, db, "s"), 60)
 
 
-def test_a_target_that_was_changed_first_needs_nothing_passed_on(servers, db, place):
+def test_a_target_that_was_changed_first_needs_nothing_passed_on(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="ignore")
-    running = place.lead(file)
+    running = position.lead(file)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'one')")
     running.applied(1)
     for server in (b, a):
@@ -504,10 +504,10 @@ def test_a_target_that_was_changed_first_needs_nothing_passed_on(servers, db, pl
     assert (running.figures.ddl_passed, running.figures.ddl_ignored) == (0, 1)
 
 
-def test_what_an_ignored_change_leads_to_names_it(servers, db, place):
+def test_what_an_ignored_change_leads_to_names_it(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="ignore")
-    running = place.lead(file)
+    running = position.lead(file)
     execute(a, f"ALTER TABLE {db}.t ADD COLUMN added INT")
     figures = eventually(lambda: running.figures.ddl_ignored and running.figures, 30)
     assert "ADD COLUMN added INT (at " in figures.last_ddl_ignored
@@ -520,14 +520,14 @@ def test_what_an_ignored_change_leads_to_names_it(servers, db, place):
     assert "`setl start`" in error.hint
     # Fixed as the error says, it goes on where it stopped.
     execute(b, f"ALTER TABLE {db}.t ADD COLUMN added INT")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1)
     assert rows(b, f"{db}.t") == rows(a, f"{db}.t")
 
 
-def test_a_node_that_is_killed_while_tables_change(servers, db, place):
+def test_a_node_that_is_killed_while_tables_change(servers, db, position):
     a, b = servers
-    file, running = passing(servers, db, place)
+    file, running = passing(servers, db, position)
     with Writing(a, f"{db}.t") as writing:
         for number, change in enumerate(CHANGES):
             before = writing.written
@@ -535,7 +535,7 @@ def test_a_node_that_is_killed_while_tables_change(servers, db, place):
             execute(a, change.format(db=db))
             if number % 2:
                 running.run.abort()
-                running = place.lead(file, nid=f"n{number}")
+                running = position.lead(file, nid=f"n{number}")
 
     def arrived():
         if not running.thread.is_alive():
@@ -547,11 +547,11 @@ def test_a_node_that_is_killed_while_tables_change(servers, db, place):
     eventually(lambda: left_open(b, file) == (), 30)
 
 
-def test_expressions_go_on_with_new_columns(servers, db, place):
+def test_expressions_go_on_with_new_columns(servers, db, position):
     a, b = servers
     execute(b, f"ALTER TABLE {db}.t ADD twice BIGINT")
     mapping = {"from": f"{db}.t", "columns": {"twice": "a * 2"}, "where": "id < 100"}
-    running = place.lead(one_way(a, mysql(b), [mapping], ddl="pass"))
+    running = position.lead(one_way(a, mysql(b), [mapping], ddl="pass"))
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x'), (200, 1, 'x')")
     running.applied(2)
     execute(a, f"ALTER TABLE {db}.t ADD c INT FIRST", f"INSERT INTO {db}.t VALUES (7, 2, 2, 'y')")

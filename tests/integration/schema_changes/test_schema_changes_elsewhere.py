@@ -56,11 +56,11 @@ def into_index(servers, elasticsearch, db, **options):
 
 
 def test_fields_are_added_and_a_table_that_is_emptied_empties_its_index(
-    servers, elasticsearch, db, place
+    servers, elasticsearch, db, position
 ):
     a, _ = servers
     index = Index(elasticsearch, f"{db}-t")
-    running = place.lead(into_index(servers, elasticsearch, db))
+    running = position.lead(into_index(servers, elasticsearch, db))
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x'), (2, 2, 'y')")
     running.applied(2)
     execute(
@@ -85,9 +85,11 @@ def test_fields_are_added_and_a_table_that_is_emptied_empties_its_index(
     eventually(lambda: running.figures.ddl_passed == 6, 30)  # counted after it can be seen
 
 
-def test_a_type_that_the_field_does_not_take_stops_the_pipeline(servers, elasticsearch, db, place):
+def test_a_type_that_the_field_does_not_take_stops_the_pipeline(
+    servers, elasticsearch, db, position
+):
     a, _ = servers
-    running = place.lead(into_index(servers, elasticsearch, db))
+    running = position.lead(into_index(servers, elasticsearch, db))
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x')")
     running.applied(1)
     execute(a, f"ALTER TABLE {db}.t MODIFY a BIGINT, MODIFY b TEXT")
@@ -97,11 +99,11 @@ def test_a_type_that_the_field_does_not_take_stops_the_pipeline(servers, elastic
     assert "field a of" in str(error)
 
 
-def test_an_index_of_several_tables_is_not_emptied_for_one(servers, elasticsearch, db, place):
+def test_an_index_of_several_tables_is_not_emptied_for_one(servers, elasticsearch, db, position):
     a, _ = servers
     execute(a, f"CREATE TABLE {db}.u LIKE {db}.t")
     both = [{"from": f"{db}.{t}", "to": f"{db}-both", "id": f"{t}-{{id}}"} for t in "tu"]
-    running = place.lead(into_index(servers, elasticsearch, db, tables=both))
+    running = position.lead(into_index(servers, elasticsearch, db, tables=both))
     execute(a, f"INSERT INTO {db}.t (id) VALUES (1)", f"INSERT INTO {db}.u (id) VALUES (1)")
     running.applied(2)
     execute(a, f"TRUNCATE {db}.t")
@@ -111,7 +113,7 @@ def test_an_index_of_several_tables_is_not_emptied_for_one(servers, elasticsearc
     assert Index(elasticsearch, f"{db}-both").ids() == ["t-1", "u-1"]
 
 
-def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, place):
+def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, position):
     a, b = servers
     topic = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("relayed")}
     source = {**mysql(a), "start": binlog_end(a), "heartbeat": 0}
@@ -121,7 +123,7 @@ def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, place):
         pipeline = {"name": "p", "source": source, "target": target, "tables": tables, **more}
         return parse_channel({"channel": fresh_name("c"), "pipelines": [pipeline]})
 
-    place.lead(channel(source, topic)).runs()
+    position.lead(channel(source, topic)).runs()
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x')")
     execute(
         a,
@@ -137,7 +139,7 @@ def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, place):
         "CREATE TABLE u (id INT PRIMARY KEY)",
         "INSERT INTO u VALUES (1)",
     )
-    place.lead(channel({**topic, "start": "earliest"}, mysql(b), ddl="pass"))
+    position.lead(channel({**topic, "start": "earliest"}, mysql(b), ddl="pass"))
     eventually(lambda: execute(b, f"SHOW TABLES FROM {db} LIKE 'u'") and rows(b, f"{db}.u"), 90)
     assert rows(a, f"{db}.t") == rows(b, f"{db}.t")
     assert [r[:2] for r in execute(a, f"SHOW COLUMNS FROM {db}.t")] == [

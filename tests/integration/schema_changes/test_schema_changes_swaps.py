@@ -73,7 +73,7 @@ def children(sites):
 
 
 @pytest.mark.parametrize("how", SHADOWS)
-def test_a_table_has_the_constraints_of_the_shadow_that_took_its_place(children, how):
+def test_a_table_has_the_constraints_of_the_shadow_that_took_its_position(children, how):
     sites = children
     made = sites.shape(sites.a, "c")[0][1].replace("TABLE `c`", "TABLE `_c_gho`")
     made = made.replace("CONSTRAINT `", "CONSTRAINT `_")
@@ -228,7 +228,7 @@ def test_a_table_of_the_target_alone_does_not_go_with_the_source_s(sites):
     assert "_t_old" in names(sites.b, sites.db)
 
 
-def test_a_shadow_that_does_not_take_the_place_of_its_table_is_told(sites):
+def test_a_shadow_that_does_not_take_the_position_of_its_table_is_told(sites):
     run(sites, "CREATE TABLE _t_gho LIKE t", "RENAME TABLE t TO _t_del")
     assert sites.rows(sites.b)
     (entry,) = sites.entries("CREATE TABLE t (id INT PRIMARY KEY)")

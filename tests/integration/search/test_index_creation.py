@@ -57,7 +57,7 @@ def documents(elasticsearch, index):
     return {hit["_id"]: hit["_source"] for hit in hits}
 
 
-def test_an_index_before_the_first_row(site_a, shop, place, elasticsearch):
+def test_an_index_before_the_first_row(site_a, shop, position, elasticsearch):
     made, ready = fresh_name("made"), fresh_name("ready")
     target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
     table = {
@@ -65,7 +65,7 @@ def test_an_index_before_the_first_row(site_a, shop, place, elasticsearch):
         "columns": {"who": "name", "twice": "n * 2"},
         "nested": [{"from": f"{shop}.items", "field": "items", "on": {"order_id": "id"}}],
     }
-    running = place.lead(loading(site_a, target, [{**table, "to": made}], create=True))
+    running = position.lead(loading(site_a, target, [{**table, "to": made}], create=True))
     eventually(lambda: mapping(elasticsearch, made), 60)
     text = {"type": "text", "fields": {"keyword": {"type": "keyword", "ignore_above": 8191}}}
     assert mapping(elasticsearch, made) == {
@@ -97,18 +97,18 @@ def test_an_index_before_the_first_row(site_a, shop, place, elasticsearch):
     )
     eventually(lambda: len(documents(elasticsearch, made)) == 2, 60)
     asked(elasticsearch, ready, "PUT", {"mappings": {"properties": mapping(elasticsearch, made)}})
-    wait_until_loaded(place.lead(loading(site_a, target, [{**table, "to": ready}])))
+    wait_until_loaded(position.lead(loading(site_a, target, [{**table, "to": ready}])))
     eventually(lambda: documents(elasticsearch, made) == documents(elasticsearch, ready), 60)
     found = documents(elasticsearch, made)
     assert {key: len(document["items"]) for key, document in found.items()} == {"1": 2, "2": 1}
 
 
-def test_an_index_that_is_there_is_left_alone(site_a, shop, place, elasticsearch):
+def test_an_index_that_is_there_is_left_alone(site_a, shop, position, elasticsearch):
     index = fresh_name("own")
     own = {"mappings": {"dynamic": False, "properties": {"name": {"type": "keyword"}}}}
     asked(elasticsearch, index, "PUT", own)
     target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
     table = {"from": f"{shop}.orders", "to": index, "include": ["id", "name"]}
-    running = place.lead(loading(site_a, target, [table], create=True))
+    running = position.lead(loading(site_a, target, [table], create=True))
     wait_until_loaded(running)
     assert mapping(elasticsearch, index) == {"name": {"type": "keyword"}}

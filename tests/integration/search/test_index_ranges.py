@@ -51,7 +51,7 @@ def filled(db):
 class Indexed:
     """A pipeline that runs, whose indexes have what its tables have."""
 
-    def __init__(self, site, elasticsearch, db, place, spark):
+    def __init__(self, site, elasticsearch, db, position, spark):
         self.site, self.db, self.spark = site, db, SparkOnDemand.of(spark)
         execute(site, *(f"CREATE TABLE {db}.{name} ({of})" for name, of in TABLES.items()))
         nested = [{"from": f"{db}.items", "field": "items", "on": {"order_id": "id"}}]
@@ -64,14 +64,14 @@ class Indexed:
         source = file.pipelines[0].source.model_copy(update={"heartbeat": 0.2})
         pipeline = file.pipelines[0].model_copy(update={"source": source})
         file = file.model_copy(update={"pipelines": [pipeline]})
-        self.pipeline, self.running = pipeline, place.lead(file)
+        self.pipeline, self.running = pipeline, position.lead(file)
         self.indexes = {name: Index(elasticsearch, f"{db}-{name}") for name in TABLES}
         execute(site, *filled(db))
         self.running.applied(4 * ROWS + ROWS // 2 + ROWS // 6)
         ident = PipelineId(file.channel, "p")
         self.arrivals = StoredArrivals(
             Following(
-                {ident: pipeline}, place.arbiter, lambda _: Runs(ChannelState.START), "verify",
+                {ident: pipeline}, position.arbiter, lambda _: Runs(ChannelState.START), "verify",
                 60.0, SystemClock(), time.sleep, lambda _: None,
             )
         )  # fmt: skip
@@ -101,10 +101,10 @@ class Indexed:
 
 
 @pytest.fixture
-def indexed(site_a, elasticsearch, place, spark):
+def indexed(site_a, elasticsearch, position, spark):
     db = fresh_name("indexed")
     execute(site_a, f"CREATE DATABASE {db} CHARACTER SET utf8mb4")
-    yield Indexed(site_a, elasticsearch, db, place, spark)
+    yield Indexed(site_a, elasticsearch, db, position, spark)
     execute(site_a, f"DROP DATABASE {db}")
 
 

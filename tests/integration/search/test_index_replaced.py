@@ -69,47 +69,49 @@ def insert(site_a, db, *ids):
     execute(site_a, f"INSERT INTO {db}.orders VALUES {values}")
 
 
-def stored(place, file):
-    value, _ = place.arbiter.positions.read(PipelineId(file.channel, "p"))
+def stored(position, file):
+    value, _ = position.arbiter.positions.read(PipelineId(file.channel, "p"))
     return Checkpoint.from_json(value["checkpoint"])
 
 
 def test_an_index_that_is_gone_is_not_made_anew_without_its_documents(
-    site_a, elasticsearch, db, place, cluster, monkeypatch
+    site_a, elasticsearch, db, position, cluster, monkeypatch
 ):
     monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)
     file = channel(site_a, elasticsearch, db)
     insert(site_a, db, 1, 2)
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     cluster.delete()
     insert(site_a, db, 3)
     error = running.ends()
     assert isinstance(error, TargetReplacedError), error
     assert not cluster.client.indices.exists(index=cluster.index)
-    again = place.lead(file).ends()  # nor by another leader
+    again = position.lead(file).ends()  # nor by another leader
     assert isinstance(again, TargetReplacedError), again
     # The way out that the error names.
     ident = PipelineId(file.channel, "p")
-    StoredLoadRequests(place.arbiter, ident).add(LoadRequest(sent=time.time()))
-    running = place.lead(file)
+    StoredLoadRequests(position.arbiter, ident).add(LoadRequest(sent=time.time()))
+    running = position.lead(file)
     running.applied(3)
     eventually(lambda: cluster.has(1, 2, 3), 60)
     insert(site_a, db, 4)
     running.applied(4)
     running.stop()
     insert(site_a, db, 5)
-    place.lead(file).applied(5)
+    position.lead(file).applied(5)
     assert cluster.ids() == [1, 2, 3, 4, 5]
 
 
-def test_a_dead_letter_makes_no_index_anew(site_a, elasticsearch, db, place, cluster, monkeypatch):
+def test_a_dead_letter_makes_no_index_anew(
+    site_a, elasticsearch, db, position, cluster, monkeypatch
+):
     monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)
     file = channel(site_a, elasticsearch, db, faulty_rows="dead_letter")
     fields = {"id": {"type": "long"}, "v": {"type": "integer"}}
     cluster.client.indices.create(index=cluster.index, mappings={"properties": fields})
     execute(site_a, f"INSERT INTO {db}.orders VALUES (1, '1'), (2, 'no number')")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     with system_of(file.pipelines[0].target).dead_letters() as letters:
         (letter,) = letters.find(f"{file.channel}/p")
@@ -122,44 +124,44 @@ def test_a_dead_letter_makes_no_index_anew(site_a, elasticsearch, db, place, clu
 
 
 def test_an_index_that_was_replaced_between_two_leaders_is_noticed(
-    site_a, elasticsearch, db, place, cluster
+    site_a, elasticsearch, db, position, cluster
 ):
     file = channel(site_a, elasticsearch, db, create=True)
     insert(site_a, db, 1, 2)
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     running.stop()
-    ((name, id_),) = stored(place, file).targets
+    ((name, id_),) = stored(position, file).targets
     assert name == cluster.index
     cluster.delete()
-    error = place.lead(file).ends()  # which would create it
+    error = position.lead(file).ends()  # which would create it
     assert isinstance(error, TargetReplacedError), error
     cluster.client.indices.create(index=cluster.index)
     insert(site_a, db, 3)
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, TargetReplacedError), error
-    assert stored(place, file).targets == ((name, id_),)
+    assert stored(position, file).targets == ((name, id_),)
 
 
-def test_an_older_checkpoint_takes_the_index_as_it_is(site_a, elasticsearch, db, place, cluster):
+def test_an_older_checkpoint_takes_the_index_as_it_is(site_a, elasticsearch, db, position, cluster):
     file = channel(site_a, elasticsearch, db)
     insert(site_a, db, 1)
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1)
     running.stop()
     ident = PipelineId(file.channel, "p")
-    value, revision = place.arbiter.positions.read(ident)
+    value, revision = position.arbiter.positions.read(ident)
     del value["checkpoint"]["targets"]
-    place.arbiter.positions.store(ident, value, revision)
+    position.arbiter.positions.store(ident, value, revision)
     insert(site_a, db, 2)
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     running.stop()
-    assert [name for name, _ in stored(place, file).targets] == [cluster.index]
+    assert [name for name, _ in stored(position, file).targets] == [cluster.index]
     assert cluster.ids() == [1, 2]
 
 
-def test_two_names_of_one_index_are_refused(site_a, elasticsearch, db, place, cluster):
+def test_two_names_of_one_index_are_refused(site_a, elasticsearch, db, position, cluster):
     """Their rows of one key would be one document."""
     client, index = cluster.client, cluster.index
     execute(site_a, f"CREATE TABLE {db}.parts LIKE {db}.orders")
@@ -177,13 +179,13 @@ def test_two_names_of_one_index_are_refused(site_a, elasticsearch, db, place, cl
         f"INSERT INTO {db}.orders VALUES (1, 'order')",
         f"INSERT INTO {db}.parts VALUES (1, 'part')",
     )
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, ConfigurationError), error
     assert "names of one index" in str(error)
 
 
 def test_an_alias_that_comes_to_stand_for_two_indexes_stops(
-    site_a, elasticsearch, db, place, cluster, monkeypatch
+    site_a, elasticsearch, db, position, cluster, monkeypatch
 ):
     """As after a rollover: a changed row would go into one, and stay as it was in the other."""
     monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)
@@ -193,7 +195,7 @@ def test_an_alias_that_comes_to_stand_for_two_indexes_stops(
     client.indices.put_alias(index=f"{alias}-0", name=alias)
     file = channel(site_a, elasticsearch, db)
     insert(site_a, db, 0)
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1)
     moved = [
         {"remove": {"index": f"{alias}-0", "alias": alias}},
@@ -216,12 +218,12 @@ def test_an_alias_that_comes_to_stand_for_two_indexes_stops(
     assert f"the alias {alias} stands for 2 indexes: {alias}-1, {alias}-2" in str(error)
     assert cluster.ids() == [1]  # and not one of each index
     client.indices.delete_alias(index=f"{alias}-2", name=alias)
-    place.lead(file).applied(1)
+    position.lead(file).applied(1)
     assert cluster.ids() == [1]
 
 
 def test_documents_that_are_newer_than_all_of_the_source_are_not_taken_for_its_own(
-    site_a, elasticsearch, db, place, cluster
+    site_a, elasticsearch, db, position, cluster
 ):
     """They refuse what the pipeline writes, as after another channel with a higher generation."""
     held = document_version(2, BinlogPosition("binlog.000001", 4))
@@ -229,10 +231,10 @@ def test_documents_that_are_newer_than_all_of_the_source_are_not_taken_for_its_o
     cluster.client.index(index=cluster.index, id="1", document={"v": "theirs"}, **versioned)
     file = channel(site_a, elasticsearch, db)
     insert(site_a, db, 1, 2)
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, FatalError), error
     assert f"refused 1 writes of this load, of generation 1, for version {held}" in str(error)
     assert "`generation: 3`" in error.hint
     anew = [pipeline.model_copy(update={"generation": 3}) for pipeline in file.pipelines]
-    place.lead(file.model_copy(update={"pipelines": anew})).applied(2)
+    position.lead(file.model_copy(update={"pipelines": anew})).applied(2)
     assert cluster.client.get(index=cluster.index, id="1")["_source"] == {"id": 1, "v": "v"}

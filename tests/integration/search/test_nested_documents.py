@@ -62,7 +62,7 @@ def names(found):
     return [item["name"] for item in found["items"]]
 
 
-def test_documents_follow_orders_and_items(servers, elasticsearch, shop, place, spark):
+def test_documents_follow_orders_and_items(servers, elasticsearch, shop, position, spark):
     a, _ = servers
     execute(
         a,
@@ -70,7 +70,7 @@ def test_documents_follow_orders_and_items(servers, elasticsearch, shop, place, 
         f"INSERT INTO {shop}.items VALUES (90, 9, 'from before', 1, NULL)",
     )
     file = channel(a, elasticsearch, shop)
-    running = place.lead(file)
+    running = position.lead(file)
     execute(
         a,
         f"INSERT INTO {shop}.orders VALUES (1, 'ann', 10.50), (2, 'bob', 3)",
@@ -121,10 +121,10 @@ def test_documents_follow_orders_and_items(servers, elasticsearch, shop, place, 
 
 
 @pytest.mark.family("mariadb", why="Spark maps rows that are the same by then")
-def test_nested_rows_with_expressions_and_where(servers, elasticsearch, shop, place):
+def test_nested_rows_with_expressions_and_where(servers, elasticsearch, shop, position):
     a, _ = servers
     options = {"columns": {"who": "upper(buyer)"}, "where": "total > 0", "exclude": ["buyer"]}
-    running = place.lead(channel(a, elasticsearch, shop, **options))
+    running = position.lead(channel(a, elasticsearch, shop, **options))
     execute(
         a,
         f"INSERT INTO {shop}.orders VALUES (1, 'ann', 1), (2, 'bob', 0)",
@@ -141,7 +141,7 @@ def test_nested_rows_with_expressions_and_where(servers, elasticsearch, shop, pl
 
 
 def test_an_old_stretch_applied_again_does_not_bring_anything_back(
-    servers, elasticsearch, shop, place
+    servers, elasticsearch, shop, position
 ):
     a, _ = servers
     file = channel(a, elasticsearch, shop)
@@ -152,18 +152,18 @@ def test_an_old_stretch_applied_again_does_not_bring_anything_back(
         f"UPDATE {shop}.items SET name = 'z' WHERE id = 1",
         f"DELETE FROM {shop}.orders WHERE id = 2",
     )
-    place.lead(file).applied(6)
-    # Another pipeline from the same place is what a leader does that lost its checkpoint.
+    position.lead(file).applied(6)
+    # Another pipeline from the same position is what a leader does that lost its checkpoint.
     again = file.model_copy(update={"channel": fresh_name("again")})
-    place.lead(again, nid="n2").applied(6)
+    position.lead(again, nid="n2").applied(6)
     assert names(document(elasticsearch, shop, 1)) == ["z"]
     assert document(elasticsearch, shop, 2) is None
 
 
-def test_many_writers_end_in_equal_documents(servers, elasticsearch, shop, place, spark):
+def test_many_writers_end_in_equal_documents(servers, elasticsearch, shop, position, spark):
     a, _ = servers
     file = channel(a, elasticsearch, shop)
-    place.lead(file)
+    position.lead(file)
     orders = ", ".join(f"({n}, 'b{n}', {n})" for n in range(1, 21))
     execute(a, f"INSERT INTO {shop}.orders VALUES {orders}")
 
@@ -193,10 +193,10 @@ def test_many_writers_end_in_equal_documents(servers, elasticsearch, shop, place
     assert verdict.target_rows == 21
 
 
-def test_a_key_that_is_not_the_orders_own_is_refused(servers, elasticsearch, shop, place):
+def test_a_key_that_is_not_the_orders_own_is_refused(servers, elasticsearch, shop, position):
     a, _ = servers
     nested = [{"field": "items", "from": f"{shop}.items", "on": {"order_id": "total"}}]
-    running = place.lead(channel(a, elasticsearch, shop, nested=nested))
+    running = position.lead(channel(a, elasticsearch, shop, nested=nested))
     execute(a, f"INSERT INTO {shop}.items VALUES (1, 1, 'x', 1, NULL)")
     error = running.ends()
     assert isinstance(error, ConfigurationError)
@@ -273,9 +273,9 @@ def test_nested_rows_need_an_index(servers):
         parse_channel({"channel": "c", "pipelines": [pipeline]})
 
 
-def test_columns_of_nested_rows_that_are_added(servers, elasticsearch, shop, place):
+def test_columns_of_nested_rows_that_are_added(servers, elasticsearch, shop, position):
     a, _ = servers
-    running = place.lead(channel(a, elasticsearch, shop, ddl="pass"))
+    running = position.lead(channel(a, elasticsearch, shop, ddl="pass"))
     execute(
         a,
         f"INSERT INTO {shop}.orders VALUES (1, 'ann', 1)",

@@ -49,7 +49,7 @@ def channel(server, elasticsearch, db, ddl="ignore", name=None, **more):
     ],
 )
 def test_rows_do_not_come_under_other_ids_than_their_documents(
-    servers, elasticsearch, db, place, documents, ddl, columns, change, more
+    servers, elasticsearch, db, position, documents, ddl, columns, change, more
 ):
     server, _ = servers
     execute(server, TABLE.format(db=db, columns=columns))
@@ -57,7 +57,7 @@ def test_rows_do_not_come_under_other_ids_than_their_documents(
     insert = f"INSERT INTO {db}.t (k, v) VALUES"
     key = "20260102" if "DATE" in columns else "5"
     execute(server, f"{insert} ({key}, 1)")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1)
     before = documents()
     execute(server, f"ALTER TABLE {db}.t {change}", f"UPDATE {db}.t SET v = 2")
@@ -68,18 +68,18 @@ def test_rows_do_not_come_under_other_ids_than_their_documents(
     assert foretold.level == "error"
     # A passed statement about the key is refused by itself, before any row comes.
     assert foretold.what == error.message or (ddl == "pass" and "PRIMARY KEY" in change)
-    assert isinstance(place.lead(file).ends(), type(error))  # nor under another leader
+    assert isinstance(position.lead(file).ends(), type(error))  # nor under another leader
 
 
 def test_changes_of_a_key_that_leave_its_text_as_it_is_go_on(
-    servers, elasticsearch, db, place, documents
+    servers, elasticsearch, db, position, documents
 ):
     server, _ = servers
     columns = "k INT, at DATETIME, name VARCHAR(20), b BINARY(3)"
     table = TABLE.format(db=db, columns=columns).replace("(k))", "(k, at, name, b))")
     execute(server, table, f"INSERT INTO {db}.t VALUES (1, 20260102, 'é', 'a', 1)")
     file = channel(server, elasticsearch, db)
-    running = place.lead(file)
+    running = position.lead(file)
     execute(server, f"UPDATE {db}.t SET v = 2")
     running.applied(1)
     execute(
@@ -93,11 +93,11 @@ def test_changes_of_a_key_that_leave_its_text_as_it_is_go_on(
     assert documents() == {"1,2026-01-02 00:00:00.000000,é,YQAA": 3}
 
 
-def test_the_ways_out_lead_out(servers, elasticsearch, db, place, documents):
+def test_the_ways_out_lead_out(servers, elasticsearch, db, position, documents):
     server, _ = servers
     execute(server, TABLE.format(db=db, columns="k INT"), f"INSERT INTO {db}.t VALUES (1, 1)")
     name = fresh_name("channel")
-    running = place.lead(channel(server, elasticsearch, db, name=name))
+    running = position.lead(channel(server, elasticsearch, db, name=name))
     execute(server, f"UPDATE {db}.t SET v = 2")
     running.applied(1)
     execute(server, f"ALTER TABLE {db}.t CHANGE k no BIGINT", f"UPDATE {db}.t SET v = 3")
@@ -105,32 +105,32 @@ def test_the_ways_out_lead_out(servers, elasticsearch, db, place, documents):
     assert isinstance(error, ConfigurationError)
     assert "made of k (number)" in error.message
     # A column that was renamed keeps its field.
-    running = place.lead(channel(server, elasticsearch, db, name=name, columns={"k": "no"}))
+    running = position.lead(channel(server, elasticsearch, db, name=name, columns={"k": "no"}))
     running.applied(2)
     assert documents() == {"1": 3}
     execute(server, f"DELETE FROM {db}.t")
     running.applied(3)
     running.stop()
     # An index without documents takes any ids.
-    running = place.lead(channel(server, elasticsearch, db, name=name))
+    running = position.lead(channel(server, elasticsearch, db, name=name))
     execute(server, f"INSERT INTO {db}.t VALUES (2, 2)")
     running.applied(4)
     assert documents() == {"2": 2}
     running.stop()
-    error = place.lead(channel(server, elasticsearch, db, name=name, id="t-{no}"))
+    error = position.lead(channel(server, elasticsearch, db, name=name, id="t-{no}"))
     execute(server, f"UPDATE {db}.t SET v = 4")
     assert isinstance(error.ends(), ConfigurationError)
 
 
 def test_tables_of_one_entry_may_have_keys_of_several_types(
-    servers, elasticsearch, db, place, documents
+    servers, elasticsearch, db, position, documents
 ):
     server, _ = servers
     for name, kind in (("n", "INT"), ("s", "VARCHAR(9)")):
         execute(server, f"CREATE TABLE {db}.{name} (k {kind} PRIMARY KEY, v INT)")
     target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
     mapping = {"from": f"{db}.*", "to": f"{db}-t", "id": "{table}-{k}"}
-    running = place.lead(one_way(server, target, [mapping]))
+    running = position.lead(one_way(server, target, [mapping]))
     for name in ("n", "s", "n"):
         execute(server, f"INSERT INTO {db}.{name} SELECT COUNT(*), 1 FROM {db}.{name}")
     running.applied(3)

@@ -48,7 +48,7 @@ def verified(spark, file):
     [{}, {"columns": {"twice": "amount * 2"}, "where": "amount > 0"}],
     ids=["plain", "expressions"],
 )
-def test_ids_and_routing_follow_the_row(site_a, elasticsearch, client, db, place, more):
+def test_ids_and_routing_follow_the_row(site_a, elasticsearch, client, db, position, more):
     # The embedded server has one document for each id, whatever its routing, and tells the routing
     # only to who gets a document with it: no search does, so `setl verify` cannot be tried here.
     index = fresh_name("orders")
@@ -69,7 +69,7 @@ def test_ids_and_routing_follow_the_row(site_a, elasticsearch, client, db, place
         f"INSERT INTO {db}.orders VALUES (1, 1, 'x', 1), (1, 2, 'y', 2), (1, 3, NULL, 3),"
         " (2, 1, 'x', 4)",
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(4, timeout=180)
     assert sorted(documents(client, index)) == [
         "orders:1-1", "orders:1-2", "orders:1-3", "orders:2-1"
@@ -100,7 +100,7 @@ def test_ids_and_routing_follow_the_row(site_a, elasticsearch, client, db, place
 
 
 def test_several_tables_in_one_index_keep_their_documents(
-    site_a, elasticsearch, client, db, place, spark
+    site_a, elasticsearch, client, db, position, spark
 ):
     index = fresh_name("all")
     shared = {"to": index, "id": "{table}/{shop}/{id}"}
@@ -114,7 +114,7 @@ def test_several_tables_in_one_index_keep_their_documents(
         for table in tables:
             cursor.execute(f"INSERT INTO {db}.{table} VALUES (1, 1, '{table}', 1), (1, 2, 'y', 2)")
         connection.commit()
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(6)
     found = documents(client, index)
     assert {key: doc["city"] for key, doc in found.items() if key.endswith("1")} == {
@@ -128,7 +128,7 @@ def test_several_tables_in_one_index_keep_their_documents(
     assert verified(spark, file) == [1, 2, 2]
 
 
-def test_one_table_in_several_indexes(site_a, elasticsearch, client, db, place, spark):
+def test_one_table_in_several_indexes(site_a, elasticsearch, client, db, position, spark):
     first, second = fresh_name("first"), fresh_name("second")
     file = pipeline(
         site_a, elasticsearch, {"from": f"{db}.orders", "to": first},
@@ -136,7 +136,7 @@ def test_one_table_in_several_indexes(site_a, elasticsearch, client, db, place, 
          "where": "city is not null"},
     )  # fmt: skip
     execute(site_a, f"INSERT INTO {db}.orders VALUES (1, 1, 'x', 1), (1, 2, NULL, 2)")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(4, timeout=180)
     assert sorted(documents(client, first)) == ["1,1", "1,2"]
     assert documents(client, second) == {"1@1": {"shop": 1, "id": 1, "city": "x"}}
@@ -147,7 +147,7 @@ def test_one_table_in_several_indexes(site_a, elasticsearch, client, db, place, 
 
 
 def test_shards_of_one_logical_table_may_share_their_ids(
-    site_a, elasticsearch, client, db, place, spark
+    site_a, elasticsearch, client, db, position, spark
 ):
     index = fresh_name("whole")
     mapping = {"from": f"{db}.part_*", "to": index, "id": "{shop}-{id}"}
@@ -157,6 +157,6 @@ def test_shards_of_one_logical_table_may_share_their_ids(
         f"INSERT INTO {db}.part_1 VALUES (1, 1, 'x', 1)",
         f"INSERT INTO {db}.part_2 VALUES (2, 1, 'y', 1)",
     )
-    place.lead(file).applied(2)
+    position.lead(file).applied(2)
     assert sorted(documents(client, index)) == ["1-1", "2-1"]
     assert verified(spark, file) == [2]

@@ -60,7 +60,7 @@ def elasticsearch_target(server):
     return {"type": "elasticsearch", "hosts": [server.url]}
 
 
-def test_documents_follow_their_rows(site_a, elasticsearch, db, place):
+def test_documents_follow_their_rows(site_a, elasticsearch, db, position):
     index = Index(elasticsearch, f"{db}-orders")
     mapping = {
         "from": f"{db}.orders",
@@ -77,7 +77,7 @@ def test_documents_follow_their_rows(site_a, elasticsearch, db, place):
         f"UPDATE {db}.orders SET user_name = NULL WHERE id = 3",
         f"UPDATE {db}.orders SET id = 40 WHERE id = 4",
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(6)
     first = index.document(1)
     assert first["buyer"] == "ANN 🦊"
@@ -101,7 +101,9 @@ def test_documents_follow_their_rows(site_a, elasticsearch, db, place):
     assert index.document(40) is None
 
 
-def test_updates_that_change_nothing_in_a_document_are_not_sent(site_a, elasticsearch, db, place):
+def test_updates_that_change_nothing_in_a_document_are_not_sent(
+    site_a, elasticsearch, db, position
+):
     index = Index(elasticsearch, f"{db}-orders")
     mapping = {
         "from": f"{db}.orders", "to": f"{db}-orders", "include": ["id", "status"],
@@ -109,7 +111,7 @@ def test_updates_that_change_nothing_in_a_document_are_not_sent(site_a, elastics
     }  # fmt: skip
     file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
     execute(site_a, f"INSERT INTO {db}.orders (id, status) VALUES (1, 'new'), (2, 'new')")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     written = running.figures.upserts
     execute(site_a, f"UPDATE {db}.orders SET quantity = 7, user_name = 'ann'")
@@ -125,7 +127,7 @@ def test_updates_that_change_nothing_in_a_document_are_not_sent(site_a, elastics
 
 
 def test_a_stretch_applied_again_from_its_beginning_changes_nothing(
-    site_a, elasticsearch, db, place
+    site_a, elasticsearch, db, position
 ):
     index = Index(elasticsearch, f"{db}-again")
     mapping = {"from": f"{db}.orders", "to": f"{db}-again"}
@@ -133,20 +135,20 @@ def test_a_stretch_applied_again_from_its_beginning_changes_nothing(
     execute(site_a, f"INSERT INTO {db}.orders (id, user_name) VALUES (1, 'old'), (2, 'gone')")
     execute(site_a, f"UPDATE {db}.orders SET user_name = 'new' WHERE id = 1")
     execute(site_a, f"DELETE FROM {db}.orders WHERE id = 2")
-    place.lead(file).applied(4)
-    # Another pipeline from the same place is what a leader does that lost its checkpoint.
+    position.lead(file).applied(4)
+    # Another pipeline from the same position is what a leader does that lost its checkpoint.
     again = file.model_copy(update={"channel": fresh_name("again")})
-    place.lead(again, nid="n2").applied(4)
+    position.lead(again, nid="n2").applied(4)
     assert index.document(1)["user_name"] == "new"
     assert index.document(2) is None
 
 
 def test_an_expression_that_fails_on_a_value_is_an_error_with_a_name(
-    site_a, elasticsearch, db, place
+    site_a, elasticsearch, db, position
 ):
     mapping = {"from": f"{db}.orders", "to": f"{db}-bad", "columns": {"x": "quantity / price"}}
     file = one_way(site_a, elasticsearch_target(elasticsearch), [mapping])
     execute(site_a, f"INSERT INTO {db}.orders (id, price, quantity) VALUES (1, 0, 1)")
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, DataError)
     assert "DIVIDE_BY_ZERO" in str(error)

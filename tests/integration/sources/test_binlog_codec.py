@@ -461,7 +461,7 @@ def test_shapes_of_transactions(site_a, sandbox):
     assert len(set(transactions)) == 6
 
 
-def test_statements_in_the_place_of_rows(site_a, sandbox):
+def test_statements_instead_of_rows(site_a, sandbox):
     connection, schema = sandbox
     table = f"{schema}.statements"
     run(connection, f"CREATE TABLE {table} (id INT PRIMARY KEY)")

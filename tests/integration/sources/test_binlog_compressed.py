@@ -36,7 +36,7 @@ def sandbox(site_a):
 
 
 def entries_until(source, end):
-    """Entries from where the source was opened to a place."""
+    """Entries from where the source was opened to a position."""
     found, deadline = [], time.monotonic() + 60
     while time.monotonic() < deadline:
         found += source.read(1000, 0.5)
@@ -179,24 +179,24 @@ def test_events_larger_than_a_packet(site_a, sandbox):
         run(connection, f"SET GLOBAL max_allowed_packet = {packet}")
 
 
-def test_a_place_that_is_not_there(site_a, sandbox):
+def test_a_position_that_is_not_there(site_a, sandbox):
     connection, _ = sandbox
-    place = end_of(connection)
+    position = end_of(connection)
     lost = DumpClient(
         endpoint_of(site_a),
         4722,
-        type(place)("mariadb-bin.999999", 4),
+        type(position)("mariadb-bin.999999", 4),
         silence=10,
         event_bytes=1 << 20,
     )
     with pytest.raises(MesConnectionError, match="error 1236: Could not find first log file"):
-        _dump(lost, place)
+        _dump(lost, position)
 
 
 def test_stopping_wakes_whoever_waits(site_a, sandbox):
     connection, _ = sandbox
-    place = end_of(connection)
-    client = DumpClient(endpoint_of(site_a), 4723, place, silence=30, event_bytes=1 << 20)
+    position = end_of(connection)
+    client = DumpClient(endpoint_of(site_a), 4723, position, silence=30, event_bytes=1 << 20)
     try:
         client.connect()
         client.start()

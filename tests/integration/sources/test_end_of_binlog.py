@@ -62,12 +62,14 @@ def gtids_before(server, file):
     """Tells which GTIDs of MySQL are before an offset of a file."""
     events = execute(server, f"SHOW BINLOG EVENTS IN '{file}'")
     begun, *_ = (info for _, _, kind, _, _, info in events if kind == "Previous_gtids")
-    added = [(place, info.split("'")[1]) for _, place, kind, _, _, info in events if kind == "Gtid"]
+    added = [
+        (position, info.split("'")[1]) for _, position, kind, _, _, info in events if kind == "Gtid"
+    ]
 
     def before(offset):
         found = MysqlGtids(begun.replace("\n", ""))
-        for place, gtid in added:
-            if place < offset:
+        for position, gtid in added:
+            if position < offset:
                 found.add(gtid)
         return str(found)
 

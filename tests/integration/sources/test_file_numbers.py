@@ -34,12 +34,12 @@ def reset_to(server, number):
     execute(server, f"{statement} TO {number}")
 
 
-def stored(place, file) -> Any:
-    value, _ = place.arbiter.positions.read(PipelineId(file.channel, "p"))
+def stored(position, file) -> Any:
+    value, _ = position.arbiter.positions.read(PipelineId(file.channel, "p"))
     return Checkpoint.from_json(value["checkpoint"])
 
 
-def test_files_go_on_behind_seven_digits(own, site_b, elasticsearch, place):
+def test_files_go_on_behind_seven_digits(own, site_b, elasticsearch, position):
     install_system_tables(site_b)
     for first, flushes in ((TWO_POW_20 - 1, 2), (1_103_860, 1)):
         name = fresh_name("many")
@@ -53,7 +53,7 @@ def test_files_go_on_behind_seven_digits(own, site_b, elasticsearch, place):
             one_way(own, elasticsearch_target(elasticsearch), [mapping]),
             one_way(own, mysql(site_b), [{"from": f"{name}.t"}]),
         )
-        running = [place.lead(file) for file in files]
+        running = [position.lead(file) for file in files]
         done = 0
         for number in range(flushes + 1):
             if number:
@@ -68,11 +68,11 @@ def test_files_go_on_behind_seven_digits(own, site_b, elasticsearch, place):
             for one in running:
                 one.applied(done)
                 assert one.figures.stale == 0
-            assert stored(place, files[0]).generation == 1
+            assert stored(position, files[0]).generation == 1
         # Whoever takes over goes on, and writes more than what is there.
         for one in running:
             one.stop()
-        running = [place.lead(file) for file in files]
+        running = [position.lead(file) for file in files]
         execute(own, f"UPDATE {name}.t SET v = v + 10 WHERE id < 100")
         expected = execute(own, f"SELECT * FROM {name}.t ORDER BY id")
         for one in running:
@@ -82,4 +82,4 @@ def test_files_go_on_behind_seven_digits(own, site_b, elasticsearch, place):
         assert rows(site_b, f"{name}.t") == tuple(expected)
         assert [index.document(id_)["v"] for id_, _ in expected] == [v for _, v in expected]
         assert index.document(99) is None
-        assert int(stored(place, files[0]).resume.file.rpartition(".")[2]) >= TWO_POW_20
+        assert int(stored(position, files[0]).resume.file.rpartition(".")[2]) >= TWO_POW_20

@@ -31,7 +31,7 @@ def logged(kind, text):
 @ONLY_MARIADB
 @pytest.mark.parametrize("way", ["event", "source", "nested"])
 def test_rows_are_the_same_documents_whichever_way_they_come(
-    servers, elasticsearch, place, spark, way
+    servers, elasticsearch, position, spark, way
 ):
     """Nested rows are always looked up at the source; so are rows with `read: source`."""
     server, _ = servers
@@ -75,7 +75,7 @@ def test_rows_are_the_same_documents_whichever_way_they_come(
         return sorted(documents)
 
     with Elasticsearch(elasticsearch.url) as client:
-        asking = Asking(place, file)
+        asking = Asking(position, file)
         running = asking.running
         wait_until_loaded(running)
         assert found() == expected([1])

@@ -30,7 +30,7 @@ def by_session(server, setting, *statements):
     return execute(server, f"SET SESSION {setting}", *statements)
 
 
-def test_minimal_images_of_updates_and_deletes(servers, db, place):
+def test_minimal_images_of_updates_and_deletes(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     execute(
@@ -38,7 +38,7 @@ def test_minimal_images_of_updates_and_deletes(servers, db, place):
         f"INSERT INTO {db}.orders (id, email, name, amount) VALUES"
         " (1, 'a', 'ann', 1), (2, 'b', 'bob', 2), (3, 'c', 'cy', 3), (4, 'd', 'di', 4)",
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(4)
     by_session(
         a,
@@ -66,14 +66,14 @@ def strict(servers, db):
     return table
 
 
-def test_minimal_images_of_columns_without_a_default(servers, strict, place):
+def test_minimal_images_of_columns_without_a_default(servers, strict, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": strict}])
     execute(
         a,
         f"INSERT INTO {strict} (id, a, b, c) VALUES (1, 1, 'a', 1), (2, 2, 'b', 2), (3, 3, 'c', 3)",
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(3)
     by_session(
         a, "binlog_row_image = MINIMAL",
@@ -91,14 +91,14 @@ def test_minimal_images_of_columns_without_a_default(servers, strict, place):
 
 
 @pytest.mark.parametrize("target", ["INT", "INT AS (a * 2) STORED"])
-def test_minimal_images_without_generated_columns(servers, db, place, target):
+def test_minimal_images_without_generated_columns(servers, db, position, target):
     """MariaDB 11.8 leaves them out, and the target's plain column would keep its old value."""
     a, b = servers
     table = f"{db}.computed"
     definition = "CREATE TABLE {} (id INT PRIMARY KEY, a INT, g {}, b INT)"
     execute(a, definition.format(table, "INT AS (a * 2) STORED"))
     execute(b, definition.format(table, target))
-    running = place.lead(one_way(a, mysql(b), [{"from": table}]))
+    running = position.lead(one_way(a, mysql(b), [{"from": table}]))
     execute(a, f"INSERT INTO {table} (id, a, b) VALUES (1, 1, 1), (2, 2, 2)")
     running.applied(2)
     by_session(a, "binlog_row_image = MINIMAL", f"UPDATE {table} SET a = 5, b = 6 WHERE id = 1")
@@ -115,11 +115,11 @@ def test_minimal_images_without_generated_columns(servers, db, place, target):
     assert rows(b, table) == rows(a, table)
 
 
-def test_a_minimal_update_of_a_row_that_the_target_lacks_names_the_row(servers, strict, place):
+def test_a_minimal_update_of_a_row_that_the_target_lacks_names_the_row(servers, strict, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": strict}])
     execute(a, f"INSERT INTO {strict} (id, a, b, c) VALUES (1, 1, 'a', 1), (2, 2, 'b', 2)")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     execute(b, f"DELETE FROM {strict} WHERE id = 2")
     by_session(a, "binlog_row_image = MINIMAL", f"UPDATE {strict} SET b = 'B'")
@@ -142,11 +142,11 @@ def test_a_minimal_update_of_a_row_that_the_target_lacks_names_the_row(servers, 
         "UPDATE {} SET id = 100 WHERE id = 1",
     ],
 )
-def test_minimal_images_that_do_not_say_it_all_stop_the_pipeline(servers, db, place, statement):
+def test_minimal_images_that_do_not_say_it_all_stop_the_pipeline(servers, db, position, statement):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     execute(a, f"INSERT INTO {db}.orders (id, email, name) VALUES (1, 'a', 'ann')")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1)
     before = rows(b, f"{db}.orders")
     by_session(a, "binlog_row_image = MINIMAL", statement.format(f"{db}.orders"))
@@ -157,14 +157,14 @@ def test_minimal_images_that_do_not_say_it_all_stop_the_pipeline(servers, db, pl
     assert rows(b, f"{db}.orders") == before
 
 
-def test_minimal_images_for_an_index_stop_the_pipeline(servers, elasticsearch, db, place):
+def test_minimal_images_for_an_index_stop_the_pipeline(servers, elasticsearch, db, position):
     a, _ = servers
     target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
     file = one_way(
         a, target, [{"from": f"{db}.orders", "to": f"{db}-orders", "include": ["id", "name"]}]
     )
     execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'ann'), (2, 'bob')")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     by_session(a, "binlog_row_image = MINIMAL", f"DELETE FROM {db}.orders WHERE id = 1")
     running.applied(3)
@@ -176,11 +176,11 @@ def test_minimal_images_for_an_index_stop_the_pipeline(servers, elasticsearch, d
 
 
 @pytest.mark.parametrize("form", ["STATEMENT", "MIXED"])
-def test_a_session_that_logs_statements_stops_the_pipeline(servers, db, place, form):
+def test_a_session_that_logs_statements_stops_the_pipeline(servers, db, position, form):
     """The way out that the error names leads to the next transaction, and not into this one."""
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
-    running = place.lead(file)
+    running = position.lead(file)
     by_session(
         a,
         f"binlog_format = {form}",
@@ -199,8 +199,8 @@ def test_a_session_that_logs_statements_stops_the_pipeline(servers, db, place, f
     source: Any = system_of(pipeline.source)
     end = binlog_end(a)
     execute(a, f"INSERT INTO {db}.orders (id) VALUES (9)", "FLUSH BINARY LOGS")
-    named = source.parse_place(re.findall(r"--to ([^`]+)`", error.hint)[0])
-    behind = source.find_place(pipeline, file.channel, "n1", named)
+    named = source.parse_start_point(re.findall(r"--to ([^`]+)`", error.hint)[0])
+    behind = source.find_position(pipeline, file.channel, "n1", named)
     assert (behind.file, behind.offset) == (end["file"], end["offset"])
 
 
@@ -219,10 +219,12 @@ def beside(servers):
 
 
 @pytest.mark.parametrize("form", ["STATEMENT", "MIXED"])
-def test_statements_of_tables_that_are_not_mapped_pass(servers, db, beside, place, form, tmp_path):
+def test_statements_of_tables_that_are_not_mapped_pass(
+    servers, db, beside, position, form, tmp_path
+):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}], ddl="stop")
-    running = place.lead(file)
+    running = position.lead(file)
     loaded = tmp_path / "loaded.csv"
     loaded.write_text("7\tseven\n8\teight\n")
     with a.connect(local_infile=True, autocommit=True) as connection:
@@ -336,13 +338,13 @@ def folding(another_server, tmp_path):
 
 
 @pytest.mark.family("mariadb", why="MySQL has to be installed with it, which takes long")
-def test_schema_changes_of_a_server_that_folds_names(folding, servers, place):
+def test_schema_changes_of_a_server_that_folds_names(folding, servers, position):
     """Its rows name shop.orders, whatever name a statement has for it."""
     a, b = folding, servers[1]
     db = fresh_name("shop")
     for server in (a, b):
         execute(server, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.orders (id INT PRIMARY KEY)")
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.orders"}], ddl="pass"))
+    running = position.lead(one_way(a, mysql(b), [{"from": f"{db}.orders"}], ddl="pass"))
     name = f"{db.upper()}.Orders"
     execute(
         a,

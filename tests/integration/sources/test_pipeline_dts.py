@@ -20,8 +20,8 @@ LOADED = 2000
 
 @pytest.fixture(scope="module")
 def running(spark):
-    with site(spark) as place:
-        yield place
+    with site(spark) as position:
+        yield position
 
 
 @pytest.fixture

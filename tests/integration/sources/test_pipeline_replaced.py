@@ -125,12 +125,12 @@ def channel(address, server, target, table):
     return {"channel": fresh_name("channel"), "pipelines": [pipeline]}
 
 
-def stored(place, file):
-    value, _ = place.arbiter.positions.read(PipelineId(file.channel, "p"))
+def stored(position, file):
+    value, _ = position.arbiter.positions.read(PipelineId(file.channel, "p"))
     return Checkpoint.from_json(value["checkpoint"])
 
 
-def test_documents_follow_a_replica_that_takes_over(pair, elasticsearch, place):
+def test_documents_follow_a_replica_that_takes_over(pair, elasticsearch, position):
     one, two, address = pair
     name = fresh_name("shop")
     execute(one, f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t (id INT PRIMARY KEY, v TEXT)")
@@ -139,9 +139,9 @@ def test_documents_follow_a_replica_that_takes_over(pair, elasticsearch, place):
     raw = channel(address, one, target, {"from": f"{name}.t", "to": f"{name}-t"})
     file = parse_channel(raw)
     execute(one, f"INSERT INTO {name}.t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(3)
-    left = stored(place, file)
+    left = stored(position, file)
     caught_up(two, one)
 
     execute(two, "STOP SLAVE")  # it is promoted
@@ -157,7 +157,7 @@ def test_documents_follow_a_replica_that_takes_over(pair, elasticsearch, place):
     assert index.document(2) is None
     assert index.document(3) == {"id": 3, "v": "c"}
     assert index.document(4) == {"id": 4, "v": "new"}
-    moved = stored(place, file)
+    moved = stored(position, file)
     assert (left.generation, moved.generation) == (1, 2)
     assert moved.resume.order < left.resume.order
     assert running.figures.stale == 0
@@ -167,18 +167,18 @@ def test_documents_follow_a_replica_that_takes_over(pair, elasticsearch, place):
     # An operator who starts over is above both.
     raw["pipelines"][0]["generation"] = 2
     raw["pipelines"][0]["source"]["start"] = "latest"
-    again = place.lead(parse_channel(raw))
-    eventually(lambda: stored(place, file).generation == 3, 30)
-    assert stored(place, file).requested == 2
+    again = position.lead(parse_channel(raw))
+    eventually(lambda: stored(position, file).generation == 3, 30)
+    assert stored(position, file).requested == 2
     execute(two, f"UPDATE {name}.t SET v = 'last' WHERE id = 4")
     again.applied(7)
     assert index.document(4) == {"id": 4, "v": "last"}
     again.stop()
-    place.lead(parse_channel(raw)).applied(7)
-    assert stored(place, file).generation == 3  # once
+    position.lead(parse_channel(raw)).applied(7)
+    assert stored(position, file).generation == 3  # once
 
 
-def test_a_replica_that_lacks_what_was_applied_ends_the_run(pair, site_b, place):
+def test_a_replica_that_lacks_what_was_applied_ends_the_run(pair, site_b, position):
     one, two, address = pair
     name = fresh_name("shop")
     table = f"{name}.t"
@@ -189,7 +189,7 @@ def test_a_replica_that_lacks_what_was_applied_ends_the_run(pair, site_b, place)
     execute(two, "STOP SLAVE")
     file = parse_channel(channel(address, one, mysql(site_b), {"from": table}))
     execute(one, f"INSERT INTO {table} VALUES (1), (2)")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     address.lead_to(two)
     execute(two, "SET GLOBAL gtid_strict_mode = OFF", f"INSERT INTO {table} VALUES (100)")
@@ -203,11 +203,11 @@ def test_a_replica_that_lacks_what_was_applied_ends_the_run(pair, site_b, place)
     # Back at the first server nothing has moved.
     address.lead_to(one)
     execute(one, f"INSERT INTO {table} VALUES (3)")
-    place.lead(file).applied(3)
+    position.lead(file).applied(3)
     assert rows(site_b, table) == ((1,), (2,), (3,))
 
 
-def test_a_replica_without_what_a_relay_wrote_ends_the_relay(pair, kafka, place):
+def test_a_replica_without_what_a_relay_wrote_ends_the_relay(pair, kafka, position):
     """The topic is ahead of the checkpoint, whose transactions the replica has all."""
     one, two, address = pair
     name = fresh_name("shop")
@@ -215,7 +215,7 @@ def test_a_replica_without_what_a_relay_wrote_ends_the_relay(pair, kafka, place)
     execute(one, f"CREATE DATABASE {name}", f"CREATE TABLE {table} (id INT PRIMARY KEY)")
     topic = {"type": "dts", "brokers": [kafka.brokers], "topic": name, "heartbeat": 60}
     file = parse_channel(channel(address, one, topic, {"from": table}))
-    running = place.lead(file).runs()
+    running = position.lead(file).runs()
     execute(one, f"INSERT INTO {table} VALUES (1)")
     running.applied(1)
     caught_up(two, one)

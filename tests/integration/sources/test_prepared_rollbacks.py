@@ -29,7 +29,7 @@ def db(site_a):
     execute(site_a, f"DROP DATABASE {name}")
 
 
-def place(server):
+def position(server):
     end = binlog_end(server)
     return BinlogPosition(end["file"], end["offset"])
 
@@ -54,7 +54,7 @@ def prepare(cursor, xid, *tables):
 
 
 def is_behind(found, before):
-    """Whether entries end with a transaction behind a place."""
+    """Whether entries end with a transaction behind a position."""
     return (
         bool(found)
         and found[-1].kind is EntryKind.COMMIT
@@ -63,10 +63,10 @@ def is_behind(found, before):
 
 
 def read_to_the_end(server, db, start):
-    """The entries from a place on, with those of a row of the mapped table that is written now."""
+    """The entries from a position on, with those of a row of the mapped table that is written now."""
     # Not where the binlog ends behind it: after FLUSH, MariaDB adds an event of its own some time
     # later, which is no entry.
-    before = place(server)
+    before = position(server)
     execute(server, f"INSERT INTO {db}.mapped VALUES (99)")
     found, deadline = [], time.monotonic() + 60
     with closing(stream(server, db)) as source:
@@ -91,9 +91,9 @@ def test_a_stream_that_waits_for_a_look_at_older_files_is_not_taken_for_silent(
     monkeypatch.setattr(EarlierPrepares, "_find", found_late)
     with site_a.connect() as connection, connection.cursor() as cursor:
         prepare(cursor, "'a'", f"{db}.other")
-        start = place(site_a)
+        start = position(site_a)
         cursor.execute("XA ROLLBACK 'a'")
-    before = place(site_a)
+    before = position(site_a)
     execute(site_a, f"INSERT INTO {db}.mapped VALUES (1)")
     found, deadline = [], time.monotonic() + 60
     with closing(stream(site_a, db)) as source:
@@ -125,7 +125,7 @@ def test_a_rollback_passes_where_no_row_of_a_mapped_table_was_prepared(
 ):
     def at_once(*statements):
         execute(site_a, *statements)
-        return place(site_a)
+        return position(site_a)
 
     xid = f"'{fresh_name()}','b',7"
     with site_a.connect() as connection, connection.cursor() as cursor:
@@ -147,4 +147,4 @@ def test_a_rollback_passes_where_no_row_of_a_mapped_table_was_prepared(
         cursor.execute(f"XA ROLLBACK {xid}")
     with pytest.raises(FatalError, match="took back rows") as caught:
         read_to_the_end(site_a, db, between if earlier else start)
-    assert caught.value.where["position"].startswith(place(site_a).file)
+    assert caught.value.where["position"].startswith(position(site_a).file)

@@ -12,7 +12,7 @@ from setl.errors import ConfigurationError, FatalError, PositionLostError, Trans
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.systems.mysql.binlog.errors import StreamRefusedError
-from setl.systems.mysql.binlog.places import find_binlog_place, parse_binlog_place
+from setl.systems.mysql.binlog.positions import find_binlog_position, parse_binlog_start
 from setl_embedded import MySql
 from tests.integration.pipelines import execute, mysql
 from tests.integration.sources.test_source_replaced import (
@@ -44,9 +44,9 @@ def is_mysql(server):
     return isinstance(server, MySql)
 
 
-def all_read(server, place) -> Any:
-    """The checkpoint of who has read a server's binlog from a place to its end."""
-    entries = read_to_end(server, place)
+def all_read(server, position) -> Any:
+    """The checkpoint of who has read a server's binlog from a position to its end."""
+    entries = read_to_end(server, position)
     return Checkpoint(next(e.position for e in reversed(entries) if ended(e)), timestamp=5.0)
 
 
@@ -169,7 +169,7 @@ def test_what_was_reset_is_lost_though_files_have_higher_numbers(own):
     assert then.resume.file == oldest
 
 
-def test_a_stop_inside_a_transaction_names_a_place_to_go_on_at(own):
+def test_a_stop_inside_a_transaction_names_a_position_to_go_on_at(own):
     table = make_table(own)
     start = source_of(own).initial()
     insert(own, table, rows=3)
@@ -183,10 +183,10 @@ def test_a_stop_inside_a_transaction_names_a_place_to_go_on_at(own):
         source.read(1, 1.0)
     assert f"`setl position reset PIPELINE --to {behind}`" in raised.value.hint
     config = MysqlSource.model_validate(mysql(own))
-    found = find_binlog_place(config, READER, parse_binlog_place(str(behind)))
+    found = find_binlog_position(config, READER, parse_binlog_start(str(behind)))
     assert found.order == behind.order
     with pytest.raises(ConfigurationError, match=f"inside a transaction: .* at {behind}"):
-        find_binlog_place(config, READER, parse_binlog_place(str(inside)))
+        find_binlog_position(config, READER, parse_binlog_start(str(inside)))
 
 
 MYSQL = pytest.mark.family("mysql", why="MariaDB gives each transaction a GTID, and goes on")
@@ -221,20 +221,20 @@ def test_a_reset_is_told_at_once_while_a_stream_is_open(own):
         with opened(own, start) as opened_source:
             read_until(opened_source, lambda found: len(transactions(found)) >= 30)
             reset(own)
-            insert(own, table, times)  # the file may have the place again
+            insert(own, table, times)  # the file may have the position again
             with pytest.raises(PositionLostError, match="were reset") as raised:
                 read_until(opened_source, lambda found: found)
             assert "setl position reset" in raised.value.hint
     # What else it may mean.
-    place = all_read(own, source_of(own, "earliest").initial()).resume
+    position = all_read(own, source_of(own, "earliest").initial()).resume
     refusal = StreamRefusedError("error 1236: I/O error reading log event", hint="Mend it")
-    source._stream = Refused(place, refusal)
+    source._stream = Refused(position, refusal)
     with pytest.raises(StreamRefusedError, match="I/O error"):
         source.read(1, 1.0)
     purge_all(own)
     with pytest.raises(TransientError, match="looked up again"):
         source.read(1, 1.0)
-    other = place.origin._replace(server="another")
-    source._stream = Refused(replace(place, origin=other), refusal)
+    other = position.origin._replace(server="another")
+    source._stream = Refused(replace(position, origin=other), refusal)
     with pytest.raises(TransientError, match="another server answers"):
         source.read(1, 1.0)

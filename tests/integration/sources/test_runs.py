@@ -36,8 +36,8 @@ def start_of(server):
     return MysqlBinlogSource(endpoint_of(server), passing_id()).initial()
 
 
-def read_from(server, place, until, **limits):
-    """Entries from a place up to the binlog's end as it was at `until`."""
+def read_from(server, position, until, **limits):
+    """Entries from a position up to the binlog's end as it was at `until`."""
     source, found = (
         MysqlBinlogSource(endpoint_of(server), passing_id(), limits=StreamLimits(**limits)),
         [],
@@ -47,7 +47,7 @@ def read_from(server, place, until, **limits):
         found.extend(source.read(5000, 0.2))
         return found and found[-1].position.order >= until.order
 
-    source.open(place)
+    source.open(position)
     try:
         eventually(read_on, 60)
     finally:
@@ -92,27 +92,27 @@ def write(server, schema, statements=600, seed=3):
 
 @pytest.mark.parametrize("limits", [{"run_events": 1000}, {"run_events": 7}, {"run_bytes": 2000}])
 def test_a_stream_of_runs_has_the_records_of_the_stream(site_a, schema, limits):
-    place = start_of(site_a)
+    position = start_of(site_a)
     write(site_a, schema)
     write(site_a, schema, statements=0)
     end = start_of(site_a)
-    alone = read_from(site_a, place, end)
-    joined = read_from(site_a, place, end, **{"run_events": 1000, **limits})
+    alone = read_from(site_a, position, end)
+    joined = read_from(site_a, position, end, **{"run_events": 1000, **limits})
     assert single(joined) == single(alone)
     count = sum(e.kind is EntryKind.ROWS for e in joined)
     assert count < sum(e.kind is EntryKind.ROWS for e in alone) / 2
 
 
-def test_a_checkpoint_at_any_place_inside_a_run_leaves_exactly_the_rest(site_a, schema):
-    place = start_of(site_a)
+def test_a_checkpoint_at_any_position_inside_a_run_leaves_exactly_the_rest(site_a, schema):
+    position = start_of(site_a)
     write(site_a, schema, statements=150)
     end = start_of(site_a)
-    alone = read_from(site_a, place, end)
+    alone = read_from(site_a, position, end)
     wanted = [e for e in single(alone) if e.kind is EntryKind.ROWS and e.table == "t"]
     for run_events in (4, 1000):
-        entries = read_from(site_a, place, end, run_events=run_events)
+        entries = read_from(site_a, position, end, run_events=run_events)
         for entry in (e for e in alone if e.kind is EntryKind.ROWS):
-            checkpoint = Checkpoint(place, applied=entry.position)
+            checkpoint = Checkpoint(position, applied=entry.position)
             extractor = Extractor(Tables(), MarkIdentity(7), CODEC)
             extractor.reset(checkpoint)
             found = extractor.extract(Batch(1, 1, entries, checkpoint, 0, 0))
@@ -122,7 +122,7 @@ def test_a_checkpoint_at_any_place_inside_a_run_leaves_exactly_the_rest(site_a, 
 
 @pytest.mark.parametrize(("first_rows", "then_rows"), [(300, 1000), (1000, 170)])
 def test_a_leader_that_joins_otherwise_goes_on_inside_a_run(
-    servers, db, place, first_rows, then_rows
+    servers, db, position, first_rows, then_rows
 ):
     a, b = servers
     name, changes = fresh_name("channel"), 12_000
@@ -139,9 +139,9 @@ def test_a_leader_that_joins_otherwise_goes_on_inside_a_run(
                 f"UPDATE {db}.orders SET amount = {n}, name = 'n{n}' WHERE id = {n % 3 + 1}"
             )
         connection.commit()
-    done = place.lead(files[0], dies_when=lambda f: f.rows_total > 0).dies().rows_total
+    done = position.lead(files[0], dies_when=lambda f: f.rows_total > 0).dies().rows_total
     assert 0 < done < changes, "the first leader was to be stopped inside the transaction"
-    second = place.lead(files[1], nid="n2")
+    second = position.lead(files[1], nid="n2")
     figures = second.applied(changes)
     assert figures.rows_total == changes
     assert figures.rows_applied < changes, "the second leader began at the start again"

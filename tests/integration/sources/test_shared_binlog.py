@@ -49,12 +49,12 @@ def table(server):
 class Pipeline:
     """Reads in a thread, and begins again at the last transaction that it has taken."""
 
-    def __init__(self, server, place, shared, pause=0.0):
+    def __init__(self, server, position, shared, pause=0.0):
         limits = StreamLimits(entries=50)  # so that a slow one is seen to be slow
         self.source = MysqlBinlogSource(
             endpoint_of(server), passing_id(), limits=limits, shared=shared
         )
-        self.place, self.pause = place, pause
+        self.position, self.pause = position, pause
         self.going = threading.Event()
         self.going.set()
         self.ended = self.quiet = False
@@ -70,7 +70,7 @@ class Pipeline:
             try:
                 if not opened:
                     self.pending = []
-                    self.source.open(self.place)
+                    self.source.open(self.position)
                     opened = True
                 for entry in self.source.read(100, 0.2, self.pass_by):
                     self.take(entry)
@@ -94,10 +94,10 @@ class Pipeline:
             self.pending.append((entry.position.file, entry.position.offset, entry.payload))
         elif entry.kind is EntryKind.COMMIT:
             self.entries += self.pending
-            self.pending, self.place = [], entry.position
+            self.pending, self.position = [], entry.position
         elif entry.kind is EntryKind.DDL:
             self.entries.append((entry.position.file, entry.position.offset, entry.statement))
-            self.place = entry.position
+            self.position = entry.position
 
     def end(self):
         self.ended = True
@@ -109,8 +109,8 @@ class Pipeline:
 
 @contextmanager
 def pipelines(server, count, shared, **options):
-    place = MysqlBinlogSource(endpoint_of(server), passing_id()).initial()
-    made = [Pipeline(server, place, shared, **options) for _ in range(count)]
+    position = MysqlBinlogSource(endpoint_of(server), passing_id()).initial()
+    made = [Pipeline(server, position, shared, **options) for _ in range(count)]
     try:
         yield made
     finally:
@@ -126,7 +126,7 @@ def write(server, table, transactions):
 
 
 def share(server, table, readers, threads=1):
-    """Whether all read together; a place is needed, so something is written."""
+    """Whether all read together; a position is needed, so something is written."""
     write(server, table, 1)
     shared = all(each.source.shared() for each in readers)
     return shared and len(dump_threads(server)) == threads
@@ -167,8 +167,8 @@ def test_readers_of_different_speed_share_one_connection(server, table):
         rest(server, table, left)
         assert execute(server, f"SELECT MAX(id) = COUNT(*) FROM {table}") == ((1,),)
         all_came(server, table, left)
-        places = [entry[:2] for entry in left[0].entries]
-        assert places == sorted(set(places))
+        positions = [entry[:2] for entry in left[0].entries]
+        assert positions == sorted(set(positions))
 
 
 def test_files_end_and_schemas_change_and_old_files_go_while_all_share(server, table):

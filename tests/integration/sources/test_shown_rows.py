@@ -1,4 +1,4 @@
-"""Rows are read as they are after a place of the binlog, though tables show it later."""
+"""Rows are read as they are after a position of the binlog, though tables show it later."""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +23,10 @@ NEW_FILE = "FLUSH BINARY LOGS"
 LOCKED_OUT = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
 
 
-def read(server, db, place):
-    """What is read after a place, and how the SELECT ends."""
+def read(server, db, position):
+    """What is read after a position, and how the SELECT ends."""
     with server.connect() as connection:
-        ending = show_all_before(connection, place)
+        ending = show_all_before(connection, position)
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT v FROM {db}.t{ending}")
             return cursor.fetchone()[0], ending.strip()
@@ -51,7 +51,7 @@ def test_a_new_binlog_file_says_nothing_of_the_one_before(servers, db):
         hanging.enter_context(commits_that_hang(a))
         before = told_file(a) if mariadb else ""
         gtid = "" if mariadb else f"{uuid.uuid4()}:1"
-        place = BinlogPosition("binlog.000001", 4, gtid)
+        position = BinlogPosition("binlog.000001", 4, gtid)
         named = (f"SET gtid_next = '{gtid}'",) if gtid else ()
         committing = pool.submit(execute, a, *named, f"UPDATE {db}.t SET v = 2")
         hangs = "SELECT 1 FROM information_schema.processlist WHERE state LIKE '%semi%'"
@@ -59,8 +59,8 @@ def test_a_new_binlog_file_says_nothing_of_the_one_before(servers, db):
         flushing = pool.submit(execute, a, NEW_FILE)
         if mariadb:
             eventually(lambda: told_file(a) != before, 60)
-            place = BinlogPosition(told_file(a), 4)
-        reading = pool.submit(read, a, db, place)
+            position = BinlogPosition(told_file(a), 4)
+        reading = pool.submit(read, a, db, position)
         waits = LOCKED_OUT if mariadb else WAITING_FOR_GTIDS
         eventually(lambda: reading.done() or execute(a, waits) != (), 60, interval=INNODB_RENEWED)
         assert not reading.done(), reading.result()
@@ -82,13 +82,13 @@ def test_another_server_than_that_of_the_stream_says_nothing(servers, db):
         str(execute(s, "SELECT @@GLOBAL.server_id" if mariadb else "SELECT @@server_uuid")[0][0])
         for s in (a, b)
     )
-    place = BinlogPosition("binlog.000001", 4, origin=BinlogOrigin(other))
+    position = BinlogPosition("binlog.000001", 4, origin=BinlogOrigin(other))
     with pytest.raises(TransientError, match="another server"):
-        read(a, db, place)
-    assert read(a, db, replace(place, origin=BinlogOrigin(own)))[0] == 1
+        read(a, db, position)
+    assert read(a, db, replace(position, origin=BinlogOrigin(own)))[0] == 1
     if not mariadb:
         gtids = execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0]
-        assert read(a, db, replace(place, gtid=gtids)) == (1, "")
+        assert read(a, db, replace(position, gtid=gtids)) == (1, "")
 
 
 def test_rows_of_a_binlog_file_with_transactions_are_read_without_locks(servers, db):
@@ -97,12 +97,12 @@ def test_rows_of_a_binlog_file_with_transactions_are_read_without_locks(servers,
         mariadb = is_mariadb(connection)
     create = f"CREATE TABLE {db}.t (id INT PRIMARY KEY, v INT, x MEDIUMTEXT)"
     execute(a, NEW_FILE, create, f"INSERT INTO {db}.t VALUES (1, 1, REPEAT('x', 100000))")
-    place = BinlogPosition("binlog.000001", 4)
+    position = BinlogPosition("binlog.000001", 4)
     if mariadb:
-        place = BinlogPosition(told_file(a), 4)
+        position = BinlogPosition(told_file(a), 4)
     else:
-        place = replace(place, gtid=execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0])
-    assert read(a, db, place) == (1, "")
+        position = replace(position, gtid=execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0])
+    assert read(a, db, position) == (1, "")
 
 
 @pytest.mark.family("mysql", why="MariaDB tells everybody which transactions are prepared")
@@ -117,13 +117,13 @@ def test_an_account_that_is_not_told_of_prepared_transactions_reads_under_locks(
         f"GRANT SELECT ON {db}.* TO {name}@'%'",
     )
     endpoint = MysqlEndpoint(a.host, a.port, name, "pw")
-    place = replace(
+    position = replace(
         BinlogPosition("binlog.000001", 4), gtid=execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0]
     )
 
     def ending():
         with closing(connect(endpoint)) as connection:
-            return show_all_before(connection, place)
+            return show_all_before(connection, position)
 
     def found():
         report = Report("here")

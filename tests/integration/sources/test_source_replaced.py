@@ -1,6 +1,7 @@
 """The source behind an address is not the one it was: rotated, purged, reset, replaced.
 
-No entry may be lost without an error, and none may be read from a place that only looks the same.
+No entry may be lost without an error, and none may be read from a position that only looks the
+same.
 """
 
 import re
@@ -208,9 +209,9 @@ def test_what_a_server_was_writing_when_it_died_never_comes(own):
     begin = source_of(own).initial()
     for inside in (False, True):
         insert(own, table, times=2)
-        place = write_large(own, large)
+        position = write_large(own, large)
         own.kill()
-        cut(*place, inside=inside)
+        cut(*position, inside=inside)
         own.start()
         execute(own, f"TRUNCATE TABLE {large}")  # its rows are committed here, cut as it may be
     insert(own, table, times=2)
@@ -242,10 +243,10 @@ def test_on_a_replica_reading_goes_on_behind_the_same_transaction(pair):
         assert source_of(pair.one).locate(checkpoint) is checkpoint
         moved = source.locate(checkpoint)
         assert str(moved.resume) != str(checkpoint.resume)
-        place, left = binlog_place(moved), binlog_place(checkpoint)
-        assert place.gtid == left.gtid
-        assert place.origin is not None
-        assert place.origin.server == "202"
+        position, left = binlog_place(moved), binlog_place(checkpoint)
+        assert position.gtid == left.gtid
+        assert position.origin is not None
+        assert position.origin.server == "202"
         assert (moved.generation, moved.rows, moved.timestamp) == (2, 77, 5.0)
         assert moved.applied is None
         assert source.locate(checkpoint) == moved  # asked again, the same
@@ -259,7 +260,7 @@ def test_on_a_replica_reading_goes_on_behind_the_same_transaction(pair):
         assert len(set(transactions(found))) == len(transactions(found)) > 1
 
 
-def test_a_place_that_exists_on_the_replica_and_is_another_one(pair):
+def test_a_position_that_exists_on_the_replica_and_is_another_one(pair):
     """The dangerous one: nothing fails, and transactions between the two places are missing."""
     pair.write(12)
     entries = pair.read()
@@ -371,7 +372,7 @@ def test_domains_that_are_interleaved_otherwise_lose_nothing(pair):
     insert(pair.one, pair.table, 2)
     insert(pair.one, pair.table, 2, domain=11)
     entries = pair.read()
-    place = entries[commits(entries)[-1] - 1].position
+    position = entries[commits(entries)[-1] - 1].position
     insert(pair.one, pair.table, 2)
     insert(pair.one, pair.table, 2, domain=11)
     # The replica gets the second domain's transactions first.
@@ -388,8 +389,8 @@ def test_domains_that_are_interleaved_otherwise_lose_nothing(pair):
     execute(pair.two, "START SLAVE")
     end = newest(pair.one)
     assert execute(pair.two, f"SELECT MASTER_GTID_WAIT('{end}', 30)") == ((0,),)
-    moved = source_of(pair.two).locate(Checkpoint(place))
-    with opened(pair.one, place) as one, opened(pair.two, moved.resume) as two:
+    moved = source_of(pair.two).locate(Checkpoint(position))
+    with opened(pair.one, position) as one, opened(pair.two, moved.resume) as two:
         rest = set(transactions(read_until(one, lambda found: len(transactions(found)) >= 4)))
         found = transactions(read_until(two, lambda found: rest <= set(transactions(found))))
     assert len(rest) == 4
@@ -496,8 +497,8 @@ def test_a_checkpoint_stored_without_origin_is_taken_for_what_it_is(pair):
     pair.write(5)
     entries = pair.read()
     caught_up(pair.two, pair.one)
-    place = entries[commits(entries)[1] - 1].position
-    old = Checkpoint.from_json(Checkpoint(replace(place, origin=None)).to_json())
+    position = entries[commits(entries)[1] - 1].position
+    old = Checkpoint.from_json(Checkpoint(replace(position, origin=None)).to_json())
     assert source_of(pair.one).locate(old) is old
     source = source_of(pair.one)
     source.open(old.resume)
@@ -697,12 +698,12 @@ def test_every_boundary_of_a_stream_is_found_to_be_right(own):
         source, lambda found: found and found[-1].position.order == source.latest().order
     )
     source.close()
-    tracker, places = CheckpointTracker(Checkpoint(start)), set()
+    tracker, positions = CheckpointTracker(Checkpoint(start)), set()
     for entry in entries:
-        places.add(tracker.advance(entry).resume)
-    assert len(places) > 20
-    for place in places:
-        assert source_of(own).locate(Checkpoint(place)).resume is place
+        positions.add(tracker.advance(entry).resume)
+    assert len(positions) > 20
+    for position in positions:
+        assert source_of(own).locate(Checkpoint(position)).resume is position
     # The restart has emptied the table, which the server says in a statement that names it alone.
     of_held = [e for e in entries if re.search(r"`held`|held VALUES", e.statement)]
     assert [e.kind for e in of_held] == [*[EntryKind.STATEMENT] * 3, EntryKind.DDL]

@@ -73,11 +73,11 @@ def is_stuck(server):
     return True
 
 
-def rows_from(source, place):
-    """The first rows from a place, from the first or the second attempt."""
+def rows_from(source, position):
+    """The first rows from a position, from the first or the second attempt."""
     failure = None
     for _ in range(2):
-        source.open(place)
+        source.open(position)
         try:
             deadline = time.monotonic() + 20
             while time.monotonic() < deadline:
@@ -92,15 +92,15 @@ def rows_from(source, place):
     raise AssertionError("no rows came") from failure
 
 
-def test_a_place_is_found_and_read_from(server):
+def test_a_position_is_found_and_read_from(server):
     source = MysqlBinlogSource(endpoint_of(server), READER, limits=StreamLimits(silence=SILENCE))
     with stuck_reader(server):
-        place = source.initial()
-        checkpoint = Checkpoint(place)
+        position = source.initial()
+        checkpoint = Checkpoint(position)
         assert source.locate(checkpoint) is checkpoint
         execute(server, "INSERT INTO d.t (v) VALUES ('wanted')")
         try:
-            (entry,) = rows_from(source, place)
+            (entry,) = rows_from(source, position)
         finally:
             source.close()
         assert b"wanted" in entry.payload

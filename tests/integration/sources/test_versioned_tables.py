@@ -173,7 +173,7 @@ def _changes(table):
     )
 
 
-def test_live_rows_arrive_and_the_past_is_the_targets_own(servers, place, spark):
+def test_live_rows_arrive_and_the_past_is_the_targets_own(servers, position, spark):
     a, b = servers
     db = fresh_name("ver")
     execute(a, f"CREATE DATABASE {db}")
@@ -184,7 +184,7 @@ def test_live_rows_arrive_and_the_past_is_the_targets_own(servers, place, spark)
         pipeline = {"name": "p", "source": source, "target": mysql(b), "create": True}
         pipeline |= {"ddl": "pass", "tables": [{"from": f"{db}.*"}]}
         file = parse_channel({"channel": fresh_name("ver"), "pipelines": [pipeline]})
-        running = place.lead(file)
+        running = position.lead(file)
         wait_until_loaded(running)
         for name, text in _TABLES.items():
             table, new = f"{db}.{name}", f"{db}.new_{name}"

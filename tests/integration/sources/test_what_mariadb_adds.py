@@ -35,7 +35,7 @@ def both(servers, *statements):
         execute(server, *statements)
 
 
-def test_unique_keys_over_long_values(servers, db, place):
+def test_unique_keys_over_long_values(servers, db, position):
     a, b = servers
     both(
         servers,
@@ -44,7 +44,7 @@ def test_unique_keys_over_long_values(servers, db, place):
     )
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
     assert [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"] == []
-    running = place.lead(file)
+    running = position.lead(file)
     execute(
         a,
         f"INSERT INTO {db}.t VALUES (1, 'one', 1, 'x'), (2, NULL, 2, NULL), (3, '', 3, '')",
@@ -82,7 +82,7 @@ def test_keys_that_are_years_of_two_digits(servers, db):
     assert [f.code for f in found if f.level == "error"] == ["key-year-2"]
 
 
-def test_times_of_mariadb_5_3(servers, db, place):
+def test_times_of_mariadb_5_3(servers, db, position):
     a, b = servers
     execute(a, "SET GLOBAL mysql56_temporal_format = OFF")
     try:
@@ -101,7 +101,7 @@ def test_times_of_mariadb_5_3(servers, db, place):
     )
     assert error.code == "old-times"
     assert "a timestamp(6) /* mariadb-5.3 */" in error.what
-    running = place.lead(one_way(a, mysql(b), tables))
+    running = position.lead(one_way(a, mysql(b), tables))
     at = "'2001-02-03 13:18:08'"
     execute(
         a,
@@ -116,7 +116,7 @@ def test_times_of_mariadb_5_3(servers, db, place):
     assert execute(b, f"SELECT * FROM {db}.u") == ()
 
 
-def test_sequences_under_a_wildcard(servers, db, place):
+def test_sequences_under_a_wildcard(servers, db, position):
     a, b = servers
     both(
         servers,
@@ -129,7 +129,7 @@ def test_sequences_under_a_wildcard(servers, db, place):
     )
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
     assert [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"] == []
-    running = place.lead(file)
+    running = position.lead(file)
     execute(
         a,
         f"INSERT INTO {db}.t (v) VALUES (1), (2)",
@@ -152,11 +152,11 @@ def test_sequences_under_a_wildcard(servers, db, place):
     assert f"{db}.copy" in str(running.ends())
 
 
-def test_sequences_and_views_that_get_another_name(servers, db, place):
+def test_sequences_and_views_that_get_another_name(servers, db, position):
     """RENAME, ALTER and DROP TABLE take them for tables."""
     a, b = servers
     both(servers, f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass"))
+    running = position.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass"))
     execute(
         a,
         f"CREATE SEQUENCE {db}.q",
@@ -171,7 +171,7 @@ def test_sequences_and_views_that_get_another_name(servers, db, place):
     assert execute(b, f"SHOW TABLES FROM {db}") == (("u",),)
 
 
-def test_keys_without_overlaps(servers, db, place):
+def test_keys_without_overlaps(servers, db, position):
     a, b = servers
     columns = "id INT, s DATE, e DATE, v INT"
     for name, there in (("t", "(id, s, e)"), ("o", "(id, x WITHOUT OVERLAPS)")):
@@ -182,7 +182,7 @@ def test_keys_without_overlaps(servers, db, place):
             )
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
     assert [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"] == []
-    running = place.lead(file)
+    running = position.lead(file)
     for name in ("t", "o"):
         execute(
             a,
@@ -215,10 +215,10 @@ def test_keys_without_overlaps(servers, db, place):
     assert "WITHOUT OVERLAPS" in str(missing.fix)
 
 
-def test_a_table_that_a_failed_create_or_replace_dropped(servers, db, place):
+def test_a_table_that_a_failed_create_or_replace_dropped(servers, db, position):
     a, b = servers
     both(servers, *(f"CREATE TABLE {db}.{name} (id INT PRIMARY KEY)" for name in ("t", "other")))
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass"))
+    running = position.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass"))
     again = "(PRIMARY KEY (id)) SELECT 1 AS id UNION ALL SELECT 1"
     with pytest.raises(pymysql.IntegrityError, match="Duplicate entry"):
         execute(a, f"INSERT INTO {db}.t VALUES (1)", f"CREATE OR REPLACE TABLE {db}.t {again}")
@@ -228,7 +228,7 @@ def test_a_table_that_a_failed_create_or_replace_dropped(servers, db, place):
     assert execute(a, tables) == execute(b, tables) == (("other",),)
 
 
-def test_columns_that_both_servers_compute(servers, db, place):
+def test_columns_that_both_servers_compute(servers, db, position):
     """Younger releases do not log them with updates, whatever binlog_row_image says."""
     a, b = servers
     columns = "id INT PRIMARY KEY, a INT, v INT AS (a + 1), s INT AS (a * 2) STORED, b TEXT"
@@ -239,7 +239,7 @@ def test_columns_that_both_servers_compute(servers, db, place):
     file = one_way(a, mysql(b), tables)
     found = check_pipeline(PipelineCheck(file.pipelines[0]))
     assert [f for f in found if f.level == "error" or f.code == "generated-columns"] == []
-    running = place.lead(file)
+    running = position.lead(file)
     execute(
         a,
         f"INSERT INTO {db}.t (id, a, b) VALUES (1, 1, 'x'), (2, 2, 'y'), (3, 3, 'z')",
@@ -261,11 +261,11 @@ def test_columns_that_both_servers_compute(servers, db, place):
     assert rows(b, f"{db}.t") == rows(a, f"{db}.t") != ()
 
 
-def test_columns_that_the_source_alone_computes(servers, db, place):
+def test_columns_that_the_source_alone_computes(servers, db, position):
     a, b = servers
     execute(a, f"CREATE TABLE {db}.t (id INT PRIMARY KEY, a INT, s TEXT AS (REPEAT(a, 2)) STORED)")
     execute(b, f"CREATE TABLE {db}.t (id INT PRIMARY KEY, a INT, s TEXT)")
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.t"}]))
+    running = position.lead(one_way(a, mysql(b), [{"from": f"{db}.t"}]))
     execute(
         a,
         "SET SESSION binlog_row_image = 'NOBLOB'",

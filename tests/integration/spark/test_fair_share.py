@@ -34,7 +34,7 @@ BACKLOG = 60_000  # rows
 class Table:
     """A table on both servers, and the run that keeps it in step."""
 
-    def __init__(self, place, servers, trigger=""):
+    def __init__(self, position, servers, trigger=""):
         self.servers = servers
         self.db = fresh_name("shop")
         self.table = f"{self.db}.t"
@@ -53,7 +53,7 @@ class Table:
         file = one_way(
             servers[0], mysql(servers[1]), [{"from": self.table}], batch_rows=200, rows_per_task=100
         )
-        self.running = place.lead(file)
+        self.running = position.lead(file)
 
     def insert(self, first, count):
         values = ", ".join(f"({i}, 'row')" for i in range(first, first + count))
@@ -65,11 +65,11 @@ class Table:
 
 
 @pytest.fixture
-def tables(place, servers):
+def tables(position, servers):
     made = []
 
     def make(trigger=""):
-        made.append(Table(place, servers, trigger))
+        made.append(Table(position, servers, trigger))
         return made[-1]
 
     yield make

@@ -60,10 +60,10 @@ class Shop:
             decoded = DecodedRows(
                 schema(f"t{table}", *columns), Op.DELETE if gone else Op.INSERT, [image]
             )
-            place = (table, "shop", f"t{table}")
-            item = WorkItem((), self.version, (), b"", place[1:], decoded)
+            position = (table, "shop", f"t{table}")
+            item = WorkItem((), self.version, (), b"", position[1:], decoded)
             plain = table == PLAIN
-            work.add(item, (PLAIN,) if plain else (), () if plain else (place,))
+            work.add(item, (PLAIN,) if plain else (), () if plain else (position,))
         ticket = ticket_for("search", through=self.version)
         return self.jobs.run(plan or self.plan, work, self.branches, ticket)
 

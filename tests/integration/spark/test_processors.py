@@ -65,13 +65,13 @@ def changes(db):
 
 @pytest.mark.parametrize("rows_per_task", [2_500, 1])
 def test_what_a_processor_returns_is_what_the_target_holds(
-    servers, db, place, spark, rules, rows_per_task
+    servers, db, position, spark, rules, rows_per_task
 ):
     a, b = servers
     mapping = {"from": f"{db}.orders", "processor": f"{rules}:split"}
     file = one_way(a, mysql(b), [mapping], rows_per_task=rows_per_task)
     execute(a, *changes(db))
-    place.lead(file).applied(9)
+    position.lead(file).applied(9)
     found = [(row[0], row[2]) for row in rows(b, f"{db}.orders")]
     assert found == [(20, "dlot"), (40, "eerht"), (50, "evif")]
     (verdict,) = verify_pipeline(spark, file.pipelines[0], None, 20)
@@ -97,13 +97,13 @@ def by_ranges(spark, file, rows):
 
 
 def test_rows_of_a_processor_are_compared_in_ranges_unless_they_differ(
-    servers, db, place, spark, rules
+    servers, db, position, spark, rules
 ):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders", "processor": f"{rules}:loud"}])
     values = ", ".join(f"({i}, 'name {i}')" for i in range(1, 31))
     execute(a, f"INSERT INTO {db}.orders (id, name) VALUES {values}")
-    place.lead(file).applied(30)
+    position.lead(file).applied(30)
     assert by_ranges(spark, file, 10) == ({}, 4, "")
     execute(
         b,
@@ -135,33 +135,33 @@ class NobodyKnows:
         raise AssertionError(end)
 
 
-def test_columns_that_a_processor_adds(servers, db, place, rules):
+def test_columns_that_a_processor_adds(servers, db, position, rules):
     a, b = servers
     execute(b, f"ALTER TABLE {db}.orders ADD COLUMN length INT NOT NULL")
     file = one_way(a, mysql(b), [{"from": f"{db}.orders", "processor": f"{rules}:longer"}])
     execute(a, *changes(db))
-    place.lead(file).applied(9)
+    position.lead(file).applied(9)
     found = execute(b, f"SELECT id, name, length FROM {db}.orders ORDER BY id")
     assert list(found) == [(1, "secret", 6), (2, "told", 4), (4, "three", 5), (5, "five", 4)]
 
 
-def test_a_processor_and_an_expression(servers, db, place, rules):
+def test_a_processor_and_an_expression(servers, db, position, rules):
     a, b = servers
     columns = {"name": "upper(name)"}
     mapping = {"from": f"{db}.orders", "processor": f"{rules}:split", "columns": columns}
     file = one_way(a, mysql(b), [{**mapping, "where": "id <> 50"}])
     execute(a, *changes(db))
-    place.lead(file).applied(9)
+    position.lead(file).applied(9)
     found = [(row[0], row[2]) for row in rows(b, f"{db}.orders")]
     assert found == [(20, "DLOT"), (40, "EERHT")]
 
 
-def test_an_error_of_a_processor_names_the_row(servers, db, place, rules):
+def test_an_error_of_a_processor_names_the_row(servers, db, position, rules):
     a, b = servers
     mapping = {"from": f"{db}.orders", "processor": f"{rules}:fails"}
     file = one_way(a, mysql(b), [mapping])
     execute(a, f"INSERT INTO {db}.orders (id) VALUES (1), (2), (3), (4)")
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, DataError)
     assert "raised ZeroDivisionError" in error.message
     assert error.where["key"] == "3"

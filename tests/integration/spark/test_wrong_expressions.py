@@ -38,14 +38,14 @@ def test_all_wrong_expressions_of_a_route_are_named(spark):
         "transform(array(1), x -> (SELECT 1))[0]",
     ],
 )
-@pytest.mark.parametrize("place", ["columns", "where"])
-def test_an_expression_runs_no_code_and_reads_only_its_row(spark, text, place):
+@pytest.mark.parametrize("position", ["columns", "where"])
+def test_an_expression_runs_no_code_and_reads_only_its_row(spark, text, position):
     route = (
         Route(0, ("shop", "t"), expressions={"x": text})
-        if place == "columns"
+        if position == "columns"
         else Route(0, ("shop", "t"), where=f"{text} = 'x'")
     )
-    with pytest.raises(ConfigurationError, match=f"Spark cannot evaluate {place}"):
+    with pytest.raises(ConfigurationError, match=f"Spark cannot evaluate {position}"):
         analyse(spark, route, SCHEMA)
 
 

@@ -54,7 +54,7 @@ def has_rows(replica, table, count):
 def test_a_replica_s_rows_arrive_while_its_primary_is_written(
     servers,
     replicated,
-    place,
+    position,
     small_steps,  # noqa: F811
 ):
     a, b = servers
@@ -64,7 +64,7 @@ def test_a_replica_s_rows_arrive_while_its_primary_is_written(
     fill(a, f"{name}.orders", 1500)
     eventually(lambda: has_rows(replica, f"{name}.orders", 1500), 120)
     with written(a, f"{name}.orders", 1750):
-        running = place.lead(loading(replica, mysql(b), [{"from": f"{name}.orders"}]))
+        running = position.lead(loading(replica, mysql(b), [{"from": f"{name}.orders"}]))
         told = wait_until_loaded(running)
     assert told.rows > 500
     eventually(

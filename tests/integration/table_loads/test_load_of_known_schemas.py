@@ -131,7 +131,7 @@ def deaths(monkeypatch):
 
 
 @pytest.mark.timeout(600)
-def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas, place, deaths):
+def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas, position, deaths):
     a, b = servers
     pipeline = {
         "name": "p",
@@ -149,8 +149,8 @@ def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas
         thread.start()
     try:
         for point in list(deaths):
-            assert str(place.lead(file).ends(LIMIT)) == str(DeathError(point))
-        running = place.lead(file)
+            assert str(position.lead(file).ends(LIMIT)) == str(DeathError(point))
+        running = position.lead(file)
         wait_until_loaded(running, LIMIT)
         # Whatever comes after the load, too.
         enough = [max(50, each["transactions"] + 20) for each in told]

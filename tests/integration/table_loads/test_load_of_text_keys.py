@@ -60,7 +60,7 @@ def keys_of(name, draw):
     return made if "bytes" not in name else [key.encode() for key in made]
 
 
-def test_each_row_arrives_once_whatever_the_collation(servers, place, small_steps):  # noqa: F811
+def test_each_row_arrives_once_whatever_the_collation(servers, position, small_steps):  # noqa: F811
     a, b = servers
     with a.connect() as connection:
         tables = BOTH | (OF_MARIADB if is_mariadb(connection) else OF_MYSQL)
@@ -78,7 +78,7 @@ def test_each_row_arrives_once_whatever_the_collation(servers, place, small_step
                     [(key, i) for i, key in enumerate(keys_of(table, draw))],
                 )
         count = sum(len(rows(a, f"{name}.{table}")) for table in tables)
-        told = wait_until_loaded(place.lead(loading(a, mysql(b), [{"from": f"{name}.*"}])))
+        told = wait_until_loaded(position.lead(loading(a, mysql(b), [{"from": f"{name}.*"}])))
         for table in tables:
             here, there = (sorted(map(str, rows(s, f"{name}.{table}"))) for s in servers)
             assert here == there, table

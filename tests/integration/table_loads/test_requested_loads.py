@@ -29,13 +29,13 @@ from tests.waiting import eventually
 class Asking:
     """Asks the leader of a pipeline for loads."""
 
-    def __init__(self, place, file, pipeline="p", **settings):
+    def __init__(self, position, file, pipeline="p", **settings):
         if settings:
             changed = file.pipelines[0].model_copy(update=settings)
             file = file.model_copy(update={"pipelines": [changed]})
-        self.place, self.file, self.pipeline = place, file, pipeline
-        self.running = place.lead(file, pipeline)
-        self.requests = StoredLoadRequests(place.arbiter, PipelineId(file.channel, pipeline))
+        self.position, self.file, self.pipeline = position, file, pipeline
+        self.running = position.lead(file, pipeline)
+        self.requests = StoredLoadRequests(position.arbiter, PipelineId(file.channel, pipeline))
 
     def ask(self, **what):
         request = self.requests.add(LoadRequest(**what))
@@ -60,9 +60,9 @@ class Asking:
 
 
 @pytest.fixture
-def asking(servers, db, place):
+def asking(servers, db, position):
     """A pipeline that runs from the end of the stream on; heartbeats move its checkpoint."""
-    return Asking(place, from_now_on(servers, db))
+    return Asking(position, from_now_on(servers, db))
 
 
 def from_now_on(servers, db):
@@ -99,11 +99,11 @@ def test_rows_that_somebody_damaged_are_sent_again(servers, db, asking):
 
 
 @pytest.mark.parametrize("before", [(), ("FLUSH BINARY LOGS",)], ids=["same file", "new file"])
-def test_a_load_ends_where_nothing_is_written(servers, db, place, before):
+def test_a_load_ends_where_nothing_is_written(servers, db, position, before):
     """Neither by users nor by heartbeats: the end of the binlog has no transaction behind it."""
     a, b = servers
     fill(a, f"{db}.orders", 100)
-    asking = Asking(place, one_way(a, mysql(b), [{"from": f"{db}.*"}]))
+    asking = Asking(position, one_way(a, mysql(b), [{"from": f"{db}.*"}]))
     if before:
         execute(a, *before)
     assert asking.ended(asking.ask(tables=(f"{db}.orders",))).rows == 100
@@ -178,13 +178,13 @@ def test_into_empty_tables_only(servers, db, asking):
     assert rows(a, f"{db}.orders") == rows(b, f"{db}.orders")
 
 
-def test_what_is_sent_again_does_not_come_back(servers, db, place):
+def test_what_is_sent_again_does_not_come_back(servers, db, position):
     a, b = servers
     fill(a, f"{db}.orders", 100)
     fill(b, f"{db}.orders", 100)
     file = two_way(a, b, [{"from": f"{db}.orders"}])
-    back = place.lead(file, "ba")
-    there = Asking(place, file, "ab")
+    back = position.lead(file, "ba")
+    there = Asking(position, file, "ab")
     execute(b, "SET sql_log_bin = 0", f"UPDATE {db}.orders SET name = 'wrong' WHERE id < 50")
     # Without a heartbeat the stream has to move for the load to be over.
     ident = there.ask(tables=(f"{db}.orders",), where="id < 60")
@@ -199,7 +199,7 @@ def test_what_is_sent_again_does_not_come_back(servers, db, place):
     assert back.figures.rows_applied == 1
 
 
-def test_one_table_of_a_file_asks_to_be_loaded(servers, db, place):
+def test_one_table_of_a_file_asks_to_be_loaded(servers, db, position):
     a, b = servers
     for server in servers:
         execute(server, f"CREATE TABLE {db}.more (id INT PRIMARY KEY, v INT)")
@@ -208,7 +208,7 @@ def test_one_table_of_a_file_asks_to_be_loaded(servers, db, place):
     file = loading(a, mysql(b), [{"from": f"{db}.orders"}, {"from": f"{db}.more", "load": True}])
     source = file.pipelines[0].source.model_copy(update={"start": "latest"})
     pipeline = file.pipelines[0].model_copy(update={"source": source})
-    running = place.lead(file.model_copy(update={"pipelines": [pipeline]}))
+    running = position.lead(file.model_copy(update={"pipelines": [pipeline]}))
     wait_until_loaded(running)
     assert rows(b, f"{db}.more") == ((1, 1),)
     assert rows(b, f"{db}.orders") == ()
@@ -219,14 +219,14 @@ def test_a_subscription_begins_with_the_rows_of_its_database(
     servers,
     db,
     kafka,
-    place,
+    position,
     small_steps,  # noqa: F811
 ):
     a, b = servers
     fill(a, f"{db}.orders", 1500)
     topic = Topic(kafka)
     table = f"{db}.orders"
-    place.lead(relay(a, topic, table, heartbeat=0.2), "r").runs()
+    position.lead(relay(a, topic, table, heartbeat=0.2), "r").runs()
     insert(a, db, 5000, 1)
     source = {**topic.source(), "start": {"load": True}, "database": database(a)}
     file = parse_channel(
@@ -238,7 +238,7 @@ def test_a_subscription_begins_with_the_rows_of_its_database(
         }
     )
     with written(a, table, 2000):
-        running = place.lead(file)
+        running = position.lead(file)
         wait_until_loaded(running)
     in_step(a, b, running, db)
 
@@ -314,7 +314,7 @@ def test_the_free_gate_sends_rows_again(servers, db, asking, caplog):
     assert asking.running.thread.is_alive()
 
 
-def test_the_free_gate_goes_through_the_mapping(servers, db, place):
+def test_the_free_gate_goes_through_the_mapping(servers, db, position):
     """Columns, expressions, conditions, groups and joined tables, in the stream's order."""
     a, b = servers
     for name in ("part_1", "part_2"):
@@ -335,7 +335,7 @@ def test_the_free_gate_goes_through_the_mapping(servers, db, place):
     }
     parts = {"from": f"{db}.part_*", "to": f"{db}.parts", "group": "sales"}
     file = one_way(a, mysql(b), [report, parts])
-    running = place.lead(file)
+    running = position.lead(file)
     execute(
         a,
         f"INSERT INTO {db}.orders (id, name, amount) VALUES (1, 'ann', 2), (2, 'bob', 3)",

@@ -25,7 +25,7 @@ def unlogged(server, *statements):
             cursor.execute(statement)
 
 
-def test_rows_are_as_the_source_has_them_when_they_are_loaded(servers, db, place):
+def test_rows_are_as_the_source_has_them_when_they_are_loaded(servers, db, position):
     a, b = servers
     execute(b, f"CREATE TABLE {db}.report (id BIGINT PRIMARY KEY, who TEXT, total DECIMAL(30,6))")
     report = {
@@ -50,7 +50,7 @@ def test_rows_are_as_the_source_has_them_when_they_are_loaded(servers, db, place
         f"UPDATE {db}.orders SET email = 'b' WHERE id = 3",
     )
     unlogged(a, f"UPDATE {db}.orders SET name = 'zoë', payload = x'00ff' WHERE id = 1")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(10)
     running.stop()
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
@@ -59,7 +59,7 @@ def test_rows_are_as_the_source_has_them_when_they_are_loaded(servers, db, place
     assert report == [(1, "ZOË", 4.0)]
 
 
-def test_any_changes_by_leaders_that_die(servers, db, place):
+def test_any_changes_by_leaders_that_die(servers, db, position):
     """Keys and unique values change places all the time, ahead of small loads."""
     a, b = servers
     fill(a, f"{db}.orders", 300)
@@ -68,22 +68,22 @@ def test_any_changes_by_leaders_that_die(servers, db, place):
     running = None
     with written(a, f"{db}.orders", 350) as writer:
         for part in range(1, 4):
-            running = place.lead(file)
+            running = position.lead(file)
             seen = running.figures.rows_total
             eventually(lambda part=part: writer.written > 60 * part or writer.error, 60)
             running.applied(seen + 50)
             running.abort()
-        running = place.lead(file)
+        running = position.lead(file)
     in_step(a, b, running, db)
     # An unlogged change of every row tells whether rows that were taken last are still right.
     execute(a, f"UPDATE {db}.orders SET amount = 1")
     in_step(a, b, running, db)
 
 
-def test_a_unique_key_that_only_the_target_has_removes_no_row(servers, db, place):
+def test_a_unique_key_that_only_the_target_has_removes_no_row(servers, db, position):
     a, b = servers
     execute(b, f"ALTER TABLE {db}.orders ADD UNIQUE KEY (name)")
-    running = place.lead(rereading(a, mysql(b), db))
+    running = position.lead(rereading(a, mysql(b), db))
     execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'same')")
     running.applied(1)
     execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (2, 'same')")
@@ -91,7 +91,7 @@ def test_a_unique_key_that_only_the_target_has_removes_no_row(servers, db, place
     assert [row[0] for row in rows(b, f"{db}.orders")] == [1]
 
 
-def test_a_table_that_was_altered_after_the_change(servers, db, place):
+def test_a_table_that_was_altered_after_the_change(servers, db, position):
     a, b = servers
     file = rereading(a, mysql(b), db, ddl="pass", batch_rows=2)
     execute(
@@ -103,7 +103,7 @@ def test_a_table_that_was_altered_after_the_change(servers, db, place):
         f"UPDATE {db}.orders SET pace = 0.5 WHERE id = 1",
         f"CREATE TABLE {db}.more_orders (id INT PRIMARY KEY)",
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(4)
     running.stop()
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
@@ -113,7 +113,7 @@ NAMES_AGAIN = {
     "columns swapped": (
         "ALTER TABLE {db}.orders RENAME COLUMN name TO email, RENAME COLUMN email TO name",
     ),
-    "a column in the place of a renamed one": (
+    "a column instead of a renamed one": (
         "ALTER TABLE {db}.orders CHANGE name called VARCHAR(40)",
         "ALTER TABLE {db}.orders ADD name VARCHAR(40) DEFAULT 'new'",
     ),
@@ -124,7 +124,7 @@ NAMES_AGAIN = {
         "ALTER TABLE {db}.orders RENAME COLUMN id TO other, RENAME COLUMN other TO id",
         "ALTER TABLE {db}.orders DROP PRIMARY KEY, ADD PRIMARY KEY (id)",
     ),
-    "a table in the place of a renamed one": (
+    "a table instead of a renamed one": (
         "RENAME TABLE {db}.orders TO {db}.orders_old",
         "CREATE TABLE {db}.orders LIKE {db}.orders_old",
     ),
@@ -137,7 +137,7 @@ NAMES_AGAIN = {
 
 
 @pytest.mark.parametrize("how", NAMES_AGAIN)
-def test_names_that_mean_something_else_by_now_stop_the_pipeline(servers, db, place, how):
+def test_names_that_mean_something_else_by_now_stop_the_pipeline(servers, db, position, how):
     """What was read before the change came may be of another row, or of another column."""
     a, b = servers
     table = {"from": f"{db}.orders*", "read": "source"}
@@ -147,13 +147,13 @@ def test_names_that_mean_something_else_by_now_stop_the_pipeline(servers, db, pl
         f"INSERT INTO {db}.orders (id, email, name) VALUES (1, 'a', 'ann'), (2, 'b', 'bob')",
         *(statement.format(db=db) for statement in NAMES_AGAIN[how]),
     )
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, FatalError)
     assert "by now" in error.message
     assert "load the table again" in error.hint
 
 
-def test_a_key_that_is_another_one_by_now_finds_no_row(servers, db, place):
+def test_a_key_that_is_another_one_by_now_finds_no_row(servers, db, position):
     """Where values or columns of the key have changed, the change says what the row was."""
     a, b = servers
     for server in servers:
@@ -174,16 +174,16 @@ def test_a_key_that_is_another_one_by_now_finds_no_row(servers, db, place):
         f"ALTER TABLE {db}.other DROP PRIMARY KEY, ADD PRIMARY KEY (v)",
         f"UPDATE {db}.other SET id = 1",
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(6)
     for table in ("fine", "other"):
         assert rows(b, f"{db}.{table}") == rows(a, f"{db}.{table}")
         assert len(rows(a, f"{db}.{table}")) == 2
 
 
-def test_keys_are_all_that_images_have_to_hold(servers, db, place):
+def test_keys_are_all_that_images_have_to_hold(servers, db, position):
     a, b = servers
-    running = place.lead(rereading(a, mysql(b), db))
+    running = position.lead(rereading(a, mysql(b), db))
     by_session(
         a,
         "binlog_row_image = MINIMAL",
@@ -198,14 +198,14 @@ def test_keys_are_all_that_images_have_to_hold(servers, db, place):
     assert [row[:3] for row in rows(b, f"{db}.orders")] == [(3, "a", "ann")]
 
 
-def test_labels_that_print_alike_are_read_by_their_numbers(servers, db, place):
+def test_labels_that_print_alike_are_read_by_their_numbers(servers, db, position):
     a, b = servers
     lenient = "SET sql_mode = ''"
     for i, (definition, _) in enumerate(LABELS.values()):
         for server in servers:
             table = f"{db}.t{i} (k {definition} PRIMARY KEY, v {definition}, n INT)"
             execute(server, lenient, f"CREATE TABLE {table}")
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.t*", "read": "source"}]))
+    running = position.lead(one_way(a, mysql(b), [{"from": f"{db}.t*", "read": "source"}]))
     changes = 0
     for i, (_, numbers) in enumerate(LABELS.values()):
         values = ", ".join(f"({n}, {n}, 1)" for n in numbers)
@@ -226,7 +226,7 @@ def test_labels_that_print_alike_are_read_by_their_numbers(servers, db, place):
 
 
 @pytest.mark.not_mixed(why="documents in Elasticsearch; rows are the same by then")
-def test_documents_are_rows_as_they_were_read(servers, db, elasticsearch, place):
+def test_documents_are_rows_as_they_were_read(servers, db, elasticsearch, position):
     a, _ = servers
     target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
     table = {"from": f"{db}.orders", "to": db, "read": "source", "include": ["id", "name"]}
@@ -238,7 +238,7 @@ def test_documents_are_rows_as_they_were_read(servers, db, elasticsearch, place)
         f"DELETE FROM {db}.orders WHERE id = 2",
     )
     unlogged(a, f"UPDATE {db}.orders SET name = 'zoë' WHERE id = 1")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(5)
     running.stop()
     urlopen(f"{elasticsearch.url}/{db}/_refresh", data=b"").close()

@@ -141,11 +141,11 @@ def fill(server, table, count):
         )
 
 
-def test_rows_that_were_there_arrive_while_all_is_changed(servers, db, place, small_steps):
+def test_rows_that_were_there_arrive_while_all_is_changed(servers, db, position, small_steps):
     a, b = servers
     fill(a, f"{db}.orders", 1500)
     with written(a, f"{db}.orders", 1750):
-        running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+        running = position.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
         told = wait_until_loaded(running)
     assert told.rows > 500
     in_step(a, b, running, db)
@@ -174,7 +174,7 @@ VALUES = {
 }
 
 
-def test_every_kind_of_key(servers, place, small_steps):
+def test_every_kind_of_key(servers, position, small_steps):
     a, b = servers
     name = fresh_name("keys")
     count = {"label": 4}
@@ -198,7 +198,7 @@ def test_every_kind_of_key(servers, place, small_steps):
             made = (f"({value.format(i=i)}, {i})" for i in range(count.get(table, 600)))
             execute(a, f"INSERT INTO {name}.k_{table} VALUES {', '.join(made)}")
         tables = [{"from": f"{name}.k_none", "key": ["a"]}, {"from": f"{name}.*"}]
-        running = place.lead(loading(a, mysql(b), tables))
+        running = position.lead(loading(a, mysql(b), tables))
         told = wait_until_loaded(running)
         for table in (*KEYS, "two", "none", "empty"):
             here, there = (rows(s, f"{name}.k_{table}") for s in servers)
@@ -210,7 +210,7 @@ def test_every_kind_of_key(servers, place, small_steps):
 
 
 @pytest.mark.family("mariadb", why="Spark maps rows that are the same by then")
-def test_mappings_apply_to_loaded_rows(servers, db, place, small_steps):
+def test_mappings_apply_to_loaded_rows(servers, db, position, small_steps):
     a, b = servers
     fill(a, f"{db}.orders", 1000)
     execute(b, f"CREATE TABLE {db}.report (id BIGINT PRIMARY KEY, who TEXT, total DECIMAL(30,6))")
@@ -222,7 +222,7 @@ def test_mappings_apply_to_loaded_rows(servers, db, place, small_steps):
         "where": "id % 2 = 0",
     }
     tables = [mapping, {"from": f"{db}.orders", "exclude": ["payload"]}]
-    running = place.lead(loading(a, mysql(b), tables))
+    running = position.lead(loading(a, mysql(b), tables))
     wait_until_loaded(running)
     report = rows(b, f"{db}.report")
     assert [(i, who, float(total)) for i, who, total in report] == [
@@ -232,32 +232,32 @@ def test_mappings_apply_to_loaded_rows(servers, db, place, small_steps):
     assert plain == ((1000, 0, 1000),)
 
 
-def test_a_column_that_is_added_meanwhile(servers, db, place, small_steps):
+def test_a_column_that_is_added_meanwhile(servers, db, position, small_steps):
     a, b = servers
     fill(a, f"{db}.orders", 1000)
     file = loading(a, mysql(b), [{"from": f"{db}.orders"}], ddl="pass")
     with written(a, f"{db}.orders", 1250):
         with held("tables.after_job") as there:  # the first step of many
-            running = place.lead(file)
+            running = position.lead(file)
             assert there.wait(60)
             execute(a, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
         wait_until_loaded(running)
     in_step(a, b, running, db)
 
 
-def test_a_unique_key_that_the_source_lacks_stops_the_load(servers, db, place):
+def test_a_unique_key_that_the_source_lacks_stops_the_load(servers, db, position):
     a, b = servers
     execute(a, f"ALTER TABLE {db}.orders DROP KEY email")
     execute(a, f"INSERT INTO {db}.orders (id, email) VALUES (1, 'same'), (2, 'same')")
-    running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+    running = position.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
     assert isinstance(running.ends(), CollisionError)
 
 
-def test_a_column_that_nobody_passes_on_stops_the_load(servers, db, place, small_steps):
+def test_a_column_that_nobody_passes_on_stops_the_load(servers, db, position, small_steps):
     a, b = servers
     fill(a, f"{db}.orders", 1000)
     with held("tables.after_job") as there:  # the first step of many
-        running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+        running = position.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
         assert there.wait(60)
         execute(a, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
     error = running.ends()
@@ -266,12 +266,12 @@ def test_a_column_that_nobody_passes_on_stops_the_load(servers, db, place, small
     assert error.hint
     # The way out.
     execute(b, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
-    running = place.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
+    running = position.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
     wait_until_loaded(running)
     in_step(a, b, running, db)
 
 
-def test_tables_that_come_together_take_no_row_from_each_other(servers, db, place):
+def test_tables_that_come_together_take_no_row_from_each_other(servers, db, position):
     a, b = servers
     for name, server in (("one", a), ("two", a), ("all", b)):
         execute(server, f"CREATE TABLE {db}.{name} (id INT PRIMARY KEY, email VARCHAR(9) UNIQUE)")
@@ -279,12 +279,12 @@ def test_tables_that_come_together_take_no_row_from_each_other(servers, db, plac
         a, f"INSERT INTO {db}.one VALUES (1, 'same')", f"INSERT INTO {db}.two VALUES (2, 'same')"
     )
     tables = [{"from": f"{db}.one", "to": f"{db}.all"}, {"from": f"{db}.two", "to": f"{db}.all"}]
-    running = place.lead(loading(a, mysql(b), tables))
+    running = position.lead(loading(a, mysql(b), tables))
     assert isinstance(running.ends(), CollisionError)
     assert len(rows(b, f"{db}.all")) == 1
 
 
-def test_a_hundred_small_tables(servers, place):
+def test_a_hundred_small_tables(servers, position):
     a, b = servers
     name = fresh_name("many")
     try:
@@ -296,7 +296,7 @@ def test_a_hundred_small_tables(servers, place):
             execute(
                 a, f"INSERT INTO {name}.t{i} SELECT seq, {i} FROM (SELECT 1 seq UNION SELECT 2) s"
             )
-        running = place.lead(loading(a, mysql(b), [{"from": f"{name}.*"}]))
+        running = position.lead(loading(a, mysql(b), [{"from": f"{name}.*"}]))
         told = wait_until_loaded(running)
         assert told.rows == 200
         assert running.figures.loads <= 20
@@ -308,7 +308,7 @@ def test_a_hundred_small_tables(servers, place):
 
 
 @pytest.mark.family("mariadb", why="Elasticsearch as the target; rows are the same by then")
-def test_documents_are_loaded(site_a, place, elasticsearch, small_steps):
+def test_documents_are_loaded(site_a, position, elasticsearch, small_steps):
     name = fresh_name("docs")
     index = fresh_name("idx")
     from tests.integration.pipelines import install_system_tables
@@ -320,7 +320,7 @@ def test_documents_are_loaded(site_a, place, elasticsearch, small_steps):
         target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
         table = {"from": f"{name}.orders", "to": index, "include": ["id", "name"]}
         with written(site_a, f"{name}.orders", 720):
-            running = place.lead(loading(site_a, target, [table]))
+            running = position.lead(loading(site_a, target, [table]))
             wait_until_loaded(running)
         import json
         import urllib.request

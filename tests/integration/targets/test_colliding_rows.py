@@ -34,7 +34,7 @@ BIN = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 IN_THE_WAY = "another row of the target is in the way: .*Duplicate entry .* for key"
 
 
-class Place:
+class StartPoint:
     """A schema of its own, and a sink that writes there."""
 
     def __init__(self, server):
@@ -60,7 +60,7 @@ class Place:
         return self.sink.apply(self.ticket, [self.changes(columns, upserts, deletes, key)])
 
     def apply(self, columns, upserts=(), deletes=(), through=100):
-        """As `write`, of changes that have a place in the stream."""
+        """As `write`, of changes that have a position in the stream."""
         change = self.changes(columns, upserts, deletes)
         change.upsert_versions.extend([through] * len(change.upserts))
         change.delete_versions.extend([through] * len(change.deletes))
@@ -71,8 +71,8 @@ class Place:
 
 
 @pytest.fixture
-def place(site_a):
-    made = Place(site_a)
+def position(site_a):
+    made = StartPoint(site_a)
     yield made
     made.sink.close()
     execute(site_a, f"DROP DATABASE {made.schema}")
@@ -99,14 +99,16 @@ def place(site_a):
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("together", [True, False])
-def test_two_rows_of_the_source_that_are_one_to_the_target(place, table, columns, rows, together):
-    place.table(table)
+def test_two_rows_of_the_source_that_are_one_to_the_target(
+    position, table, columns, rows, together
+):
+    position.table(table)
     if not together:
-        place.apply(columns, rows[:1])
+        position.apply(columns, rows[:1])
     with pytest.raises(DataError, match=IN_THE_WAY):
-        place.apply(columns, rows if together else rows[1:], through=101)
+        position.apply(columns, rows if together else rows[1:], through=101)
     there = ", ".join(c.name for c in columns)
-    assert place.rows(there) == ([] if together else [rows[0]])
+    assert position.rows(there) == ([] if together else [rows[0]])
 
 
 @pytest.mark.parametrize(
@@ -119,68 +121,68 @@ def test_two_rows_of_the_source_that_are_one_to_the_target(place, table, columns
         ("KEY (id), UNIQUE (name)", ""),
     ],
 )
-def test_a_row_that_is_put_aside_stays_as_it_was(place, keys, more):
-    place.table(f"id INT, name VARCHAR(5), {keys}{more}")
-    place.apply((ID, NAME), [(1, "one"), (2, "two"), (3, "three")])
-    place.sink.close()
-    place.sink = sink_on(place.server, dead_letter_limit=10)
-    place.apply((ID, NAME), [(1, "too long"), (2, "2"), (3, "two")], through=101)
-    assert place.rows("id, name") == [(1, "one"), (2, "2"), (3, "two")]
+def test_a_row_that_is_put_aside_stays_as_it_was(position, keys, more):
+    position.table(f"id INT, name VARCHAR(5), {keys}{more}")
+    position.apply((ID, NAME), [(1, "one"), (2, "two"), (3, "three")])
+    position.sink.close()
+    position.sink = sink_on(position.server, dead_letter_limit=10)
+    position.apply((ID, NAME), [(1, "too long"), (2, "2"), (3, "two")], through=101)
+    assert position.rows("id, name") == [(1, "one"), (2, "2"), (3, "two")]
     if "UNIQUE" in keys:
         # What stays for one that is put aside is in the way of another one, which stays, too.
-        place.apply((ID, NAME), [(1, "2 long"), (2, "one"), (3, "3")], through=102)
-        assert place.rows("id, name") == [(1, "one"), (2, "2"), (3, "3")]
+        position.apply((ID, NAME), [(1, "2 long"), (2, "one"), (3, "3")], through=102)
+        assert position.rows("id, name") == [(1, "one"), (2, "2"), (3, "3")]
 
 
-def test_many_rows_in_a_line_behind_one_that_is_put_aside_are_an_error(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(5) UNIQUE")
+def test_many_rows_in_a_line_behind_one_that_is_put_aside_are_an_error(position):
+    position.table("id INT PRIMARY KEY, name VARCHAR(5) UNIQUE")
     before = [(i, str(i)) for i in range(100)]
-    place.apply((ID, NAME), before)
-    place.sink.close()
-    place.sink = sink_on(place.server, dead_letter_limit=1000)
+    position.apply((ID, NAME), before)
+    position.sink.close()
+    position.sink = sink_on(position.server, dead_letter_limit=1000)
     with pytest.raises(DataError, match=r"too long .*not put aside") as raised:
-        place.apply((ID, NAME), [(0, "too long"), *((i, str(i - 1)) for i in range(1, 100))],
+        position.apply((ID, NAME), [(0, "too long"), *((i, str(i - 1)) for i in range(1, 100))],
                     through=101)  # fmt: skip
     assert raised.value.where["key"] == "0"
-    assert place.rows() == before
-    place.apply((ID, NAME), [(0, "x"), *((i, str(i - 1)) for i in range(1, 100))], through=101)
-    assert place.rows("name")[:2] == [("0",), ("1",)]
+    assert position.rows() == before
+    position.apply((ID, NAME), [(0, "x"), *((i, str(i - 1)) for i in range(1, 100))], through=101)
+    assert position.rows("name")[:2] == [("0",), ("1",)]
 
 
 @pytest.mark.parametrize("more", ["", ", UNIQUE (name)"])
-def test_half_a_row_that_no_key_finds_is_refused(place, more):
-    place.table(f"id INT, name VARCHAR(5), note INT{more}", "(1, 'one', 5)")
-    half = replace(place.changes((ID, NAME), [(1, "uno")]), partial=True)
+def test_half_a_row_that_no_key_finds_is_refused(position, more):
+    position.table(f"id INT, name VARCHAR(5), note INT{more}", "(1, 'one', 5)")
+    half = replace(position.changes((ID, NAME), [(1, "uno")]), partial=True)
     with pytest.raises(DataError, match="does not say all columns"):
-        place.sink.apply(place.ticket, [half])
-    assert place.rows() == [(1, "one", 5)]
+        position.sink.apply(position.ticket, [half])
+    assert position.rows() == [(1, "one", 5)]
 
 
 @pytest.mark.parametrize("unique_key", ["UNIQUE (name)", "UNIQUE (name(3))"])
-def test_values_that_move_keep_what_only_the_target_has(place, unique_key):
-    place.table(
+def test_values_that_move_keep_what_only_the_target_has(position, unique_key):
+    position.table(
         f"id INT PRIMARY KEY, name VARCHAR(40), note VARCHAR(9) DEFAULT 'n', at DATETIME(3),"
         f" raw VARBINARY(9), {unique_key}",
         "(1, 'abcK', 'one', '2020-01-02 03:04:05.678', x'00ff'), (3, 'c', 'three', NULL, NULL)",
     )
-    place.apply((ID, NAME), [(2, "abcX"), (1, "zzz")])
-    assert place.rows("id, name, note, CAST(at AS CHAR), HEX(raw)") == [
+    position.apply((ID, NAME), [(2, "abcX"), (1, "zzz")])
+    assert position.rows("id, name, note, CAST(at AS CHAR), HEX(raw)") == [
         (1, "zzz", "one", "2020-01-02 03:04:05.678", "00FF"),
         (2, "abcX", "n", None, None),
         (3, "c", "three", None, None),
     ]
 
 
-def test_children_stay_when_a_row_is_made_anew(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(40) UNIQUE", "(1, 'a'), (2, 'b')")
+def test_children_stay_when_a_row_is_made_anew(position):
+    position.table("id INT PRIMARY KEY, name VARCHAR(40) UNIQUE", "(1, 'a'), (2, 'b')")
     execute(
-        place.server,
-        f"CREATE TABLE {place.schema}.child (id INT PRIMARY KEY, parent INT,"
-        f" FOREIGN KEY (parent) REFERENCES {place.schema}.t (id) ON DELETE CASCADE)",
-        f"INSERT INTO {place.schema}.child VALUES (1, 1), (2, 2)",
+        position.server,
+        f"CREATE TABLE {position.schema}.child (id INT PRIMARY KEY, parent INT,"
+        f" FOREIGN KEY (parent) REFERENCES {position.schema}.t (id) ON DELETE CASCADE)",
+        f"INSERT INTO {position.schema}.child VALUES (1, 1), (2, 2)",
     )
-    place.apply((ID, NAME), [(1, "b"), (2, "a")])
-    assert rows_of(place.server, f"SELECT * FROM {place.schema}.child") == [(1, 1), (2, 2)]
+    position.apply((ID, NAME), [(1, "b"), (2, "a")])
+    assert rows_of(position.server, f"SELECT * FROM {position.schema}.child") == [(1, 1), (2, 2)]
 
 
 def test_a_divided_load_is_one_that_may_be_tried_again():
@@ -188,29 +190,29 @@ def test_a_divided_load_is_one_that_may_be_tried_again():
 
 
 @pytest.mark.parametrize("collation", ["utf8mb4_general_ci", "utf8mb4_unicode_ci"])
-def test_keys_that_only_the_target_takes_for_one(place, collation):
-    place.table(f"k VARCHAR(40) COLLATE {collation} PRIMARY KEY, name VARCHAR(20)")
+def test_keys_that_only_the_target_takes_for_one(position, collation):
+    position.table(f"k VARCHAR(40) COLLATE {collation} PRIMARY KEY, name VARCHAR(20)")
     for one, other in [("a", "A"), ("b", "b "), ("e", "é"), ("c ", "c")]:
         with pytest.raises(DataError, match=IN_THE_WAY):
-            place.write((KEY, NAME), [(one, "1"), (other, "2")])
-        place.write((KEY, NAME), [(one, "1")])
+            position.write((KEY, NAME), [(one, "1"), (other, "2")])
+        position.write((KEY, NAME), [(one, "1")])
         with pytest.raises(DataError, match=IN_THE_WAY):
-            place.write((KEY, NAME), [(other, "2")])
+            position.write((KEY, NAME), [(other, "2")])
         # A delete removes what it names and nothing else.
-        place.write((KEY, NAME), [], [(other,)])
-        assert place.rows("HEX(k)") == [(one.encode().hex().upper(),)]
+        position.write((KEY, NAME), [], [(other,)])
+        assert position.rows("HEX(k)") == [(one.encode().hex().upper(),)]
         # A row that is renamed is there once.
-        place.write((KEY, NAME), [(other, "2")], [(one,)])
-        assert place.rows("HEX(k), name") == [(other.encode().hex().upper(), "2")]
-        place.write((KEY, NAME), [], [(other,)])
-    assert place.rows() == []
+        position.write((KEY, NAME), [(other, "2")], [(one,)])
+        assert position.rows("HEX(k), name") == [(other.encode().hex().upper(), "2")]
+        position.write((KEY, NAME), [], [(other,)])
+    assert position.rows() == []
 
 
-def test_a_rename_whose_delete_and_insert_would_be_dealt_to_two_tasks(place):
-    place.table("k CHAR(20) COLLATE utf8mb4_general_ci PRIMARY KEY, name VARCHAR(20)")
-    place.write((KEY, NAME), [("a", "one row")])
+def test_a_rename_whose_delete_and_insert_would_be_dealt_to_two_tasks(position):
+    position.table("k CHAR(20) COLLATE utf8mb4_general_ci PRIMARY KEY, name VARCHAR(20)")
+    position.write((KEY, NAME), [("a", "one row")])
     change = replace(
-        place.changes((KEY, NAME), [("A", "one row")], [("a",)]),
+        position.changes((KEY, NAME), [("A", "one row")], [("a",)]),
         upsert_versions=[2],
         delete_versions=[2],
     )
@@ -218,123 +220,125 @@ def test_a_rename_whose_delete_and_insert_would_be_dealt_to_two_tasks(place):
     assert len(parts) == 2  # as the source's collation has it
     for part in parts.values():
         with pytest.raises(SharedTableError) as caught:
-            place.sink.apply(place.ticket, [part])
-        assert caught.value.where["table"] == f"{place.schema}.t"
-    assert place.rows() == [("a", "one row")]
-    with place.server.connect() as connection:
-        described = read_table(connection, place.schema, "t")
+            position.sink.apply(position.ticket, [part])
+        assert caught.value.where["table"] == f"{position.schema}.t"
+    assert position.rows() == [("a", "one row")]
+    with position.server.connect() as connection:
+        described = read_table(connection, position.schema, "t")
     assert described is not None
     assert undivided(described)
     [part] = split(change, None, 4, undivided=True).values()
-    place.sink.apply(place.ticket, [part])
-    assert place.rows() == [("A", "one row")]
+    position.sink.apply(position.ticket, [part])
+    assert position.rows() == [("A", "one row")]
 
 
-def test_a_unique_key_half_of_which_only_the_target_has(place):
-    place.table(
+def test_a_unique_key_half_of_which_only_the_target_has(position):
+    position.table(
         "id INT PRIMARY KEY, name VARCHAR(20), tenant VARCHAR(9) DEFAULT 'x', UNIQUE (name, tenant)"
     )
-    place.run("INSERT INTO {t} VALUES (1, 'a', 'kept'), (2, 'b', 'x')")
-    place.write((ID, NAME), [(1, "b")])
-    assert place.rows() == [(1, "b", "kept"), (2, "b", "x")]
+    position.run("INSERT INTO {t} VALUES (1, 'a', 'kept'), (2, 'b', 'x')")
+    position.write((ID, NAME), [(1, "b")])
+    assert position.rows() == [(1, "b", "kept"), (2, "b", "x")]
     with pytest.raises(DataError, match=IN_THE_WAY):
-        place.write((ID, NAME), [(3, "b")])
-    assert place.rows() == [(1, "b", "kept"), (2, "b", "x")]
+        position.write((ID, NAME), [(3, "b")])
+    assert position.rows() == [(1, "b", "kept"), (2, "b", "x")]
 
 
-def test_only_rows_that_go_in_a_circle_lose_what_the_target_alone_has(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE, note INT DEFAULT 5")
-    place.write((ID, NAME), [(i, str(i)) for i in range(6)])
-    place.run("UPDATE {t} SET note = id")
+def test_only_rows_that_go_in_a_circle_lose_what_the_target_alone_has(position):
+    position.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE, note INT DEFAULT 5")
+    position.write((ID, NAME), [(i, str(i)) for i in range(6)])
+    position.run("UPDATE {t} SET note = id")
     # 0 → 1 → 2 → gone is a chain, 3 and 4 swap, 5 stays.
-    place.write((ID, NAME), [(0, "1"), (1, "2"), (2, None), (3, "4"), (4, "3"), (5, "5")])
-    assert place.rows() == [
+    position.write((ID, NAME), [(0, "1"), (1, "2"), (2, None), (3, "4"), (4, "3"), (5, "5")])
+    assert position.rows() == [
         (0, "1", 0), (1, "2", 1), (2, None, 2), (3, "4", 5), (4, "3", 5), (5, "5", 5),
     ]  # fmt: skip
 
 
-def test_a_part_of_the_key(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
+def test_a_part_of_the_key(position):
+    position.table("id INT PRIMARY KEY, name VARCHAR(9)")
     with pytest.raises(DataError, match=IN_THE_WAY):
-        place.write((ID, NAME), [(1, "x"), (1, "y")], key=(0, 1))
-    place.write((ID, NAME), [(1, "x")], key=(0, 1))
-    place.write((ID, NAME), [(1, "y")], [(1, "x")], key=(0, 1))
-    assert place.rows() == [(1, "y")]
+        position.write((ID, NAME), [(1, "x"), (1, "y")], key=(0, 1))
+    position.write((ID, NAME), [(1, "x")], key=(0, 1))
+    position.write((ID, NAME), [(1, "y")], [(1, "x")], key=(0, 1))
+    assert position.rows() == [(1, "y")]
 
 
 @pytest.mark.family("mariadb", why="MySQL has no unique keys over whole BLOBs")
-def test_a_unique_blob(place):
-    place.table("id INT PRIMARY KEY, b BLOB, UNIQUE (b)")
+def test_a_unique_blob(position):
+    position.table("id INT PRIMARY KEY, b BLOB, UNIQUE (b)")
     columns = (ID, Column("b", Kind.BINARY))
-    place.write(columns, [(1, b"a"), (2, b"b")])
-    place.write(columns, [(1, b"b"), (2, b"a")])
-    assert place.rows() == [(1, b"b"), (2, b"a")]
+    position.write(columns, [(1, b"a"), (2, b"b")])
+    position.write(columns, [(1, b"b"), (2, b"a")])
+    assert position.rows() == [(1, b"b"), (2, b"a")]
     with pytest.raises(DataError, match=IN_THE_WAY):
-        place.write(columns, [(3, b"a")])
-    assert place.rows() == [(1, b"b"), (2, b"a")]
+        position.write(columns, [(3, b"a")])
+    assert position.rows() == [(1, b"b"), (2, b"a")]
 
 
 @pytest.mark.family("mysql", why="MariaDB has no indexes over expressions")
-def test_a_unique_expression(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9), UNIQUE ((lower(name))), UNIQUE ((id % 100))")
-    place.write((ID, NAME), [(1, "a"), (2, "b")])
-    place.write((ID, NAME), [(1, "B"), (2, "A")])
-    assert place.rows() == [(1, "B"), (2, "A")]
+def test_a_unique_expression(position):
+    position.table(
+        "id INT PRIMARY KEY, name VARCHAR(9), UNIQUE ((lower(name))), UNIQUE ((id % 100))"
+    )
+    position.write((ID, NAME), [(1, "a"), (2, "b")])
+    position.write((ID, NAME), [(1, "B"), (2, "A")])
+    assert position.rows() == [(1, "B"), (2, "A")]
     for row in [(3, "a"), (101, "c")]:
         with pytest.raises(DataError, match=IN_THE_WAY):
-            place.write((ID, NAME), [row])
-    assert place.rows() == [(1, "B"), (2, "A")]
+            position.write((ID, NAME), [row])
+    assert position.rows() == [(1, "B"), (2, "A")]
 
 
-def test_a_unique_key_that_the_table_has_got_a_moment_ago(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
-    place.write((ID, NAME), [(1, "a"), (2, "b")])
-    place.run("ALTER TABLE {t} ADD UNIQUE (name)")
-    shared = replace(place.changes((ID, NAME), [(2, "a"), (3, "c")]), shared=True)
+def test_a_unique_key_that_the_table_has_got_a_moment_ago(position):
+    position.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    position.write((ID, NAME), [(1, "a"), (2, "b")])
+    position.run("ALTER TABLE {t} ADD UNIQUE (name)")
+    shared = replace(position.changes((ID, NAME), [(2, "a"), (3, "c")]), shared=True)
     with pytest.raises(SharedTableError):
-        place.sink.apply(place.ticket, [shared])
-    assert place.rows() == [(1, "a"), (2, "b")]
+        position.sink.apply(position.ticket, [shared])
+    assert position.rows() == [(1, "a"), (2, "b")]
     with pytest.raises(DataError, match=IN_THE_WAY):
-        place.write((ID, NAME), [(2, "a"), (3, "c")])
-    place.write((ID, NAME), [(2, "a"), (1, "b")])
-    assert place.rows() == [(1, "b"), (2, "a")]
+        position.write((ID, NAME), [(2, "a"), (3, "c")])
+    position.write((ID, NAME), [(2, "a"), (1, "b")])
+    assert position.rows() == [(1, "b"), (2, "a")]
     # And one that it has lost is no harm.
-    place.run("ALTER TABLE {t} DROP KEY name")
-    place.write((ID, NAME), [(3, "a")])
-    assert len(place.rows()) == 3
+    position.run("ALTER TABLE {t} DROP KEY name")
+    position.write((ID, NAME), [(3, "a")])
+    assert len(position.rows()) == 3
 
 
-def test_rows_of_somebody_else_stay(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE")
-    place.run("INSERT INTO {t} VALUES (100, 'local')")
+def test_rows_of_somebody_else_stay(position):
+    position.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE")
+    position.run("INSERT INTO {t} VALUES (100, 'local')")
     with pytest.raises(DataError, match=IN_THE_WAY) as caught:
-        place.write((ID, NAME), [(1, "local")])
+        position.write((ID, NAME), [(1, "local")])
     assert "has gone back" in caught.value.hint
-    assert place.rows() == [(100, "local")]
+    assert position.rows() == [(100, "local")]
 
 
-def test_a_load_that_begins_before_what_is_there(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE")
+def test_a_load_that_begins_before_what_is_there(position):
+    position.table("id INT PRIMARY KEY, name VARCHAR(9) UNIQUE")
 
     def load(through, upserts=(), deletes=(), generation=0):
         above = generation << 52
         change = replace(
-            place.changes((ID, NAME), [row for row, _ in upserts], [key for key, _ in deletes]),
+            position.changes((ID, NAME), [row for row, _ in upserts], [key for key, _ in deletes]),
             upsert_versions=[above + version for _, version in upserts],
             delete_versions=[above + version for _, version in deletes],
         )
-        place.sink.apply(replace(place.ticket, through=above + through), [change])
+        position.sink.apply(replace(position.ticket, through=above + through), [change])
 
     load(5, [((1, "a"), 1), ((2, "b"), 5)])
     load(9, [((2, "a"), 9)], [((1,), 8)])
-    assert place.rows() == [(2, "a")]
+    assert position.rows() == [(2, "a")]
     # Cut in another way: 1 had 'a' at 7, and 2 has it from 9 on.
     load(7, [((1, "a"), 1), ((2, "b"), 5), ((3, "c"), 7)])
-    assert place.rows() == [(2, "a")]
+    assert position.rows() == [(2, "a")]
     load(12, [((2, "a"), 9), ((4, "d"), 12)], [((1,), 8), ((3,), 9)])
-    assert place.rows() == [(2, "a"), (4, "d")]
+    assert position.rows() == [(2, "a"), (4, "d")]
     # Another life of the stream is not compared with this one; what is in the way is an error.
     with pytest.raises(DataError, match=IN_THE_WAY):
         load(5, [((1, "a"), 1)], generation=1)
     load(5, [((1, "a"), 1), ((2, "b"), 5)], generation=1)
-    assert place.rows() == [(1, "a"), (2, "b"), (4, "d")]
+    assert position.rows() == [(1, "a"), (2, "b"), (4, "d")]

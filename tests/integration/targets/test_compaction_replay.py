@@ -112,7 +112,7 @@ def test_loads_leave_what_a_replay_leaves(people, seed):
     assert moved > 10
 
 
-def test_keys_and_unique_values_that_change_places(people):
+def test_keys_and_unique_values_that_change_positions(people):
     a, b = ("a", 1, "x"), ("b", 2, "y")
     changes = [
         # The keys, over a third one.

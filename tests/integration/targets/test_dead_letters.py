@@ -94,12 +94,12 @@ POISON = {
 }
 
 
-def test_a_thousand_good_rows_arrive_and_the_bad_ones_are_put_aside(servers, items, place):
+def test_a_thousand_good_rows_arrive_and_the_bad_ones_are_put_aside(servers, items, position):
     source, target = servers
     file = into_mysql(servers, items)
     binlog = binlog_end(source)["file"]  # before the insert, which may be its last transaction
     insert(source, items, thousand(POISON))
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1000)
     assert [r[0] for r in rows(target, f"{items}.items")] == [
         i for i in range(1, 1001) if i not in POISON
@@ -117,11 +117,11 @@ def test_a_thousand_good_rows_arrive_and_the_bad_ones_are_put_aside(servers, ite
     eventually(lambda: running.figures.dead_letters == 4, 10)
 
 
-def test_without_dead_letters_the_first_one_stops_the_pipeline(servers, items, place):
+def test_without_dead_letters_the_first_one_stops_the_pipeline(servers, items, position):
     source, _ = servers
     file = into_mysql(servers, items, faulty_rows="stop")
     insert(source, items, thousand(POISON))
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, DataError)
     assert error.where["key"] == "3"
     # What anybody may read of it, on the way from the task to the driver too.
@@ -136,35 +136,35 @@ def test_without_dead_letters_the_first_one_stops_the_pipeline(servers, items, p
     assert event.startswith("Write_rows")
 
 
-def test_too_many_dead_letters_stop_the_pipeline(servers, items, place):
+def test_too_many_dead_letters_stop_the_pipeline(servers, items, position):
     source, target = servers
     file = into_mysql(servers, items, dead_letter_limit=3, **AT_ONCE)
     insert(source, items, thousand(POISON))
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, FatalError)
     assert "dead_letter_limit" in str(error)
     assert letters(file) == []
     assert rows(target, f"{items}.items") == ()
     more = file.pipelines[0].model_copy(update={"dead_letter_limit": 4})
-    place.lead(file.model_copy(update={"pipelines": [more]})).applied(1000)
+    position.lead(file.model_copy(update={"pipelines": [more]})).applied(1000)
     assert len(letters(file)) == 4
 
 
-def test_a_missing_column_is_no_rows_fault(servers, items, place):
+def test_a_missing_column_is_no_rows_fault(servers, items, position):
     source, target = servers
     file = into_mysql(servers, items)
     execute(target, f"ALTER TABLE {items}.items DROP COLUMN amount")
     insert(source, items, [(1, "'a'", 1, "NULL")])
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert "amount" in str(error)
     assert letters(file) == []
 
 
-def test_letters_are_loaded_again_once_the_target_is_mended(servers, items, place):
+def test_letters_are_loaded_again_once_the_target_is_mended(servers, items, position):
     source, target = servers
     file = into_mysql(servers, items)
     insert(source, items, thousand(POISON))
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1000)
     execute(target, f"ALTER TABLE {items}.items MODIFY name VARCHAR(100) CHARACTER SET utf8mb4")
     mark(file, *letters(file))
@@ -190,13 +190,13 @@ def test_letters_are_loaded_again_once_the_target_is_mended(servers, items, plac
         "REPLACE INTO {db}.items VALUES (3, 'short', 1, NULL)",
     ],
 )
-def test_a_later_change_of_the_row_supersedes_its_letter(servers, items, place, statement):
+def test_a_later_change_of_the_row_supersedes_its_letter(servers, items, position, statement):
     source, target = servers
     file = into_mysql(servers, items)
     insert(
         source, items, [(1, "'a'", 1, "NULL"), POISON[3], (4, "'far too long as well'", 1, "NULL")]
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(3)
     execute(source, statement.format(db=items))
     running.applied(4)
@@ -206,11 +206,11 @@ def test_a_later_change_of_the_row_supersedes_its_letter(servers, items, place, 
     assert list(rows(target, f"{items}.items")) == expected
 
 
-def test_a_letter_from_before_its_table_was_emptied_brings_no_row_back(servers, items, place):
+def test_a_letter_from_before_its_table_was_emptied_brings_no_row_back(servers, items, position):
     source, target = servers
     file = into_mysql(servers, items, ddl="pass")
     insert(source, items, [POISON[3]])
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1)
     execute(source, f"TRUNCATE {items}.items")
     insert(source, items, [(4, "'b'", 1, "NULL")])
@@ -225,12 +225,12 @@ def test_a_letter_from_before_its_table_was_emptied_brings_no_row_back(servers, 
 @pytest.mark.family("mariadb", why="of which mapping a letter is, setl compares by itself")
 @pytest.mark.parametrize("change", [{"to": "{db}.renamed"}, {"columns": {"name": "lower(name)"}}])
 def test_a_letter_from_before_another_mapping_is_loaded_only_by_force(
-    servers, items, place, change
+    servers, items, position, change
 ):
     source, target = servers
     file = into_mysql(servers, items)
     insert(source, items, [POISON[3], POISON[500]])
-    first = place.lead(file)
+    first = position.lead(file)
     first.applied(2)
     assert len(letters(file)) == 2
     first.stop()
@@ -256,7 +256,7 @@ def test_a_letter_from_before_another_mapping_is_loaded_only_by_force(
     mark(file, *letters(file))
     wide = "MODIFY name VARCHAR(100) CHARACTER SET utf8mb4, MODIFY amount INT"
     execute(target, f"ALTER TABLE {items}.items {wide}")
-    place.lead(anew)
+    position.lead(anew)
     insert(source, items, [(5, "'B'", 1, "NULL")])
     into = f"{items}.renamed" if "to" in change else f"{items}.items"
     eventually(lambda: [row[0] for row in rows(target, into)] == [5], 60)
@@ -269,7 +269,7 @@ def test_a_letter_from_before_another_mapping_is_loaded_only_by_force(
     assert [row[0] for row in rows(target, f"{items}.items") if row[0] != 5] == [key_of(asked)]
 
 
-def test_rows_of_large_loads_are_found_in_every_task(servers, items, place):
+def test_rows_of_large_loads_are_found_in_every_task(servers, items, position):
     source, target = servers
     file = into_mysql(servers, items, rows_per_task=100)
     for start in range(0, 5000, 1000):
@@ -281,7 +281,7 @@ def test_rows_of_large_loads_are_found_in_every_task(servers, items, place):
                 for i in range(start, start + 1000)
             ],
         )
-    place.lead(file).applied(5000)
+    position.lead(file).applied(5000)
     assert sorted(key_of(x) for x in letters(file)) == list(range(7, 5000, 500))
     assert len(rows(target, f"{items}.items")) == 4990
 
@@ -289,7 +289,7 @@ def test_rows_of_large_loads_are_found_in_every_task(servers, items, place):
 # -- what never reaches the target ---------------------------------------------------------------
 
 
-def test_a_record_that_cannot_be_decoded(servers, items, place):
+def test_a_record_that_cannot_be_decoded(servers, items, position):
     source, target = servers
     file = into_mysql(servers, items)
     insert(source, items, [(i, f"'n{i}'", 1, "NULL") for i in range(1, 1001)])
@@ -298,7 +298,7 @@ def test_a_record_that_cannot_be_decoded(servers, items, place):
         # The record does not say what the other columns are.
         cursor.execute(f"INSERT INTO {items}.items (id) VALUES (2001)")
     insert(source, items, [(1001, "'last'", 1, "NULL")])
-    place.lead(file).applied(1002)
+    position.lead(file).applied(1002)
     assert [r[0] for r in rows(target, f"{items}.items")] == list(range(1, 1002))
     (letter,) = letters(file)
     assert letter.operation == "record"
@@ -307,7 +307,7 @@ def test_a_record_that_cannot_be_decoded(servers, items, place):
     assert isinstance(letter.content, RawRecord)
 
 
-def test_a_key_change_that_does_not_say_the_whole_row(servers, items, place):
+def test_a_key_change_that_does_not_say_the_whole_row(servers, items, position):
     source, target = servers
     file = into_mysql(servers, items)
     insert(source, items, [(i, f"'n{i}'", 1, "NULL") for i in range(1, 1001)])
@@ -316,14 +316,14 @@ def test_a_key_change_that_does_not_say_the_whole_row(servers, items, place):
         cursor.execute("SET SESSION binlog_row_image = 'MINIMAL'")
         cursor.execute(f"UPDATE {items}.items SET id = id + 5000 WHERE id IN (7, 8)")
     insert(source, items, [(1001, "'last'", 1, "NULL")])
-    place.lead(file).applied(3)
+    position.lead(file).applied(3)
     assert [r[0] for r in rows(target, f"{items}.items")] == [1001]
     found = letters(file)
     assert sorted(content_of(x).after[0] for x in found) == [5007, 5008]
     assert {(x.operation, x.key_values) for x in found} == {("update", None)}
 
 
-def test_a_record_that_can_be_decoded_by_now(servers, items, place):
+def test_a_record_that_can_be_decoded_by_now(servers, items, position):
     """As after an update of setl: the letter holds all that decoding needs."""
     _, target = servers
     file = into_mysql(servers, items)
@@ -347,7 +347,7 @@ def test_a_record_that_can_be_decoded_by_now(servers, items, place):
     with system_of(file.pipelines[0].target).dead_letters() as store:
         store.keep([letter_of(row, ticket, 1.0) for row in kept])
     mark(file, *letters(file))
-    place.lead(file)
+    position.lead(file)
     eventually(lambda: letters(file, states=[State.RETRY]) == [], 60)
     (left,) = letters(file)
     assert (left.version, left.attempts, left.operation) == (6, 2, "record")
@@ -355,7 +355,7 @@ def test_a_record_that_can_be_decoded_by_now(servers, items, place):
     assert rows(target, f"{items}.items") == ((4711, None, None, None),)
 
 
-def test_rows_without_the_key_that_their_mapping_names(servers, items, place):
+def test_rows_without_the_key_that_their_mapping_names(servers, items, position):
     source, target = servers
     file = one_way(
         source,
@@ -367,14 +367,14 @@ def test_rows_without_the_key_that_their_mapping_names(servers, items, place):
     without = [(2, "NULL", 1, "NULL"), (4, "NULL", 1, "NULL"), (5, "NULL", 1, "NULL")]
     insert(source, items, [*left, *without])
     execute(source, f"UPDATE {items}.items SET name = 'e' WHERE id = 5")
-    place.lead(file).applied(6)
+    position.lead(file).applied(6)
     assert [r[0] for r in rows(target, f"{items}.items")] == [1, 3, 5]
     found = letters(file)
     assert all("null in a column that its mapping names as key" in x.error for x in found)
     assert sorted(content_of(letter).after[0] for letter in found) == [2, 4]
 
 
-def test_rows_on_which_a_processor_fails(servers, items, place, spark, tmp_path):
+def test_rows_on_which_a_processor_fails(servers, items, position, spark, tmp_path):
     source, target = servers
     module = fresh_name("rules")
     code = tmp_path / f"{module}.py"
@@ -398,7 +398,7 @@ def test_rows_on_which_a_processor_fails(servers, items, place, spark, tmp_path)
             | {n * 100: (n * 100, "'n'", 4, "NULL") for n in (3, 4, 6, 7, 8, 9)}
         ),
     )
-    place.lead(file).applied(1000)
+    position.lead(file).applied(1000)
     assert len(rows(target, f"{items}.items")) == 997
     found = letters(file)
     assert sorted(content_of(x).after[0] for x in found) == [1, 500, 1000]
@@ -465,13 +465,13 @@ def documents(index):
 
 
 @pytest.mark.family("mariadb", why="Spark finds the rows, which are the same by then")
-def test_expressions_that_fail_on_some_rows(servers, elasticsearch, items, place):
+def test_expressions_that_fail_on_some_rows(servers, elasticsearch, items, position):
     source, _ = servers
     file, index = into_index(servers, elasticsearch, items, columns={"share": "100 / amount"})
     values = {i: (i, "'n'", 0, "NULL") for i in (17, 18, 900)}
     good = {i: (i, "'n'", 1 + i % 9, "NULL") for i in range(1, 1001)}
     insert(source, items, thousand({**good, **values}))
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1000, timeout=200)
     found = letters(file)
     assert sorted(key_of(x) for x in found) == [17, 18, 900]
@@ -487,7 +487,7 @@ def test_expressions_that_fail_on_some_rows(servers, elasticsearch, items, place
 
 
 def test_documents_that_have_no_form_and_documents_that_are_refused(
-    servers, elasticsearch, items, place
+    servers, elasticsearch, items, position
 ):
     source, _ = servers
     file, index = into_index(servers, elasticsearch, items)
@@ -503,7 +503,7 @@ def test_documents_that_have_no_form_and_documents_that_are_refused(
         cursor.execute("SET SESSION sql_mode = ''")
         text = ", ".join("(" + ", ".join(map(str, r)) + ")" for r in {**good, **poison}.values())
         cursor.execute(f"INSERT INTO {items}.items VALUES {text}")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(1000)
     assert documents(index) == 997
     found = {key_of(x): x for x in letters(file)}
@@ -519,13 +519,15 @@ def test_documents_that_have_no_form_and_documents_that_are_refused(
     assert index.document(5)["name"] == "55"
 
 
-def test_an_index_that_takes_no_such_fields_is_no_rows_fault(servers, elasticsearch, items, place):
+def test_an_index_that_takes_no_such_fields_is_no_rows_fault(
+    servers, elasticsearch, items, position
+):
     source, _ = servers
     file, index = into_index(servers, elasticsearch, items)
     mapping = {"dynamic": "strict", "properties": {"id": {"type": "long"}}}
     index.call("PUT", "", {"mappings": mapping})
     insert(source, items, [(1, "'a'", 1, "NULL")])
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, FatalError)
     assert "strict" in str(error)
     assert letters(file) == []

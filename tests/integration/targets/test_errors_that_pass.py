@@ -14,7 +14,7 @@ from tests.integration.pipelines import execute, fresh_name, install_system_tabl
 from tests.waiting import eventually
 
 
-def test_an_account_that_has_used_up_what_it_may_do(servers, place):
+def test_an_account_that_has_used_up_what_it_may_do(servers, position):
     a, b = servers
     db = fresh_name("limits")
     user = fresh_name("u")[:16]
@@ -26,7 +26,7 @@ def test_an_account_that_has_used_up_what_it_may_do(servers, place):
     execute(b, f"{limited} 1")
     target = {**mysql(b), "user": user, "password": "pw"}
     file = one_way(a, target, [{"from": f"{db}.t"}])
-    running = place.lead(file)
+    running = position.lead(file)
     execute(a, f"INSERT INTO {db}.t VALUES (1)")
     eventually(lambda: running.figures.state is RunState.RETRYING, 60)
     assert "[1226]" in running.figures.error

@@ -44,14 +44,14 @@ def write(server, table, first, count):
     execute(server, f"INSERT INTO {table} VALUES {values}")
 
 
-def test_a_full_target_is_tried_again_ever_more_slowly(servers, full, place):
+def test_a_full_target_is_tried_again_ever_more_slowly(servers, full, position):
     a, b = servers
     table = f"{full}.notes"
     file = one_way(a, mysql(b), [{"from": table}])
     # What comes before the rows that fail is read again by each attempt, and is no success.
     end = file.pipelines[0].source.model_copy(update={"heartbeat": 0.1})
     pipeline = file.pipelines[0].model_copy(update={"source": end})
-    running = place.lead(file.model_copy(update={"pipelines": [pipeline]}))
+    running = position.lead(file.model_copy(update={"pipelines": [pipeline]}))
     watch = StallWatch(SystemClock(), limit=2.0)
     watch.follow(running.run.observed)
     watch.start()

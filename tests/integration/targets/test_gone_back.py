@@ -8,7 +8,7 @@ from tests.waiting import eventually
 ROWS = 6
 
 
-def test_unique_values_that_moved_on(servers, place):
+def test_unique_values_that_moved_on(servers, position):
     a, b = servers
     db = fresh_name("back")
     for server in servers:
@@ -20,7 +20,7 @@ def test_unique_values_that_moved_on(servers, place):
         )
     small = {"batch_rows": 2, "window": 2, "batch_wait": 0.01}
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], **small)
-    running = place.lead(file)
+    running = position.lead(file)
     changes = []
     for i in range(ROWS):
         # Changes of another table between those of this one: what follows another is joined.
@@ -39,7 +39,7 @@ def test_unique_values_that_moved_on(servers, place):
     running.stop()
     again = file.model_dump(by_alias=True)
     again["pipelines"][0]["generation"] = 2
-    running = place.lead(parse_channel(again))
+    running = position.lead(parse_channel(again))
     execute(a, f"INSERT INTO {db}.t VALUES (100, NULL)")
     eventually(
         lambda: (
@@ -56,7 +56,7 @@ def test_unique_values_that_moved_on(servers, place):
         execute(server, f"DROP DATABASE {db}")
 
 
-def test_a_target_that_was_set_back_and_its_checkpoint_was_not(servers, place):
+def test_a_target_that_was_set_back_and_its_checkpoint_was_not(servers, position):
     a, b = servers
     db = fresh_name("back")
     for server in servers:
@@ -64,13 +64,13 @@ def test_a_target_that_was_set_back_and_its_checkpoint_was_not(servers, place):
     file = one_way(a, mysql(b), [{"from": f"{db}.t"}], checkpoint="zookeeper")
     for id_ in (1, 2):
         execute(a, f"INSERT INTO {db}.t VALUES ({id_})")
-        running = place.lead(file)
+        running = position.lead(file)
         running.applied(id_)
         running.stop()
     of = f"WHERE pipeline = '{file.channel}/p'"
     # As a backup from the first leader's time has it.
     execute(b, f"DELETE FROM {db}.t WHERE id = 2")
     execute(b, f"UPDATE retl.setl_fence SET epoch = epoch - 1 {of}")
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, FatalError), error
     assert "the target was set back" in str(error)

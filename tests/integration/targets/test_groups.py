@@ -86,14 +86,14 @@ def write_orders(server, db, chance, transactions):
             connection.commit()
 
 
-def test_no_reader_sees_a_child_without_its_parent(servers, parents, place):
+def test_no_reader_sees_a_child_without_its_parent(servers, parents, position):
     a, b = servers
     tables = [
         {"from": f"{parents}.orders", "group": "g"},
         {"from": f"{parents}.items", "group": "g"},
     ]
     file = one_way(a, mysql(b), tables, batch_rows=200, rows_per_task=50)
-    running, reader = place.lead(file), Reader(b, parents)
+    running, reader = position.lead(file), Reader(b, parents)
     try:
         write_orders(a, parents, random.Random(7), 300)
         # All at once too, so that loads are large and have several tasks.

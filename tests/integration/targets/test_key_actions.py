@@ -79,9 +79,9 @@ def run(server, db, *statements):
     execute(server, f"USE {db}", *statements)
 
 
-def test_actions_reach_children_and_theirs(servers, family, place):
+def test_actions_reach_children_and_theirs(servers, family, position):
     a, b = servers
-    running = place.lead(pipeline(a, b, family)).runs()
+    running = position.lead(pipeline(a, b, family)).runs()
     run(
         a, family,
         "INSERT INTO p VALUES (1, 0), (2, 0), (3, 0), (4, 0)",
@@ -161,7 +161,7 @@ def empty(servers):
 
 
 @pytest.mark.parametrize("ahead", [False, True])
-def test_keys_come_and_go_with_the_stream(servers, empty, place, ahead):
+def test_keys_come_and_go_with_the_stream(servers, empty, position, ahead):
     """Also where the source has no such tables any more when the stream comes there."""
     a, b = servers
     statements = [text.format(db=empty) for text in LIFE]
@@ -169,7 +169,7 @@ def test_keys_come_and_go_with_the_stream(servers, empty, place, ahead):
     file = pipeline(a, b, empty, ddl="pass")
     if ahead:
         run(a, empty, *statements, *ends)
-    running = place.lead(file).runs()
+    running = position.lead(file).runs()
     if not ahead:
         run(a, empty, *statements)
     execute(a, f"INSERT INTO {empty}.p VALUES (1000, 0)")
@@ -179,7 +179,7 @@ def test_keys_come_and_go_with_the_stream(servers, empty, place, ahead):
 
 
 @ACTS
-def test_keys_that_cannot_be_carried_out_are_refused(servers, empty, place):
+def test_keys_that_cannot_be_carried_out_are_refused(servers, empty, position):
     a, b = servers
     for server in servers:
         run(server, empty, PARENT)
@@ -187,7 +187,7 @@ def test_keys_that_cannot_be_carried_out_are_refused(servers, empty, place):
     some = [{"from": f"{empty}.p", "where": "id > 0"}, {"from": child}]
     start = pipeline(a, b, empty, some, ddl="pass")
     run(a, empty, CHILD.format(db=empty))
-    error = place.lead(start).ends()
+    error = position.lead(start).ends()
     assert isinstance(error, FatalError)
     assert f"setl cannot carry it out ({empty}.p: its mapping has where" in error.message
     run(b, empty, CHILD.format(db=empty))
@@ -195,23 +195,23 @@ def test_keys_that_cannot_be_carried_out_are_refused(servers, empty, place):
         (pipeline(a, b, empty, [{"from": child}]), f"{empty}.p: no table is mapped to it"),
         (pipeline(a, b, empty, some), f"{empty}.p: its mapping has where"),
     ):
-        error = place.lead(file).ends()
+        error = position.lead(file).ends()
         assert isinstance(error, ConfigurationError)
         assert reason in error.message
         assert f"foreign-key-action@{child}" in error.hint
     accepting = pipeline(a, b, empty, [{"from": child}], accept=[f"foreign-key-action@{child}"])
-    place.lead(accepting).runs().stop()
+    position.lead(accepting).runs().stop()
     # Only the parent is mapped: nothing is to be done.
-    place.lead(pipeline(a, b, empty, [{"from": f"{empty}.p"}])).runs().stop()
+    position.lead(pipeline(a, b, empty, [{"from": f"{empty}.p"}])).runs().stop()
 
 
 @ACTS
-def test_keys_of_the_target_that_the_source_has_not_do_nothing(servers, empty, place):
+def test_keys_of_the_target_that_the_source_has_not_do_nothing(servers, empty, position):
     a, b = servers
     for server in servers:
         run(server, empty, *(text.format(db=empty) for text in LIFE[:2]))
     run(a, empty, f"ALTER TABLE c DROP FOREIGN KEY {empty}_f")
-    running = place.lead(pipeline(a, b, empty, ddl="pass")).runs()
+    running = position.lead(pipeline(a, b, empty, ddl="pass")).runs()
     run(a, empty, "INSERT INTO p VALUES (1, 0)", "INSERT INTO c VALUES (1, 1)", "DELETE FROM p")
     running.applied(3)
     assert rows(b, f"{empty}.c") == rows(a, f"{empty}.c") == ((1, 1),)
@@ -224,11 +224,11 @@ def test_keys_of_the_target_that_the_source_has_not_do_nothing(servers, empty, p
 
 
 @ACTS
-def test_tables_under_other_names(servers, family, place):
+def test_tables_under_other_names(servers, family, position):
     a, b = servers
     other = fresh_name("other")
     execute(b, f"CREATE DATABASE {other}", f"USE {other}", *created(other))
-    running = place.lead(
+    running = position.lead(
         pipeline(a, b, family, [{"from": f"{family}.*", "to": f"{other}.*"}])
     ).runs()
     History(a, family, 5).write(150)
@@ -300,7 +300,7 @@ class History:
 
 @ACTS
 @pytest.mark.parametrize("seed", [1])
-def test_any_history_while_leaders_die(servers, family, place, seed):
+def test_any_history_while_leaders_die(servers, family, position, seed):
     a, b = servers
     file = pipeline(a, b, family, batch_rows=40)
     history = History(a, family, seed)
@@ -308,7 +308,7 @@ def test_any_history_while_leaders_die(servers, family, place, seed):
     for life in range(4):
         history.write(60)
         least = lead.randrange(1, 8)
-        running = place.lead(
+        running = position.lead(
             file, dies_when=None if life == 3 else lambda f, n=least: f.batches >= n
         )
         if life < 3:
@@ -320,7 +320,7 @@ def test_any_history_while_leaders_die(servers, family, place, seed):
 
 @ACTS
 @pytest.mark.parametrize("seed", [1])
-def test_rows_that_a_load_has_read_ahead_of_the_stream(servers, family, place, seed):
+def test_rows_that_a_load_has_read_ahead_of_the_stream(servers, family, position, seed):
     """Of tables that are no grandchildren; where others may be wrong, the load says so."""
     a, b = servers
     history = History(a, family, seed)
@@ -329,8 +329,8 @@ def test_rows_that_a_load_has_read_ahead_of_the_stream(servers, family, place, s
     file = parse_channel({"channel": fresh_name("loaded"), "pipelines": [
         {"name": "p", "source": source, "target": mysql(b), "tables": [{"from": f"{family}.*"}]},
     ]})  # fmt: skip
-    running = place.lead(file).runs()
-    requests = StoredLoadRequests(place.arbiter, PipelineId(file.channel, "p"))
+    running = position.lead(file).runs()
+    requests = StoredLoadRequests(position.arbiter, PipelineId(file.channel, "p"))
     for _ in range(3):
         requests.add(LoadRequest())
         running.run.look_at_loads()

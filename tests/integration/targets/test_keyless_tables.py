@@ -53,11 +53,13 @@ def said(file, level):
     return [f"{f.where}: {f.what}" for f in found if f.level == level and ".t" in f.where]
 
 
-def test_a_unique_key_without_nullable_columns_is_as_good_as_a_primary_key(servers, keyless, place):
+def test_a_unique_key_without_nullable_columns_is_as_good_as_a_primary_key(
+    servers, keyless, position
+):
     table = keyless("a INT, b INT NOT NULL, c VARCHAR(9) NOT NULL, UNIQUE (a), UNIQUE bc (c, b)")
     file = channel(servers, table)
     assert said(file, "error") == []
-    running = place.lead(file)
+    running = position.lead(file)
     execute(
         servers[0],
         f"INSERT INTO {table} VALUES (1, 1, 'x'), (2, 2, 'x'), (NULL, 3, 'x')",
@@ -84,14 +86,14 @@ def equal(servers, table):
 
 
 @pytest.mark.parametrize("columns", ["a INT, b VARCHAR(9)", "a INT UNIQUE, b VARCHAR(9)"])
-def test_rows_of_a_table_without_a_key(servers, keyless, place, columns):
+def test_rows_of_a_table_without_a_key(servers, keyless, position, columns):
     table = keyless(columns)
     file = channel(servers, table)
     assert said(file, "error") == []
     assert "update and each delete reads all of the target's table" in " ".join(
         said(file, "warning")
     )
-    running = place.lead(file)
+    running = position.lead(file)
     twice = "NULL, 'x'"
     execute(
         servers[0],
@@ -112,12 +114,12 @@ def test_rows_of_a_table_without_a_key(servers, keyless, place, columns):
 
 
 def test_no_row_without_a_key_comes_twice_after_a_crash(
-    servers, keyless, place, monkeypatch, tmp_path
+    servers, keyless, position, monkeypatch, tmp_path
 ):
     """What a load brought is in the target, and its checkpoint is not stored."""
     table = keyless("a INT, b VARCHAR(9)")
     monkeypatch.setattr(failpoints, "_folder", str(tmp_path))
-    running = place.lead(channel(servers, table))
+    running = position.lead(channel(servers, table))
     armed, taken = tmp_path / "load.after_job", tmp_path / "load.after_job.taken"
     for _ in range(3):
         armed.write_text("error")
@@ -136,17 +138,17 @@ def test_no_row_without_a_key_comes_twice_after_a_crash(
     assert equal(servers, table) == Counter(["(1, 'z')"] * 3)
 
 
-def test_a_stream_that_goes_to_another_place(servers, keyless, place):
+def test_a_stream_that_goes_to_another_position(servers, keyless, position):
     table, name = keyless("a INT, b VARCHAR(9)"), fresh_name("channel")
     tables, both = [{"from": f"{table}*"}], (f"{table}2", f"{table}3")
     for server in servers:
         execute(server, *(f"CREATE TABLE {each} LIKE {table}" for each in both))
-    running = place.lead(one_way(servers[0], mysql(servers[1]), tables, name))
+    running = position.lead(one_way(servers[0], mysql(servers[1]), tables, name))
     execute(servers[0], *(f"INSERT INTO {each} VALUES (1, 'x')" for each in (table, *both)))
     running.applied(3)
     running.stop()
     file = beating(one_way(servers[0], mysql(servers[1]), tables, name, generation=2, ddl="pass"))
-    running = place.lead(file)
+    running = position.lead(file)
     # Tables that the stream empties go on.
     execute(
         servers[0],
@@ -161,10 +163,10 @@ def test_a_stream_that_goes_to_another_place(servers, keyless, place):
     execute(servers[0], f"INSERT INTO {table} VALUES (2, 'y')")
     failure = running.ends()
     assert isinstance(failure, DataError)
-    assert "gone to another place" in failure.message
+    assert "gone to another position" in failure.message
     assert f"`setl load {name}/p --table {table} --no-wait`" in failure.hint
-    asked(place, file, tables=(table,))  # as the error says
-    assert in_step(servers, table, place.lead(file)) == Counter(["(1, 'x')", "(2, 'y')"])
+    asked(position, file, tables=(table,))  # as the error says
+    assert in_step(servers, table, position.lead(file)) == Counter(["(1, 'x')", "(2, 'y')"])
 
 
 def test_where_no_key_is_refused(servers, keyless):
@@ -178,15 +180,15 @@ def test_where_no_key_is_refused(servers, keyless):
     assert "two-way" in str([f.what for f in check_pipeline(check) if f.code == "no-key"])
 
 
-def asked(place, file, **what):
+def asked(position, file, **what):
     """Ask for a load; the request as it is kept."""
-    requests = StoredLoadRequests(place.arbiter, PipelineId(file.channel, "p"))
+    requests = StoredLoadRequests(position.arbiter, PipelineId(file.channel, "p"))
     return requests.add(LoadRequest(**what)).id
 
 
-def answered(place, file, ident, running):
+def answered(position, file, ident, running):
     """Wait until a request is answered."""
-    requests = StoredLoadRequests(place.arbiter, PipelineId(file.channel, "p"))
+    requests = StoredLoadRequests(position.arbiter, PipelineId(file.channel, "p"))
 
     def ended():
         assert running.thread.is_alive(), running.error
@@ -242,7 +244,7 @@ def in_step(servers, table, running):
 
 
 def test_a_load_while_all_is_changed_and_leaders_die(
-    servers, keyless, place, monkeypatch, tmp_path
+    servers, keyless, position, monkeypatch, tmp_path
 ):
     table = keyless("a INT, b VARCHAR(9)")
     execute(
@@ -257,7 +259,7 @@ def test_a_load_while_all_is_changed_and_leaders_die(
     with written(servers[0], table):
         for point in points:
             (tmp_path / point).write_text("error")
-        running = place.lead(file)
+        running = position.lead(file)
         for point in points:
             taken = tmp_path / f"{point}.taken"
             eventually(lambda taken=taken: taken.exists() or not running.thread.is_alive(), 60)
@@ -266,16 +268,18 @@ def test_a_load_while_all_is_changed_and_leaders_die(
     in_step(servers, table, running)
     execute(servers[1], f"INSERT INTO {table} VALUES (1, 'extra')", f"DELETE FROM {table} LIMIT 3")
     with written(servers[0], table):
-        again = asked(place, file, tables=(table,))
+        again = asked(position, file, tables=(table,))
         running.run.look_at_loads()
-        assert answered(place, file, again, running).state is RequestState.DONE
+        assert answered(position, file, again, running).state is RequestState.DONE
     in_step(servers, table, running)
-    some = asked(place, file, tables=(table,), where="a = 1")
+    some = asked(position, file, tables=(table,), where="a = 1")
     running.run.look_at_loads()
-    assert "has no key, so no row of it can be sent" in answered(place, file, some, running).answer
+    assert (
+        "has no key, so no row of it can be sent" in answered(position, file, some, running).answer
+    )
 
 
-def test_a_load_waits_for_who_has_written_the_table(servers, keyless, place):
+def test_a_load_waits_for_who_has_written_the_table(servers, keyless, position):
     """What is in the binlog of a prepared transaction is not in the table yet."""
     table = keyless("a INT, b VARCHAR(9)")
     execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x')")
@@ -286,7 +290,7 @@ def test_a_load_waits_for_who_has_written_the_table(servers, keyless, place):
         cursor.execute(f"XA END '{name}'")
         cursor.execute(f"XA PREPARE '{name}'")
     file = loading(servers[0], mysql(servers[1]), [{"from": table}])
-    running = place.lead(file).runs()
+    running = position.lead(file).runs()
     execute(servers[0], f"CREATE TABLE {table}_2 (a INT PRIMARY KEY)")
     sleeps_until_locked(servers[0], table)
     assert counted(servers[1], table) == Counter()
@@ -296,7 +300,7 @@ def test_a_load_waits_for_who_has_written_the_table(servers, keyless, place):
     in_step(servers, table, running)
 
 
-def test_who_may_not_lock_the_table(servers, keyless, place):
+def test_who_may_not_lock_the_table(servers, keyless, position):
     table, user = keyless("a INT, b VARCHAR(9)"), fresh_name("u")
     execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x'), (1, 'x')")
     for statement in (
@@ -313,10 +317,10 @@ def test_who_may_not_lock_the_table(servers, keyless, place):
         f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.code == "keyless-load"
     ]
     assert "lacks LOCK TABLES" in found.what
-    failure = place.lead(file).ends()
+    failure = position.lead(file).ends()
     assert "the account may not do that" in failure.message
     execute(servers[0], *(text.rstrip(";") for text in found.fix))
-    running = place.lead(file)
+    running = position.lead(file)
     wait_until_loaded(running)
     in_step(servers, table, running)
     execute(servers[0], f"DROP USER {user}@'%'")
@@ -330,13 +334,13 @@ def sleeps_until_locked(server, table):
     eventually(lambda: waits() is None, 60, interval=0.05)
 
 
-def test_a_load_and_a_schema_change_that_the_stream_has_not_reached(servers, keyless, place):
+def test_a_load_and_a_schema_change_that_the_stream_has_not_reached(servers, keyless, position):
     """The table is emptied, and a column comes anew, between the stream and what is read."""
     table = keyless("a INT, b VARCHAR(9)")
     execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x'), (1, 'x')")
     file = loading(servers[0], mysql(servers[1]), [{"from": table}], ddl="pass")
     with held("tables.before_job") as there:
-        running = place.lead(file)
+        running = position.lead(file)
         assert there.wait(60)
         execute(
             servers[0],
@@ -351,29 +355,29 @@ def test_a_load_and_a_schema_change_that_the_stream_has_not_reached(servers, key
     assert sum(in_step(servers, table, running).values()) == 3
 
 
-def test_whose_rows_a_load_would_remove(servers, keyless, place):
+def test_whose_rows_a_load_would_remove(servers, keyless, position):
     table = keyless("a INT, b VARCHAR(9)")
     other = f"{table}_other"
     for server in servers:
         execute(server, f"CREATE TABLE {other} LIKE {table}")
     execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x')")
     tables = [{"from": table}, {"from": other, "to": table}]
-    failure = place.lead(loading(servers[0], mysql(servers[1]), tables)).ends()
+    failure = position.lead(loading(servers[0], mysql(servers[1]), tables)).ends()
     assert "rows of other tables go to" in failure.message
     execute(
         servers[1],
         "INSERT INTO retl.setl_loaded VALUES"
         f" ('else/where', SUBSTRING_INDEX('{table}', '.', 1), 't', 1)",
     )
-    failure = place.lead(loading(servers[0], mysql(servers[1]), tables[:1])).ends()
+    failure = position.lead(loading(servers[0], mysql(servers[1]), tables[:1])).ends()
     assert "the pipeline else/where writes the table, too" in failure.message
     execute(servers[1], "DELETE FROM retl.setl_loaded WHERE pipeline = 'else/where'")
 
 
-def test_a_row_that_the_target_lacks_stops_the_pipeline(servers, keyless, place):
+def test_a_row_that_the_target_lacks_stops_the_pipeline(servers, keyless, position):
     table = keyless("a INT, b VARCHAR(9) COLLATE utf8mb4_general_ci")
     file = channel(servers, table)
-    running = place.lead(file)
+    running = position.lead(file)
     execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x'), (1, 'x'), (2, 'y')")
     running.applied(3)
     execute(servers[1], f"UPDATE {table} SET b = 'X' WHERE a = 1 LIMIT 1")
@@ -383,7 +387,7 @@ def test_a_row_that_the_target_lacks_stops_the_pipeline(servers, keyless, place)
     assert "has changed or deleted 2 of a row, and the target has 1 of it" in failure.message
     assert sum(counted(servers[1], table).values()) == 3
     execute(servers[1], f"INSERT INTO {table} VALUES (1, 'x')")  # as the error says
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(5)
     assert counted(servers[1], table) == Counter(["(1, 'X')", "(2, 'y')"])
     execute(servers[0], f"INSERT INTO {table} VALUES (1, 'z')", f"DELETE FROM {table} WHERE a = 2")
@@ -391,12 +395,12 @@ def test_a_row_that_the_target_lacks_stops_the_pipeline(servers, keyless, place)
     execute(servers[1], f"DELETE FROM {table}")
     execute(servers[0], f"UPDATE {table} SET a = 3")
     assert "Load the table" in running.ends().hint
-    asked(place, file, tables=(table,))
-    running = place.lead(file)
+    asked(position, file, tables=(table,))
+    running = position.lead(file)
     in_step(servers, table, running)
 
 
-def test_columns_that_are_named_without_any_index_at_the_target(servers, keyless, place):
+def test_columns_that_are_named_without_any_index_at_the_target(servers, keyless, position):
     table = keyless("a INT NOT NULL, b INT, note VARCHAR(9)")
     file = channel(servers, table, key=["a", "b"])
     assert said(file, "error") == []
@@ -404,7 +408,7 @@ def test_columns_that_are_named_without_any_index_at_the_target(servers, keyless
     assert "agree in them become one row" in warnings
     assert "b, named under `key`, may be NULL" in warnings
     assert "deleted and written anew" in warnings
-    running = place.lead(file)
+    running = position.lead(file)
     execute(
         servers[0],
         f"INSERT INTO {table} VALUES (1, 1, 'x'), (1, 2, 'y'), (2, 1, 'z')",

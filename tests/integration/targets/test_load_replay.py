@@ -182,8 +182,8 @@ class Target:
 
 def cut(items, parts, chance):
     """Stretches of items, in order, none of them empty."""
-    places = sorted(chance.sample(range(1, len(items)), min(parts - 1, len(items) - 1)))
-    return [items[a:b] for a, b in zip([0, *places], [*places, len(items)], strict=True)]
+    positions = sorted(chance.sample(range(1, len(items)), min(parts - 1, len(items) - 1)))
+    return [items[a:b] for a, b in zip([0, *positions], [*positions, len(items)], strict=True)]
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ NAME = Column("name", Kind.TEXT)
 CODE = Column("code", Kind.TEXT)
 
 
-class Place:
+class StartPoint:
     """A schema of its own, and a sink that writes there."""
 
     def __init__(self, server, *, new=False, **options):
@@ -90,11 +90,11 @@ ONLY = {
 
 
 @pytest.fixture(params=[pytest.param(way, marks=ONLY[way]) for way in WAYS])
-def place(site_a, request):
+def db(site_a, request):
     """Rows are sent in each way that the server offers; nothing else may differ."""
     [(before,)] = rows_of(site_a, "SELECT @@GLOBAL.local_infile")
     execute(site_a, "SET GLOBAL local_infile = 1")
-    made = Place(site_a, **WAYS[request.param])
+    made = StartPoint(site_a, **WAYS[request.param])
     yield made
     made.sink.close()
     execute(site_a, f"SET GLOBAL local_infile = {before}")
@@ -123,15 +123,15 @@ def binlog_position(server):
         return binlog_status(connection)
 
 
-def test_the_mark_is_the_first_row_event_of_every_transaction_also_when_applied_again(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(20)")
-    place.write((ID, NAME), [(9, "x")])
-    since = binlog_position(place.server)
+def test_the_mark_is_the_first_row_event_of_every_transaction_also_when_applied_again(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(20)")
+    db.write((ID, NAME), [(9, "x")])
+    since = binlog_position(db.server)
     for _ in range(3):
-        place.write((ID, NAME), [(1, "a"), (2, "b")], [(9,)])
-    place.write((ID, NAME), [(1, "c")])
-    mark, table = "retl.retl_mark", f"{place.schema}.t"
-    transactions = rows_events(place.server, since)
+        db.write((ID, NAME), [(1, "a"), (2, "b")], [(9,)])
+    db.write((ID, NAME), [(1, "c")])
+    mark, table = "retl.retl_mark", f"{db.schema}.t"
+    transactions = rows_events(db.server, since)
     # Applied again, the rows are as they were and leave no event; the mark always does.
     assert [t[0] for t in transactions] == [mark] * 4
     assert set(transactions[0]) == {mark, table}
@@ -139,38 +139,38 @@ def test_the_mark_is_the_first_row_event_of_every_transaction_also_when_applied_
     assert transactions[3] == [mark, table]
 
 
-def test_a_large_table_is_written_behind_the_others_and_each_transaction_is_marked(place):
+def test_a_large_table_is_written_behind_the_others_and_each_transaction_is_marked(db):
     for name in ("hot", "cold", "other"):
-        place.table("id INT PRIMARY KEY, name VARCHAR(20)", name)
-    place.write((ID, NAME), [(9, "x")], name="cold")  # the connection is made known first
-    since = binlog_position(place.server)
-    large = place.changes((ID, NAME), [(i, "x") for i in range(2000)], name="hot")
-    small = [place.changes((ID, NAME), [(1, "x")], name=name) for name in ("cold", "other")]
-    place.sink.apply(place.ticket, [large, *small])
-    transactions = rows_events(place.server, since)
+        db.table("id INT PRIMARY KEY, name VARCHAR(20)", name)
+    db.write((ID, NAME), [(9, "x")], name="cold")  # the connection is made known first
+    since = binlog_position(db.server)
+    large = db.changes((ID, NAME), [(i, "x") for i in range(2000)], name="hot")
+    small = [db.changes((ID, NAME), [(1, "x")], name=name) for name in ("cold", "other")]
+    db.sink.apply(db.ticket, [large, *small])
+    transactions = rows_events(db.server, since)
     assert [t[0] for t in transactions] == ["retl.retl_mark"] * 2
-    assert set(transactions[0][1:]) == {f"{place.schema}.cold", f"{place.schema}.other"}
-    assert set(transactions[1][1:]) == {f"{place.schema}.hot"}
+    assert set(transactions[0][1:]) == {f"{db.schema}.cold", f"{db.schema}.other"}
+    assert set(transactions[1][1:]) == {f"{db.schema}.hot"}
 
 
-def test_each_slot_has_a_mark_of_its_own_that_names_the_channel(place):
-    place.table("id INT PRIMARY KEY")
+def test_each_slot_has_a_mark_of_its_own_that_names_the_channel(db):
+    db.table("id INT PRIMARY KEY")
     for slot in (0, 3):
-        ticket = ticket_for(place.schema, slot=slot, batch_id=5, through=77 + slot)
-        place.sink.apply(ticket, [place.changes((ID,), [(slot,)])])
-    key = place.ticket.pipeline_key
+        ticket = ticket_for(db.schema, slot=slot, batch_id=5, through=77 + slot)
+        db.sink.apply(ticket, [db.changes((ID,), [(slot,)])])
+    key = db.ticket.pipeline_key
     found = rows_of(
-        place.server,
+        db.server,
         "SELECT ID, CHANNEL_ID, CHANNEL_INFO FROM retl.retl_mark WHERE ID IN (%s, %s) ORDER BY ID",
         mark_id(key, 0),
         mark_id(key, 3),
     )
     assert found == [(mark_id(key, 0), MARK, "1.5.0.77.n1"), (mark_id(key, 3), MARK, "1.5.3.80.n2")]
-    with closing(place.server.connect()) as connection:
+    with closing(db.server.connect()) as connection:
         assert applied_through(connection, key) == 80
         assert applied_through(connection, "shop/none") == 0
-    settings = MysqlSinkSettings(endpoint_of(place.server), MARK)
-    assert settings.applied_through(place.ticket) == 80
+    settings = MysqlSinkSettings(endpoint_of(db.server), MARK)
+    assert settings.applied_through(db.ticket) == 80
 
 
 # -- fence ---------------------------------------------------------------------------------
@@ -180,144 +180,142 @@ def test_each_slot_has_a_mark_of_its_own_that_names_the_channel(place):
     ("epoch", "kind", "what"),
     [(1, FencedError, "epoch 2 is active"), (3, TargetWentBackError, "stands at epoch 2")],
 )
-def test_another_epoch_writes_nothing(place, epoch, kind, what):
-    place.table("id INT PRIMARY KEY")
-    fence_for(place.server, place.ticket).raise_to(2, "n2")
-    ticket = ticket_for(place.schema, epoch=epoch)
+def test_another_epoch_writes_nothing(db, epoch, kind, what):
+    db.table("id INT PRIMARY KEY")
+    fence_for(db.server, db.ticket).raise_to(2, "n2")
+    ticket = ticket_for(db.schema, epoch=epoch)
     with pytest.raises(kind, match=what) as caught:
-        place.sink.apply(ticket, [place.changes((ID,), [(1,)])])
-    assert caught.value.where["pipeline"] == place.ticket.pipeline_key
-    assert place.rows() == []
-    key = place.ticket.pipeline_key
-    assert (
-        rows_of(place.server, "SELECT ID FROM retl.retl_mark WHERE ID = %s", mark_id(key, 0)) == []
-    )
+        db.sink.apply(ticket, [db.changes((ID,), [(1,)])])
+    assert caught.value.where["pipeline"] == db.ticket.pipeline_key
+    assert db.rows() == []
+    key = db.ticket.pipeline_key
+    assert rows_of(db.server, "SELECT ID FROM retl.retl_mark WHERE ID = %s", mark_id(key, 0)) == []
     # The same connection serves the leadership that holds the fence.
-    place.sink.apply(ticket_for(place.schema, epoch=2), [place.changes((ID,), [(1,)])])
-    assert place.rows() == [(1,)]
+    db.sink.apply(ticket_for(db.schema, epoch=2), [db.changes((ID,), [(1,)])])
+    assert db.rows() == [(1,)]
 
 
-def test_without_a_leader_nothing_is_written(place):
-    place.table("id INT PRIMARY KEY")
+def test_without_a_leader_nothing_is_written(db):
+    db.table("id INT PRIMARY KEY")
     with pytest.raises(TargetWentBackError, match="has no row"):
-        place.sink.apply(ticket_for(unique("other")), [place.changes((ID,), [(1,)])])
-    assert place.rows() == []
+        db.sink.apply(ticket_for(unique("other")), [db.changes((ID,), [(1,)])])
+    assert db.rows() == []
 
 
 # -- keys ----------------------------------------------------------------------------------
 
 
-def test_what_a_table_with_two_keys_has_is_not_written_again(place):
-    place.table("id INT PRIMARY KEY, code VARCHAR(20), UNIQUE (code)")
+def test_what_a_table_with_two_keys_has_is_not_written_again(db):
+    db.table("id INT PRIMARY KEY, code VARCHAR(20), UNIQUE (code)")
     calls = [[(1, "a"), (2, "b")], [(1, "x")], [(3, "a")]]
     for _ in range(2):
         for at, rows in enumerate(calls, 1):
-            changes = place.changes((ID, CODE), rows)
+            changes = db.changes((ID, CODE), rows)
             changes.upsert_versions.extend([at] * len(rows))
-            ticket = replace(place.ticket, through=at)
-            place.sink.apply(ticket, [changes])
-            assert at < 3 or place.rows() == [(1, "x"), (2, "b"), (3, "a")]
+            ticket = replace(db.ticket, through=at)
+            db.sink.apply(ticket, [changes])
+            assert at < 3 or db.rows() == [(1, "x"), (2, "b"), (3, "a")]
 
 
-def test_columns_that_only_the_target_has_survive_an_upsert(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(20), note VARCHAR(20) DEFAULT 'none'")
-    place.write((ID, NAME), [(1, "a")])
-    execute(place.server, f"UPDATE {place.schema}.t SET note = 'mine'")
-    place.write((ID, NAME), [(1, "b"), (2, "c")])
-    assert place.rows() == [(1, "b", "mine"), (2, "c", "none")]
+def test_columns_that_only_the_target_has_survive_an_upsert(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(20), note VARCHAR(20) DEFAULT 'none'")
+    db.write((ID, NAME), [(1, "a")])
+    execute(db.server, f"UPDATE {db.schema}.t SET note = 'mine'")
+    db.write((ID, NAME), [(1, "b"), (2, "c")])
+    assert db.rows() == [(1, "b", "mine"), (2, "c", "none")]
 
 
-def test_a_primary_key_of_the_targets_own_is_left_to_it(place):
-    place.table("own INT AUTO_INCREMENT PRIMARY KEY, id INT NOT NULL, name VARCHAR(9), UNIQUE (id)")
-    place.write((ID, NAME), [(7, "a"), (8, "b")])
-    place.write((ID, NAME), [(7, "c")], [(8,)])
-    assert place.rows() == [(1, 7, "c")]
+def test_a_primary_key_of_the_targets_own_is_left_to_it(db):
+    db.table("own INT AUTO_INCREMENT PRIMARY KEY, id INT NOT NULL, name VARCHAR(9), UNIQUE (id)")
+    db.write((ID, NAME), [(7, "a"), (8, "b")])
+    db.write((ID, NAME), [(7, "c")], [(8,)])
+    assert db.rows() == [(1, 7, "c")]
 
 
-def test_without_a_unique_key_rows_are_still_there_once(place):
-    place.table("id INT, name VARCHAR(20)")
+def test_without_a_unique_key_rows_are_still_there_once(db):
+    db.table("id INT, name VARCHAR(20)")
     for _ in range(2):
-        place.write((ID, NAME), [(1, "a"), (2, "b")])
-    place.write((ID, NAME), [(1, "c")], [(2,)])
-    assert place.rows() == [(1, "c")]
+        db.write((ID, NAME), [(1, "a"), (2, "b")])
+    db.write((ID, NAME), [(1, "c")], [(2,)])
+    assert db.rows() == [(1, "c")]
 
 
 @pytest.mark.parametrize("constraint", ["KEY (id)", "UNIQUE (id)"])
-def test_a_key_without_a_value_is_refused_since_it_would_be_there_twice(place, constraint):
-    place.table(f"id INT NULL, name VARCHAR(20), {constraint}")
+def test_a_key_without_a_value_is_refused_since_it_would_be_there_twice(db, constraint):
+    db.table(f"id INT NULL, name VARCHAR(20), {constraint}")
     with pytest.raises(DataError, match="is NULL") as caught:
-        place.write((ID, NAME), [(3, "a"), (None, "b")])
+        db.write((ID, NAME), [(3, "a"), (None, "b")])
     assert caught.value.where["key"] == "None"
-    assert place.rows() == []
+    assert db.rows() == []
 
 
-def test_a_key_that_is_all_generated_finds_its_rows(place):
-    place.table("id INT, name VARCHAR(20), twice INT AS (id * 2) STORED, UNIQUE (twice)")
+def test_a_key_that_is_all_generated_finds_its_rows(db):
+    db.table("id INT, name VARCHAR(20), twice INT AS (id * 2) STORED, UNIQUE (twice)")
     columns = (ID, NAME, Column("twice", Kind.INTEGER, generated=True))
-    place.write(columns, [(1, "a", 2), (2, "b", 4)], key=(2,))
-    place.write(columns, [(1, "c", 2)], [(4,)], key=(2,))
-    assert place.rows() == [(1, "c", 2)]
+    db.write(columns, [(1, "a", 2), (2, "b", 4)], key=(2,))
+    db.write(columns, [(1, "c", 2)], [(4,)], key=(2,))
+    assert db.rows() == [(1, "c", 2)]
 
 
-def test_generated_columns_are_left_to_the_target(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(20), twice INT AS (id * 2) STORED")
-    place.write((ID, Column("twice", Kind.INTEGER), NAME), [(4, 8, "a")])
-    place.write((ID, NAME), [(5, "b")])
-    assert place.rows() == [(4, "a", 8), (5, "b", 10)]
+def test_generated_columns_are_left_to_the_target(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(20), twice INT AS (id * 2) STORED")
+    db.write((ID, Column("twice", Kind.INTEGER), NAME), [(4, 8, "a")])
+    db.write((ID, NAME), [(5, "b")])
+    assert db.rows() == [(4, "a", 8), (5, "b", 10)]
 
 
-def test_names_that_need_quotes(place):
+def test_names_that_need_quotes(db):
     table, column = "odd `name` %s %d", "select `x`%d"
     execute(
-        place.server,
-        f"CREATE TABLE {place.schema}.`{table.replace('`', '``')}` "
+        db.server,
+        f"CREATE TABLE {db.schema}.`{table.replace('`', '``')}` "
         f"(id INT PRIMARY KEY, `{column.replace('`', '``')}` INT)".replace("%", "%%").replace(
             "%%", "%"
         ),
     )
     columns = (ID, Column(column, Kind.INTEGER))
-    place.write(columns, [(1, 2), (3, 4)], name=table)
-    place.write(columns, [(1, 5)], [(3,)], name=table)
-    assert place.rows(name="`" + table.replace("`", "``") + "`") == [(1, 5)]
+    db.write(columns, [(1, 2), (3, 4)], name=table)
+    db.write(columns, [(1, 5)], [(3,)], name=table)
+    assert db.rows(name="`" + table.replace("`", "``") + "`") == [(1, 5)]
 
 
-def test_children_may_come_before_their_parents_and_outlive_them(place):
-    place.table("id INT PRIMARY KEY", name="parent")
-    place.table(
+def test_children_may_come_before_their_parents_and_outlive_them(db):
+    db.table("id INT PRIMARY KEY", name="parent")
+    db.table(
         "id INT PRIMARY KEY, parent_id INT, "
-        f"FOREIGN KEY (parent_id) REFERENCES {place.schema}.parent (id) ON DELETE CASCADE",
+        f"FOREIGN KEY (parent_id) REFERENCES {db.schema}.parent (id) ON DELETE CASCADE",
         name="child",
     )
     child = (ID, Column("parent_id", Kind.INTEGER))
-    place.write(child, [(1, 10)], name="child")
-    place.write((ID,), [(10,)], name="parent")
-    place.write((ID,), [], [(10,)], name="parent")
-    assert place.rows(name="child") == [(1, 10)]
+    db.write(child, [(1, 10)], name="child")
+    db.write((ID,), [(10,)], name="parent")
+    db.write((ID,), [], [(10,)], name="parent")
+    assert db.rows(name="child") == [(1, 10)]
 
 
-def test_deleting_a_part_of_a_small_table_does_not_wait_for_its_other_rows(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
-    place.write((ID, NAME), [(i, "a") for i in range(50)])
-    with closing(place.server.connect(autocommit=False)) as other, other.cursor() as cursor:
-        cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 45")
-        place.write((ID, NAME), [], [(i,) for i in range(30)])
+def test_deleting_a_part_of_a_small_table_does_not_wait_for_its_other_rows(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    db.write((ID, NAME), [(i, "a") for i in range(50)])
+    with closing(db.server.connect(autocommit=False)) as other, other.cursor() as cursor:
+        cursor.execute(f"UPDATE {db.schema}.t SET name = 'b' WHERE id = 45")
+        db.write((ID, NAME), [], [(i,) for i in range(30)])
         other.rollback()
-    assert [row[0] for row in place.rows()] == list(range(30, 50))
+    assert [row[0] for row in db.rows()] == list(range(30, 50))
 
 
 class Source:
     """A table on the server itself, and what a compacting pipeline sees of its changes."""
 
-    def __init__(self, place, definition):
-        self._place = place
-        place.table(definition, name="source")
-        self._name = f"{place.schema}.source"
+    def __init__(self, db, definition):
+        self._position = db
+        db.table(definition, name="source")
+        self._name = f"{db.schema}.source"
         self.batches = []
 
     def run(self, operations):
         """One batch of changes, those that the source refuses left out."""
         touched = set()
-        with closing(self._place.server.connect()) as connection, connection.cursor() as cursor:
+        with closing(self._position.server.connect()) as connection, connection.cursor() as cursor:
             for verb, key, value in operations:
                 try:
                     if verb == "put":
@@ -360,38 +358,36 @@ operation = st.tuples(
     again=st.integers(0, 4),
     turned=st.booleans(),
 )
-def test_any_order_of_tasks_and_any_replay_end_like_the_source(
-    place, unique, batches, again, turned
-):
+def test_any_order_of_tasks_and_any_replay_end_like_the_source(db, unique, batches, again, turned):
     columns = (ID, Column("code", Kind.INTEGER))
     definition = "id INT PRIMARY KEY, code INT" + ", UNIQUE (code)" * unique
-    execute(place.server, *(f"DROP TABLE IF EXISTS {place.schema}.{t}" for t in ("t", "source")))
-    forget = f"DELETE FROM retl.setl_loaded WHERE pipeline = '{place.ticket.pipeline_key}'"
-    execute(place.server, forget)
-    place.table(definition)
-    source = Source(place, definition)
+    execute(db.server, *(f"DROP TABLE IF EXISTS {db.schema}.{t}" for t in ("t", "source")))
+    forget = f"DELETE FROM retl.setl_loaded WHERE pipeline = '{db.ticket.pipeline_key}'"
+    execute(db.server, forget)
+    db.table(definition)
+    source = Source(db, definition)
 
     def load(number, upserts, deletes):
         # Two tasks share a batch by key, and either may come first. A table with a further unique
         # key is one task's alone.
         for share in [None] if unique else sorted((0, 1), reverse=turned):
-            mine = place.changes(
+            mine = db.changes(
                 columns,
                 [row for row in upserts if share in (None, row[0] % 2)],
                 [key for key in deletes if share in (None, key[0] % 2)],
             )
             mine.upsert_versions.extend([number] * len(mine.upserts))
             mine.delete_versions.extend([number] * len(mine.deletes))
-            place.sink.apply(replace(place.ticket, through=number), [mine])
+            db.sink.apply(replace(db.ticket, through=number), [mine])
 
     expected = []
     for number, operations in enumerate(batches, 1):
         expected = source.run(operations)
         load(number, *source.batches[-1])
-        assert place.rows() == expected
+        assert db.rows() == expected
     for number, (upserts, deletes) in list(enumerate(source.batches, 1))[again:]:
         load(number, upserts, deletes)
-    assert place.rows() == expected
+    assert db.rows() == expected
 
 
 # -- values --------------------------------------------------------------------------------
@@ -410,14 +406,14 @@ def test_any_order_of_tasks_and_any_replay_end_like_the_source(
         ("BIT(64)", Kind.BIT, [0, 2**64 - 1]),
     ],
 )  # fmt: skip
-def test_every_kind_of_key_finds_its_row(place, definition, kind, values):
-    place.table(f"k {definition} NOT NULL PRIMARY KEY, id INT")
+def test_every_kind_of_key_finds_its_row(db, definition, kind, values):
+    db.table(f"k {definition} NOT NULL PRIMARY KEY, id INT")
     columns = (Column("k", kind), ID)
-    place.write(columns, [(v, i) for i, v in enumerate(values)])
-    place.write(columns, [(values[0], 99)], [(v,) for v in values[1:]])
-    assert place.rows("id") == [(99,)]
-    place.write(columns, [], [(values[0],)])
-    assert place.rows("id") == []
+    db.write(columns, [(v, i) for i, v in enumerate(values)])
+    db.write(columns, [(values[0], 99)], [(v,) for v in values[1:]])
+    assert db.rows("id") == [(99,)]
+    db.write(columns, [], [(values[0],)])
+    assert db.rows("id") == []
 
 
 @settings(
@@ -427,29 +423,29 @@ def test_every_kind_of_key_finds_its_row(place, definition, kind, values):
     texts=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=50), max_size=20),
     blobs=st.lists(st.binary(max_size=50), max_size=20),
 )
-def test_any_text_and_any_bytes_arrive_as_they_left(place, texts, blobs):
-    execute(place.server, f"DROP TABLE IF EXISTS {place.schema}.t")
-    place.table("id INT PRIMARY KEY, name LONGTEXT COLLATE utf8mb4_bin, b LONGBLOB")
+def test_any_text_and_any_bytes_arrive_as_they_left(db, texts, blobs):
+    execute(db.server, f"DROP TABLE IF EXISTS {db.schema}.t")
+    db.table("id INT PRIMARY KEY, name LONGTEXT COLLATE utf8mb4_bin, b LONGBLOB")
     rows = [(i, t, None) for i, t in enumerate(texts)]
     rows += [(100 + i, None, b) for i, b in enumerate(blobs)]
-    place.write((ID, NAME, Column("b", Kind.BINARY)), rows)
-    assert place.rows() == rows
+    db.write((ID, NAME, Column("b", Kind.BINARY)), rows)
+    assert db.rows() == rows
 
 
 # -- errors --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("wrong", [0, 137, 499])
-def test_the_row_that_the_server_refuses_is_named_and_nothing_is_written(place, wrong):
-    place.table("id INT PRIMARY KEY, name VARCHAR(5)")
+def test_the_row_that_the_server_refuses_is_named_and_nothing_is_written(db, wrong):
+    db.table("id INT PRIMARY KEY, name VARCHAR(5)")
     rows = [(i, "long one" if i == wrong else "ok") for i in range(500)]
     with pytest.raises(DataError, match="Data too long for column 'name'") as caught:
-        place.write((ID, NAME), rows)
-    assert caught.value.where["table"] == f"{place.schema}.t"
+        db.write((ID, NAME), rows)
+    assert caught.value.where["table"] == f"{db.schema}.t"
     assert caught.value.where["key"] == str(wrong)
-    assert place.rows() == []
-    place.write((ID, NAME), [(1, "ok")])
-    assert place.rows() == [(1, "ok")]
+    assert db.rows() == []
+    db.write((ID, NAME), [(1, "ok")])
+    assert db.rows() == [(1, "ok")]
 
 
 @pytest.mark.parametrize(
@@ -460,192 +456,190 @@ def test_the_row_that_the_server_refuses_is_named_and_nothing_is_written(place, 
         ((ID, Column("name", Kind.FLOAT)), (7, float("nan")), "column name holds a float"),
     ],
 )
-def test_a_value_that_cannot_be_written_down_is_named(place, columns, row, message):
-    place.table("id INT PRIMARY KEY, name VARCHAR(5)")
+def test_a_value_that_cannot_be_written_down_is_named(db, columns, row, message):
+    db.table("id INT PRIMARY KEY, name VARCHAR(5)")
     with pytest.raises(DataError, match=message) as caught:
-        place.write(columns, [(1, None), row])
+        db.write(columns, [(1, None), row])
     assert caught.value.where["key"] == "7"
-    assert caught.value.where["table"] == f"{place.schema}.t"
-    assert place.rows() == []
+    assert caught.value.where["table"] == f"{db.schema}.t"
+    assert db.rows() == []
 
 
-def test_a_missing_table_and_a_missing_column_are_configuration_errors(place):
+def test_a_missing_table_and_a_missing_column_are_configuration_errors(db):
     with pytest.raises(ConfigurationError, match="does not exist") as caught:
-        place.write((ID, NAME), [(1, "a")])
-    assert caught.value.where["table"] == f"{place.schema}.t"
-    place.table("id INT PRIMARY KEY")
+        db.write((ID, NAME), [(1, "a")])
+    assert caught.value.where["table"] == f"{db.schema}.t"
+    db.table("id INT PRIMARY KEY")
     with pytest.raises(ConfigurationError, match="lacks the columns name, code"):
-        place.write((ID, NAME, CODE), [(1, "a", "b")])
-    place.write((ID,), [(1,)])
+        db.write((ID, NAME, CODE), [(1, "a", "b")])
+    db.write((ID,), [(1,)])
 
 
-def test_a_table_that_changes_is_looked_at_again(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9), code VARCHAR(9)")
+def test_a_table_that_changes_is_looked_at_again(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(9), code VARCHAR(9)")
     columns = (ID, NAME, CODE)
-    place.write(columns, [(1, "a", "b")])
-    execute(place.server, f"ALTER TABLE {place.schema}.t DROP COLUMN code")
+    db.write(columns, [(1, "a", "b")])
+    execute(db.server, f"ALTER TABLE {db.schema}.t DROP COLUMN code")
     with pytest.raises(ConfigurationError, match="lacks the columns code"):
-        place.write(columns, [(1, "a", "c")])
-    execute(place.server, f"ALTER TABLE {place.schema}.t ADD COLUMN code VARCHAR(9)")
-    place.write(columns, [(1, "a", "d")])
-    assert place.rows() == [(1, "a", "d")]
+        db.write(columns, [(1, "a", "c")])
+    execute(db.server, f"ALTER TABLE {db.schema}.t ADD COLUMN code VARCHAR(9)")
+    db.write(columns, [(1, "a", "d")])
+    assert db.rows() == [(1, "a", "d")]
 
 
-def test_a_column_that_a_table_has_just_got_is_found(place):
+def test_a_column_that_a_table_has_just_got_is_found(db):
     """Who adds a column to the target first, and to the source next, does what is right."""
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
-    place.write((ID, NAME), [(1, "a")])
-    execute(place.server, f"ALTER TABLE {place.schema}.t ADD COLUMN code VARCHAR(9)")
-    place.write((ID, NAME, CODE), [(1, "a", "c")])
-    assert place.rows() == [(1, "a", "c")]
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    db.write((ID, NAME), [(1, "a")])
+    execute(db.server, f"ALTER TABLE {db.schema}.t ADD COLUMN code VARCHAR(9)")
+    db.write((ID, NAME, CODE), [(1, "a", "c")])
+    assert db.rows() == [(1, "a", "c")]
 
 
-def test_a_column_that_was_widened_takes_what_fits_now(place):
-    place.table("id INT PRIMARY KEY, kind ENUM('a')")
+def test_a_column_that_was_widened_takes_what_fits_now(db):
+    db.table("id INT PRIMARY KEY, kind ENUM('a')")
     columns = (ID, Column("kind", Kind.ENUM))
-    place.write(columns, [(1, "a")])
-    execute(place.server, f"ALTER TABLE {place.schema}.t MODIFY kind ENUM('a', 'b')")
-    place.write(columns, [(1, "a"), (2, "b")])
-    assert place.rows() == [(1, "a"), (2, "b")]
+    db.write(columns, [(1, "a")])
+    execute(db.server, f"ALTER TABLE {db.schema}.t MODIFY kind ENUM('a', 'b')")
+    db.write(columns, [(1, "a"), (2, "b")])
+    assert db.rows() == [(1, "a"), (2, "b")]
     with pytest.raises(DataError, match="would lack that label"):
-        place.write(columns, [(3, "c")])
+        db.write(columns, [(3, "c")])
 
 
 @pytest.mark.parametrize("more", ["", ", n INT UNIQUE"], ids=["plain", "with unique values"])
 def test_a_row_that_a_widened_column_takes_is_not_put_aside(site_a, request, more):
-    place = Place(site_a, dead_letter_limit=9)
-    request.addfinalizer(place.sink.close)
-    place.table(f"id INT PRIMARY KEY, kind ENUM('a'){more}")
+    db = StartPoint(site_a, dead_letter_limit=9)
+    request.addfinalizer(db.sink.close)
+    db.table(f"id INT PRIMARY KEY, kind ENUM('a'){more}")
     columns = (ID, Column("kind", Kind.ENUM))
-    place.write(columns, [(1, "a")])
-    execute(site_a, f"ALTER TABLE {place.schema}.t MODIFY kind ENUM('a', 'b')")
-    loaded = place.write(columns, [(2, "b"), (3, "c")])
-    assert place.rows("id, kind") == [(1, "a"), (2, "b")]
+    db.write(columns, [(1, "a")])
+    execute(site_a, f"ALTER TABLE {db.schema}.t MODIFY kind ENUM('a', 'b')")
+    loaded = db.write(columns, [(2, "b"), (3, "c")])
+    assert db.rows("id, kind") == [(1, "a"), (2, "b")]
     assert loaded.dead_letters == 1
 
 
-def test_a_float_that_has_become_a_double_takes_all_digits_at_once(place):
-    place.table("id INT PRIMARY KEY, amount FLOAT")
+def test_a_float_that_has_become_a_double_takes_all_digits_at_once(db):
+    db.table("id INT PRIMARY KEY, amount FLOAT")
     columns = (ID, Column("amount", Kind.FLOAT))
-    place.write(columns, [(1, 3.4028235e38)])
-    execute(place.server, f"ALTER TABLE {place.schema}.t MODIFY amount DOUBLE")
+    db.write(columns, [(1, 3.4028235e38)])
+    execute(db.server, f"ALTER TABLE {db.schema}.t MODIFY amount DOUBLE")
     numbers = [(n, n / 10) for n in range(2, 20)]
-    place.write(columns, numbers[:1])
-    place.write(columns, numbers[1:])
-    assert place.rows()[1:] == numbers
+    db.write(columns, numbers[:1])
+    db.write(columns, numbers[1:])
+    assert db.rows()[1:] == numbers
 
 
-def test_a_missing_privilege_is_a_configuration_error(place):
-    place.table("id INT PRIMARY KEY")
+def test_a_missing_privilege_is_a_configuration_error(db):
+    db.table("id INT PRIMARY KEY")
     user = unique("u")[:20]
     execute(
-        place.server,
+        db.server,
         f"CREATE USER {user}@'%' IDENTIFIED BY 'secret'",
-        f"GRANT SELECT ON {place.schema}.* TO {user}@'%'",
+        f"GRANT SELECT ON {db.schema}.* TO {user}@'%'",
         f"GRANT SELECT, INSERT, UPDATE, DELETE ON retl.* TO {user}@'%'",
     )
-    endpoint = MysqlEndpoint(place.server.host, place.server.port, user, "secret")
+    endpoint = MysqlEndpoint(db.server.host, db.server.port, user, "secret")
     sink = MysqlSink(MysqlSinkSettings(endpoint, MARK), nonces())
     try:
         with pytest.raises(ConfigurationError, match=r"INSERT.* command denied") as caught:
-            sink.apply(place.ticket, [place.changes((ID,), [(1,)])])
+            sink.apply(db.ticket, [db.changes((ID,), [(1,)])])
     finally:
         sink.close()
     assert "secret" not in str(caught.value)
 
 
-def test_a_row_larger_than_the_server_accepts_is_named(place):
-    place.table("id INT PRIMARY KEY, name LONGTEXT")
-    (packet,) = rows_of(place.server, "SELECT @@max_allowed_packet")[0]
+def test_a_row_larger_than_the_server_accepts_is_named(db):
+    db.table("id INT PRIMARY KEY, name LONGTEXT")
+    (packet,) = rows_of(db.server, "SELECT @@max_allowed_packet")[0]
     with pytest.raises(DataError, match=f"the target accepts {packet}") as caught:
-        place.write((ID, NAME), [(1, "a"), (2, "x" * packet)])
+        db.write((ID, NAME), [(1, "a"), (2, "x" * packet)])
     assert caught.value.where["key"] == "2"
-    place.write((ID, NAME), [(1, "a"), (2, "x" * (packet - 1000))])
-    assert place.rows("id, LENGTH(name)") == [(1, 1), (2, packet - 1000)]
+    db.write((ID, NAME), [(1, "a"), (2, "x" * (packet - 1000))])
+    assert db.rows("id, LENGTH(name)") == [(1, 1), (2, packet - 1000)]
 
 
-def test_waiting_too_long_for_a_lock_is_transient(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
-    place.write((ID, NAME), [(1, "a"), (2, "a")])
-    with closing(place.server.connect(autocommit=False)) as other, other.cursor() as cursor:
-        cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 2")
+def test_waiting_too_long_for_a_lock_is_transient(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    db.write((ID, NAME), [(1, "a"), (2, "a")])
+    with closing(db.server.connect(autocommit=False)) as other, other.cursor() as cursor:
+        cursor.execute(f"UPDATE {db.schema}.t SET name = 'b' WHERE id = 2")
         with pytest.raises(TransientError, match="1205"):
-            place.write((ID, NAME), [(1, "c"), (2, "c")])
+            db.write((ID, NAME), [(1, "c"), (2, "c")])
         other.commit()
-    assert place.rows() == [(1, "a"), (2, "b")]
-    place.write((ID, NAME), [(1, "c"), (2, "c")])
-    assert place.rows() == [(1, "c"), (2, "c")]
+    assert db.rows() == [(1, "a"), (2, "b")]
+    db.write((ID, NAME), [(1, "c"), (2, "c")])
+    assert db.rows() == [(1, "c"), (2, "c")]
 
 
-def waits_for_a_lock(place):
+def waits_for_a_lock(db):
     # Of this test alone: what the server tells may be a moment old.
     return rows_of(
-        place.server,
+        db.server,
         "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT'"
-        f" AND trx_query LIKE '%{place.schema}%'",
+        f" AND trx_query LIKE '%{db.schema}%'",
     )
 
 
-def test_the_victim_of_a_deadlock_tries_again(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
-    place.write((ID, NAME), [(i, "a") for i in range(500)])
+def test_the_victim_of_a_deadlock_tries_again(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    db.write((ID, NAME), [(i, "a") for i in range(500)])
     naps = []
     sink = MysqlSink(
-        MysqlSinkSettings(endpoint_of(place.server), MARK), nonces("again"), sleep=naps.append
+        MysqlSinkSettings(endpoint_of(db.server), MARK), nonces("again"), sleep=naps.append
     )
     # Deletes come first, so the sink holds row 1 when it asks for row 2.
-    changes = place.changes((ID, NAME), [(2, "c")], [(1,)])
+    changes = db.changes((ID, NAME), [(2, "c")], [(1,)])
     failures = []
 
     def load():
         try:
-            sink.apply(place.ticket, [changes])
+            sink.apply(db.ticket, [changes])
         except Exception as error:  # noqa: BLE001 - shown by the test's thread
             failures.append(error)
 
-    with closing(place.server.connect(autocommit=False)) as other, other.cursor() as cursor:
+    with closing(db.server.connect(autocommit=False)) as other, other.cursor() as cursor:
         # More changes than the sink has, so that the sink is the victim. By the key, whatever the
         # server thinks of so new a table: going over all of it would lock row 1 as well.
-        table = f"{place.schema}.t FORCE INDEX (PRIMARY)"
+        table = f"{db.schema}.t FORCE INDEX (PRIMARY)"
         cursor.execute(f"UPDATE {table} SET name = 'b' WHERE id = 2 OR id > 100")
         task = threading.Thread(target=load)
         task.start()
-        eventually(lambda: waits_for_a_lock(place), 30, interval=INNODB_RENEWED)
-        cursor.execute(f"UPDATE {place.schema}.t SET name = 'b' WHERE id = 1")
+        eventually(lambda: waits_for_a_lock(db), 30, interval=INNODB_RENEWED)
+        cursor.execute(f"UPDATE {db.schema}.t SET name = 'b' WHERE id = 1")
         other.commit()
         task.join(30)
     sink.close()
     assert failures == []
     assert len(naps) == 1
-    assert place.rows(order="id")[:3] == [(0, "a"), (2, "c"), (3, "a")]
+    assert db.rows(order="id")[:3] == [(0, "a"), (2, "c"), (3, "a")]
 
 
-def kill_writers(place):
-    """Kill the connections that are recorded for this place's pipeline."""
+def kill_writers(db):
+    """Kill the connections that are recorded for this position's pipeline."""
     for (writer,) in rows_of(
-        place.server,
+        db.server,
         "SELECT conn_id FROM retl.setl_writer WHERE pipeline = %s",
-        place.ticket.pipeline_key,
+        db.ticket.pipeline_key,
     ):
-        execute(place.server, f"KILL {writer}")
+        execute(db.server, f"KILL {writer}")
         # The connection ends a moment after the statement.
         there = f"SELECT 1 FROM information_schema.processlist WHERE id = {writer}"
-        eventually(lambda there=there: not rows_of(place.server, there), 30)
+        eventually(lambda there=there: not rows_of(db.server, there), 30)
 
 
-def test_a_connection_lost_while_idle_is_opened_again(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
-    place.write((ID, NAME), [(1, "a")])
-    kill_writers(place)
-    place.write((ID, NAME), [(1, "b")])
-    assert place.rows() == [(1, "b")]
+def test_a_connection_lost_while_idle_is_opened_again(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    db.write((ID, NAME), [(1, "a")])
+    kill_writers(db)
+    db.write((ID, NAME), [(1, "b")])
+    assert db.rows() == [(1, "b")]
     # The record of the lost connection went with it.
-    key = place.ticket.pipeline_key
-    assert (
-        len(rows_of(place.server, "SELECT * FROM retl.setl_writer WHERE pipeline = %s", key)) == 1
-    )
-    place.sink.close()
-    assert rows_of(place.server, "SELECT * FROM retl.setl_writer WHERE pipeline = %s", key) == []
+    key = db.ticket.pipeline_key
+    assert len(rows_of(db.server, "SELECT * FROM retl.setl_writer WHERE pipeline = %s", key)) == 1
+    db.sink.close()
+    assert rows_of(db.server, "SELECT * FROM retl.setl_writer WHERE pipeline = %s", key) == []
 
 
 def test_a_server_that_is_not_there_is_transient():
@@ -660,30 +654,30 @@ def test_a_server_that_is_not_there_is_transient():
 # -- sinks of a worker ---------------------------------------------------------------------
 
 
-def test_a_worker_keeps_its_sinks_and_their_number_is_limited(place):
-    place.table("id INT PRIMARY KEY")
-    settings = MysqlSinkSettings(endpoint_of(place.server), MARK)
-    assert sink_for(settings) is sink_for(MysqlSinkSettings(endpoint_of(place.server), MARK))
+def test_a_worker_keeps_its_sinks_and_their_number_is_limited(db):
+    db.table("id INT PRIMARY KEY")
+    settings = MysqlSinkSettings(endpoint_of(db.server), MARK)
+    assert sink_for(settings) is sink_for(MysqlSinkSettings(endpoint_of(db.server), MARK))
     cache = SinkCache(limit=2)
     one, two, three = (
-        MysqlSinkSettings(endpoint_of(place.server), MARK, lock_wait=n) for n in (1, 2, 3)
+        MysqlSinkSettings(endpoint_of(db.server), MARK, lock_wait=n) for n in (1, 2, 3)
     )
     first = cache.get(one)
-    first.apply(place.ticket, [place.changes((ID,), [(1,)])])
-    key = place.ticket.pipeline_key
+    first.apply(db.ticket, [db.changes((ID,), [(1,)])])
+    key = db.ticket.pipeline_key
     written = "SELECT * FROM retl.setl_writer WHERE pipeline = %s"
-    assert len(rows_of(place.server, written, key)) == 1
+    assert len(rows_of(db.server, written, key)) == 1
     cache.get(two)
     assert cache.get(one) is first
     cache.get(three)
     assert cache.get(one) is first
-    with place.server.connect(autocommit=False) as connection, connection.cursor() as cursor:
+    with db.server.connect(autocommit=False) as connection, connection.cursor() as cursor:
         cursor.execute(f"{written} FOR UPDATE", (key,))
         # What closes the first one waits for this lock, and nobody waits for that.
         cache.get(two)
         cache.get(three)
         connection.rollback()
-    eventually(lambda: rows_of(place.server, written, key) == [], 30)
+    eventually(lambda: rows_of(db.server, written, key) == [], 30)
     cache.close()
 
 
@@ -691,51 +685,51 @@ def test_a_worker_keeps_its_sinks_and_their_number_is_limited(place):
 
 
 @pytest.mark.parametrize("engine", ["MyISAM", "MEMORY"])
-def test_a_table_without_transactions_is_refused_before_a_row_is_written(place, engine):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
-    execute(place.server, f"ALTER TABLE {place.schema}.t ENGINE = {engine}")
+def test_a_table_without_transactions_is_refused_before_a_row_is_written(db, engine):
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    execute(db.server, f"ALTER TABLE {db.schema}.t ENGINE = {engine}")
     with pytest.raises(ConfigurationError, match=f"{engine} table, which has no transactions") as e:
-        place.write((ID, NAME), [(1, "a")])
-    assert place.rows() == []
-    execute(place.server, e.value.hint.rstrip(";"))
-    place.write((ID, NAME), [(1, "a")])
-    assert place.rows() == [(1, "a")]
+        db.write((ID, NAME), [(1, "a")])
+    assert db.rows() == []
+    execute(db.server, e.value.hint.rstrip(";"))
+    db.write((ID, NAME), [(1, "a")])
+    assert db.rows() == [(1, "a")]
 
 
-def test_a_view_is_refused_before_a_row_is_written(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)", name="behind")
-    view = f"CREATE VIEW {place.schema}.t AS SELECT * FROM {place.schema}.behind WHERE name < 'x'"
-    execute(place.server, view)
+def test_a_view_is_refused_before_a_row_is_written(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)", name="behind")
+    view = f"CREATE VIEW {db.schema}.t AS SELECT * FROM {db.schema}.behind WHERE name < 'x'"
+    execute(db.server, view)
     with pytest.raises(ConfigurationError, match="the target is a view"):
-        place.write((ID, NAME), [(1, "a")])
-    assert place.rows(name="behind") == []
+        db.write((ID, NAME), [(1, "a")])
+    assert db.rows(name="behind") == []
 
 
-def test_a_table_that_loses_its_transactions_between_two_loads_is_refused_at_once(place):
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)")
-    place.table("id INT PRIMARY KEY, name VARCHAR(9)", name="other")
-    place.write((ID, NAME), [(1, "a")])
-    execute(place.server, f"ALTER TABLE {place.schema}.t ENGINE = MyISAM")
+def test_a_table_that_loses_its_transactions_between_two_loads_is_refused_at_once(db):
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)")
+    db.table("id INT PRIMARY KEY, name VARCHAR(9)", name="other")
+    db.write((ID, NAME), [(1, "a")])
+    execute(db.server, f"ALTER TABLE {db.schema}.t ENGINE = MyISAM")
     both = [
-        place.changes((ID, NAME), [(2, "b")], name="other"),
-        place.changes((ID, NAME), [(2, "b")]),
+        db.changes((ID, NAME), [(2, "b")], name="other"),
+        db.changes((ID, NAME), [(2, "b")]),
     ]
     with pytest.raises(ConfigurationError, match="which has no transactions"):
-        place.sink.apply(place.ticket, both)
-    assert (place.rows(), place.rows(name="other")) == ([(1, "a")], [])
+        db.sink.apply(db.ticket, both)
+    assert (db.rows(), db.rows(name="other")) == ([(1, "a")], [])
 
 
-def test_nobody_alters_a_table_that_was_asked_for_inside_a_transaction(place):
-    place.table("id INT PRIMARY KEY")
-    with closing(place.server.connect()) as connection:
+def test_nobody_alters_a_table_that_was_asked_for_inside_a_transaction(db):
+    db.table("id INT PRIMARY KEY")
+    with closing(db.server.connect()) as connection:
         connection.begin()
         with connection.cursor() as cursor:
-            assert not cursor.execute(*tables_without_transactions([(place.schema, "t")]))
+            assert not cursor.execute(*tables_without_transactions([(db.schema, "t")]))
         with pytest.raises(pymysql.OperationalError, match="1205"):
             execute(
-                place.server,
+                db.server,
                 "SET SESSION lock_wait_timeout = 1",
-                f"ALTER TABLE {place.schema}.t ENGINE = MyISAM",
+                f"ALTER TABLE {db.schema}.t ENGINE = MyISAM",
             )
         connection.rollback()
 
@@ -761,13 +755,13 @@ KEY_PARTS = [
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_deletes_find_rows_by_every_type_beside_another_column(place, count):
-    places = "id INT, k {}, PRIMARY KEY (id, k)"
+def test_deletes_find_rows_by_every_type_beside_another_column(db, count):
+    positions = "id INT, k {}, PRIMARY KEY (id, k)"
     for number, (definition, kind, first, second) in enumerate(KEY_PARTS):
         name, columns = f"k{number}", (ID, Column("k", kind))
-        place.table(places.format(definition), name)
+        db.table(positions.format(definition), name)
         rows = [(i, value) for i in range(count) for value in (first, second)]
-        place.write(columns, rows, name=name, key=(0, 1))
+        db.write(columns, rows, name=name, key=(0, 1))
         gone = [(i, first) for i in range(count)]
-        place.write(columns, (), gone, name=name, key=(0, 1))
-        assert [row[0] for row in place.rows(name=name)] == list(range(count)), definition
+        db.write(columns, (), gone, name=name, key=(0, 1))
+        assert [row[0] for row in db.rows(name=name)] == list(range(count)), definition

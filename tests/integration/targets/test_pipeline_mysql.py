@@ -19,20 +19,20 @@ from tests.integration.pipelines import (
 from tests.waiting import eventually
 
 
-def test_rows_arrive_as_they_left(servers, db, place):
+def test_rows_arrive_as_they_left(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     execute(
         a,
         *seven_changes(db),
     )
-    running = place.lead(file)
+    running = position.lead(file)
     assert running.applied(7).rows_applied == 7
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
 @pytest.mark.not_mixed(why="what Spark makes of rows is the same on all servers")
-def test_expressions_where_and_column_lists(servers, db, place):
+def test_expressions_where_and_column_lists(servers, db, position):
     a, b = servers
     execute(b, f"CREATE TABLE {db}.report (id BIGINT PRIMARY KEY, who TEXT, total DECIMAL(30,6))")
     mapping = {
@@ -49,7 +49,7 @@ def test_expressions_where_and_column_lists(servers, db, place):
         " (1,'ann',1.5,'a'), (2,'bob',2,'a'), (3,'cy',3,'二手')",
         f"UPDATE {db}.orders SET kind = '二手' WHERE id = 2",
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(4)
     report = [(i, w, str(t)) for i, w, t in rows(b, f"{db}.report")]
     assert report == [(1, "ANN", "3.000000")]
@@ -59,13 +59,13 @@ def test_expressions_where_and_column_lists(servers, db, place):
 
 
 @pytest.mark.not_mixed(why="what Spark makes of rows is the same on all servers")
-def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db, place):
+def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db, position):
     a, b = servers
     execute(b, f"ALTER TABLE {db}.orders ADD twice DECIMAL(30,6)")
     mapping = {"from": f"{db}.orders", "columns": {"twice": "amount * 2"}}
     file = one_way(a, mysql(b), [mapping])
     execute(a, f"INSERT INTO {db}.orders (id, amount) VALUES (1, 1), (2, 2), (3, 3)")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(3)
     execute(a, f"DELETE FROM {db}.orders WHERE id < 3")
     running.applied(5)
@@ -74,7 +74,7 @@ def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db,
 
 @pytest.mark.not_mixed(why="how rows are dealt out is of no family")
 @pytest.mark.parametrize("columns", [{}, {"name": "upper(name)"}], ids=["plain", "expressions"])
-def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, place, columns):
+def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, position, columns):
     a, b = servers
     mapping = {"from": f"{db}.orders", "columns": columns}
     file = one_way(a, mysql(b), [mapping], rows_per_task=100)
@@ -86,7 +86,7 @@ def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, place, columns
         cursor.execute(f"UPDATE {db}.orders SET name = 'again' WHERE id % 3 = 0")
         cursor.execute(f"DELETE FROM {db}.orders WHERE id % 5 = 0")
         connection.commit()
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(3000 + 1000 + 600)
     if columns:
         execute(a, f"UPDATE {db}.orders SET name = upper(name)")
@@ -94,7 +94,7 @@ def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, place, columns
 
 
 @pytest.mark.not_mixed(why="source and checkpoint have one server each")
-def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, db, place):
+def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}], batch_rows=500, window=1)
     with a.connect(autocommit=False) as connection, connection.cursor() as cursor:
@@ -103,9 +103,9 @@ def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, d
             [(i, "x" * 30) for i in range(20_000)],
         )
         connection.commit()
-    done = place.lead(file, dies_when=lambda f: f.rows_total > 0).dies().rows_total
+    done = position.lead(file, dies_when=lambda f: f.rows_total > 0).dies().rows_total
     assert 0 < done < 20_000, "the first leader was to be stopped inside the transaction"
-    second = place.lead(file, nid="n2")
+    second = position.lead(file, nid="n2")
     figures = second.applied(20_000)
     assert figures.rows_total == 20_000
     assert figures.rows_applied < 20_000, "the second leader began at the start again"
@@ -113,45 +113,45 @@ def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, d
 
 
 @pytest.mark.not_mixed(why="the fence is the target's alone")
-def test_a_stale_leader_is_fenced_off_and_writes_nothing_more(servers, db, place):
+def test_a_stale_leader_is_fenced_off_and_writes_nothing_more(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
-    stale = place.lead(file)
+    stale = position.lead(file)
     eventually(lambda: stale.figures.state is RunState.RUNNING, 30)
-    leader = place.lead(file, nid="n2")
+    leader = position.lead(file, nid="n2")
     eventually(lambda: leader.figures.state is RunState.RUNNING, 30)
     execute(a, f"INSERT INTO {db}.orders (id) VALUES (1), (2)")
     leader.applied(2)
     assert isinstance(stale.ends(), FencedError)
     marks = execute(b, "SELECT CHANNEL_INFO FROM retl.retl_mark ORDER BY CHANNEL_INFO")
-    assert not any(mark and mark.startswith(f"{place.epoch - 1}.") for (mark,) in marks)
+    assert not any(mark and mark.startswith(f"{position.epoch - 1}.") for (mark,) in marks)
 
 
 @pytest.mark.not_mixed(why="the refusal is the target's alone")
-def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers, db, place):
+def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
     execute(a, f"CREATE TABLE {db}.late (id INT PRIMARY KEY)", f"INSERT INTO {db}.late VALUES (1)")
     execute(a, f"INSERT INTO {db}.orders (id) VALUES (1)")
-    running = place.lead(file)
+    running = position.lead(file)
     error = running.ends()
     assert isinstance(error, ConfigurationError)
     assert f"{db}.late" in str(error)
     execute(b, f"CREATE TABLE {db}.late (id INT PRIMARY KEY)")
-    place.lead(file).applied(2)
+    position.lead(file).applied(2)
     assert rows(b, f"{db}.late") == ((1,),)
     assert len(rows(b, f"{db}.orders")) == 1
 
 
 @pytest.mark.not_mixed("when tasks began to write, and how long statements took, is of no family")
-def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, place):
+def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, position):
     a, b = servers
     seen = []
     told = SimpleNamespace(tell=seen.extend)
-    place.build_run = partial(place.build_run, tracer=told)
+    position.build_run = partial(position.build_run, tracer=told)
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'one'), (2, 'two')")
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     measured = {
         (measure.name, label): histogram
@@ -179,25 +179,25 @@ class NoSession(SparkOnDemand):
 
 
 @pytest.mark.not_mixed("what Spark starts is of no family")
-def test_only_spark_sql_needs_a_session(servers, db, place, spark):
+def test_only_spark_sql_needs_a_session(servers, db, position, spark):
     a, b = servers
     on_demand = NoSession(lambda: spark.sparkContext)
-    place.build_run = partial(place.build_run, spark=on_demand)
+    position.build_run = partial(position.build_run, spark=on_demand)
     plain = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     some = one_way(a, mysql(b), [{"from": f"{db}.orders", "where": "id > 1"}])
     execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'one'), (2, 'two')")
-    running = place.lead(plain)
+    running = position.lead(plain)
     running.applied(2)
     running.stop()
     assert on_demand.asked == 0
-    place.lead(some).applied(1)
+    position.lead(some).applied(1)
     assert on_demand.asked > 0
     assert on_demand.session is spark, "there is one in a process"
 
 
 @pytest.mark.not_mixed(why="how rows are dealt out is of no family")
 def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_has_whole_tables(
-    servers, db, place, monkeypatch
+    servers, db, position, monkeypatch
 ):
     """The key of a row says nothing of the order between its tables; one task has both."""
     dealt, as_ever = [], table_by_table.by_task
@@ -246,7 +246,7 @@ def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_h
         for n in range(15):
             cursor.execute(change, (f"later {text}", n))
         connection.commit()
-    place.lead(file).applied(changes)
+    position.lead(file).applied(changes)
     assert [sorted({item.table[1] for item in mine}) for mine in dealt[0]] in (
         [["new", "old"], ["other"]],
         [["other"], ["new", "old"]],
@@ -258,7 +258,7 @@ def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_h
 
 @pytest.mark.not_mixed(why="how rows are dealt out is of no family")
 def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_new(
-    servers, db, place, caplog
+    servers, db, position, caplog
 ):
     """What a cascade, or a session without a binlog, deletes is in no stream."""
     logger = "setl.run.runners.stretch_by_stretch"
@@ -282,7 +282,7 @@ def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_ne
         for n in (*range(20, 35), *range(5)):
             cursor.execute(write, (n, f"newer {text}"))
         connection.commit()
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(40)
     assert rows(b, f"{db}.notes") == rows(a, f"{db}.notes")
     said = [record.getMessage() for record in caplog.records if record.name == logger]

@@ -43,7 +43,7 @@ def create(name, *servers):
 
 
 @pytest.fixture
-def watched(place):
+def watched(position):
     """Leads a channel with a watch on it that loses patience quickly."""
     watches = []
 
@@ -51,7 +51,7 @@ def watched(place):
         watch = StallWatch(SystemClock(), limit=limit)
         watches.append(watch)
         watch.start()
-        running = place.lead(file)
+        running = position.lead(file)
         watch.follow(running.run.observed)
         return running
 

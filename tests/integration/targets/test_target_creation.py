@@ -57,7 +57,7 @@ def creating(source, target, tables, **options):
 
 
 def passing_from(a, b, schema, start):
-    """A channel that creates a database's tables, and reads from a place before they were so."""
+    """A channel that creates a database's tables, and reads from a position before they were so."""
     pipeline = {
         "name": "p",
         "source": {**mysql(a), "start": start, "heartbeat": 0},
@@ -92,7 +92,7 @@ def keys_of(server, schema, table):
     )
 
 
-def test_every_type_and_key(servers, source_db, place):
+def test_every_type_and_key(servers, source_db, position):
     a, b = servers
     found = [
         (name, (definition, values))
@@ -117,7 +117,7 @@ def test_every_type_and_key(servers, source_db, place):
     writer.connection.close()
     file = creating(a, b, [{"from": f"{source_db}.*"}])
     assert errors_of(file) == []
-    running = place.lead(file)
+    running = position.lead(file)
     wait_until_loaded(running, 180)
     for table in (*tables, *(quoted(source_db, f"key_{name}") for name in keys)):
         same(servers, table)
@@ -160,7 +160,7 @@ SPELT = """CREATE TABLE {db}.spelt (
     raw VARBINARY(9) DEFAULT X'00FF5C270A') CHARACTER SET utf8mb4"""
 
 
-def test_every_shape(servers, source_db, place, spark):
+def test_every_shape(servers, source_db, position, spark):
     a, b = servers
     execute(a, LENIENT, SHAPES.format(db=source_db), PARTED.format(db=source_db))
     execute(a, f"CREATE TABLE {source_db}.memory (id INT PRIMARY KEY, v INT) ENGINE=MyISAM")
@@ -178,7 +178,7 @@ def test_every_shape(servers, source_db, place, spark):
     found = {f.where.rpartition(", ")[2]: f for f in check_channel(file) if f.statements}
     assert "no foreign keys" in found[f"{source_db}.shapes"].what
     assert "InnoDB" in found[f"{source_db}.memory"].what
-    wait_until_loaded(place.lead(file))
+    wait_until_loaded(position.lead(file))
     for table in ("shapes", "parted", "memory", "spelt"):
         assert rows(a, f"{source_db}.{table}") == rows(b, f"{source_db}.{table}"), table
         assert keys_of(a, source_db, table) == keys_of(b, source_db, table)
@@ -209,7 +209,7 @@ def test_every_shape(servers, source_db, place, spark):
     ]
 
 
-def test_a_mapping_shapes_the_table(servers, source_db, place):
+def test_a_mapping_shapes_the_table(servers, source_db, position):
     a, b = servers
     execute(
         a,
@@ -240,7 +240,7 @@ def test_a_mapping_shapes_the_table(servers, source_db, place):
     with a.connect() as connection:
         if logs_no_generated(connection):
             found = check_channel(creating(a, b, [mapped]))
-            assert [f.place for f in found if f.code == "generated-columns"]
+            assert [f.position for f in found if f.code == "generated-columns"]
             mapped["read"] = "source"  # which is what this finding asks for
     keyless = {"from": f"{source_db}.keyless", "key": ["b", "a"]}
     left = {"from": f"{source_db}.keyless", "to": f"{source_db}.left_alone", "create": False}
@@ -251,7 +251,7 @@ def test_a_mapping_shapes_the_table(servers, source_db, place):
         assert [what for _, what in refused] == [
             "the target table does not exist, or the account may not see it"
         ]
-        wait_until_loaded(place.lead(file))
+        wait_until_loaded(position.lead(file))
         table = f"{source_db}_x.persons"
         execute(
             a,
@@ -278,7 +278,7 @@ def test_a_mapping_shapes_the_table(servers, source_db, place):
         execute(b, f"DROP DATABASE IF EXISTS {source_db}_x")
 
 
-def test_tables_that_come_together(servers, source_db, place):
+def test_tables_that_come_together(servers, source_db, position):
     a, b = servers
     for number, width in ((1, 20), (2, 9), (3, 99)):
         execute(
@@ -293,7 +293,7 @@ def test_tables_that_come_together(servers, source_db, place):
     assert problem[1] == "the column v is varchar(20), too small for the source's varchar(99)"
     file = creating(a, b, tables)
     assert errors_of(file) == []
-    wait_until_loaded(place.lead(file))
+    wait_until_loaded(position.lead(file))
     assert rows(b, f"{source_db}.all_of_them") == ((1, "x1"), (2, "x2"))
 
 
@@ -305,16 +305,16 @@ INDEXED = (
 
 @pytest.mark.not_mixed(why="the statements are the same ones")
 @pytest.mark.parametrize("point", ["create.begun", "create.made", "create.keys"])
-def test_a_leader_that_dies_between_two_steps(servers, source_db, place, point):
+def test_a_leader_that_dies_between_two_steps(servers, source_db, position, point):
     a, b = servers
     for t in ("one", "two"):
         execute(a, INDEXED.format(db=source_db, t=t))
         execute(a, *(f"INSERT INTO {source_db}.{t} VALUES ({i}, {i}, 'n{i}')" for i in range(20)))
     file = creating(a, b, [{"from": f"{source_db}.*"}])
     with held(point) as there:
-        first = place.lead(file)
+        first = position.lead(file)
         assert there.wait(60)
-        second = place.lead(file, nid="n2")
+        second = position.lead(file, nid="n2")
         wait_until_loaded(second)
     assert first.ends() is not None
     for t in ("one", "two"):
@@ -325,13 +325,13 @@ def test_a_leader_that_dies_between_two_steps(servers, source_db, place, point):
 
 
 @pytest.mark.not_mixed(why="the statements are the same ones")
-def test_keys_come_after_the_rows(servers, source_db, place):
+def test_keys_come_after_the_rows(servers, source_db, position):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"))
     execute(a, f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')")
     file = creating(a, b, [{"from": f"{source_db}.*"}])
     with held("tables.after_job") as there:
-        running = place.lead(file)
+        running = position.lead(file)
         assert there.wait(60)
         assert {k[0] for k in keys_of(b, source_db, "one")} == {"PRIMARY", "u"}
     wait_until_loaded(running)
@@ -339,57 +339,57 @@ def test_keys_come_after_the_rows(servers, source_db, place):
     # What somebody drops later stays dropped.
     execute(b, f"ALTER TABLE {source_db}.one DROP KEY by_a")
     running.stop()
-    place.lead(file)
+    position.lead(file)
     execute(a, f"INSERT INTO {source_db}.one VALUES (2, 2, 'y')")
     eventually(lambda: len(rows(b, f"{source_db}.one")) == 2, 60)
     assert "by_a" not in {k[0] for k in keys_of(b, source_db, "one")}
 
 
 @pytest.mark.not_mixed(why="who makes them is the same")
-def test_what_is_there_is_left_alone(servers, source_db, place):
+def test_what_is_there_is_left_alone(servers, source_db, position):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"))
     execute(b, f"CREATE DATABASE {source_db}")
     execute(b, f"CREATE TABLE {source_db}.one (id INT PRIMARY KEY, a INT, b VARCHAR(20), own INT)")
     before = execute(b, f"SHOW CREATE TABLE {source_db}.one")
     execute(a, f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')")
-    wait_until_loaded(place.lead(creating(a, b, [{"from": f"{source_db}.*"}])))
+    wait_until_loaded(position.lead(creating(a, b, [{"from": f"{source_db}.*"}])))
     assert execute(b, f"SHOW CREATE TABLE {source_db}.one") == before
     assert rows(b, f"{source_db}.one") == ((1, 1, "x", None),)
 
 
 @pytest.mark.not_mixed(why="who makes them is the same")
-def test_a_table_that_is_gone_is_not_made_anew_without_its_rows(servers, source_db, place):
+def test_a_table_that_is_gone_is_not_made_anew_without_its_rows(servers, source_db, position):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"), INDEXED.format(db=source_db, t="two"))
     execute(a, *(f"INSERT INTO {source_db}.one VALUES ({i}, {i}, 'n{i}')" for i in range(3)))
     file = creating(a, b, [{"from": f"{source_db}.*"}])
-    running = place.lead(file)
+    running = position.lead(file)
     wait_until_loaded(running)
     running.stop()
     execute(b, f"DROP TABLE {source_db}.one")
     execute(a, f"INSERT INTO {source_db}.one VALUES (7, 7, 'x')")
     for _ in range(2):
-        error = place.lead(file).ends()
+        error = position.lead(file).ends()
         assert isinstance(error, TargetReplacedError), error
         assert f"{source_db}.one." in str(error)
         assert not execute(b, f"SHOW TABLES FROM {source_db} LIKE 'one'")
     # The way out that the error names.
     ident = PipelineId(file.channel, "p")
-    StoredLoadRequests(place.arbiter, ident).add(LoadRequest(sent=time.time()))
-    running = place.lead(file)
+    StoredLoadRequests(position.arbiter, ident).add(LoadRequest(sent=time.time()))
+    running = position.lead(file)
     eventually(lambda: filled(b, source_db, "one") == rows(a, f"{source_db}.one"), 60)
     assert running.error is None
 
 
 @pytest.mark.not_mixed(why="the statements are the same ones")
 @pytest.mark.parametrize("point", ["ddl.begun", "ddl.ran", "ddl.done"])
-def test_a_table_that_the_stream_drops_is_made_again(servers, source_db, place, point):
+def test_a_table_that_the_stream_drops_is_made_again(servers, source_db, position, point):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"))
     execute(a, f"INSERT INTO {source_db}.one VALUES (1, 1, 'x')")
     file = creating(a, b, [{"from": f"{source_db}.*"}], ddl="pass")
-    running = place.lead(file)
+    running = position.lead(file)
     wait_until_loaded(running)
     running.stop()
     execute(
@@ -399,9 +399,9 @@ def test_a_table_that_the_stream_drops_is_made_again(servers, source_db, place, 
         f"INSERT INTO {source_db}.one VALUES (4, 4)",
     )
     with held(point) as there:
-        first = place.lead(file)
+        first = position.lead(file)
         assert there.wait(60)
-        second = place.lead(file, nid="n2")
+        second = position.lead(file, nid="n2")
         eventually(lambda: filled(b, source_db, "one") == ((4, 4),), 60)
     assert first.ends() is not None
     assert second.error is None
@@ -418,11 +418,11 @@ def filled(server, schema, table):
 
 
 @pytest.mark.not_mixed(why="who makes them is the same")
-def test_a_table_that_comes_later_and_both_ways(servers, source_db, place):
+def test_a_table_that_comes_later_and_both_ways(servers, source_db, position):
     a, b = servers
     execute(b, f"CREATE DATABASE {source_db} CHARACTER SET utf8mb4")
     file = two_way(a, b, [{"from": f"{source_db}.*"}], create=True)
-    there, back = place.lead(file, "ab"), place.lead(file, "ba")
+    there, back = position.lead(file, "ab"), position.lead(file, "ba")
     eventually(lambda: {there.figures.state, back.figures.state} == {RunState.RUNNING}, 60)
     for here, table in ((a, "of_a"), (b, "of_b")):
         execute(
@@ -438,18 +438,18 @@ def test_a_table_that_comes_later_and_both_ways(servers, source_db, place):
     assert back.thread.is_alive(), back.error
 
 
-def test_labels_that_the_server_does_not_show_are_refused(servers, source_db, place):
+def test_labels_that_the_server_does_not_show_are_refused(servers, source_db, position):
     a, b = servers
     execute(a, f"CREATE TABLE {source_db}.t (id INT PRIMARY KEY, e ENUM('🦊','b'))")
     file = creating(a, b, [{"from": f"{source_db}.t"}])
     assert "a label of the column e holds a question mark" in str(errors_of(file))
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert isinstance(error, ConfigurationError)
     assert "exclude" in error.hint
 
 
 def test_rows_that_a_foreign_key_changes_unseen_are_refused_unless_accepted(
-    servers, source_db, place
+    servers, source_db, position
 ):
     a, b = servers
     execute(
@@ -460,17 +460,17 @@ def test_rows_that_a_foreign_key_changes_unseen_are_refused_unless_accepted(
     )
     tables = [{"from": f"{source_db}.c"}]
     if not execute(a, "SHOW VARIABLES LIKE 'innodb_native_foreign_keys'"):  # MySQL 9.7 logs them
-        error = place.lead(creating(a, b, tables)).ends()
+        error = position.lead(creating(a, b, tables)).ends()
         assert isinstance(error, ConfigurationError)
         assert "own has ON DELETE CASCADE" in error.message
         assert f"foreign-key-action@{source_db}.c under `accept`" in error.hint
     accept = [f"foreign-key-action@{source_db}.c"]
-    wait_until_loaded(place.lead(creating(a, b, tables, accept=accept)))
+    wait_until_loaded(position.lead(creating(a, b, tables, accept=accept)))
     assert execute(b, f"SELECT * FROM {source_db}.c") == ()
 
 
 @pytest.mark.not_mixed(why="statements that pass between the families have tests of their own")
-def test_schema_changes_that_the_table_has_already(servers, source_db, place):
+def test_schema_changes_that_the_table_has_already(servers, source_db, position):
     a, b = servers
     start = binlog_end(a)
     execute(
@@ -481,7 +481,7 @@ def test_schema_changes_that_the_table_has_already(servers, source_db, place):
         f"CREATE INDEX by_more ON {source_db}.one (more)",
         f"INSERT INTO {source_db}.one VALUES (2, 2, 'y', 8)",
     )
-    running = place.lead(passing_from(a, b, source_db, start))
+    running = position.lead(passing_from(a, b, source_db, start))
     running.applied(2)
     assert rows(b, f"{source_db}.one") == ((1, 1, "x", 7), (2, 2, "y", 8))
     execute(
@@ -518,7 +518,7 @@ LATER = {
 
 
 @pytest.mark.parametrize("which", LATER)
-def test_rows_from_before_a_change_that_the_created_table_has(servers, source_db, place, which):
+def test_rows_from_before_a_change_that_the_created_table_has(servers, source_db, position, which):
     a, b = servers
     t = f"{source_db}.one"
     changes, why = LATER[which]
@@ -534,18 +534,18 @@ def test_rows_from_before_a_change_that_the_created_table_has(servers, source_db
         *(change.format(t=t) for change in changes),
     )
     file = passing_from(a, b, source_db, start)
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert why in error.message
     assert "setl load --replace" in error.hint
     # Where no row came before the change, or all rows are loaded after it, nothing is to be said.
     execute(b, f"DELETE FROM {t}")
-    running = place.lead(file)
+    running = position.lead(file)
     execute(a, f"INSERT INTO {t} (id) VALUES (11)")
     eventually(lambda: len(rows(b, t)) == 1, 60)
     assert running.error is None
 
 
-def test_tables_that_were_created_under_the_names_that_they_got_later(servers, source_db, place):
+def test_tables_that_were_created_under_the_names_that_they_got_later(servers, source_db, position):
     a, b = servers
     start = binlog_end(a)
     one, two = f"{source_db}.one", f"{source_db}.two"
@@ -557,7 +557,7 @@ def test_tables_that_were_created_under_the_names_that_they_got_later(servers, s
         swap,
         f"INSERT INTO {one} (id, b) VALUES (1, 2)",
     )
-    running = place.lead(passing_from(a, b, source_db, start))
+    running = position.lead(passing_from(a, b, source_db, start))
     running.applied(1)
     columns = [[text.split()[0] for text in text_of(b, t)[0]] for t in (one, two)]
     assert columns == [["`id`", "`b`"], ["`id`", "`a`"]]
@@ -566,12 +566,12 @@ def test_tables_that_were_created_under_the_names_that_they_got_later(servers, s
     start = binlog_end(a)
     execute(a, f"INSERT INTO {two} (id) VALUES (3)", swap)
     execute(b, f"DROP TABLE {one}, {two}")
-    error = place.lead(passing_from(a, b, source_db, start)).ends()
+    error = position.lead(passing_from(a, b, source_db, start)).ends()
     assert "had another name before" in error.message
 
 
 @pytest.mark.family("mariadb", why="MySQL has no OR REPLACE")
-def test_a_created_table_that_the_stream_replaces(servers, source_db, place):
+def test_a_created_table_that_the_stream_replaces(servers, source_db, position):
     a, b = servers
     t, start = f"{source_db}.one", binlog_end(a)
     execute(
@@ -582,14 +582,14 @@ def test_a_created_table_that_the_stream_replaces(servers, source_db, place):
         f"ALTER TABLE {t} ADD c INT DEFAULT 3",
         f"INSERT INTO {t} VALUES (2, 2, 2)",
     )
-    running = place.lead(passing_from(a, b, source_db, start))
+    running = position.lead(passing_from(a, b, source_db, start))
     eventually(lambda: filled(b, source_db, "one") == ((2, 2, 2),), 60)
     assert running.error is None
     assert text_of(a, t) == text_of(b, t)
 
 
 @pytest.mark.not_mixed(why="privileges are those of the target alone")
-def test_check_names_the_privileges_that_creating_takes(servers, source_db, place):
+def test_check_names_the_privileges_that_creating_takes(servers, source_db, position):
     a, b = servers
     user = fresh_name("u")[:12]
     execute(a, INDEXED.format(db=source_db, t="one"))
@@ -603,14 +603,14 @@ def test_check_names_the_privileges_that_creating_takes(servers, source_db, plac
         assert "lacks ALTER, CREATE, INDEX, SELECT, INSERT, UPDATE, DELETE on" in problem.what
         execute(b, *problem.statements)
         assert errors_of(file) == []
-        wait_until_loaded(place.lead(file))
+        wait_until_loaded(position.lead(file))
         assert keys_of(b, source_db, "one") == keys_of(a, source_db, "one")
     finally:
         execute(b, f"DROP USER {user}@'%'")
 
 
 @pytest.mark.not_mixed(why="statements that pass between the families have tests of their own")
-def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, source_db, place):
+def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, source_db, position):
     a, b = servers
     one, two, three, four, five, six, seven = tables = [f"{source_db}.t{n}" for n in range(1, 8)]
     shadow, former = f"{source_db}._t7_gho", f"{source_db}._t7_del"
@@ -622,7 +622,7 @@ def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, s
         f"INSERT INTO {one} VALUES (1)",
         f"INSERT INTO {two} VALUES (2, 2)",
     )
-    running = place.lead(file)
+    running = position.lead(file)
     running.applied(2)
     running.stop()
     execute(
@@ -649,14 +649,14 @@ def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, s
         *(f"INSERT INTO {table} (id) VALUES (3)" for table in tables),
     )
     # The leader creates those that are missing, before the stream comes to the statements.
-    place.lead(file).applied(10)
+    position.lead(file).applied(10)
     for table in tables:
         assert text_of(b, table) == text_of(a, table)
         assert rows(b, table) == rows(a, table)
 
 
 @pytest.mark.not_mixed(why="statements that pass between the families have tests of their own")
-def test_a_copy_of_a_table_that_was_created_as_it_is_later(servers, source_db, place):
+def test_a_copy_of_a_table_that_was_created_as_it_is_later(servers, source_db, position):
     a, b = servers
     one, two = (f"{source_db}.{name}" for name in ("one", "two"))
     execute(a, f"CREATE TABLE {one} (id INT PRIMARY KEY)")
@@ -667,6 +667,6 @@ def test_a_copy_of_a_table_that_was_created_as_it_is_later(servers, source_db, p
         f"RENAME TABLE {two} TO {source_db}.three",
         f"ALTER TABLE {one} ADD more INT",
     )
-    error = place.lead(file).ends()
+    error = position.lead(file).ends()
     assert "is like" in error.message
     assert f"{source_db}.one" in error.message

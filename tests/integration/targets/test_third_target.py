@@ -52,8 +52,11 @@ def test_it_has_no_tables_to_be_created(server, db, spark, tmp_path):
     file = one_way(server, target, [{"from": f"{db}.orders", "create": True}])
     (problem,) = [f for f in check_channel(file) if f.level == "error"]
     assert problem.what == "this target has no tables that could be created"
-    with site(spark) as place, pytest.raises(ConfigurationError, match="no tables that could be"):
-        place.lead(file)
+    with (
+        site(spark) as position,
+        pytest.raises(ConfigurationError, match="no tables that could be"),
+    ):
+        position.lead(file)
 
 
 def test_a_pipeline_runs_into_it_and_verify_tells_what_differs(server, db, spark, tmp_path):
@@ -61,8 +64,8 @@ def test_a_pipeline_runs_into_it_and_verify_tells_what_differs(server, db, spark
     file = one_way(server, {"type": "jsonlines", "folder": str(tmp_path)}, tables)
     pipeline: Pipeline = file.pipelines[0]
     assert [f.what for f in check_channel(file) if f.level == "error"] == []
-    with site(spark) as place:
-        run = place.lead(file)
+    with site(spark) as position:
+        run = position.lead(file)
         execute(server, ROWS.format(db=db, rows=rows(range(1, 301))))
         execute(
             server,

@@ -31,7 +31,7 @@ from tests.loading import (
 )
 
 
-class Place:
+class StartPoint:
     """A table of its own, and a sink that writes there."""
 
     def __init__(self, server):
@@ -85,11 +85,11 @@ class Place:
 
 
 @pytest.fixture
-def place(site_a):
-    place = Place(site_a)
-    yield place
-    place.sink.close()
-    execute(site_a, f"DROP DATABASE {place.schema}")
+def position(site_a):
+    position = StartPoint(site_a)
+    yield position
+    position.sink.close()
+    execute(site_a, f"DROP DATABASE {position.schema}")
 
 
 def step(version, before, after):
@@ -97,17 +97,17 @@ def step(version, before, after):
     return Step(version, key, before, after)
 
 
-def test_all_changes_of_a_key_are_one_write_and_each_is_taken_once(place):
+def test_all_changes_of_a_key_are_one_write_and_each_is_taken_once(position):
     steps = [step(1, None, (1, "a")), step(2, (1, "a"), (1, "b")), step(3, None, (2, "x"))]
-    loaded = place.resolve(*steps)
-    assert (loaded.upserts, loaded.deletes, place.rows()) == (2, 0, [(1, "b", 7), (2, "x", 7)])
-    execute(place.server, f"DELETE FROM {place.schema}.t WHERE id = 1")
-    again = place.resolve(*steps, step(4, (2, "x"), None))
-    assert (again.upserts, again.deletes, place.rows(), place.told()) == (0, 1, [], [])
+    loaded = position.resolve(*steps)
+    assert (loaded.upserts, loaded.deletes, position.rows()) == (2, 0, [(1, "b", 7), (2, "x", 7)])
+    execute(position.server, f"DELETE FROM {position.schema}.t WHERE id = 1")
+    again = position.resolve(*steps, step(4, (2, "x"), None))
+    assert (again.upserts, again.deletes, position.rows(), position.told()) == (0, 1, [], [])
 
 
 @pytest.fixture
-def while_it_decides(place, monkeypatch):
+def while_it_decides(position, monkeypatch):
     """Does something at a client's once, between reading the rows and writing them."""
 
     def arrange(do):
@@ -123,120 +123,122 @@ def while_it_decides(place, monkeypatch):
     return arrange
 
 
-def test_a_row_that_appears_between_reading_and_writing_is_read_again(place, while_it_decides):
-    execute(place.server, f"INSERT INTO {place.schema}.t (id, name) VALUES (2, 'z')")
-    own = f"INSERT INTO {place.schema}.t (id, name) VALUES (1, 'own')"
-    while_it_decides(lambda: execute(place.server, own))
-    loaded = place.resolve(step(1, None, (1, "a")), step(2, (2, "x"), (2, "y")))
-    assert place.rows() == [(1, "a", 7), (2, "y", 7)]
+def test_a_row_that_appears_between_reading_and_writing_is_read_again(position, while_it_decides):
+    execute(position.server, f"INSERT INTO {position.schema}.t (id, name) VALUES (2, 'z')")
+    own = f"INSERT INTO {position.schema}.t (id, name) VALUES (1, 'own')"
+    while_it_decides(lambda: execute(position.server, own))
+    loaded = position.resolve(step(1, None, (1, "a")), step(2, (2, "x"), (2, "y")))
+    assert position.rows() == [(1, "a", 7), (2, "y", 7)]
     assert loaded.conflicts_source == 2
-    assert len(place.told()) == len(place.kept()) == 2
+    assert len(position.told()) == len(position.kept()) == 2
 
 
-def test_rows_that_are_decided_about_do_not_change_meanwhile(place, while_it_decides):
-    execute(place.server, f"INSERT INTO {place.schema}.t (id, name) VALUES (1, 'a'), (2, 'z')")
+def test_rows_that_are_decided_about_do_not_change_meanwhile(position, while_it_decides):
+    execute(
+        position.server, f"INSERT INTO {position.schema}.t (id, name) VALUES (1, 'a'), (2, 'z')"
+    )
     refused = []
 
     def change():
         with pytest.raises(pymysql.err.OperationalError) as caught:
             execute(
-                place.server,
+                position.server,
                 "SET SESSION innodb_lock_wait_timeout = 1",
-                f"UPDATE {place.schema}.t SET name = 'own' WHERE id = 1",
+                f"UPDATE {position.schema}.t SET name = 'own' WHERE id = 1",
             )
         refused.append(caught.value.args[0])
 
     while_it_decides(change)
-    place.resolve(step(1, (1, "a"), (1, "b")), step(2, (2, "x"), (2, "y")))
+    position.resolve(step(1, (1, "a"), (1, "b")), step(2, (2, "x"), (2, "y")))
     assert refused == [1205]
-    assert place.rows() == [(1, "b", 7), (2, "y", 7)]
+    assert position.rows() == [(1, "b", 7), (2, "y", 7)]
 
 
-def test_what_is_taken_in_is_kept_until_the_other_site_has_passed_it(place):
-    place.resolve(step(1, None, (1, "a")), step(2, None, (2, "b")), step(3, (1, "a"), None))
+def test_what_is_taken_in_is_kept_until_the_other_site_has_passed_it(position):
+    position.resolve(step(1, None, (1, "a")), step(2, None, (2, "b")), step(3, (1, "a"), None))
     kept = "number, through, passed, row_key, said"
-    assert place.kept(kept) == [
+    assert position.kept(kept) == [
         (1, 3, 0, '{"id": 1}', '{"news": [[3, null]], "seen": 0, "row": null}'),
         (2, 3, 0, '{"id": 2}', '{"news": [[2, null]], "seen": 0, "row": {"id": 2, "name": "b"}}'),
     ]
-    place.resolve(marks=[Mark(4, 50, 0, 1)])
-    assert place.kept("number") == [(2,)]
-    place.resolve(step(6, (2, "b"), (2, "c")), marks=[Mark(5, 51, 77, 1)])
-    assert place.kept(kept) == [
+    position.resolve(marks=[Mark(4, 50, 0, 1)])
+    assert position.kept("number") == [(2,)]
+    position.resolve(step(6, (2, "b"), (2, "c")), marks=[Mark(5, 51, 77, 1)])
+    assert position.kept(kept) == [
         (3, 6, 51, '{"id": 2}', '{"news": [[6, null]], "seen": 77, "row": {"id": 2, "name": "c"}}')
     ]
-    place.resolve(marks=[Mark(7, 52, 0, 3)])
-    assert place.kept() == []
+    position.resolve(marks=[Mark(7, 52, 0, 3)])
+    assert position.kept() == []
 
 
 @pytest.mark.parametrize(("value", "stays"), [(4, [(1, "y", 5)]), (6, [])])
-def test_how_new_a_deleted_row_was_tells_the_other_site(place, value, stays):
+def test_how_new_a_deleted_row_was_tells_the_other_site(position, value, stays):
     named = {"columns": ("id", "name", "more"), "newest": "more"}
-    place.resolve(step(1, (1, "x", 1), (1, "y", 5)), **named)
-    assert place.rows() == []
+    position.resolve(step(1, (1, "x", 1), (1, "y", 5)), **named)
+    assert position.rows() == []
     told = WritesSeen(2, (1,), SiteWrites(((9, value),), 0, None))
-    place.resolve(heard=[told], marks=[Mark(2, 20, 9, 1)], **named)
-    assert place.rows() == stays
+    position.resolve(heard=[told], marks=[Mark(2, 20, 9, 1)], **named)
+    assert position.rows() == stays
     # What was written then is to be passed, too.
-    assert place.kept("number") == ([(2,)] if stays else [])
-    place.resolve(marks=[Mark(3, 21, 0, 2)])
-    assert (place.rows(), place.kept()) == (stays, [])
+    assert position.kept("number") == ([(2,)] if stays else [])
+    position.resolve(marks=[Mark(3, 21, 0, 2)])
+    assert (position.rows(), position.kept()) == (stays, [])
 
 
-def test_a_table_that_is_not_written_any_more_is_looked_at_too(place):
-    place.resolve(step(1, (1, "a"), (1, "b")), step(2, (1, "b"), (1, "c")))
-    execute(place.server, f"UPDATE {place.schema}.t SET name = 'own'")
-    place.resolve(step(3, (1, "c"), (1, "d")))
-    assert place.rows() == [(1, "d", 7)]
+def test_a_table_that_is_not_written_any_more_is_looked_at_too(position):
+    position.resolve(step(1, (1, "a"), (1, "b")), step(2, (1, "b"), (1, "c")))
+    execute(position.server, f"UPDATE {position.schema}.t SET name = 'own'")
+    position.resolve(step(3, (1, "c"), (1, "d")))
+    assert position.rows() == [(1, "d", 7)]
     told = [WritesSeen(4, (1,), SiteWrites(((9, None),), 2, (1, "own")))]
-    place.resolve(heard=told, marks=[Mark(4, 20, 9, 0)])
+    position.resolve(heard=told, marks=[Mark(4, 20, 9, 0)])
     marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
     marks.marks.append(Mark(5, 21, 0, 2))
-    place.sink.resolve_conflicts(place.ticket, [marks])
-    assert (place.rows(), place.kept()) == ([(1, "d", 7)], [])
+    position.sink.resolve_conflicts(position.ticket, [marks])
+    assert (position.rows(), position.kept()) == ([(1, "d", 7)], [])
 
 
-def test_a_table_that_is_gone_holds_nothing_up(place):
-    execute(place.server, f"INSERT INTO {place.schema}.t VALUES (1, 'own', 7)")
-    place.resolve(step(1, (1, "a"), (1, "b")))
-    execute(place.server, f"DROP TABLE {place.schema}.t")
+def test_a_table_that_is_gone_holds_nothing_up(position):
+    execute(position.server, f"INSERT INTO {position.schema}.t VALUES (1, 'own', 7)")
+    position.resolve(step(1, (1, "a"), (1, "b")))
+    execute(position.server, f"DROP TABLE {position.schema}.t")
     marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
     marks.marks.append(Mark(2, 21, 0, 1))
-    assert place.sink.resolve_conflicts(place.ticket, [marks]).upserts == 0
+    assert position.sink.resolve_conflicts(position.ticket, [marks]).upserts == 0
 
 
-def test_a_load_that_brings_nothing_new_is_answered_once(place):
-    place.resolve(step(1, None, (1, "a")))
-    of_pipeline = f"pipeline = '{place.ticket.pipeline_key}' AND kept IS NULL"
+def test_a_load_that_brings_nothing_new_is_answered_once(position):
+    position.resolve(step(1, None, (1, "a")))
+    of_pipeline = f"pipeline = '{position.ticket.pipeline_key}' AND kept IS NULL"
     for version in (2, 3):
-        place.resolve(marks=[Mark(version, version, version, 0)])
+        position.resolve(marks=[Mark(version, version, version, 0)])
         told = rows_of(
-            place.server, f"SELECT through, passed FROM retl.setl_recent WHERE {of_pipeline}"
+            position.server, f"SELECT through, passed FROM retl.setl_recent WHERE {of_pipeline}"
         )
         assert told == [(0, version)]
-    place.resolve(marks=[Mark(4, 4, 0, 0)])
-    assert rows_of(place.server, f"SELECT passed FROM retl.setl_recent WHERE {of_pipeline}") == [
+    position.resolve(marks=[Mark(4, 4, 0, 0)])
+    assert rows_of(position.server, f"SELECT passed FROM retl.setl_recent WHERE {of_pipeline}") == [
         (3,)
     ]
 
 
-def test_columns_that_the_source_does_not_have_keep_their_values(place):
-    execute(place.server, f"INSERT INTO {place.schema}.t VALUES (1, 'a', 5)")
-    place.resolve(step(1, (1, "a"), (1, "b")), step(2, None, (3, ABSENT)))
-    assert place.rows() == [(1, "b", 5), (3, None, 7)]
+def test_columns_that_the_source_does_not_have_keep_their_values(position):
+    execute(position.server, f"INSERT INTO {position.schema}.t VALUES (1, 'a', 5)")
+    position.resolve(step(1, (1, "a"), (1, "b")), step(2, None, (3, ABSENT)))
+    assert position.rows() == [(1, "b", 5), (3, None, 7)]
 
 
-def test_a_column_that_comes_while_rows_are_loaded_gets_its_values(place):
-    place.resolve(step(1, None, (1, "a")))
+def test_a_column_that_comes_while_rows_are_loaded_gets_its_values(position):
+    position.resolve(step(1, None, (1, "a")))
     with pytest.raises(ConfigurationError, match="lacks the columns color"):
-        place.resolve(step(2, None, (2, "b", "red")), columns=("id", "name", "color"))
-    place.resolve(step(2, None, (2, "b")))
-    execute(place.server, f"ALTER TABLE {place.schema}.t ADD color VARCHAR(20)")
-    place.resolve(step(3, None, (3, "c", "blue")), columns=("id", "name", "color"))
-    assert place.rows() == [(1, "a", 7, None), (2, "b", 7, None), (3, "c", 7, "blue")]
-    execute(place.server, f"ALTER TABLE {place.schema}.t CHANGE color colour VARCHAR(20)")
-    place.resolve(step(4, None, (4, "d", "red")), columns=("id", "name", "colour"))
-    assert place.rows()[-1] == (4, "d", 7, "red")
+        position.resolve(step(2, None, (2, "b", "red")), columns=("id", "name", "color"))
+    position.resolve(step(2, None, (2, "b")))
+    execute(position.server, f"ALTER TABLE {position.schema}.t ADD color VARCHAR(20)")
+    position.resolve(step(3, None, (3, "c", "blue")), columns=("id", "name", "color"))
+    assert position.rows() == [(1, "a", 7, None), (2, "b", 7, None), (3, "c", 7, "blue")]
+    execute(position.server, f"ALTER TABLE {position.schema}.t CHANGE color colour VARCHAR(20)")
+    position.resolve(step(4, None, (4, "d", "red")), columns=("id", "name", "colour"))
+    assert position.rows()[-1] == (4, "d", 7, "red")
 
 
 @pytest.mark.parametrize(
@@ -250,42 +252,42 @@ def test_a_column_that_comes_while_rows_are_loaded_gets_its_values(place):
     ],
 )
 def test_a_column_that_the_source_did_not_have_yet_has_its_default_there(
-    place, column, value, default
+    position, column, value, default
 ):
-    place.resolve(step(1, None, (1, "a")), step(2, None, (2, "b")))
-    table = f"{place.schema}.t"
+    position.resolve(step(1, None, (1, "a")), step(2, None, (2, "b")))
+    table = f"{position.schema}.t"
     execute(
-        place.server,
+        position.server,
         f"ALTER TABLE {table} DROP more",
         f"ALTER TABLE {table} ADD `new%` {column}, ADD own INT DEFAULT 1",
         f"UPDATE {table} SET `new%` = {value}, own = 2 WHERE id = 1",
     )
     goes_back = ReturningColumns(None, frozenset({"own"}))
     both = [step(3, (1, "a"), (1, "a2")), step(4, (2, "b"), (2, "b2")), step(5, None, (3, "c"))]
-    place.resolve(*both, returning=goes_back)
-    assert place.rows() == [(1, "a2", default, 2), (2, "b2", default, 1), (3, "c", default, 1)]
+    position.resolve(*both, returning=goes_back)
+    assert position.rows() == [(1, "a2", default, 2), (2, "b2", default, 1), (3, "c", default, 1)]
 
 
-def test_a_column_without_a_default_is_named(place):
-    execute(place.server, f"ALTER TABLE {place.schema}.t ADD new INT NOT NULL")
+def test_a_column_without_a_default_is_named(position):
+    execute(position.server, f"ALTER TABLE {position.schema}.t ADD new INT NOT NULL")
     goes_back = ReturningColumns(frozenset({"id", "name", "new"}), frozenset())
     with pytest.raises(ConfigurationError, match="column new, which has no default"):
-        place.resolve(step(1, None, (1, "a")), returning=goes_back)
+        position.resolve(step(1, None, (1, "a")), returning=goes_back)
 
 
-def test_a_former_leader_writes_nothing(place):
-    fence_for(place.server, place.ticket).raise_to(2, "n2")
+def test_a_former_leader_writes_nothing(position):
+    fence_for(position.server, position.ticket).raise_to(2, "n2")
     with pytest.raises(FencedError):
-        place.resolve(step(1, None, (1, "a")))
-    assert place.rows() == []
+        position.resolve(step(1, None, (1, "a")))
+    assert position.rows() == []
 
 
-def test_a_row_that_the_target_refuses_is_named_and_nothing_is_written(place):
+def test_a_row_that_the_target_refuses_is_named_and_nothing_is_written(position):
     with pytest.raises(DataError) as caught:
-        place.resolve(step(1, None, (1, "a")), step(2, None, (2, "x" * 30)))
+        position.resolve(step(1, None, (1, "a")), step(2, None, (2, "x" * 30)))
     assert caught.value.where["key"] == "2"
-    assert place.rows() == []
-    assert place.resolve(step(1, None, (1, "a"))).upserts == 1
+    assert position.rows() == []
+    assert position.resolve(step(1, None, (1, "a"))).upserts == 1
 
 
 @pytest.mark.parametrize(
@@ -296,32 +298,32 @@ def test_a_row_that_the_target_refuses_is_named_and_nothing_is_written(place):
         ("id INT, name VARCHAR(20), more INT, PRIMARY KEY (id, more)", "not all of the key"),
     ],
 )
-def test_tables_that_cannot_have_a_policy_are_refused(place, definition, message):
-    place.table(definition)
+def test_tables_that_cannot_have_a_policy_are_refused(position, definition, message):
+    position.table(definition)
     with pytest.raises(ConfigurationError, match=message):
-        place.resolve(step(1, None, (1, "a")))
+        position.resolve(step(1, None, (1, "a")))
 
 
-def test_a_column_that_cannot_be_compared_is_refused(place):
+def test_a_column_that_cannot_be_compared_is_refused(position):
     with pytest.raises(ConfigurationError, match="does not say which row is newer"):
-        place.resolve(step(1, None, (1, "a")), newest="name")
+        position.resolve(step(1, None, (1, "a")), newest="name")
 
 
-def test_when_too_many_rows_wait_the_oldest_are_forgotten_with_a_word(place, monkeypatch):
+def test_when_too_many_rows_wait_the_oldest_are_forgotten_with_a_word(position, monkeypatch):
     monkeypatch.setattr(recent, "COUNT_EVERY", 4)
     monkeypatch.setattr(recent.forget_old, "__defaults__", (3,))
-    place.resolve(*(step(n, None, (n, "a")) for n in (1, 2, 3)))
-    assert (place.told(), len(place.kept())) == ([], 3)
-    place.resolve(*(step(n, None, (n, "a")) for n in (4, 5)))
-    assert place.kept("row_key") == [('{"id": 3}',), ('{"id": 4}',), ('{"id": 5}',)]
-    assert place.told("winner, held") == [("forgot", '{"rows forgotten": 2}')]
+    position.resolve(*(step(n, None, (n, "a")) for n in (1, 2, 3)))
+    assert (position.told(), len(position.kept())) == ([], 3)
+    position.resolve(*(step(n, None, (n, "a")) for n in (4, 5)))
+    assert position.kept("row_key") == [('{"id": 3}',), ('{"id": 4}',), ('{"id": 5}',)]
+    assert position.told("winner, held") == [("forgot", '{"rows forgotten": 2}')]
 
 
-def test_a_row_too_large_to_be_told_is_named(place):
-    place.table("id INT PRIMARY KEY, name LONGTEXT")
-    (packet,) = rows_of(place.server, "SELECT @@max_allowed_packet")[0]
+def test_a_row_too_large_to_be_told_is_named(position):
+    position.table("id INT PRIMARY KEY, name LONGTEXT")
+    (packet,) = rows_of(position.server, "SELECT @@max_allowed_packet")[0]
     with pytest.raises(DataError, match="is too large") as caught:
-        place.resolve(step(1, None, (1, "x" * (packet // 2))))
+        position.resolve(step(1, None, (1, "x" * (packet // 2))))
     assert caught.value.where["key"] == '{"id": 1}'
-    place.resolve(step(1, None, (1, '"' * (packet // 8))))
-    assert place.kept("row_key") == [('{"id": 1}',)]
+    position.resolve(step(1, None, (1, '"' * (packet // 8))))
+    assert position.kept("row_key") == [('{"id": 1}',)]

@@ -51,17 +51,17 @@ def own_mark(file, pipeline, batch=1):
     return MARK_STATEMENT, row
 
 
-def test_many_marked_rows_do_not_echo_though_leaders_die_in_the_middle(servers, numbers, place):
+def test_many_marked_rows_do_not_echo_though_leaders_die_in_the_middle(servers, numbers, position):
     a, b = servers
     file = two_way(a, b, [{"from": f"{numbers}.t"}], batch_rows=2_000, window=1)
     write_many(b, numbers, own_mark(file, "ab"))
     execute(b, f"INSERT INTO {numbers}.t VALUES (-1, 'of a user')")
     for nid in ("n1", "n2", "n3"):
-        leader = place.lead(file, "ba", nid=nid, dies_when=lambda f: f.rows_loopback > _AT)
+        leader = position.lead(file, "ba", nid=nid, dies_when=lambda f: f.rows_loopback > _AT)
         figures = leader.dies()
         assert _AT < figures.rows_loopback < MANY / 2
         assert figures.rows_total == 0
-    last = place.lead(file, "ba", nid="n4")
+    last = position.lead(file, "ba", nid="n4")
     last.applied(1)
     assert last.figures.rows_total == 1
     assert (last.figures.echoes_dropped, last.figures.echoes_passed) == (1, 0)
@@ -75,16 +75,16 @@ def third(another_server, tmp_path_factory):
         yield server
 
 
-def test_two_channels_on_three_servers_in_a_row(servers, third, numbers, place):
+def test_two_channels_on_three_servers_in_a_row(servers, third, numbers, position):
     a, b = servers
     sites = {"a": a, "b": b, "c": third}
     execute(third, f"CREATE DATABASE {numbers}", f"CREATE TABLE {numbers}.t {TABLE}")
     tables = [{"from": f"{numbers}.t"}]
     one, two = two_way(a, b, tables), two_way(b, third, tables)
-    runs = [place.lead(file, name) for file in (one, two) for name in ("ab", "ba")]
+    runs = [position.lead(file, name) for file in (one, two) for name in ("ab", "ba")]
     for i in range(20):
-        for place_of, (name, server) in enumerate(sites.items()):
-            number = 100 * place_of + i
+        for relay_position_of, (name, server) in enumerate(sites.items()):
+            number = 100 * relay_position_of + i
             execute(server, f"INSERT INTO {numbers}.t VALUES ({number}, 'from {name}')")
     execute(a, f"UPDATE {numbers}.t SET v = 'again' WHERE id < 10")
     execute(third, f"DELETE FROM {numbers}.t WHERE id = 219")
@@ -129,7 +129,7 @@ def otter(server, *statements, number=1, channel=OTTER, info=""):
 
 
 @pytest.fixture(params=["binlog", "dts"])
-def beside_otter(request, servers, numbers, place):
+def beside_otter(request, servers, numbers, position):
     """setl has taken A→B over from Otter, which still does B→A: what setl reads of A."""
     a, b = servers
     tables, identity = [{"from": f"{numbers}.t"}], {"mark_id": OTTER, "otter_info": OTTER_INFO}
@@ -138,7 +138,7 @@ def beside_otter(request, servers, numbers, place):
     else:
         kafka = request.getfixturevalue("kafka")
         topic = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("otter")}
-        place.lead(one_way(a, topic, [{"from": f"{numbers}.*"}])).runs()
+        position.lead(one_way(a, topic, [{"from": f"{numbers}.*"}])).runs()
         file = one_way(a, mysql(b), tables)
         source = {**topic, "start": "earliest"}
         file = type(file).model_validate({
@@ -151,14 +151,14 @@ def beside_otter(request, servers, numbers, place):
     execute(a, "DELETE FROM retl.retl_mark WHERE ID < 9")
 
 
-def test_otter_loads_one_side(beside_otter, servers, numbers, place):
+def test_otter_loads_one_side(beside_otter, servers, numbers, position):
     a, b = servers
     table = f"{numbers}.t"
 
     def insert(first, text):
         return f"INSERT INTO {table} VALUES ({first}, '{text}'), ({first + 1}, '{text}')"
 
-    running = place.lead(beside_otter)
+    running = position.lead(beside_otter)
     otter(a, insert(10, "otter"))
     execute(a, insert(20, "user"))
     # The same row of the mark table again: its end mark makes the next begin mark visible.
@@ -176,12 +176,12 @@ def test_otter_loads_one_side(beside_otter, servers, numbers, place):
     assert (figures.rows_total, figures.echoes_dropped, figures.echoes_passed) == (7, 5, 0)
 
 
-def test_setl_marks_in_the_form_that_otter_reads(servers, numbers, place):
+def test_setl_marks_in_the_form_that_otter_reads(servers, numbers, position):
     """An Otter that reads B drops what has its channel's number in the after image."""
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{numbers}.t"}]).model_copy(update={"mark_id": OTTER})
     execute(a, f"INSERT INTO {numbers}.t VALUES (1, 'x')")
-    place.lead(file).applied(1)
+    position.lead(file).applied(1)
     number = mark_id(f"{file.channel}/p", 0)
     [(channel, info)] = execute(
         b, f"SELECT CHANNEL_ID, CHANNEL_INFO FROM retl.retl_mark WHERE ID = {number}"
@@ -209,12 +209,12 @@ class Meddler:
         execute(self.server, *(f"DROP TRIGGER {name}" for name in self.names))
 
 
-def test_an_echo_that_is_not_dropped_is_counted(servers, numbers, place):
+def test_an_echo_that_is_not_dropped_is_counted(servers, numbers, position):
     a, b = servers
     file = two_way(a, b, [{"from": f"{numbers}.t"}])
     meddler = Meddler(b, file, "ab", "NEW.CHANNEL_ID = IF({mine}, 0, NEW.CHANNEL_ID)")
     try:
-        there, back = place.lead(file, "ab"), place.lead(file, "ba")
+        there, back = position.lead(file, "ab"), position.lead(file, "ba")
         execute(a, f"INSERT INTO {numbers}.t VALUES (1, 'x')")
         there.applied(1)
         back.applied(1)
@@ -233,12 +233,12 @@ def test_an_echo_that_is_not_dropped_is_counted(servers, numbers, place):
     eventually(lambda: back.figures.echoes_passed == 2, 30)
 
 
-def test_a_mark_that_the_server_does_not_log_stops_the_loader(servers, numbers, place):
+def test_a_mark_that_the_server_does_not_log_stops_the_loader(servers, numbers, position):
     a, b = servers
     file = two_way(a, b, [{"from": f"{numbers}.t"}])
     meddler = Meddler(b, file, "ab", "NEW.CHANNEL_INFO = IF({mine}, 'fixed', NEW.CHANNEL_INFO)")
     try:
-        there = place.lead(file, "ab")
+        there = position.lead(file, "ab")
         execute(a, f"INSERT INTO {numbers}.t VALUES (1, 'x')")
         there.applied(1)
         execute(a, f"INSERT INTO {numbers}.t VALUES (2, 'x')")
@@ -248,6 +248,6 @@ def test_a_mark_that_the_server_does_not_log_stops_the_loader(servers, numbers, 
         assert len(rows(b, f"{numbers}.t")) == 1
     finally:
         meddler.go()
-    there = place.lead(file, "ab")
+    there = position.lead(file, "ab")
     there.applied(2)
     assert there.figures.state is RunState.RUNNING

@@ -129,10 +129,10 @@ def test_a_subscription_with_the_mark_table_delivers_the_row(servers, subscripti
     thread.join(60)
 
 
-def test_a_relay_needs_no_row(servers, subscription, marked, place):
+def test_a_relay_needs_no_row(servers, subscription, marked, position):
     source = {**subscription[1], "topic": fresh_name("relayed")}
     topic = {k: v for k, v in source.items() if k != "database"}
-    relay = place.lead(one_way(servers[0], topic, [{"from": f"{marked}.*"}]))
+    relay = position.lead(one_way(servers[0], topic, [{"from": f"{marked}.*"}]))
     eventually(lambda: relay.figures.state is RunState.RUNNING, 60)
     assert probed(servers, source, 60)[0][0] == "ok"
 

@@ -24,7 +24,7 @@ def small_steps(monkeypatch):
 
 
 @pytest.fixture
-def sites(servers, place, small_steps):
+def sites(servers, position, small_steps):
     made = []
 
     def make(policy, *loading, **options):
@@ -37,7 +37,7 @@ def sites(servers, place, small_steps):
             }
             for name, server in zip(("ab", "ba"), servers, strict=True)
         ]
-        made.append(SameRows(place, servers, policy, sources=sources, **options))
+        made.append(SameRows(position, servers, policy, sources=sources, **options))
         return made[-1]
 
     yield make
@@ -67,7 +67,7 @@ def fill(sites):
 
 
 def begin(sites, *names):
-    """Start, and wait until each pipeline has a place: what is written before is none of its."""
+    """Start, and wait until each pipeline has a position: what is written before is none of its."""
     sites.lead(*names)
     for name in names or ("ab", "ba"):
         run = sites.runs[name]

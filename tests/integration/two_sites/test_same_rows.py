@@ -19,11 +19,11 @@ FIRST = "INSERT INTO {t} (id, name, touched) VALUES (1, 'first', 5)"
 
 
 @pytest.fixture
-def both(servers, place):
+def both(servers, position):
     made = []
 
     def make(policy, **options):
-        made.append(SameRows(place, servers, policy, **options))
+        made.append(SameRows(position, servers, policy, **options))
         return made[-1]
 
     yield make
@@ -281,14 +281,14 @@ def test_random_writes_with_a_failover_leave_both_sites_equal(both, policy):
     assert sum(run.figures.echoes_passed for run in sites.runs.values()) == 0
 
 
-def test_what_the_sites_tell_each_other_travels_over_kafka(both, servers, kafka, place):
+def test_what_the_sites_tell_each_other_travels_over_kafka(both, servers, kafka, position):
     ends = [
         {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("same-rows")}
         for _ in servers
     ]
     for server, end in zip(servers, ends, strict=True):
         tables = [{"from": "stock_*.*"}]
-        place.lead(one_way(server, end, tables), "p").runs()
+        position.lead(one_way(server, end, tables), "p").runs()
     sites = both("newest", sources=[{**end, "start": "earliest"} for end in ends])
     sites.write(0, inserted("a", 3), "INSERT INTO {t} (id, raw, touched) VALUES (2, x'00ff', 1)")
     sites.write(1, inserted("b", 2), "INSERT INTO {t} (id, raw, touched) VALUES (2, x'ff', 1)")

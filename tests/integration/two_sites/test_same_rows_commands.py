@@ -16,8 +16,8 @@ from tests.integration.same_rows import SameRows
 
 
 @pytest.fixture
-def sites(servers, place):
-    made = SameRows(place, servers, "newest")
+def sites(servers, position):
+    made = SameRows(position, servers, "newest")
     yield made
     made.close()
 

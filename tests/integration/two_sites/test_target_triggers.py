@@ -111,11 +111,11 @@ def test_an_event_of_a_target_writes_a_mapped_table(servers, db):
             execute(server, f"SET GLOBAL event_scheduler = {value}")
 
 
-def test_a_trigger_that_appears_later_stops_the_pipeline(servers, db, place, monkeypatch):
+def test_a_trigger_that_appears_later_stops_the_pipeline(servers, db, position, monkeypatch):
     monkeypatch.setattr(trigger_watch, "SECONDS", 0.0)
     a, b = servers
     file = channel(servers, db)
-    running = place.lead(file, "ab")
+    running = position.lead(file, "ab")
     execute(a, f"INSERT INTO {db}.items VALUES (1, 'x')")
     running.applied(1)
     execute(
@@ -131,11 +131,11 @@ def test_a_trigger_that_appears_later_stops_the_pipeline(servers, db, place, mon
     assert rows(b, f"{db}.items") == ((1, "x"),)
     assert rows(b, f"{db}.audit") == ()
     execute(b, f"DROP TRIGGER {db}.log")
-    place.lead(file, "ab")
+    position.lead(file, "ab")
     eventually(lambda: len(rows(b, f"{db}.items")) == 2, 60)
 
 
-def test_triggers_that_let_setl_pass_keep_both_sites_equal(servers, db, place):
+def test_triggers_that_let_setl_pass_keep_both_sites_equal(servers, db, position):
     """The way out that the finding names."""
     user = fresh_name("app")
     for site, server in enumerate(servers):
@@ -149,7 +149,7 @@ def test_triggers_that_let_setl_pass_keep_both_sites_equal(servers, db, place):
         )
     file = channel(servers, db, [f"trigger-writes-mapped@{db}.items"])
     assert {f.level for f in found(file).values()} == {"accepted"}
-    runs = [place.lead(file, name) for name in ("ab", "ba")]
+    runs = [position.lead(file, name) for name in ("ab", "ba")]
     for site, server in enumerate(servers):
         client = {"user": user, "password": "Secret-1", "autocommit": True}
         with server.connect(**client) as connection, connection.cursor() as cursor:

@@ -86,14 +86,14 @@ class SameTable:
         self.told = {name: 1 + len(values) for name, (_, values) in types.items()}
 
     def pairs(self):
-        """Each column of both servers, with its place."""
+        """Each column of both servers, with its position."""
         schemas = [reader.schema.columns for reader in self.readers]
         return list(enumerate(zip(*schemas, strict=True)))[1:]
 
-    def values(self, side, place):
+    def values(self, side, position):
         """A column's values as they were at first, in the order of the key, down to a NULL."""
-        name = self.readers[side].schema.columns[place].name
-        values = [row[place] for row in self.rows[side]]
+        name = self.readers[side].schema.columns[position].name
+        values = [row[position] for row in self.rows[side]]
         assert set(values[self.told[name] - 1 :]) == {None}, name
         return values[: self.told[name]]
 
@@ -155,17 +155,17 @@ def compared(column, values):
     return [None if value is None else form(value) for value in values]
 
 
-def damaged(table, place, here, form, first):
+def damaged(table, position, here, form, first):
     """Damage the value of row 1 at site B as little as can be; whether one sees it, if one can.
 
     Args:
         table: with the row.
-        place: of the column.
+        position: of the column.
         here: the column at site B.
         form: in which it is compared.
         first: the checksum of row 1.
     """
-    values = table.values(1, place)
+    values = table.values(1, position)
     before = compared(here, values[:1])
     for value in values:
         near = None if value is None else neighbour(here, value)
@@ -191,7 +191,7 @@ def test_every_type(site_a, site_b, fresh):
     for number, first in enumerate(range(0, len(names), 12)):
         some = {name: catalogue[name] for name in names[first : first + 12]}
         table = SameTable((site_a, site_b), fresh, number, some)
-        for place, both in table.pairs():
+        for position, both in table.pairs():
             form, name = common_form(*both), both[0].name
             if form is None:
                 by_rows.add(name)
@@ -200,7 +200,7 @@ def test_every_type(site_a, site_b, fresh):
             written = defaultdict[bytes, set[Checksum]](set)
             sums = [table.sums(side, column, form) for side, column in enumerate(both)]
             for side in range(2):
-                values = compared(both[1], table.values(side, place))
+                values = compared(both[1], table.values(side, position))
                 for value, checksum in zip(values, sums[side], strict=True):
                     assert checksum.rows == 1
                     meaning[checksum].add(digest([value]))
@@ -208,7 +208,7 @@ def test_every_type(site_a, site_b, fresh):
             assert all(len(values) == 1 for values in meaning.values()), name
             if any(len(sums) > 1 for sums in written.values()):
                 unlike.add(name)
-            seen = damaged(table, place, both[1], form, sums[1][0])
+            seen = damaged(table, position, both[1], form, sums[1][0])
             assert seen is not False, name
             if seen is None and both[0].kind not in _ONLY_OTHERS:
                 undamaged.add(name)

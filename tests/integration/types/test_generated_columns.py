@@ -120,27 +120,27 @@ def same(servers, db):
         assert content(b, f"{db}.{name}") == content(a, f"{db}.{name}"), name
 
 
-def test_the_values_are_the_sources_whatever_session_wrote_the_row(servers, place, fresh_db):
+def test_the_values_are_the_sources_whatever_session_wrote_the_row(servers, position, fresh_db):
     a, b = servers
     with a.connect() as connection:
         untold = logs_no_generated(connection)
     if untold:
-        running = place.lead(one_way(a, mysql(b), [{"from": f"{fresh_db}.days"}]))
+        running = position.lead(one_way(a, mysql(b), [{"from": f"{fresh_db}.days"}]))
         write(a, fresh_db)
         assert "computes depends on the time zone of the session" in running.ends().message
         return
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{fresh_db}.*"}]))
+    running = position.lead(one_way(a, mysql(b), [{"from": f"{fresh_db}.*"}]))
     running.applied(write(a, fresh_db))
     same(servers, fresh_db)
 
 
-def test_the_values_of_rows_that_are_loaded_or_read_at_the_source(servers, place, fresh_db):
+def test_the_values_of_rows_that_are_loaded_or_read_at_the_source(servers, position, fresh_db):
     a, b = servers
     write(a, fresh_db)
     source = {**mysql(a), "start": {"load": True}, "heartbeat": 0.2}
     tables = [{"from": f"{fresh_db}.*", "read": "source"}]
     pipeline = {"name": "p", "source": source, "target": mysql(b), "tables": tables}
-    running = place.lead(parse_channel({"channel": fresh_name("c"), "pipelines": [pipeline]}))
+    running = position.lead(parse_channel({"channel": fresh_name("c"), "pipelines": [pipeline]}))
     eventually(lambda: has_loaded(running), 180, message="the tables are loaded")
     same(servers, fresh_db)
     with a.connect() as connection, connection.cursor() as cursor:

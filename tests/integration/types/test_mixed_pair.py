@@ -43,10 +43,10 @@ def same_rows(servers, table):
     return True
 
 
-def test_both_sites_write(servers, table, place):
+def test_both_sites_write(servers, table, position):
     a, b = servers
     file = two_way(a, b, [{"from": table}])
-    runs = [place.lead(file, "ab"), place.lead(file, "ba")]
+    runs = [position.lead(file, "ab"), position.lead(file, "ba")]
     for i, server in enumerate(servers):
         execute(
             server,
@@ -66,24 +66,24 @@ def test_both_sites_write(servers, table, place):
     eventually(lambda: all(r.figures.rows_loopback > 0 for r in runs), 30)
 
 
-def test_the_newer_row_stays(servers, table, place):
+def test_the_newer_row_stays(servers, table, position):
     a, b = servers
     for server in servers:
         execute(server, f"ALTER TABLE {table} DROP KEY name")
     file = two_way(a, b, [{"from": table, "conflict": {"newest": "at"}}])
     for server, name, at in ((a, "of a", "2026-01-01"), (b, "of b", "2026-01-02")):
         execute(server, f"INSERT INTO {table} (id, name, at) VALUES (1, '{name}', '{at}')")
-    runs = [place.lead(file, "ab"), place.lead(file, "ba")]
+    runs = [position.lead(file, "ab"), position.lead(file, "ba")]
     for running in runs:
         running.applied(1)
     eventually(lambda: same_rows(servers, table), 60)
     assert [row[1] for row in rows(a, table)] == ["of b"]
 
 
-def test_schema_changes_pass_between_the_families(servers, table, place):
+def test_schema_changes_pass_between_the_families(servers, table, position):
     a, b = servers
     file = two_way(a, b, [{"from": table}], ddl="pass")
-    runs = [place.lead(file, "ab"), place.lead(file, "ba")]
+    runs = [position.lead(file, "ab"), position.lead(file, "ba")]
     execute(a, f"INSERT INTO {table} VALUES (1, {ROW})", f"ALTER TABLE {table} ADD c INT DEFAULT 7")
     runs[0].applied(1)
     eventually(lambda: same_rows(servers, table), 60)
@@ -111,7 +111,7 @@ def test_schema_changes_pass_between_the_families(servers, table, place):
 
 
 @pytest.mark.parametrize("collation", ["utf8mb4_general_ci", "utf8mb4_bin"])
-def test_check_makes_a_table_that_takes_the_rows(servers, mixed, place, collation):
+def test_check_makes_a_table_that_takes_the_rows(servers, mixed, position, collation):
     a, b = servers
     table = f"{mixed}.made"
     execute(
@@ -125,7 +125,7 @@ def test_check_makes_a_table_that_takes_the_rows(servers, mixed, place, collatio
     execute(b, *(s for f in missing for s in f.statements))
     execute(b, f"ALTER TABLE {table} MODIFY doc JSON")  # MariaDB's is text
     assert [f.what for f in check_channel(file) if f.level == "error"] == []
-    running = place.lead(file)
+    running = position.lead(file)
     document = '{"k": [1, 2.5], "n": 12345678901234567890123e-3}'
     execute(a, f"INSERT INTO {table} (id, name, doc) VALUES (1, 'ä', '{document}')")
     running.applied(1)
@@ -140,11 +140,11 @@ def test_check_makes_a_table_that_takes_the_rows(servers, mixed, place, collatio
     assert found == execute(a, parts)[0] or str(found[1]) == written
 
 
-def test_verify_compares_across_the_families(servers, table, place, spark):
+def test_verify_compares_across_the_families(servers, table, position, spark):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": table}])
     execute(a, f"INSERT INTO {table} VALUES (1, {ROW}), (2, 'two', 2, NULL, NULL, 'a', NULL)")
-    place.lead(file).applied(2)
+    position.lead(file).applied(2)
     settings = VerifySettings(rechecks=0)
     (verdict,) = verify_pipeline(spark, file.pipelines[0], settings=settings)
     assert verdict.equal
@@ -153,9 +153,9 @@ def test_verify_compares_across_the_families(servers, table, place, spark):
     assert not verdict.equal
 
 
-def test_an_alter_computes_nothing_that_the_families_compute_differently(servers, table, place):
+def test_an_alter_computes_nothing_that_the_families_compute_differently(servers, table, position):
     a, _ = servers
-    running = place.lead(one_way(a, mysql(servers[1]), [{"from": table}], ddl="pass"))
+    running = position.lead(one_way(a, mysql(servers[1]), [{"from": table}], ddl="pass"))
     execute(
         a,
         f"INSERT INTO {table} VALUES (1, {ROW})",
@@ -204,7 +204,7 @@ OWN_WORDS = {
 }
 
 
-def test_a_statement_is_said_in_the_targets_words(servers, mixed, place):
+def test_a_statement_is_said_in_the_targets_words(servers, mixed, position):
     a, b = servers
     with a.connect() as connection:
         family = "mariadb" if is_mariadb(connection) else "mysql"
@@ -218,7 +218,7 @@ def test_a_statement_is_said_in_the_targets_words(servers, mixed, place):
     said = " | ".join(f.what for f in check_channel(file))
     assert "that names no collation gets" in said
     assert statements[0].split()[-1] in said
-    running = place.lead(file)
+    running = position.lead(file)
     execute(a, *statements[1:], f"INSERT INTO {mixed}.w (k, t) VALUES ('B ', 'end')")
     running.applied(4)
     there, here = rows(a, f"{mixed}.w"), rows(b, f"{mixed}.w")

@@ -88,14 +88,14 @@ def content(server, table):
 
 
 @pytest.mark.parametrize("session", SESSIONS)
-def test_what_only_mysql_has_arrives(servers, place, session):
+def test_what_only_mysql_has_arrives(servers, position, session):
     a, b = servers
     db = fresh_name("features")
     for server in servers:
         execute(server, f"CREATE DATABASE {db}")
         for table, (definition, _, _) in TABLES.items():
             execute(server, f"CREATE TABLE {db}.{table} ({definition})")
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}]))
+    running = position.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}]))
     inserts = [
         f"INSERT INTO {db}.{table} (id, {columns}) VALUES ({i}, {values})"
         for table, (_, columns, rows) in TABLES.items()
@@ -117,7 +117,7 @@ def test_what_only_mysql_has_arrives(servers, place, session):
         execute(server, f"DROP DATABASE {db}")
 
 
-def test_a_key_that_nobody_sees(servers, place):
+def test_a_key_that_nobody_sees(servers, position):
     a, b = servers
     db = fresh_name("unseen")
     for server in servers:
@@ -127,7 +127,7 @@ def test_a_key_that_nobody_sees(servers, place):
             "SET SESSION sql_generate_invisible_primary_key = ON",
             f"CREATE TABLE {db}.t (id INT, v VARCHAR(9))",
         )
-    running = place.lead(one_way(a, mysql(b), [{"from": f"{db}.t"}]))
+    running = position.lead(one_way(a, mysql(b), [{"from": f"{db}.t"}]))
     execute(
         a,
         f"INSERT INTO {db}.t VALUES (1, 'a'), (1, 'a'), (NULL, 'b')",

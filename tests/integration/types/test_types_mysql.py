@@ -252,18 +252,18 @@ def change_texts(tables, writer):
         )
 
 
-def lead_through_binlog(a, b, db, place):
-    return place.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}]))
+def lead_through_binlog(a, b, db, position):
+    return position.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}]))
 
 
-def lead_through_kafka(a, b, db, place, kafka):
+def lead_through_kafka(a, b, db, position, kafka):
     end = {"type": "dts", "brokers": [kafka.brokers], "topic": fresh_name("types")}
     source = {**mysql(a), "start": binlog_end(a), "heartbeat": 0}
     tables = [{"from": f"{db}.*"}]
     relay = {"name": "r", "source": source, "target": {**end, "heartbeat": 0.2}, "tables": tables}
     reader = {**relay, "name": "p", "source": {**end, "start": "earliest"}, "target": mysql(b)}
-    place.lead(channel(relay), "r").runs()
-    return place.lead(channel(reader))
+    position.lead(channel(relay), "r").runs()
+    return position.lead(channel(reader))
 
 
 def channel(pipeline):
@@ -276,13 +276,13 @@ TOLD = "a relay and a reader of its topic have one server each"
 @pytest.fixture(
     params=["binlog", pytest.param("kafka", marks=pytest.mark.not_mixed(why=TOLD))],
 )
-def lead(request, servers, fresh_db, place):
+def lead(request, servers, fresh_db, position):
     """Leads a pipeline from the first server's database to the second's, from now on."""
     a, b = servers
     if request.param == "binlog":
-        return lambda: lead_through_binlog(a, b, fresh_db, place)
+        return lambda: lead_through_binlog(a, b, fresh_db, position)
     kafka = request.getfixturevalue("kafka")
-    return lambda: lead_through_kafka(a, b, fresh_db, place, kafka)
+    return lambda: lead_through_kafka(a, b, fresh_db, position, kafka)
 
 
 KINDS = pytest.mark.parametrize(
@@ -312,13 +312,13 @@ def test_every_type(servers, fresh_db, writer, lead, make, fill, change):
 
 
 @KINDS
-def test_every_type_that_was_there_before(servers, fresh_db, writer, place, make, fill, change):
+def test_every_type_that_was_there_before(servers, fresh_db, writer, position, make, fill, change):
     tables = make(servers, fresh_db)
     fill(tables, writer)
     a, b = servers
     source = {**mysql(a), "start": {"load": True}, "heartbeat": 0.2}
     pipeline = {"name": "p", "source": source, "target": mysql(b)}
-    running = place.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
+    running = position.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
     eventually(lambda: has_loaded(running), 180, message="the tables are loaded")
     for table in tables:
         same(servers, table)
@@ -339,7 +339,7 @@ def all_same(servers, tables):
 
 
 def test_text_without_a_utf_8_form_is_an_error_in_another_character_set(
-    servers, fresh_db, writer, place
+    servers, fresh_db, writer, position
 ):
     a, b = servers
     table = quoted(fresh_db, "t")
@@ -349,19 +349,19 @@ def test_text_without_a_utf_8_form_is_an_error_in_another_character_set(
     pipeline = {"name": "p", "source": {**mysql(a), "start": binlog_end(a)}, "target": mysql(b)}
     pipeline["tables"] = [{"from": f"{fresh_db}.*"}]
     writer.change(f"INSERT INTO {table} VALUES (1, 'a'), (2, x'C840'), (3, 'c')")
-    error = place.lead(channel(pipeline)).ends()
+    error = position.lead(channel(pipeline)).ends()
     assert isinstance(error, DataError)
     assert "column v holds text that has no character in big5" in str(error)
     assert "0xC840" in str(error)
     assert "the same character set" in error.hint
     assert (error.where["table"], error.where["key"]) == (f"{fresh_db}.t", "2")
-    running = place.lead(channel({**pipeline, "faulty_rows": "dead_letter"}))
+    running = position.lead(channel({**pipeline, "faulty_rows": "dead_letter"}))
     running.applied(3)
     assert hexes(b, table) == [("1", "61"), ("3", "63")]
 
 
 def test_a_second_encoding_of_a_character_is_that_character_in_another_character_set(
-    servers, fresh_db, writer, place
+    servers, fresh_db, writer, position
 ):
     """But not in a key, where two rows would become one."""
     a, b = servers
@@ -373,7 +373,7 @@ def test_a_second_encoding_of_a_character_is_that_character_in_another_character
             create([server], f"CREATE TABLE {table} (n INT PRIMARY KEY, v {text} {own or charset})")
         create([server], f"CREATE TABLE {key} (k {text} {own or 'sjis'} PRIMARY KEY)")
     pipeline = {"name": "p", "source": {**mysql(a), "start": binlog_end(a)}, "target": mysql(b)}
-    running = place.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
+    running = position.lead(channel({**pipeline, "tables": [{"from": f"{fresh_db}.*"}]}))
     for charset, (first, second) in ENCODINGS.items():
         one, other = (f"_{charset} x'{code}'" for code in (first, second))
         writer.change(f"INSERT INTO {tables[charset]} VALUES (1, {one}), (2, {other})")
@@ -402,7 +402,7 @@ ODD_NAMES = [
 ]
 
 
-def test_odd_names_and_wide_tables(servers, fresh_db, writer, place):
+def test_odd_names_and_wide_tables(servers, fresh_db, writer, position):
     def made(name, text):
         table = f"`{fresh_db}`.`{name}`"
         create(servers, f"CREATE TABLE {table} ({text})")
@@ -418,7 +418,7 @@ def test_odd_names_and_wide_tables(servers, fresh_db, writer, place):
         " u INT DEFAULT (1 + 1), hidden INT INVISIBLE, UNIQUE (s), KEY (v)",
     )
     a, b = servers
-    running = lead_through_binlog(a, b, fresh_db, place)
+    running = lead_through_binlog(a, b, fresh_db, position)
     for table in tables:
         values = ", ".join(["'%s'"] * len(ODD_NAMES))
         writer.change(
@@ -441,9 +441,9 @@ def test_odd_names_and_wide_tables(servers, fresh_db, writer, place):
     assert execute(servers[1], f"SELECT hidden FROM {computed} ORDER BY id") == ((5,), (None,))
 
 
-def test_every_type_without_a_key(servers, fresh_db, writer, place, spark):
+def test_every_type_without_a_key(servers, fresh_db, writer, position, spark):
     tables = tables_of_types(servers, fresh_db, key="NULL")
-    running = lead_through_binlog(servers[0], servers[1], fresh_db, place)
+    running = lead_through_binlog(servers[0], servers[1], fresh_db, position)
     for _ in range(2):
         fill_types(tables, writer)
     running.applied(writer.changes)

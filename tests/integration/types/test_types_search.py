@@ -142,12 +142,12 @@ def search_target(server):
     return {"type": "elasticsearch", "hosts": [server.url]}
 
 
-def test_every_type_reaches_documents_from_the_binlog(source, elasticsearch, place):
+def test_every_type_reaches_documents_from_the_binlog(source, elasticsearch, position):
     prefix = fresh_name("types")
     mapping = {"from": f"{source.schema}.*", "to": f"{prefix}-*", "zero_dates": "as_null"}
     file = one_way(source.server, search_target(elasticsearch), [mapping])
     count = source.fill()
-    place.lead(file).applied(count, timeout=300)
+    position.lead(file).applied(count, timeout=300)
     with Elasticsearch(elasticsearch.url) as client:
         assert compare(source, client, prefix) == count
         fields = client.indices.get_mapping(index=f"{prefix}-*")
@@ -160,7 +160,7 @@ def test_every_type_reaches_documents_from_the_binlog(source, elasticsearch, pla
     assert made["datetime6"] == "date"
 
 
-def test_every_type_reaches_documents_from_a_subscription(source, elasticsearch, kafka, place):
+def test_every_type_reaches_documents_from_a_subscription(source, elasticsearch, kafka, position):
     prefix, topic = fresh_name("types"), Topic(kafka)
     writer = relay(source.server, topic, f"{source.schema}.*")
     with Elasticsearch(elasticsearch.url) as client:
@@ -169,18 +169,18 @@ def test_every_type_reaches_documents_from_a_subscription(source, elasticsearch,
                 # Records do not tell that a column has no sign, and `setl check` asks for this.
                 fields = {"v": {"type": "unsigned_long"}}
                 client.indices.create(index=f"{prefix}-{name}", mappings={"properties": fields})
-        place.lead(writer, "r").runs()
+        position.lead(writer, "r").runs()
         count = source.fill()
         mapping = {"from": f"{source.schema}.*", "to": f"{prefix}-*", "zero_dates": "as_null"}
         pipeline = {"name": "p", "source": topic.source(), "target": search_target(elasticsearch)}
         file = parse_channel(
             {"channel": fresh_name("reader"), "pipelines": [{**pipeline, "tables": [mapping]}]}
         )
-        place.lead(file).applied(count, timeout=300)
+        position.lead(file).applied(count, timeout=300)
         assert compare(source, client, prefix) == count
 
 
-def test_spatial_values_can_be_searched_as_well_known_text(site_a, elasticsearch, place):
+def test_spatial_values_can_be_searched_as_well_known_text(site_a, elasticsearch, position):
     install_system_tables(site_a)
     schema, index = fresh_name("geo"), fresh_name("geo")
     execute(site_a, f"CREATE DATABASE {schema}",
@@ -192,7 +192,7 @@ def test_spatial_values_can_be_searched_as_well_known_text(site_a, elasticsearch
         f"INSERT INTO {schema}.places VALUES (1, POINT(13.4, 52.5)), (2, POINT(500, -1000)),"
         " (3, NULL), (4, ST_GeomFromText('POLYGON((0 0,1 0,1 1,0 1,0 0))'))",
     )
-    place.lead(file).applied(4)
+    position.lead(file).applied(4)
     with Elasticsearch(elasticsearch.url) as client:
         assert {k: d["at"] for k, d in documents(client, index).items()} == {
             "1": "POINT (13.4 52.5)",

@@ -112,11 +112,11 @@ def lines_of(caplog, message):
 
 @pytest.mark.family("mariadb", why="test_verify_damage finds and repairs it on both, in flight too")
 def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_writes(
-    servers, db, place, caplog
+    servers, db, position, caplog
 ):
     a, b = servers
     caplog.set_level(logging.INFO, logger="setl.run.verification")
-    running = place.lead(verified(a, mysql(b), [{"from": f"{db}.*"}], repair=True))
+    running = position.lead(verified(a, mysql(b), [{"from": f"{db}.*"}], repair=True))
     fill(a, f"{db}.orders", 3000)
     running.applied(3000)
     with writing(a, f"{db}.orders", 0):
@@ -146,24 +146,26 @@ def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_write
     eventually(lambda: rows(b, f"{db}.orders") == rows(a, f"{db}.orders"), 60)
 
 
-def test_the_place_survives_a_change_of_leader_and_what_differs_stays_told(servers, db, place):
+def test_the_position_survives_a_change_of_leader_and_what_differs_stays_told(
+    servers, db, position
+):
     a, b = servers
     fill(a, f"{db}.orders", 4000)
     slow = verified(a, mysql(b), [{"from": f"{db}.*"}], rate=100, every="1h")
     fill(b, f"{db}.orders", 4000)
     execute(b, f"DELETE FROM {db}.orders WHERE id = 10")
-    store = StoredVerification(place.arbiter, PipelineId(slow.channel, "p"))
-    running = place.lead(slow)
+    store = StoredVerification(position.arbiter, PipelineId(slow.channel, "p"))
+    running = position.lead(slow)
     when(running, lambda t: t.differences == 1 and t.rows)
     eventually(lambda: store.load().now.rows, 60)
     running.stop()
     kept = store.load()
     assert (kept.now.number, kept.under_way) == (1, True)
-    assert kept.place is not None
-    assert kept.place.after is not None
+    assert kept.position is not None
+    assert kept.position.after is not None
     settings = StandingVerification(every=3600, rate=200_000)
     quick = slow.pipelines[0].model_copy(update={"verify": settings})
-    running = place.lead(slow.model_copy(update={"pipelines": [quick]}))
+    running = position.lead(slow.model_copy(update={"pipelines": [quick]}))
     told = when(running, lambda t: t.rows)
     assert (told.number, told.differences) == (1, 1)
     assert told.rows >= kept.now.rows
@@ -174,10 +176,10 @@ def test_the_place_survives_a_change_of_leader_and_what_differs_stays_told(serve
 
 
 @pytest.mark.family("mariadb", why="when rows are looked at again is setl's own")
-def test_rows_on_their_way_in_the_other_direction_are_no_differences(servers, db, place):
+def test_rows_on_their_way_in_the_other_direction_are_no_differences(servers, db, position):
     a, b = servers
     file = two_way(a, b, [{"from": f"{db}.*"}], channel={"verify": VERIFY})
-    runs = {name: place.lead(file, name) for name in ("ab", "ba")}
+    runs = {name: position.lead(file, name) for name in ("ab", "ba")}
     fill(a, f"{db}.orders", 500)
     eventually(lambda: len(rows(b, f"{db}.orders")) == 500, 60)
     # Each site has rows of its own.
@@ -193,10 +195,10 @@ def test_rows_on_their_way_in_the_other_direction_are_no_differences(servers, db
 
 
 @pytest.mark.family("mariadb", why="what is about Elasticsearch is the same for both")
-def test_a_document_that_somebody_changed_is_repaired(site_a, servers, elasticsearch, db, place):
+def test_a_document_that_somebody_changed_is_repaired(site_a, servers, elasticsearch, db, position):
     name = fresh_name("verified")
     index, target = Index(elasticsearch, name), elasticsearch_target(elasticsearch)
-    running = place.lead(
+    running = position.lead(
         verified(site_a, target, [{"from": f"{db}.orders", "to": name}], repair=True)
     )
     fill(site_a, f"{db}.orders", 50)

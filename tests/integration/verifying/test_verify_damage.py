@@ -88,7 +88,7 @@ def good(i):
 class Damaged:
     """A pipeline that runs, whose tables were equal when it began."""
 
-    def __init__(self, servers, db, place, spark):
+    def __init__(self, servers, db, position, spark):
         self.servers, self.db, self.spark = servers, db, SparkOnDemand.of(spark)
         goods = ", ".join(map(good, range(1, ROWS + 1)))
         words = ", ".join(f"('w{i}', '{lang}', {i})" for i in range(200) for lang in ("de", "en"))
@@ -97,13 +97,13 @@ class Damaged:
                 server, f"DROP TABLE {db}.orders", GOODS.format(db=db), WORDS.format(db=db),
                 f"INSERT INTO {db}.goods VALUES {goods}", f"INSERT INTO {db}.words VALUES {words}",
             )  # fmt: skip
-        self.asking = Asking(place, from_now_on(servers, db))
+        self.asking = Asking(position, from_now_on(servers, db))
         self.pipeline = self.asking.file.pipelines[0]
         ident = PipelineId(self.asking.file.channel, "p")
         self.wanted = ChannelState.START
         self.arrivals = StoredArrivals(
             Following(
-                {ident: self.pipeline}, place.arbiter, lambda _: Runs(self.wanted), "verify",
+                {ident: self.pipeline}, position.arbiter, lambda _: Runs(self.wanted), "verify",
                 600.0, SystemClock(), time.sleep, lambda _: None,
             )
         )  # fmt: skip
@@ -165,8 +165,8 @@ def expected():
 
 
 @pytest.fixture
-def damaged(servers, db, place, spark):
-    return Damaged(servers, db, place, spark)
+def damaged(servers, db, position, spark):
+    return Damaged(servers, db, position, spark)
 
 
 def test_exactly_what_is_damaged_is_named_and_repaired(damaged):

@@ -528,7 +528,7 @@ def test_no_secret_is_logged_said_stored_or_on_a_command_line(
     stored = [client.get(path)[0].decode() for path in tree(arbiter, root)]
     server = Path(f"/proc/{secured.pid}/cmdline").read_text()
     assert "jaas.conf" in server
-    places = {
+    positions = {
         "log": caplog.text,
         "errors": "".join(said),
         "repr": f"{full!r} {arbiter!r} {arbiter._session_of_kazoo!r}",
@@ -537,8 +537,8 @@ def test_no_secret_is_logged_said_stored_or_on_a_command_line(
         "the server's log": secured.log.read_text(),
     }
     assert caplog.text
-    for place, text in places.items():
-        assert not [secret for secret in secrets if secret in text], place
+    for position, text in positions.items():
+        assert not [secret for secret in secrets if secret in text], position
 
 
 def test_files_of_the_embedded_servers_are_their_owners_alone(security):

@@ -150,7 +150,7 @@ def world(zookeeper):
 
 
 def test_garbage_in_every_znode(world, capsys):
-    places = [
+    positions = [
         "channels/bad",
         "channels/bad/p/position",
         "channels/worse",
@@ -163,8 +163,8 @@ def test_garbage_in_every_znode(world, capsys):
         "nodes/n\u00f6de",
     ]
     for data in GARBAGE:
-        for place in places:
-            world.put(place, data)
+        for position in positions:
+            world.put(position, data)
         world.looked()
         assert not world.ended, data[:100]
         assert world.process.status().trouble == "", data[:100]

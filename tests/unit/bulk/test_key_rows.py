@@ -8,7 +8,7 @@ from setl.bulk.key_rows import KeyRows
 from setl.bulk.two_sides import TwoSides
 from setl.channel.routes.routing import Route
 from setl.model.change import Op
-from setl.model.checkpoint import Place
+from setl.model.checkpoint import ShownPosition
 from setl.model.document import DocumentForm
 from setl.model.load_request import LoadRequest
 from setl.model.position import BinlogPosition
@@ -31,12 +31,12 @@ class Reader:
     schema = ORDERS
     name = "s.orders"
 
-    def showing(self, place, *, inside):
+    def showing(self, position, *, inside):
         return self
 
     def parts_of_keys(self, key, keys):
-        places = [ORDERS.index[column.name] for column in key]
-        return [[row for row in ROWS if tuple(row[i] for i in places) in keys]]
+        positions = [ORDERS.index[column.name] for column in key]
+        return [[row for row in ROWS if tuple(row[i] for i in positions) in keys]]
 
     def read(self, columns, part):
         yield part
@@ -47,7 +47,7 @@ def survivors(route, names, *keys):
     request = LoadRequest(tables=("s.orders",), key=names, keys=keys)
     table = MappedTable(("s", "orders"), (route,), frozenset())
     there = cast("Any", SimpleNamespace(readers=lambda _: [Reader()]))
-    size = StepSize(100, 1, 1, 100, Place(BinlogPosition("b.1", 4)))
+    size = StepSize(100, 1, 1, 100, ShownPosition(BinlogPosition("b.1", 4)))
     step = keys_of(TableLoad("1"), {"s.orders": table}, request, there, size)
     compactor = Compactor(route.key, route.routing)
     for item, _ in step.items:

@@ -32,13 +32,13 @@ def changed(path, value, definition=ONE_WAY):
     steps = [
         int(s) if s.isdigit() else s for s in path.replace("[", ".").replace("]", "").split(".")
     ]
-    place = result
+    position = result
     for step in steps[:-1]:
-        place = place[step]
+        position = position[step]
     if value is REMOVED:
-        del place[steps[-1]]
-    elif isinstance(place, list) and steps[-1] == len(place):
-        place.append(value)
+        del position[steps[-1]]
+    elif isinstance(position, list) and steps[-1] == len(position):
+        position.append(value)
     else:
-        place[steps[-1]] = value
+        position[steps[-1]] = value
     return result

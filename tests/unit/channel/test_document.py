@@ -144,7 +144,7 @@ TOO_LONG = "is a number of more than 40 digits"
         ("!!python/object:os.system x", NO_VALUE),
     ],
 )
-def test_other_scalars_are_mistakes_with_their_place(written, message):
+def test_other_scalars_are_mistakes_with_their_position(written, message):
     definition = read_channel_definition(f"a: x\nb:\n- {written}\nc: 1:30")
     assert [str(p).partition(";")[0].partition(",")[0] for p in definition.problems] == [
         f"b[0]: {message} (line 3)" if message == TOO_LONG else f"b[0]: {message}",

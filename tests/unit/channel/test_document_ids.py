@@ -69,21 +69,21 @@ def test_a_template_may_be_a_reference_until_it_is_resolved():
 )
 def test_forms(template, routing, key, form):
     parsed = parse_id(template).of_table("s", "t") if template else None
-    assert document_form(parsed, routing, key, place="tables[0]") == form
+    assert document_form(parsed, routing, key, location="tables[0]") == form
 
 
 def test_columns_that_are_no_key_and_keys_that_are_left_out():
     with pytest.raises(ConfigurationError, match=r"tables\[4\].id names name, which is not part"):
-        document_form(parse_id("{name}-{id}"), None, ["id"], place="tables[4]")
+        document_form(parse_id("{name}-{id}"), None, ["id"], location="tables[4]")
     with pytest.raises(ConfigurationError, match=r"lacks the key column id"):
-        document_form(parse_id("{shop}"), None, ["shop", "id"], place="tables[4]")
+        document_form(parse_id("{shop}"), None, ["shop", "id"], location="tables[4]")
     # The table's name is meant, not a column of this name.
     template = parse_id("{table}-{id}").of_table("s", "t")
     with pytest.raises(ConfigurationError, match="lacks the key column table"):
-        document_form(template, None, ["id", "table"], place="tables[4]")
+        document_form(template, None, ["id", "table"], location="tables[4]")
 
 
-def test_a_name_with_a_backslash_has_no_place_in_an_id():
+def test_a_name_with_a_backslash_has_no_position_in_an_id():
     with pytest.raises(ConfigurationError, match="backslash"):
         parse_id("{table}-{id}").of_table("s", "a\\b")
 

@@ -246,7 +246,7 @@ def test_mistakes_of_an_elasticsearch_target(target, message):
         ({"start": {"timestamp": 1750000000000}}, ".start.timestamp",
          "must be in seconds since 1970, not in milliseconds, not 1750000000000"),
         ({"kafka": {"group.id": "x"}}, ".kafka.group.id",
-         "cannot be set; setl keeps the place in the topic itself"),
+         "cannot be set; setl keeps the position in the topic itself"),
         ({"kafka": {"a": [1]}}, ".kafka.a", "must be text, a number, true or false, not a list"),
         ({"password": "p"}, ".user", "is required where there is a password"),
         ({"partition": 1, "partitions": 2}, ".partition",
@@ -368,7 +368,7 @@ def test_a_store_that_fits(source, options):
          "is already the group of pipelines[0]; only one of them would ever read"),
     ],
 )  # fmt: skip
-def test_a_place_is_kept_for_one_pipeline(source, options, path, message):
+def test_a_position_is_kept_for_one_pipeline(source, options, path, message):
     first = {**ONE_WAY["pipelines"][0], "source": source, **options}
     definition = changed("pipelines[0]", first)
     definition = changed("pipelines[1]", {**first, "name": "q"}, definition)

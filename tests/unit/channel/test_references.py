@@ -95,8 +95,8 @@ def test_references_pass_where_the_file_is_only_looked_at():
 
 def refused(path, value, environment, **further):
     definition = changed(path, value)
-    for place, text in further.items():
-        definition["pipelines"][0]["target"][place] = text
+    for position, text in further.items():
+        definition["pipelines"][0]["target"][position] = text
     with pytest.raises(ChannelFileError) as caught:
         resolve_and_parse(definition, environment)
     return {p.path: p.message for p in caught.value.problems}

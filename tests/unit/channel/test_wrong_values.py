@@ -44,7 +44,7 @@ INSIDES = re.compile(
     r"Input should|function-|literal\[|union|unable to|Value error|Keys should|Field required"
     r"|pydantic|NewestRow|Tag\(|None"
 )
-PLACE = re.compile(r"([A-Za-z_0-9]+(\[\d+\])*)(\.[A-Za-z_0-9]+(\[\d+\])*)*|")
+POSITION = re.compile(r"([A-Za-z_0-9]+(\[\d+\])*)(\.[A-Za-z_0-9]+(\[\d+\])*)*|")
 
 
 def kind_of(form):
@@ -101,7 +101,7 @@ def test_no_message_shows_the_insides_of_a_library(value):
             wrong += [
                 str(problem)
                 for problem in error.problems
-                if INSIDES.search(str(problem)) or not PLACE.fullmatch(problem.path)
+                if INSIDES.search(str(problem)) or not POSITION.fullmatch(problem.path)
             ]
     assert wrong == []
     assert tried > 30

@@ -29,22 +29,27 @@ SETL = Path(setl.__file__).parent
 CASCADE = Finding(
     "error", "the foreign key [fk] has ON DELETE CASCADE", "ab, source db1:3306, s.t",
     ("ALTER TABLE s.t DROP FOREIGN KEY fk;", "Change the child rows in the application"),
-    code="foreign-key-action", place="s.t", server="db1:3306", risk=True,
+    code="foreign-key-action", location="s.t", server="db1:3306", risk=True,
 )  # fmt: skip
 KEYLESS = Finding(
-    "error", "the table has no key", "ab, source db1:3306, s.u", code="no-key", place="s.u",
+    "error", "the table has no key", "ab, source db1:3306, s.u", code="no-key", location="s.u",
     server="db1:3306",
 )  # fmt: skip
 GRANT = Finding(
     "error", "the account lacks SELECT", "ab, target db2:3306", ("GRANT SELECT ON s.* TO u;",),
-    code="missing-privilege", place="target", server="db2:3306",
+    code="missing-privilege", location="target", server="db2:3306",
 )  # fmt: skip
 RETENTION = Finding(
     "warning", "binlogs are removed soon", "ab, source db1:3306", ("SET GLOBAL x = 1;",),
-    code="binlog-retention", place="source", server="db1:3306",
+    code="binlog-retention", location="source", server="db1:3306",
 )  # fmt: skip
 SILENT = Finding(
-    "error", "no connection", "ab, target db2:3306", unseen=True, code="no-answer", place="target"
+    "error",
+    "no connection",
+    "ab, target db2:3306",
+    unseen=True,
+    code="no-answer",
+    location="target",
 )
 RIGHT = Finding("ok", "MariaDB answers", "ab, source db1:3306", server="db1:3306")
 
@@ -143,7 +148,7 @@ def test_a_name_with_a_line_break_runs_nothing():
     assert [line for line in lines if line and not line.startswith("--")] == ["SELECT 1;"]
 
 
-def test_an_id_is_the_kind_and_the_narrowest_place():
+def test_an_id_is_the_kind_and_the_narrowest_position():
     report = Report("ab, target db2:3306", end="target", server="db2:3306")
     report.error("x", code="a")
     report.at("s.t").at("column c").warning("x", code="b")
@@ -166,7 +171,7 @@ def test_every_finding_of_our_own_has_a_kind():
     """Otherwise it could not be accepted by itself, nor spoken of."""
     files = [*SETL.glob("systems/*/preflight/*.py"), SETL / "operate" / "check.py"]
     assert len(files) > 20
-    assert [place for file in files for place in kindless(file)] == []
+    assert [location for file in files for location in kindless(file)] == []
 
 
 def test_a_running_channel_is_not_given_a_file_that_cannot_work(

@@ -7,7 +7,7 @@ from setl.model.change import Op
 from setl.model.position import KafkaPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.model.typed import TypedChange
-from setl.select.place import Place
+from setl.select.start_point import StartPoint
 from setl.systems.seen_record import SeenRecord
 from tests.unit.cli.cluster_in_memory import definition
 
@@ -26,11 +26,11 @@ class Looked:
     def __init__(self):
         self.closed = False
 
-    def __call__(self, subject, place, wanted, *, last, follow):
-        self.asked = subject, place, wanted, last, follow
-        return self.records(subject, place, follow=follow)
+    def __call__(self, subject, position, wanted, *, last, follow):
+        self.asked = subject, position, wanted, last, follow
+        return self.records(subject, position, follow=follow)
 
-    def records(self, subject, place, *, follow):
+    def records(self, subject, position, *, follow):
         number = 0
         try:
             while follow or number < 5:
@@ -52,8 +52,8 @@ def test_a_pipeline_of_the_cluster(shop, looked, capsys):
     assert shop.run("peek", "shop/ab", "-o", "json") == 0
     lines = capsys.readouterr().out.splitlines()
     assert [json.loads(line)["after"]["id"] for line in lines] == [0, 1, 2, 3, 4]
-    subject, place, wanted, last, follow = looked.asked
-    assert (subject.config.host, place, last, follow) == ("db1", None, 10, False)
+    subject, position, wanted, last, follow = looked.asked
+    assert (subject.config.host, position, last, follow) == ("db1", None, 10, False)
     assert (wanted.tables, wanted.everything, looked.closed) == ((), False, True)
 
 
@@ -80,7 +80,7 @@ def test_a_count_ends_it_and_closes_the_source(shop, looked, capsys):
     assert shop.run(*arguments) == 0
     assert len(capsys.readouterr().out.splitlines()) == 7
     assert looked.closed
-    assert looked.asked[1] == Place("latest")
+    assert looked.asked[1] == StartPoint("latest")
 
 
 def test_a_timeout_ends_it(shop, looked, capsys):

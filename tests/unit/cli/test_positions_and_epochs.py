@@ -22,7 +22,7 @@ def search(shop, monkeypatch):
     shop.put("search", ChannelState.STOP, pipelines=["p"], target=SEARCH, tables=tables)
     checkpoint = Checkpoint(BinlogPosition("b.000007", 4), rows=5)
     ArbiterCheckpointStore(shop.arbiter, ID).store(checkpoint, 3)
-    monkeypatch.setattr(MysqlSourceSystem, "find_place", lambda *_: THERE)
+    monkeypatch.setattr(MysqlSourceSystem, "find_position", lambda *_: THERE)
     return shop
 
 
@@ -50,9 +50,9 @@ def test_a_reset_asks_a_person(search, capsys, monkeypatch):
     assert search.arbiter.positions.read(ID)[0]["epoch"] == 3
 
 
-def test_a_place_that_is_none_is_wrong_usage(search, capsys):
+def test_a_position_that_is_none_is_wrong_usage(search, capsys):
     assert search.run("position", "reset", "p", "--to", "somewhere") == 2
-    assert "not a place in the source: 'somewhere'" in capsys.readouterr().err
+    assert "not a position in the source: 'somewhere'" in capsys.readouterr().err
 
 
 def test_a_missing_secret_is_wrong_configuration(search, capsys):

@@ -37,19 +37,20 @@ class EventWriter:
         checksum=True,
         file="binlog.000007",
         offset=4,
-        placeless=(),
+        without_position=(),
         filled=False,
     ):
         """What servers do differently can be chosen.
 
         Args:
-            placeless: kinds of events that do not say where they end, as MariaDB from 11.7 on.
+            without_position: kinds of events that do not say where they end, as MariaDB from 11.7
+                on.
             filled: whether the bits behind the last column's are set in bitmaps of columns, as
                 MySQL 9.7 does.
         """
         self.filled = filled
         self.mariadb = mariadb
-        self.placeless = placeless
+        self.without_position = without_position
         self.checksum = checksum
         self.file = file
         self.offset = offset
@@ -60,7 +61,7 @@ class EventWriter:
         size = 19 + len(body) + (4 if checked else 0)
         if not artificial:
             self.offset += size
-        position = 0 if artificial or kind in self.placeless else self.offset
+        position = 0 if artificial or kind in self.without_position else self.offset
         header = struct.pack(
             "<IBIIIH", self.seconds, kind, server_id, size, position & 0xFFFFFFFF, flags
         )

@@ -56,7 +56,7 @@ def test_positions_lie_behind_each_event():
 
 def test_positions_are_added_up_where_events_do_not_say_where_they_end():
     """MariaDB from 11.7 on, without annotations, which are not asked for."""
-    writer = EventWriter(mariadb=True, placeless=(160, 19, 23, 24, 25, 2))
+    writer = EventWriter(mariadb=True, without_position=(160, 19, 23, 24, 25, 2))
     events = [*writer.opening(), writer.mariadb_gtid(8)]
     begin = writer.offset
     writer.event(160, b"INSERT INTO orders VALUES (1), (2)")
@@ -165,7 +165,7 @@ def test_rotation_moves_the_position_to_the_new_file():
 
 
 def test_the_end_of_a_binlog_is_reached_behind_events_without_a_transaction():
-    """Nothing may follow for long, and who waits for the end waits for this place."""
+    """Nothing may follow for long, and who waits for the end waits for this position."""
     mysql = EventWriter()
     events = [*mysql.opening(), mysql.previous_gtids(**{SERVER: [(1, 10)]})]
     entries, _ = entries_of(events)
@@ -182,7 +182,7 @@ def test_the_end_of_a_binlog_is_reached_behind_events_without_a_transaction():
     assert kinds(entries) == ["HEARTBEAT"] * 2
 
 
-def test_no_place_is_told_between_a_gtid_and_its_transaction():
+def test_no_position_is_told_between_a_gtid_and_its_transaction():
     writer = EventWriter(mariadb=True)
     opening, gtid = writer.opening(), writer.mariadb_gtid(8, domain=1, server=101)
     checkpoint = writer.event(161, b"\0" * 20)
@@ -369,8 +369,8 @@ def test_a_prepared_transaction_without_rows_that_go_anywhere_may_be_rolled_back
     events += [writer.xid(), writer.gtid(3)]
     asked = []
 
-    def look_up(xid, place):
-        asked.append((xid, place.offset))
+    def look_up(xid, position):
+        asked.append((xid, position.offset))
         return not passes
 
     _, reader = entries_of(
@@ -398,7 +398,7 @@ def test_a_prepared_transaction_without_rows_that_go_anywhere_may_be_rolled_back
     ],
 )
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
-def test_a_statement_in_the_place_of_rows_is_told_however_its_transaction_ends(text, end):
+def test_a_statement_instead_of_rows_is_told_however_its_transaction_ends(text, end):
     """A table without transactions keeps what it did."""
     writer = EventWriter()
     before = [*writer.opening(), writer.gtid(1), writer.query("BEGIN"), writer.query("SAVEPOINT a")]

@@ -105,7 +105,7 @@ def test_compressed_and_plain_transactions_take_turns():
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(0, 2**32))
-def test_places_inside_grow_and_reading_again_gives_the_same(sizes, seed):
+def test_positions_inside_grow_and_reading_again_gives_the_same(sizes, seed):
     values = random.Random(seed)
     writer = EventWriter()
     events = [*writer.opening()]

@@ -17,7 +17,7 @@ from setl.model.position import BinlogPosition, document_version
 from tests.unit.codec.binlog_events import START, EventWriter, entries_of, names
 
 # What MariaDB from 11.7 on does not say the places of.
-PLACELESS = (2, 19, 23, 24, 25, 30, 31, 32, 39, *range(165, 172))
+WITHOUT_POSITION = (2, 19, 23, 24, 25, 30, 31, 32, 39, *range(165, 172))
 INT, VARCHAR = (3, b""), (15, struct.pack("<H", 300))
 CODEC = BinlogRowCodec()
 
@@ -63,20 +63,20 @@ def entries_from(data, sizes, *, checksum=True, start=START, **options):
     while at < len(data) or kept:
         size = next(sizes, len(data))
         kept, at = kept + data[at : at + size], at + size
-        place = 0
+        position = 0
         while True:
-            begun = place
-            place, found = reader.read_rows(kept, place, checksum=checksum)
+            begun = position
+            position, found = reader.read_rows(kept, position, checksum=checksum)
             entries += found
-            fast += place - begun
-            if len(kept) - place < 4:
+            fast += position - begun
+            if len(kept) - position < 4:
                 break
-            end = place + 4 + int.from_bytes(kept[place : place + 3], "little")
+            end = position + 4 + int.from_bytes(kept[position : position + 3], "little")
             if end > len(kept):
                 break
-            event, place = kept[place + 5 : end], end
+            event, position = kept[position + 5 : end], end
             entries += reader.read(event, checksum=checksum)
-        kept = kept[place:]
+        kept = kept[position:]
         assert at < len(data) or not kept, "the last packet was not read"
     return entries, reader, fast
 
@@ -263,7 +263,7 @@ def test_what_may_be_cut_is_in_order(step):
     assert single(entries) == in_stream_order(single(entries))
 
 
-def test_rows_of_setls_own_tables_keep_their_place():
+def test_rows_of_setls_own_tables_keep_their_position():
     """Such as the mark, by whose place a transaction is known for a channel's own."""
 
     def mark(writer):
@@ -338,10 +338,10 @@ STEP = st.one_of(
     st.booleans(),
 )
 def test_joined_events_are_the_events_that_were_joined(
-    steps, events, size, pieces, checksum, offset, placeless, mixes
+    steps, events, size, pieces, checksum, offset, without_position, mixes
 ):
     writer, start = EventWriter(checksum=checksum, offset=offset), START
-    writer.placeless = PLACELESS if placeless else ()
+    writer.without_position = WITHOUT_POSITION if without_position else ()
     start = BinlogPosition(START.file, offset)
     stream = transaction(writer, lambda _: [table_map(writer)], *steps)
     expected, _ = entries_of(stream, start, checksum=checksum)
@@ -362,9 +362,9 @@ def test_joined_events_are_the_events_that_were_joined(
             assert versions == [document_version(1, each.position) for each in apart]
 
 
-@pytest.mark.parametrize("placeless", [(), PLACELESS])
-def test_most_bytes_are_read_the_fast_way(placeless):
-    events = transaction(EventWriter(placeless=placeless), *[row] * 100)
+@pytest.mark.parametrize("without_position", [(), WITHOUT_POSITION])
+def test_most_bytes_are_read_the_fast_way(without_position):
+    events = transaction(EventWriter(without_position=without_position), *[row] * 100)
     data = packets(events)
     _, _, fast = entries_from(data, [], run_events=1000)
     assert fast > 0.9 * len(data)
@@ -380,11 +380,11 @@ def test_damage_is_never_joined(data):
     first = len(packets(events[:5]))  # behind the first TABLE_MAP, which has to be known
     at = data.draw(st.integers(first, len(stream) - 1))
     stream[at] ^= 1 << data.draw(st.integers(0, 7))
-    reader, place = BinlogHeaderReader(START, run_events=1000), 0
+    reader, position = BinlogHeaderReader(START, run_events=1000), 0
     for event in events[:5]:
         assert not list(reader.read(event, checksum=True))
-        place += len(event) + 5
-    reader.read_rows(bytes(stream), place, checksum=True)
+        position += len(event) + 5
+    reader.read_rows(bytes(stream), position, checksum=True)
     held = [e for e in single(reader.read(events[-1], checksum=True)) if e.kind is EntryKind.ROWS]
     assert [e.payload for e in held] == [e.payload for e in sound[1 : 1 + len(held)]]
 
@@ -437,7 +437,7 @@ def test_shares_of_rows_add_up():
         (7, 7, 7),
     ],
 )
-def test_places_with_32_bits(offset, end, expected):
+def test_positions_with_32_bits(offset, end, expected):
     assert offset_behind(offset, end) == expected
 
 

@@ -163,7 +163,7 @@ def test_an_update_that_says_not_all_may_change_a_column_that_is_mapped(changes)
 
 @pytest.mark.parametrize(("version", "narrow"), [(b"11.8.9-MariaDB", True), (b"10.11.6-Ma", False)])
 def test_an_insert_of_a_younger_mariadb_may_be_a_replace(version, narrow):
-    """As 11.8 logs a row of REPLACE that took the place of another."""
+    """As 11.8 logs a row of REPLACE that replaced another."""
     writer = EventWriter(mariadb=True)
     opening = writer.format_description()
     opening = opening[:21] + version.ljust(50, b"\0") + opening[71:]

@@ -298,10 +298,12 @@ def test_a_record_that_was_cut_off_anywhere_is_refused(operation):
 
 @settings(max_examples=300)
 @given(st.integers(0, 10**6), st.integers(0, 7), st.sampled_from(["INSERT", "UPDATE", "DELETE"]))
-def test_damaged_rows_are_judged_as_by_the_schema(place, bit, operation):
+def test_damaged_rows_are_judged_as_by_the_schema(position, bit, operation):
     value = bytearray(usual(operation, 3))
-    place = len(value) // 3 + place % (len(value) - len(value) // 3)  # behind what is stepped over
-    value[place] ^= 1 << bit
+    position = len(value) // 3 + position % (
+        len(value) - len(value) // 3
+    )  # behind what is stepped over
+    value[position] ^= 1 << bit
     by_hand, by_schema = DtsRowCodec(), DtsRowCodec()
     for codec, method in ((by_hand, "decode"), (by_schema, "_read_by_schema")):
         said(codec, method, usual(operation, 3))
@@ -520,15 +522,15 @@ def test_an_image_that_is_damaged_behind_its_key_is_found_when_it_is_decoded(onl
     assert scanner.scan(value, 0, 9).keys == [3]
     for end in range(len(value) - 60, len(value) - 6):
         cut = value[:end]
-        (place,) = scanner.scan(cut, 0, 9).rows
+        (position,) = scanner.scan(cut, 0, 9).rows
         with pytest.raises((ValueError, LookupError)):
-            scanner.row(cut, place)
+            scanner.row(cut, position)
     run = joined([(1, value), (2, value)])
     at = run.index(MARK, 1) - 40
     damaged = run[:at] + b"\x7e" * 30 + run[at + 30 :]
-    place = scanner.scan(damaged, 0, 9).rows[0]
+    position = scanner.scan(damaged, 0, 9).rows[0]
     with pytest.raises((ValueError, LookupError)):
-        scanner.row(damaged, place)
+        scanner.row(damaged, position)
 
 
 @pytest.mark.parametrize("operation", ["INSERT", "UPDATE", "DELETE"])

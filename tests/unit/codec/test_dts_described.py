@@ -119,8 +119,8 @@ _DAMAGE = st.tuples(st.integers(0, 400), st.sampled_from([0, 0, 1, 2, 4, 0x80, 0
 def test_what_is_told_so_is_what_reading_tells(first, second, damage, cut):
     """Also of bytes that are damaged, or cut off."""
     value = bytearray(second)
-    for place, bits in damage:
-        value[place % len(value)] ^= bits
+    for position, bits in damage:
+        value[position % len(value)] ^= bits
     data = bytes(value[: len(value) - max(0, cut - 20)])
     end = known(first).end_of_same(data, AT)
     if end >= 0 and data.startswith(ORIGIN + INSERT):

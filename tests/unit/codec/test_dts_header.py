@@ -314,11 +314,11 @@ def test_what_is_remembered_of_the_records_before_changes_nothing(steps, logical
             value = row_record(
                 step["operation"], [("id", 8)], name=step["name"], **images, **common
             )
-        place = KafkaPosition("t", 0, offset, 0 if offset % 3 else 7)
-        said = read_header(value, place, logical_names=logical_names)
+        position = KafkaPosition("t", 0, offset, 0 if offset % 3 else 7)
+        said = read_header(value, position, logical_names=logical_names)
         table = reader.table_of_row(value)
         if table is None:
-            assert reader.read(value, place) == said
+            assert reader.read(value, position) == said
             seconds = said.timestamp
         else:
             assert (said.kind, said.timestamp) == (EntryKind.ROWS, seconds)

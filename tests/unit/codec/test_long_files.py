@@ -14,10 +14,10 @@ CODEC = codec_named("binlog")
 FOUR_GIB = 1 << 32
 
 
-def stream(placeless):
+def stream(without_position):
     """Three transactions: over the bound, all behind it, and in the next file."""
     begin = FOUR_GIB - 300
-    writer = EventWriter(file="binlog.1048575", offset=begin, placeless=placeless)
+    writer = EventWriter(file="binlog.1048575", offset=begin, without_position=without_position)
     events = [
         *writer.opening(),
         *mysql_transaction(writer, 1, *[one_row] * 9),
@@ -31,9 +31,9 @@ def stream(placeless):
     return start, entries
 
 
-@pytest.mark.parametrize("placeless", [(), (19, 30)])
-def test_versions_grow_over_the_bound_and_over_the_file_behind_it(placeless):
-    start, entries = stream(placeless)
+@pytest.mark.parametrize("without_position", [(), (19, 30)])
+def test_versions_grow_over_the_bound_and_over_the_file_behind_it(without_position):
+    start, entries = stream(without_position)
     tracker = CheckpointTracker(Checkpoint(start))
     reached = tracker.advance_all(entries)
     offsets = [e.position.offset for e in entries if e.position.file == start.file]

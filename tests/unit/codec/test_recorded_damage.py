@@ -62,7 +62,7 @@ def stream(name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_damaged_event_ends_the_stream_and_is_named_with_its_place(name):
+def test_a_damaged_event_ends_the_stream_and_is_named_with_its_position(name):
     events, checksum = stream(name)
     kind, said = STREAMS[name]
     with pytest.raises(FatalError, match=said) as caught:

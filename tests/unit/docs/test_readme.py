@@ -20,9 +20,9 @@ def test_its_links_lead_somewhere():
     assert len(links()) > 20
     for link in links():
         path, _, anchor = link.partition("#")
-        place = README.parent / path if path else README
-        assert place.exists(), link
-        assert not anchor or anchor in anchors(place), link
+        position = README.parent / path if path else README
+        assert position.exists(), link
+        assert not anchor or anchor in anchors(position), link
 
 
 def test_it_leads_to_every_page():

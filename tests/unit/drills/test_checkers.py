@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPosition, RelayTransaction
 from setl.systems.mysql.stored.marks import mark_id
 from setl_drills.binlog import Transaction
 from setl_drills.checkers import (
@@ -14,7 +14,7 @@ from setl_drills.checkers import (
     check_epochs,
     check_equal,
     check_flat,
-    check_places,
+    check_relay_positions,
     check_set,
     check_stream,
     count_echoes,
@@ -149,31 +149,31 @@ def test_a_stream(found, lost, repeated, moved):
     assert (verdict.lost, verdict.repeated, verdict.moved) == (lost, repeated, moved)
 
 
-def place(begin, ordinal, generation=1, file="binlog.000009"):
-    return RelayPlace(RelayTransaction(generation, file, begin), ordinal)
+def at(begin, ordinal, generation=1, file="binlog.000009"):
+    return RelayPosition(RelayTransaction(generation, file, begin), ordinal)
 
 
-def test_places_that_grow():
-    assert not check_places([])
-    assert not check_places([
-        place(4, HEARTBEAT), place(4, HEARTBEAT), place(4, 0), place(4, 70), place(4, LAST),
-        place(900, 0), place(900, 33), place(4, 0, file="binlog.000010"),
-        place(4, HEARTBEAT, generation=2, file="binlog.000001"),
+def test_positions_that_grow():
+    assert not check_relay_positions([])
+    assert not check_relay_positions([
+        at(4, HEARTBEAT), at(4, HEARTBEAT), at(4, 0), at(4, 70), at(4, LAST),
+        at(900, 0), at(900, 33), at(4, 0, file="binlog.000010"),
+        at(4, HEARTBEAT, generation=2, file="binlog.000001"),
     ])  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "places",
+    "positions",
     [
-        [place(4, 70), place(4, 70)],
-        [place(4, LAST), place(4, 0)],
-        [place(900, HEARTBEAT), place(4, LAST)],
-        [place(4, 0, generation=2), place(900, 0)],
-        [place(4, 0, file="binlog.000010"), place(900, 0)],
+        [at(4, 70), at(4, 70)],
+        [at(4, LAST), at(4, 0)],
+        [at(900, HEARTBEAT), at(4, LAST)],
+        [at(4, 0, generation=2), at(900, 0)],
+        [at(4, 0, file="binlog.000010"), at(900, 0)],
     ],
 )
-def test_places_that_do_not(places):
-    assert len(check_places(places)) == 1
+def test_positions_that_do_not(positions):
+    assert len(check_relay_positions(positions)) == 1
 
 
 def test_an_outage_ends_with_the_first_load_of_a_newer_epoch():

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kafka.structs import TopicPartition
 
-from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.relayed import HEARTBEAT, LAST, RelayPosition, RelayTransaction
 from setl.model.position import BinlogPosition
 from setl_drills import topic
 from setl_drills.nodes import Cluster
@@ -160,8 +160,10 @@ def failing_watch_of_topics(monkeypatch):
 
 
 def test_a_watch_of_topics_counts_the_rows_only(monkeypatch):
-    place = RelayTransaction(1, "b.000001", 4)
-    batch = [Record(RelayPlace(place, ordinal), b"") for ordinal in (0, 1, 2, LAST, HEARTBEAT)]
+    position = RelayTransaction(1, "b.000001", 4)
+    batch = [
+        Record(RelayPosition(position, ordinal), b"") for ordinal in (0, 1, 2, LAST, HEARTBEAT)
+    ]
     monkeypatch.setattr(topic, "_record", lambda record: record)
     watch = TopicWatch("", {"c/p": "t"})
     for expected in (2, 4):

@@ -34,11 +34,11 @@ def said():
 
 @pytest.fixture(scope="module")
 def entries():
-    data, place, reader, found = (DATA / "orders.bin").read_bytes(), 0, DtsHeaderReader(), []
-    while place < len(data):
-        (length,) = struct.unpack_from(">I", data, place)
-        value = data[place + 4 : place + 4 + length]
-        place += 4 + length
+    data, position, reader, found = (DATA / "orders.bin").read_bytes(), 0, DtsHeaderReader(), []
+    while position < len(data):
+        (length,) = struct.unpack_from(">I", data, position)
+        value = data[position + 4 : position + 4 + length]
+        position += 4 + length
         found.append(reader.read(value, KafkaPosition("orders", 0, len(found) + 1)))
     return found
 

@@ -89,12 +89,12 @@ def test_what_is_applied_is_cut_off_wherever_it_ends(joined, marks):
         assert records(found) == [e.payload for e in alone[applied:]]
         assert found.counts.repeated == applied
         assert found.counts.rows == 10 - applied
-        places = [one.position for r in found.rows for one in single_entries(CODEC, r.entry)]
-        assert places == [e.position for e in alone[applied:]]
+        positions = [one.position for r in found.rows for one in single_entries(CODEC, r.entry)]
+        assert positions == [e.position for e in alone[applied:]]
 
 
 @pytest.mark.parametrize("joined", [1, 3, 30])
-def test_another_transaction_at_the_place_of_one_that_is_applied_in_part_is_an_error(joined):
+def test_another_transaction_at_the_position_of_one_that_is_applied_in_part_is_an_error(joined):
     """A source that crashed may have lost it, and what follows the boundary is another one."""
     alone = row_entries(entries_of(events_of(*orders(10)))[0])
     applied = alone[4]
@@ -130,8 +130,8 @@ def test_what_is_applied_is_cut_off_where_runs_lie_between_each_other():
     assert len(row_entries(mixed)) == 2
     for applied, last in enumerate(alone, 1):
         found = extracted(mixed, Checkpoint(START, applied=last.position))
-        places = [one.position for r in found.rows for one in single_entries(CODEC, r.entry)]
-        assert sorted(places, key=lambda p: p.order) == [e.position for e in alone[applied:]]
+        positions = [one.position for r in found.rows for one in single_entries(CODEC, r.entry)]
+        assert sorted(positions, key=lambda p: p.order) == [e.position for e in alone[applied:]]
         assert found.counts.repeated == applied
 
 

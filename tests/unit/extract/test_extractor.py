@@ -223,11 +223,11 @@ def test_each_row_comes_out_once_however_the_stream_is_cut_and_restarted(stream,
         extractor.reset(stored)
         tracker = CheckpointTracker(stored)
         lives = chance.random() < 0.3
-        place, reached = stored.resume.offset, []
-        while place < len(stream.entries) and (lives or chance.random() < 0.8):
+        position, reached = stored.resume.offset, []
+        while position < len(stream.entries) and (lives or chance.random() < 0.8):
             size = chance.randint(1, 8)
-            entries = stream.entries[place : place + size]
-            place += size
+            entries = stream.entries[position : position + size]
+            position += size
             checkpoint = tracker.advance_all(entries)
             batch = Batch(len(reached) + 1, 1, entries, checkpoint, len(entries), 0)
             reached.append((payloads(extractor.extract(batch)), checkpoint))

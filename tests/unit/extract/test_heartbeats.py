@@ -13,12 +13,12 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from tests.unit.codec.binlog_events import EventWriter, entries_of, one_row
 
-PLACE = BinlogPosition("binlog.000003", 400)
+POSITION = BinlogPosition("binlog.000003", 400)
 
 
 def beat(payload, context=(b"format", b"map")):
     return Entry(
-        EntryKind.ROWS, PLACE, 5.0, "retl", "xdual", payload=payload, rows=1, context=context
+        EntryKind.ROWS, POSITION, 5.0, "retl", "xdual", payload=payload, rows=1, context=context
     )
 
 

@@ -126,12 +126,12 @@ def test_nothing_is_asked_of_a_statement_that_stops_anyway():
     assert told.asked == []
 
 
-def test_the_error_shows_no_text_and_names_the_place_behind_the_transaction():
-    def place(offset):
+def test_the_error_shows_no_text_and_names_the_position_behind_the_transaction():
+    def position(offset):
         return BinlogPosition("binlog.000007", offset, "")
 
     stream = stream_of("INSERT INTO shop.orders VALUES ('secret', 1)")
-    stream.entries[:] = [e._replace(position=place(n)) for n, e in enumerate(stream.entries, 1)]
+    stream.entries[:] = [e._replace(position=position(n)) for n, e in enumerate(stream.entries, 1)]
     with pytest.raises(FatalError) as caught:
         extracted(stream)
     said = str(caught.value)

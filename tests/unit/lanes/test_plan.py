@@ -16,8 +16,8 @@ FILES = sorted(str(file.relative_to(ROOT)) for file in (ROOT / "tests").rglob("t
 ALONE = set[str]()  # what needs the machine to itself
 
 
-def is_in(path, places):
-    return any(path == given or path.startswith(f"{given}/") for given in places)
+def is_in(path, positions):
+    return any(path == given or path.startswith(f"{given}/") for given in positions)
 
 
 def looks_into(path):

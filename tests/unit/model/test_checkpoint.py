@@ -77,7 +77,7 @@ def test_timestamp_is_the_newest_and_generation_stays():
     )
 
 
-def test_a_place_inside_a_transaction_names_it_and_one_between_two_names_none():
+def test_a_position_inside_a_transaction_names_it_and_one_between_two_names_none():
     tracker = CheckpointTracker(Checkpoint(BinlogPosition("log.01", 4)))
     rows = Entry(EntryKind.ROWS, BinlogPosition("log.01", 60), 0.0, transaction="0-1-7")
     inside = tracker.advance(rows)
@@ -125,13 +125,13 @@ def reference(start, stream):
     return Checkpoint(resume, applied, stamp, start.generation)
 
 
-places = st.sampled_from([kafka_position, binlog_position])
+positions = st.sampled_from([kafka_position, binlog_position])
 
 
-@given(st.data(), places)
-def test_taking_many_entries_in_is_taking_each_in(data, place):
-    stream, _ = data.draw(streams(position=place))
-    start = Checkpoint(place(0))
+@given(st.data(), positions)
+def test_taking_many_entries_in_is_taking_each_in(data, position):
+    stream, _ = data.draw(streams(position=position))
+    start = Checkpoint(position(0))
     tracker = CheckpointTracker(start)
     for begin, end in pairwise(data.draw(cuts(len(stream)))):
         assert tracker.advance_all(stream[begin:end]) == reference(start, stream[:end])
@@ -141,11 +141,11 @@ def after(stream, position):
     return [e for e in stream if e.position.order > position.order]
 
 
-@given(st.data(), places)
-def test_a_checkpoint_covers_exactly_what_was_seen(data, place):
-    stream, boundaries = data.draw(streams(position=place))
+@given(st.data(), positions)
+def test_a_checkpoint_covers_exactly_what_was_seen(data, position):
+    stream, boundaries = data.draw(streams(position=position))
     seen = data.draw(st.integers(0, len(stream)))
-    checkpoint = CheckpointTracker(Checkpoint(place(0))).advance_all(stream[:seen])
+    checkpoint = CheckpointTracker(Checkpoint(position(0))).advance_all(stream[:seen])
     resume = len(stream) - len(after(stream, checkpoint.resume))
     assert resume in boundaries
     assert resume <= seen
@@ -154,10 +154,10 @@ def test_a_checkpoint_covers_exactly_what_was_seen(data, place):
     assert left == [e for e in stream[seen:] if e.kind is EntryKind.ROWS]
 
 
-@given(st.data(), places)
-def test_every_row_is_applied_once_however_often_reading_begins_again(data, place):
-    stream, _ = data.draw(streams(position=place))
-    checkpoint = Checkpoint(place(0))
+@given(st.data(), positions)
+def test_every_row_is_applied_once_however_often_reading_begins_again(data, position):
+    stream, _ = data.draw(streams(position=position))
+    checkpoint = Checkpoint(position(0))
     applied, orders = [], [checkpoint.order]
     for last in (False, False, False, True):
         rest = after(stream, checkpoint.resume)
@@ -172,10 +172,10 @@ def test_every_row_is_applied_once_however_often_reading_begins_again(data, plac
     assert orders == sorted(orders)  # I7: never backwards
 
 
-@given(st.data(), places)
-def test_json_keeps_everything(data, place):
-    stream, _ = data.draw(streams(position=place))
-    checkpoint = CheckpointTracker(Checkpoint(place(0), generation=2)).advance_all(stream)
+@given(st.data(), positions)
+def test_json_keeps_everything(data, position):
+    stream, _ = data.draw(streams(position=position))
+    checkpoint = CheckpointTracker(Checkpoint(position(0), generation=2)).advance_all(stream)
     assert Checkpoint.from_json(checkpoint.to_json()) == checkpoint
 
 
@@ -218,7 +218,7 @@ def test_a_higher_generation_may_begin_anywhere():
     check_progress(binlog("b.000009", 4), Checkpoint(KafkaPosition("t", 0, 1), generation=2))
 
 
-def test_a_checkpoint_that_moves_keeps_all_but_the_place():
+def test_a_checkpoint_that_moves_keeps_all_but_the_position():
     stored = Checkpoint(
         BinlogPosition("b.000009", 500, "0-1-7", BinlogOrigin("1", 1, 9)),
         applied=BinlogPosition("b.000009", 800),
@@ -227,14 +227,16 @@ def test_a_checkpoint_that_moves_keeps_all_but_the_place():
         rows=12,
         requested=2,
     )
-    place = BinlogPosition("other.000001", 4, "0-1-7", BinlogOrigin("2", 2, 8))
-    moved = stored.moved_to(place)
-    assert moved == Checkpoint(place, None, 77.0, generation=4, rows=12, requested=2, repeats=True)
+    position = BinlogPosition("other.000001", 4, "0-1-7", BinlogOrigin("2", 2, 8))
+    moved = stored.moved_to(position)
+    assert moved == Checkpoint(
+        position, None, 77.0, generation=4, rows=12, requested=2, repeats=True
+    )
     check_progress(stored, moved)
     with pytest.raises(FatalError):
         check_progress(moved, stored)
     # What is read from there carries it on.
-    [entry] = entries([EntryKind.COMMIT], lambda _: replace(place, offset=90))
+    [entry] = entries([EntryKind.COMMIT], lambda _: replace(position, offset=90))
     after = CheckpointTracker(moved).advance(entry)
     assert (after.generation, after.requested) == (4, 2)
     check_progress(moved, after)
@@ -246,14 +248,14 @@ def test_what_follows_a_move_repeats_until_it_is_later_than_what_was_applied():
     assert Checkpoint.from_json(moved.to_json()) == moved
     tracker, said = CheckpointTracker(moved), []
     for offset, time in ((10, 70.0), (20, 77.0), (30, 76.0), (40, 77.5), (50, 60.0)):
-        place = BinlogPosition("b.000001", offset)
-        said.append(tracker.advance(Entry(EntryKind.COMMIT, place, time)).repeats)
+        position = BinlogPosition("b.000001", offset)
+        said.append(tracker.advance(Entry(EntryKind.COMMIT, position, time)).repeats)
     assert said == [True, True, True, False, False]
-    place = BinlogPosition("b.000001", 10)
-    heartbeat = Entry(EntryKind.HEARTBEAT, place, 99.0)
+    position = BinlogPosition("b.000001", 10)
+    heartbeat = Entry(EntryKind.HEARTBEAT, position, 99.0)
     assert CheckpointTracker(moved).advance(heartbeat).repeats, "it only says what time it is"
     assert not Checkpoint(stored.resume).moved_to(moved.resume).repeats, "nothing was applied"
-    assert not stored.moved_to(moved.resume, exact=True).repeats, "it is the same place"
+    assert not stored.moved_to(moved.resume, exact=True).repeats, "it is the same position"
     inside = replace(stored, applied=BinlogPosition("b.000009", 700))
     assert inside.moved_to(moved.resume, exact=True).repeats, "a transaction comes whole again"
 
@@ -317,7 +319,7 @@ def test_an_origin_that_is_none_is_refused():
         position_from_json({"file": "b.000001", "offset": 4, "origin": {"server": "1"}})
 
 
-PLACE = {"file": "b.000001", "offset": 4}
+POSITION = {"file": "b.000001", "offset": 4}
 
 
 @pytest.mark.parametrize(
@@ -328,12 +330,12 @@ PLACE = {"file": "b.000001", "offset": 4}
         {"resume": "x"},
         {"resume": {"file": "b.000001", "offset": 10**400}},
         {"resume": {"file": "b.000001", "offset": "x"}},
-        {"resume": PLACE, "applied": 5},
-        {"resume": PLACE, "timestamp": 10**400},
-        {"resume": PLACE, "timestamp": float("nan")},
-        {"resume": PLACE, "rows": 10**400},
-        {"resume": PLACE, "rows": float("inf")},
-        {"resume": PLACE, "generation": {}},
+        {"resume": POSITION, "applied": 5},
+        {"resume": POSITION, "timestamp": 10**400},
+        {"resume": POSITION, "timestamp": float("nan")},
+        {"resume": POSITION, "rows": 10**400},
+        {"resume": POSITION, "rows": float("inf")},
+        {"resume": POSITION, "generation": {}},
         {"resume": {"topic": "t", "partition": 0, "offset": 0, "origin": [1]}},
         [],
         5,

@@ -40,10 +40,10 @@ numbers = st.integers(1, LAST_FILE - 100) | st.sampled_from(
 )
 
 
-def commits(first, places):
+def commits(first, positions):
     return [
         Entry(EntryKind.COMMIT, at(first + number, offset), 1.0)
-        for number, offsets in enumerate(places)
+        for number, offsets in enumerate(positions)
         for offset in offsets
     ]
 
@@ -60,14 +60,14 @@ def versions(checkpoint, entries, cut):
 
 @given(st.integers(1, 100), st.integers(1, 1_048_575), st.integers(4, (1 << 32) - 1))
 def test_versions_of_today_stay_as_they_are(generation, number, offset):
-    place = at(number, offset)
-    assert document_version(generation, place) == old_version(generation, number, offset)
-    assert Checkpoint.first(place, generation).version == old_version(generation, number, offset)
+    position = at(number, offset)
+    assert document_version(generation, position) == old_version(generation, number, offset)
+    assert Checkpoint.first(position, generation).version == old_version(generation, number, offset)
 
 
 @given(st.integers(1, 3), numbers, files, st.integers(1, 5), st.booleans())
-def test_versions_grow_with_the_stream(generation, first, places, cut, counted):
-    entries, start = commits(first, places), at(first, 4)
+def test_versions_grow_with_the_stream(generation, first, positions, cut, counted):
+    entries, start = commits(first, positions), at(first, 4)
     begun = Checkpoint.first(start, generation) if counted else Checkpoint(start, generation=1)
     if not counted and first > (1 << 31) - (1 << 21):
         return  # a checkpoint of before begins below 2^20
@@ -80,8 +80,8 @@ def test_versions_grow_with_the_stream(generation, first, places, cut, counted):
 
 
 @given(numbers, files, st.integers(1, 5), st.integers(1, 5), st.data())
-def test_a_crash_between_any_two_batches_changes_no_version(first, places, cut, other, data):
-    entries = commits(first, places)
+def test_a_crash_between_any_two_batches_changes_no_version(first, positions, cut, other, data):
+    entries = commits(first, positions)
     start = Checkpoint.first(at(first, 4), 1)
     found, _ = versions(start, entries, cut)
     done = data.draw(st.integers(0, len(entries)))
@@ -92,12 +92,12 @@ def test_a_crash_between_any_two_batches_changes_no_version(first, places, cut, 
 
 
 @given(numbers, files, numbers, files, st.integers(0, 65_000))
-def test_all_after_a_move_is_above_all_before(first, places, second, others, ahead):
-    entries = commits(first, places)
+def test_all_after_a_move_is_above_all_before(first, positions, second, others, ahead):
+    entries = commits(first, positions)
     start = Checkpoint.first(at(first, 4), 1)
     _, reached = versions(start, entries, 3)
     end = entries[-1].position
-    number = min(first + len(places) - 1 + ahead, LAST_FILE)
+    number = min(first + len(positions) - 1 + ahead, LAST_FILE)
     unkept = reached.version_of(at(number, end.offset))  # in the target, not in the checkpoint
     moved = reached.moved_to(at(second, 4))
     assert moved.generation - 1 <= version_generation(unkept) + 1, "it takes little room"
@@ -106,8 +106,8 @@ def test_all_after_a_move_is_above_all_before(first, places, second, others, ahe
 
 
 @given(numbers, files, st.data())
-def test_a_version_says_where_it_was_made(first, places, data):
-    entries = commits(first, places)
+def test_a_version_says_where_it_was_made(first, positions, data):
+    entries = commits(first, positions)
     found, reached = versions(Checkpoint.first(at(first, 4), 3), entries, 100)
     near = data.draw(st.sampled_from(entries)).position
     texts = [version_text(version, near, reached.files) for version in found]
@@ -146,7 +146,9 @@ def test_long_files_move_up_those_behind_them():
 def test_a_load_over_the_end_of_a_long_file_tells_the_two_apart():
     tracker = CheckpointTracker(Checkpoint(at(5, 4)))
     long, behind = at(5, 5 * GIB), at(6, 200)
-    reached = tracker.advance_all([Entry(EntryKind.COMMIT, place, 1.0) for place in (long, behind)])
+    reached = tracker.advance_all(
+        [Entry(EntryKind.COMMIT, position, 1.0) for position in (long, behind)]
+    )
     assert reached.files == FileCount(0, ((5, 1),))
     assert reached.version_of(long) == old_version(1, 6, GIB)
     assert reached.version_of(behind) == old_version(1, 7, 200)
@@ -154,9 +156,9 @@ def test_a_load_over_the_end_of_a_long_file_tells_the_two_apart():
 
 def test_the_end_of_all_generations_is_told():
     assert document_version(2_047, at(1_048_575, (1 << 32) - 1)) == (1 << 63) - 1
-    for generation, place in ((2_048, at(1, 4)), (2_047, at(1_048_576, 4))):
+    for generation, position in ((2_048, at(1, 4)), (2_047, at(1_048_576, 4))):
         with pytest.raises(FatalError, match="used up its 2048 generations") as raised:
-            document_version(generation, place)
+            document_version(generation, position)
         assert "under another name" in raised.value.hint
         assert "binlog numbering" not in raised.value.hint
 

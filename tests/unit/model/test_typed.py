@@ -167,7 +167,7 @@ def test_an_integer_is_the_same_in_every_form_that_takes_it(number):
         assert int(float(number)) != number
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=10, min_value=-(10**20)))
+@given(st.decimals(allow_nan=False, allow_infinity=False, positions=10, min_value=-(10**20)))
 def test_a_decimal_never_changes_its_value(number):
     written = f"{number:f}"
     row = one(Kind.DECIMAL, written)
@@ -226,7 +226,7 @@ def test_null_and_absent_are_told_apart():
         row.as_date("b", zero_is_null=True)
 
 
-def test_columns_go_by_name_in_any_case_and_by_place():
+def test_columns_go_by_name_in_any_case_and_by_position():
     row = TypedRow(schema_of(("Id", Kind.INTEGER), ("ÄGE", Kind.INTEGER)), (1, 2))
     assert row.as_integer("id") == row.as_integer("ID") == row.as_integer(0) == 1
     assert row.as_integer("äge") == row.as_integer(1) == 2
@@ -330,6 +330,6 @@ def test_columns_that_did_not_change_may_be_taken_from_either_row(images):
     before, after = images
     change = TypedChange(AB, Op.UPDATE, before, after)
     kept = set(AB.names) - set(change.changed_columns)
-    for place, name in enumerate(AB.names):
+    for position, name in enumerate(AB.names):
         if name in kept:
-            assert after[place] in (ABSENT, before[place])
+            assert after[position] in (ABSENT, before[position])

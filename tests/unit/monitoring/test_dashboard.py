@@ -37,7 +37,7 @@ def overlap(one, other):
     return not apart
 
 
-def test_panels_have_places_and_numbers_of_their_own():
+def test_panels_have_positions_and_numbers_of_their_own():
     ids = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(set(ids)) == len(ids)
     assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in DASHBOARD["panels"])
@@ -55,8 +55,8 @@ def test_a_panel_says_what_it_shows_and_in_which_unit(panel):
 
 def test_queries_name_metrics_and_variables_that_there_are():
     series = every_series()
-    for place, query in queries():
-        where = place.get("title") or place["name"]
+    for position, query in queries():
+        where = position.get("title") or position["name"]
         assert set(re.findall(r"\bsetl_\w+", query["expr"])) <= series, where
         assert set(re.findall(r"\$(\w+)", query["expr"])) <= VARIABLES | BUILT_IN, where
         assert query["datasource"]["uid"] == "${datasource}", where

@@ -26,7 +26,7 @@ def channel(password="${DB1}", ca="", other_ca=""):
     )
 
 
-def test_a_variable_that_is_not_set_is_named_with_its_place_until_it_is_there():
+def test_a_variable_that_is_not_set_is_named_with_its_position_until_it_is_there():
     environment, clock = {}, ManualClock()
     fitness = Fitness(environment, clock)
     why = fitness.lacks(channel(), "ab")

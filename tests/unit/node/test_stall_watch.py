@@ -96,7 +96,7 @@ def test_a_defect_in_looking_at_one_run_does_not_blind_it_for_the_others(parts):
     assert len(failures) == 1
 
 
-def test_a_new_run_of_a_pipeline_takes_the_place_of_the_old(parts):
+def test_a_new_run_of_a_pipeline_replaces_the_old(parts):
     clock, watch, _ = parts
     old, new = Run(clock), Run(clock)
     watch.follow(old.observed)

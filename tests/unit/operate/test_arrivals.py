@@ -31,8 +31,8 @@ IDENT = PipelineId("c", "p")
 
 
 def at(offset, timestamp=0.0):
-    place = BinlogPosition("b.000001", offset, origin=BinlogOrigin("server"))
-    return Checkpoint(place, timestamp=timestamp)
+    position = BinlogPosition("b.000001", offset, origin=BinlogOrigin("server"))
+    return Checkpoint(position, timestamp=timestamp)
 
 
 def end(offset):
@@ -77,8 +77,8 @@ def wait(monkeypatch):
 
 
 def test_what_is_past():
-    def order(reached, place):
-        return reached.offset >= place.offset
+    def order(reached, position):
+        return reached.offset >= position.offset
 
     assert end(5).is_past(at(5), order)
     assert not end(5).is_past(at(4), order)

@@ -17,7 +17,7 @@ def commit(offset):
 
 
 class Stream:
-    """Stands for a `BinlogStream`: each read gives the next of some answers, and its place."""
+    """Stands for a `BinlogStream`: each read gives the next of some answers, and its position."""
 
     def __init__(self, *answers):
         self.answers = deque(answers)

@@ -10,14 +10,14 @@ from setl.errors import ConfigurationError, FencedError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaOrigin, KafkaPosition
 from setl.operate.positions.epochs import KnownEpoch, known_epoch, verdict
-from setl.operate.positions.planned_move import exact_place
+from setl.operate.positions.planned_move import exact_position
 from setl.operate.positions.position import look_at_position
 from setl.operate.positions.reposition import move, moved_checkpoint
 from setl.operate.positions.stored import read_stored
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
-from setl.select.place import Place
-from setl.systems.kafka.source.places import topic_distance
-from setl.systems.mysql.binlog.places import binlog_distance
+from setl.select.start_point import StartPoint
+from setl.systems.kafka.source.positions import topic_distance
+from setl.systems.mysql.binlog.positions import binlog_distance
 from setl.systems.mysql.binlog.server import BinlogFile
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from setl.systems.registry import system_of
@@ -57,7 +57,7 @@ def moved(arbiter, to=THERE, config=None):
     return move(config or pipeline(), ID, to, arbiter=arbiter, nid="position-reset.here")
 
 
-def test_a_move_stores_the_place_one_generation_up(arbiter):
+def test_a_move_stores_the_position_one_generation_up(arbiter):
     before = Checkpoint(BinlogPosition("b.000009", 4), timestamp=7.0, generation=4, rows=50)
     stored(arbiter, before)
     change = moved(arbiter)
@@ -154,54 +154,54 @@ def test_generations_end():
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
-        ("latest", Place("latest")),
-        ("earliest", Place("earliest")),
-        ("mysql-bin.000003:154", Place(BinlogStart(file="mysql-bin.000003", offset=154))),
-        ("0-1-17", Place(GtidStart(gtid="0-1-17"))),
-        ("1-101-5,2-102-7", Place(GtidStart(gtid="1-101-5,2-102-7"))),
+        ("latest", StartPoint("latest")),
+        ("earliest", StartPoint("earliest")),
+        ("mysql-bin.000003:154", StartPoint(BinlogStart(file="mysql-bin.000003", offset=154))),
+        ("0-1-17", StartPoint(GtidStart(gtid="0-1-17"))),
+        ("1-101-5,2-102-7", StartPoint(GtidStart(gtid="1-101-5,2-102-7"))),
         (
             "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23:nightly:2",
-            Place(GtidStart(gtid="3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23:nightly:2")),
+            StartPoint(GtidStart(gtid="3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23:nightly:2")),
         ),
         (
             "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23",
-            Place(GtidStart(gtid="3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23")),
+            StartPoint(GtidStart(gtid="3e11fa47-71ca-11e1-9e33-c80aa9429562:1-23")),
         ),
-        ("2026-11-21T22:00:00Z", Place("earliest", time=1795298400.0)),
+        ("2026-11-21T22:00:00Z", StartPoint("earliest", time=1795298400.0)),
     ],
 )
-def test_places_in_a_binlog(text, place):
-    assert system_of(pipeline().source).parse_place(text) == place
+def test_positions_in_a_binlog(text, position):
+    assert system_of(pipeline().source).parse_start_point(text) == position
 
 
 @pytest.mark.parametrize(
-    ("text", "place"),
+    ("text", "position"),
     [
-        ("latest", Place("latest")),
-        ("17", Place(OffsetStart(offset=17))),
-        ("2026-11-21T22:00:00Z", Place(TimestampStart(timestamp=1795298400))),
+        ("latest", StartPoint("latest")),
+        ("17", StartPoint(OffsetStart(offset=17))),
+        ("2026-11-21T22:00:00Z", StartPoint(TimestampStart(timestamp=1795298400))),
     ],
 )
-def test_places_in_a_topic(text, place):
-    assert system_of(pipeline(DTS).source).parse_place(text) == place
+def test_positions_in_a_topic(text, position):
+    assert system_of(pipeline(DTS).source).parse_start_point(text) == position
 
 
 @pytest.mark.parametrize(
     ("text", "source"),
     [("17", MYSQL), ("then", MYSQL), ("b.000001:2", MYSQL), ("b.000001:4", DTS), ("0-1-1", DTS)],
 )
-def test_what_is_no_place(text, source):
-    with pytest.raises(ConfigurationError, match="not a place in the source"):
-        system_of(pipeline(source).source).parse_place(text)
+def test_what_is_no_position(text, source):
+    with pytest.raises(ConfigurationError, match="not a position in the source"):
+        system_of(pipeline(source).source).parse_start_point(text)
 
 
 FILES = [BinlogFile("b.000003", 1000), BinlogFile("b.000004", 500), BinlogFile("b.000005", 90)]
 
 
 @pytest.mark.parametrize(
-    ("place", "latest", "behind"),
+    ("position", "latest", "behind"),
     [
         (BinlogPosition("b.000005", 50), BinlogPosition("b.000005", 90), 40),
         (BinlogPosition("b.000003", 400), BinlogPosition("b.000005", 90), 600 + 500 + 90),
@@ -222,9 +222,9 @@ FILES = [BinlogFile("b.000003", 1000), BinlogFile("b.000004", 500), BinlogFile("
         (KafkaPosition("t", 0, 10), BinlogPosition("b.000005", 90), None),
     ],
 )
-def test_distances(place, latest, behind):
-    found = binlog_distance(place, latest, FILES)
-    assert (topic_distance(place, latest) if found is None else found) == behind
+def test_distances(position, latest, behind):
+    found = binlog_distance(position, latest, FILES)
+    assert (topic_distance(position, latest) if found is None else found) == behind
 
 
 def test_ends_that_do_not_answer_are_findings(arbiter, monkeypatch):
@@ -278,6 +278,6 @@ def test_verdicts(known, leads, coming, words):
         (DTS, KafkaPosition("t", 0, 17), OffsetStart(offset=17)),
     ],
 )
-def test_a_place_that_was_found_can_be_asked_for(config, position, start):
+def test_a_position_that_was_found_can_be_asked_for(config, position, start):
     system = system_of(pipeline(source=config).source)
-    assert system.parse_place(exact_place(position)).start == start
+    assert system.parse_start_point(exact_position(position)).start == start

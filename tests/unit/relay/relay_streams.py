@@ -7,7 +7,7 @@ compared to the letter and read when it differs.
 from hypothesis import strategies as st
 
 from setl.channel.routes.routing import Route
-from setl.codec.dts.relayed import HEADER, LAST, place_of
+from setl.codec.dts.relayed import HEADER, LAST, relay_position_of
 from setl.model.change import DecodedRows, Op
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
@@ -204,14 +204,14 @@ def relayed(binlog, by: PartitionBy = "order", partitions=1, **options):
     return Relay(binlog, by, partitions, **options).take(binlog.entries)
 
 
-def place(record):
-    found = place_of([(HEADER, record.place)])
+def position(record):
+    found = relay_position_of([(HEADER, record.position)])
     assert found is not None
     return found
 
 
-def last_places(partitions):
-    return [place(records[-1]) if records else None for records in partitions]
+def last_positions(partitions):
+    return [position(records[-1]) if records else None for records in partitions]
 
 
 def words(records):
@@ -220,13 +220,13 @@ def words(records):
 
 
 def ordinals(records):
-    return ["end" if (o := place(r).ordinal) == LAST else o for r in records]
+    return ["end" if (o := position(r).ordinal) == LAST else o for r in records]
 
 
 def as_read(records):
     """What a reader that drops by place keeps."""
     seen = RelayRepeats("t", 0)
-    return [r for i, r in enumerate(records) if not seen.is_repeat(i, [(HEADER, r.place)])]
+    return [r for i, r in enumerate(records) if not seen.is_repeat(i, [(HEADER, r.position)])]
 
 
 def without_heartbeats(records):

@@ -3,7 +3,7 @@
 import pytest
 
 from setl.errors import PositionLostError
-from tests.unit.relay.relay_streams import ITEMS, ORDERS, Binlog, Relay, last_places, relayed
+from tests.unit.relay.relay_streams import ITEMS, ORDERS, Binlog, Relay, last_positions, relayed
 
 
 def known():
@@ -12,7 +12,7 @@ def known():
 
 
 def again(binlog, held, **options):
-    return Relay(binlog, last=last_places([held]), **options).take(binlog.entries)
+    return Relay(binlog, last=last_positions([held]), **options).take(binlog.entries)
 
 
 def held_of(binlog, beat=False):
@@ -40,7 +40,7 @@ def first_two():
     ],
     ids=["shorter", "other rows", "empty", "ddl", "other", "longer before", "before", "file"],
 )
-def test_another_transaction_in_the_place_of_one_that_the_topic_has_a_part_of(binlog):
+def test_another_transaction_instead_of_one_that_the_topic_has_a_part_of(binlog):
     held = held_of(known())
     assert [bytes(r.value[:6]) for r in held] == [b"BEGIN ", b"INSERT", b"COMMIT", b"BEGIN "] + [
         b"INSERT"
@@ -50,7 +50,7 @@ def test_another_transaction_in_the_place_of_one_that_the_topic_has_a_part_of(bi
 
 
 @pytest.mark.parametrize("beat", [False, True], ids=["commit", "heartbeat"])
-def test_another_transaction_in_the_place_of_a_whole_one(beat):
+def test_another_transaction_instead_of_a_whole_one(beat):
     """It would be left out, since the topic has what is there."""
     held = held_of(first_two(), beat)
     longer = Binlog().begin("0-1-1").insert(ORDERS, 1, 2).commit()
@@ -71,7 +71,7 @@ def test_the_same_stream_goes_on_and_what_is_mapped_does_not_matter():
         assert whole[:count] + rest == whole
         again(binlog, whole[:count], mapped=("names",))
     for count in range(1, len(whole)):
-        relay = Relay(binlog, last=last_places([whole[:count]]))
+        relay = Relay(binlog, last=last_positions([whole[:count]]))
         for entry in binlog.entries:
             relay.take([entry]).beat()
 

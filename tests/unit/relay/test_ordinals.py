@@ -16,7 +16,7 @@ from setl.relay.ordinals import Ordinals
 from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Sequencer
 from tests.unit.codec.binlog_events import START, EventWriter, entries_of, field, names
-from tests.unit.relay.relay_streams import AsText, ShopIsMapped, place
+from tests.unit.relay.relay_streams import AsText, ShopIsMapped, position
 
 INT = (3, b"")
 KEYED = names("id") + field(8, b"\0")
@@ -67,16 +67,16 @@ def sequencer(start, last, partitions=1):
 
 
 @pytest.mark.parametrize("binlog", [payload_binlog, squeezed_binlog])
-def test_every_row_has_a_place_of_its_own(binlog):
+def test_every_row_has_a_position_of_its_own(binlog):
     events = binlog()
     entries, _ = entries_of(events)
     assert sum(map(len, events)) < 6000  # fewer bytes than rows
     records = sequencer(START, [None]).records(entries).records
-    places = [place(record).order for record in records]
-    assert len(places) == 4000 + 2000 + 4
-    assert all(a < b for a, b in pairwise(places))
+    positions = [position(record).order for record in records]
+    assert len(positions) == 4000 + 2000 + 4
+    assert all(a < b for a, b in pairwise(positions))
     ids = [int(r.value.decode().rpartition("] ")[2].split()[0]) for r in records]
-    first = next(i for i, r in enumerate(records) if place(r).ordinal == LAST)
+    first = next(i for i, r in enumerate(records) if position(r).ordinal == LAST)
     assert all(a < b for a, b in pairwise(ids[: first + 1]))
 
 
@@ -85,7 +85,7 @@ def test_a_relay_that_dies_between_two_rows_goes_on_behind_them(binlog):
     entries, _ = entries_of(binlog())
     whole = sequencer(START, [None]).records(entries).records
     for cut in (1, 2, 500, 501, 777, 4001, 4002, 4003, len(whole) - 1):
-        last = [place(whole[cut - 1])]
+        last = [position(whole[cut - 1])]
         rest = sequencer(START, last).records(entries).records
         assert rest == whole[cut:]
 

@@ -18,7 +18,7 @@ from setl.relay.partitioning import Partitioner
 from setl.relay.sequence import Sequencer
 from setl.relay.serializer import DtsSerializer
 from tests.unit.codec.binlog_events import EventWriter, entries_of, field, names
-from tests.unit.relay.relay_streams import ShopIsMapped, last_places, ordinals, place
+from tests.unit.relay.relay_streams import ShopIsMapped, last_positions, ordinals, position
 
 _KEY = field(8, b"\0")  # the first column
 START = BinlogPosition("binlog.000007", 4, "", BinlogOrigin("srv-1"))
@@ -108,7 +108,7 @@ def test_records_say_what_the_binlog_said():
         *[("orders", "update", (n,), (100 + n,)) for n in range(4)],
         ("orders", "delete", (7,), None),
     ]
-    assert place(records[0]).transaction == (
+    assert position(records[0]).transaction == (
         *(2, "binlog.000007", 4, "srv-1", 1, 1_700_000_000, f"{gtid}:42"),
     )
     assert relay.checkpoint.resume == reader.position
@@ -117,7 +117,7 @@ def test_records_say_what_the_binlog_said():
     assert read_envelope(heartbeats[0].value).position == f"{reader.position.offset}@7"
 
 
-def test_any_place_to_stop_gives_the_same_bytes_in_the_end():
+def test_any_position_to_stop_gives_the_same_bytes_in_the_end():
     for mariadb in (False, True):
         entries, _ = entries_of(binlog(mariadb=mariadb), START)
         expected = [[], [], []]
@@ -126,7 +126,7 @@ def test_any_place_to_stop_gives_the_same_bytes_in_the_end():
         assert all(len(ordinals(p)) == len(p) > 4 for p in expected)
         for n in range(max(map(len, expected)) + 1):
             held = [records[: max(0, n - p)] for p, records in enumerate(expected)]
-            again = sequencer("key", 3, last_places(held)).records(entries).records
+            again = sequencer("key", 3, last_positions(held)).records(entries).records
             for record in again:
                 held[record.partition].append(record)
             assert held == expected

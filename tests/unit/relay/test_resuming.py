@@ -10,7 +10,7 @@ from tests.unit.relay.relay_streams import (
     Relay,
     as_read,
     binlogs,
-    last_places,
+    last_positions,
     pieces,
     relayed,
     without_heartbeats,
@@ -49,14 +49,14 @@ def test_however_often_it_dies_nothing_is_lost_or_repeated(data, binlog, way):
     checkpoints = [(START, [0] * len(held))]
     for _ in range(data.draw(st.integers(1, 3))):
         start = data.draw(st.sampled_from(allowed(checkpoints, held)))
-        relay = Relay(binlog, *way, start=start, last=last_places(held))
+        relay = Relay(binlog, *way, start=start, last=last_positions(held))
         entries = binlog.behind(start.resume)
         run(data.draw, relay, entries, checkpoints, [len(without_heartbeats(h)) for h in held])
         # It dies: of each partition some first part has arrived, whatever the others have.
         for partition, records in zip(held, relay.partitions, strict=True):
             partition.extend(records[: data.draw(st.integers(0, len(records)))])
     start = data.draw(st.sampled_from(allowed(checkpoints, held)))
-    relay = Relay(binlog, *way, start=start, last=last_places(held))
+    relay = Relay(binlog, *way, start=start, last=last_positions(held))
     relay.take(binlog.behind(start.resume))
     for partition, records, expected in zip(held, relay.partitions, whole.partitions, strict=True):
         there = partition + records
@@ -82,7 +82,7 @@ def test_a_reader_does_not_see_what_a_former_leader_still_sends(data, binlog, wa
         at = data.draw(st.integers(0, len(records)))
         held.append(records[:at])
         late.append(records[at : data.draw(st.integers(at, len(records)))])
-    relay = Relay(binlog, *way, last=last_places(held)).take(binlog.entries)
+    relay = Relay(binlog, *way, last=last_positions(held)).take(binlog.entries)
     for there, stale, new, expected in zip(
         held, late, relay.partitions, whole.partitions, strict=True
     ):
@@ -104,7 +104,7 @@ def test_pieces_make_no_difference(data, binlog, way):
 
 def test_a_partition_that_is_ahead_gets_no_heartbeat_until_it_is_reached():
     binlog = Binlog().ddl("ALTER TABLE orders ADD x INT").ddl("ALTER TABLE orders ADD y INT")
-    last = last_places(relayed(binlog, "key", 2).partitions)
+    last = last_positions(relayed(binlog, "key", 2).partitions)
     relay = Relay(binlog, "key", 2, last=[last[0], None]).take(binlog.entries[:1]).beat()
     beats = [[w for w in words(p) if "HEARTBEAT" in w] for p in relay.partitions]
     assert beats == [[], ["HEARTBEAT binlog.000007:34 5"]]
@@ -112,10 +112,10 @@ def test_a_partition_that_is_ahead_gets_no_heartbeat_until_it_is_reached():
     assert [words(p)[-1] for p in relay.partitions] == ["HEARTBEAT binlog.000007:64 5"] * 2
 
 
-def test_places_of_another_generation_are_behind():
+def test_positions_of_another_generation_are_behind():
     binlog = Binlog().begin().insert(ORDERS, 1).commit()
     (first,) = relayed(binlog).partitions
     moved = START.moved_to(START.resume)
-    (second,) = relayed(binlog, start=moved, last=last_places([first])).partitions
+    (second,) = relayed(binlog, start=moved, last=last_positions([first])).partitions
     assert [r.value for r in second] == [r.value for r in first]
     assert as_read(first + second + first) == first + second

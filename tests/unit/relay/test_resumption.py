@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from setl.codec.dts.relayed import HEARTBEAT, RelayPlace, RelayTransaction
+from setl.codec.dts.relayed import HEARTBEAT, RelayPosition, RelayTransaction
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition
@@ -14,13 +14,13 @@ ORIGIN = BinlogOrigin("srv-1", 7, 1_700_000_000)
 
 
 def stored(offset, file=3, generation=2, **more):
-    place = BinlogPosition(f"binlog.{file:06d}", offset, "0-1-9", ORIGIN)
-    return Checkpoint(place, generation=generation, rows=40, **more)
+    position = BinlogPosition(f"binlog.{file:06d}", offset, "0-1-9", ORIGIN)
+    return Checkpoint(position, generation=generation, rows=40, **more)
 
 
 def last(begin, ordinal=HEARTBEAT, file=3, generation=2):
     name = f"binlog.{file:06d}"
-    return RelayPlace(RelayTransaction(generation, name, begin, *ORIGIN, "0-1-9"), ordinal)
+    return RelayPosition(RelayTransaction(generation, name, begin, *ORIGIN, "0-1-9"), ordinal)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -42,8 +42,8 @@ def test_a_topic_that_has_lost_records_gets_them_again():
 
 
 def test_what_the_topic_has_is_asked_for_at_another_source():
-    def gtid(place, name):
-        return place._replace(transaction=place.transaction._replace(gtid=name))
+    def gtid(position, name):
+        return position._replace(transaction=position.transaction._replace(gtid=name))
 
     ends = (gtid(last(400, 3), "0-1-8"), None, gtid(last(500, 7), "0-1-9"), gtid(last(600), ""))
     assert with_written(stored(100), ends).transaction == "0-1-8,0-1-9"

@@ -21,7 +21,7 @@ from tests.unit.relay.relay_streams import (
     Binlog,
     Relay,
     ordinals,
-    place,
+    position,
     relayed,
     words,
 )
@@ -36,9 +36,9 @@ def test_a_transaction_is_written_with_its_begin_and_commit():
         "INSERT shop.orders None (2, 'new')",
         "COMMIT",
     ]
-    transaction = place(records[0]).transaction
+    transaction = position(records[0]).transaction
     assert transaction == (3, "binlog.000007", 4, "srv-1", 7, 1_700_000_000, "0-1-8")
-    assert {place(r).transaction for r in records} == {transaction}
+    assert {position(r).transaction for r in records} == {transaction}
     # The event ends 61 bytes behind the boundary: 30 for the BEGIN, 31 for itself.
     assert ordinals(records) == [0, 60, 61, "end"]
     assert [r.timestamp_ms for r in records] == [1_700_000_000_000 + 1000 * n for n in (0, 1, 1, 2)]
@@ -94,10 +94,10 @@ def test_ddl_inside_a_transaction_begins_it_everywhere():
     assert kinds == [["BEGIN", "DDL", "COMMIT"], ["BEGIN", "DDL", "INSERT", "COMMIT"]]
     for records in partitions:
         assert ordinals(records)[0] == 0
-        assert 0 < place(records[1]).ordinal < place(records[2]).ordinal
+        assert 0 < position(records[1]).ordinal < position(records[2]).ordinal
 
 
-def test_a_statement_in_the_place_of_rows_passes_by_only_where_nothing_is_mapped():
+def test_a_statement_instead_of_rows_passes_by_only_where_nothing_is_mapped():
     binlog = Binlog().begin()
     binlog.add(EntryKind.STATEMENT, schema="other", statement="DELETE FROM t")
     binlog.insert(ORDERS, 1).commit()
@@ -118,7 +118,7 @@ def test_a_begin_or_ddl_ends_a_transaction_without_commit():
         *("BEGIN", "INSERT", "COMMIT"),
         "DDL",
     ]
-    begins = [place(r).transaction.begin for r in records]
+    begins = [position(r).transaction.begin for r in records]
     assert begins == sorted(begins)
     assert len(set(begins)) == 4
 
@@ -170,7 +170,7 @@ def test_rows_that_do_not_say_what_the_server_computes_are_refused():
         relayed(binlog)
 
 
-def test_places_do_not_depend_on_what_is_mapped():
+def test_positions_do_not_depend_on_what_is_mapped():
     binlog = Binlog().begin().insert(ITEMS, 1, 2, 3).insert(ORDERS, 1).insert(LOG, 1).commit()
     (all_mapped,) = relayed(binlog).partitions
     (one_mapped,) = relayed(binlog, mapped=("orders",)).partitions
@@ -222,7 +222,7 @@ def test_heartbeats_go_everywhere_but_not_inside_a_transaction():
         assert beats[-1].timestamp_ms == 8500
 
 
-def test_errors_name_the_place():
+def test_errors_name_the_position():
     class Broken(Binlog):
         def decode(self, payload, context):
             raise DataError("not a row")
@@ -244,4 +244,4 @@ def test_a_file_that_begins_without_a_word_is_noticed():
     binlog = Binlog().begin().insert(ORDERS, 1).commit()
     start = Checkpoint(BinlogPosition("binlog.000006", 999), generation=3)
     (records,) = relayed(binlog, start=start).partitions
-    assert {place(r).transaction[1:3] for r in records} == {("binlog.000007", 4)}
+    assert {position(r).transaction[1:3] for r in records} == {("binlog.000007", 4)}

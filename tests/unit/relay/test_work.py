@@ -17,7 +17,7 @@ from tests.memory_log import MemoryRelayLog, MemoryTopic
 from tests.unit.relay.relay_streams import ORDERS, START, AsText, Binlog, ShopIsMapped, words
 
 
-class Place:
+class StartPoint:
     """A relay whose batches are made by hand."""
 
     def __init__(self, binlog, topic=None, *, exact=True, stored=START):
@@ -70,52 +70,52 @@ def two_transactions():
 
 def test_what_was_applied_is_flushed_and_a_checkpoint_stands_behind_a_heartbeat():
     binlog = two_transactions()
-    place = Place(binlog)
-    applied = place.apply(binlog.entries[:3])
+    position = StartPoint(binlog)
+    applied = position.apply(binlog.entries[:3])
     assert applied.rows == 2
     assert applied.wrote
-    assert [w.split()[0] for w in place.seen] == [
+    assert [w.split()[0] for w in position.seen] == [
         "BEGIN", "INSERT", "INSERT", "COMMIT", "HEARTBEAT",
     ]  # fmt: skip
     assert applied.checkpoint.resume == binlog.entries[2].position
     assert applied.checkpoint.rows == 2
     # The next heartbeat is not due, so what follows may not be kept yet.
-    later = place.apply(binlog.entries[3:])
+    later = position.apply(binlog.entries[3:])
     assert later.checkpoint == applied.checkpoint
-    assert place.work.idle(lambda: True) is None
-    place.time += 10
-    assert place.work.idle(lambda: True).resume == binlog.entries[-1].position
-    assert place.seen[-1].startswith("HEARTBEAT")
+    assert position.work.idle(lambda: True) is None
+    position.time += 10
+    assert position.work.idle(lambda: True).resume == binlog.entries[-1].position
+    assert position.seen[-1].startswith("HEARTBEAT")
 
 
 def test_nothing_is_kept_inside_a_transaction():
     binlog = Binlog().begin().insert(ORDERS, 1).insert(ORDERS, 2).commit()
-    place = Place(binlog)
-    applied = place.apply(binlog.entries[:2])
+    position = StartPoint(binlog)
+    applied = position.apply(binlog.entries[:2])
     assert applied.checkpoint == START
-    assert [w.split()[0] for w in place.seen] == ["BEGIN", "INSERT"]
-    place.time += 10
-    assert place.work.idle(lambda: True) is None
+    assert [w.split()[0] for w in position.seen] == ["BEGIN", "INSERT"]
+    position.time += 10
+    assert position.work.idle(lambda: True) is None
 
 
 def test_what_is_not_allowed_is_not_written():
     binlog = two_transactions()
-    place = Place(binlog)
-    assert place.apply(binlog.entries, allowed=False) is None
-    assert place.work.idle(lambda: False) is None
-    assert place.seen == []
+    position = StartPoint(binlog)
+    assert position.apply(binlog.entries, allowed=False) is None
+    assert position.work.idle(lambda: False) is None
+    assert position.seen == []
 
 
 def test_another_leader_goes_on_behind_what_readers_see():
     binlog = two_transactions()
-    first = Place(binlog)
+    first = StartPoint(binlog)
     first.log.faults = [None, None, TransientError("lost")]
     with pytest.raises(TransientError):
         first.apply(binlog.entries)
     first.log.queued = [[]]
-    second = Place(binlog, first.topic)
+    second = StartPoint(binlog, first.topic)
     second.apply(binlog.entries)
-    third = Place(binlog, first.topic)
+    third = StartPoint(binlog, first.topic)
     third.apply(binlog.entries)
     rows = [w for w in second.seen if w.startswith("INSERT")]
     assert len(rows) == len(set(rows)) == 3
@@ -123,10 +123,10 @@ def test_another_leader_goes_on_behind_what_readers_see():
 
 def test_a_topic_that_lost_records_gets_them_again():
     binlog = two_transactions()
-    first = Place(binlog)
+    first = StartPoint(binlog)
     kept = first.apply(binlog.entries).checkpoint
     del first.topic.records[0][3:]  # all behind the second row
-    second = Place(binlog, first.topic, stored=kept)
+    second = StartPoint(binlog, first.topic, stored=kept)
     assert second.read_from.resume.offset == START.resume.offset
     second.apply(binlog.entries)
     assert [w.split()[0] for w in second.seen if "HEARTBEAT" not in w] == [

@@ -62,8 +62,8 @@ class Table:
         chosen.condition = condition
         return chosen
 
-    def showing(self, place, *, inside):
-        assert place.order <= (1, 900)
+    def showing(self, position, *, inside):
+        assert position.order <= (1, 900)
         return self
 
     def decided(self, pipeline):

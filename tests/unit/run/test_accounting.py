@@ -20,9 +20,9 @@ OWN, OTHER = 7, 8
 
 def beats(number, seconds):
     """A batch of heartbeats: one that tells the lag, and one of another source."""
-    place = BinlogPosition("binlog.000003", 100 * number)
-    entries = [Entry(EntryKind.COMMIT, place, seconds)]
-    checkpoint = Checkpoint(place, timestamp=seconds)
+    position = BinlogPosition("binlog.000003", 100 * number)
+    entries = [Entry(EntryKind.COMMIT, position, seconds)]
+    checkpoint = Checkpoint(position, timestamp=seconds)
     batch = Batch(number, 5, entries, checkpoint, 2, 90, opened=1000.25, closed=1000.5)
     seen = [HeartbeatSeen(OWN, seconds - 0.5), HeartbeatSeen(OTHER, seconds - 40)]
     return batch, Extracted(heartbeats=seen, counts=ExtractCounts(heartbeats=2))

@@ -10,8 +10,8 @@ from tests.unit.model.streams import kafka_position
 from tests.unit.select.fakes import ManualClock
 
 
-def batch(number, rows, **place):
-    return Batch(number, 1, [], Checkpoint(kafka_position(number), **place), rows, 0)
+def batch(number, rows, **position):
+    return Batch(number, 1, [], Checkpoint(kafka_position(number), **position), rows, 0)
 
 
 def together(first, *, waiting=(), so_far=None, room=100):

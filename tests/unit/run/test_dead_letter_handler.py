@@ -39,8 +39,8 @@ SHOP = Router(
 
 
 def truncated(table):
-    place = BinlogPosition("b.000001", 4)
-    return Entry(EntryKind.DDL, place, 0.0, schema="shop", statement=f"TRUNCATE {table}")
+    position = BinlogPosition("b.000001", 4)
+    return Entry(EntryKind.DDL, position, 0.0, schema="shop", statement=f"TRUNCATE {table}")
 
 
 class Clock:

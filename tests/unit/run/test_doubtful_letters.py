@@ -83,7 +83,9 @@ def test_what_a_statement_changes_are_the_targets_of_all_its_tables():
     pipeline = {"name": "p", "source": end, "target": {**end, "host": "b"}, "tables": tables}
     router = Router(parse_channel({"channel": "shop", "pipelines": [pipeline]}).pipelines[0])
     statements = "RENAME TABLE t TO u", "DROP TABLE v", "CREATE USER me"
-    place = BinlogPosition("b.000001", 4)
-    entries = [Entry(EntryKind.DDL, place, 0.0, schema="s", statement=text) for text in statements]
+    position = BinlogPosition("b.000001", 4)
+    entries = [
+        Entry(EntryKind.DDL, position, 0.0, schema="s", statement=text) for text in statements
+    ]
     found = [(name, renamed) for name, _, renamed in changed_targets(entries, router)]
     assert found == [("x.t1", {"nr"}), ("s.u", set())]

@@ -53,7 +53,7 @@ def test_above_the_last_generation_the_index_has_to_go():
     assert "delete the index" in raised.value.hint
 
 
-def test_a_subscription_meets_versions_of_the_binlog_that_it_has_taken_the_place_of():
+def test_a_subscription_meets_versions_of_the_binlog_that_it_has_taken_the_position_of():
     end = KafkaPosition("topic", 0, 7)
     ticket = ticket_for("p", through=document_version(1, KafkaPosition("topic", 0, 5)))
     versions = ForeignVersions(lambda ticket: ticket.version_of(end))

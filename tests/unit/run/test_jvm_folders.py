@@ -13,7 +13,7 @@ import pytest
 from setl.run.spark.jvm_folders import LOCAL_DIRS, make_jvm_folders
 from tests.waiting import eventually
 
-# A process and, in the place of its JVM, a child that lives on until its own input ends.
+# A process and, instead of its JVM, a child that lives on until its own input ends.
 STARTED = """
 import os, subprocess, sys
 from setl.run.spark.jvm_folders import make_jvm_folders

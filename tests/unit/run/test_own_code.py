@@ -53,8 +53,8 @@ def test_what_tasks_import_comes_from_it_and_is_not_compiled_again(file, tmp_pat
     )  # fmt: skip
     own, others, size = json.loads(done.stdout)
     assert len(own) > 50
-    assert all(place.startswith(f"{file}/") for place in own.values())
-    assert all(place.endswith(".pyc") for place in own.values())
+    assert all(position.startswith(f"{file}/") for position in own.values())
+    assert all(position.endswith(".pyc") for position in own.values())
     assert size > 1000
     # What is not sent along must not be needed.
     assert not {"arbiter", "setl_embedded", "setl_drills", "kazoo", "click"} & set(others)

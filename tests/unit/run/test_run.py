@@ -321,9 +321,9 @@ def test_an_ignored_schema_change_is_counted(begun):
 
 
 def test_a_statement_that_passes_is_counted_by_its_schema(begun):
-    def statement(place, schema):
+    def statement(position, schema):
         text = f"DELETE FROM {schema}.t"
-        return Entry(EntryKind.STATEMENT, at(place), 0.0, schema, statement=text)
+        return Entry(EntryKind.STATEMENT, at(position), 0.0, schema, statement=text)
 
     mixed = transaction(54, 1)
     bench = begun(
@@ -343,8 +343,8 @@ def test_a_higher_generation_starts_over_where_the_source_says(begun):
     assert bench.store.stored.rows == 4
 
 
-def test_a_place_that_moved_is_stored_before_anything_is_selected(begun):
-    """A crash in between leaves the old checkpoint, which leads to the same place again."""
+def test_a_position_that_moved_is_stored_before_anything_is_selected(begun):
+    """A crash in between leaves the old checkpoint, which leads to the same position again."""
     bench = begun(TWO, stored=Checkpoint(at(90), applied=at(95), rows=2, generation=3))
     located = []
 
@@ -412,7 +412,7 @@ def test_a_row_in_the_way_of_a_new_one_is_final(begun):
     assert isinstance(bench.error, CollisionError)
 
 
-def test_a_place_that_is_lost_ends_the_run_at_once(begun):
+def test_a_position_that_is_lost_ends_the_run_at_once(begun):
     bench = begun(TWO, stored=Checkpoint(at(90)))
 
     def locate(checkpoint):
@@ -432,7 +432,7 @@ def test_foreign_rows_move_the_checkpoint_only_now_and_then(begun):
     eventually(lambda: bench.progress.figures().batches > 0, 10)
     assert [what for what, _ in bench.log if what == "store"] == []
     bench.finish()
-    # A planned stop keeps the place, so that the next leader reads nothing twice.
+    # A planned stop keeps the position, so that the next leader reads nothing twice.
     assert bench.stored_at == 44
 
 

@@ -46,8 +46,8 @@ def read(transactions, writer=None, **options):
     events = writer.opening()
     for number, tables in enumerate(transactions, 1):
         events += [writer.gtid(number), writer.query("BEGIN")]
-        for place, table in enumerate(tables):
-            events += row(writer, value=place, table=table)
+        for position, table in enumerate(tables):
+            events += row(writer, value=position, table=table)
         events.append(writer.xid())
     return rows_of(events, writer, **options)
 
@@ -116,15 +116,15 @@ def test_items_stay_small_enough_to_be_dealt_out_evenly():
     assert min(sizes[:-1]) > 60 * 1024
 
 
-def moved(entry, **place):
-    return entry._replace(position=replace(entry.position, **place))
+def moved(entry, **position):
+    return entry._replace(position=replace(entry.position, **position))
 
 
 @pytest.mark.parametrize(
     "change",
     [
         lambda e: moved(e, file="binlog.000008"),
-        lambda e: moved(e, offset=e.position.offset + 1),  # its event says another place
+        lambda e: moved(e, offset=e.position.offset + 1),  # its event says another position
         lambda e: e._replace(context=(e.context[0], bytes(bytearray(e.context[1])))),
         lambda e: e._replace(payload=e.payload[:30]),
     ],
@@ -141,8 +141,8 @@ def test_what_may_not_be_joined_is_left_alone(change):
 
 def test_records_of_a_subscription_are_joined_with_their_distances():
     def entry(offset, payload, topic="t"):
-        place = KafkaPosition(topic, 0, offset)
-        return Entry(EntryKind.ROWS, place, 0.0, "shop", "t1", rows=1, payload=payload)
+        position = KafkaPosition(topic, 0, offset)
+        return Entry(EntryKind.ROWS, position, 0.0, "shop", "t1", rows=1, payload=payload)
 
     run = joined([(4, b"c"), (6, b"d")])
     entries = [entry(1, b"a"), entry(3, b"b"), entry(6, run), entry(9, b"e"), entry(1, b"f", "u")]

@@ -29,7 +29,7 @@ TICKET = LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0)
 
 @pytest.fixture
 def jvm(monkeypatch):
-    """A process in the place of the JVM."""
+    """A process instead of the JVM."""
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     monkeypatch.setattr(SparkContext, "_gateway", SimpleNamespace(proc=process))
     yield process

@@ -118,7 +118,7 @@ class Bench:
                 limits=self.limits,
                 comparers=self.comparers,
                 end=lambda: StreamEnd(None, 0.0),
-                passed=lambda _reached, _place: True,
+                passed=lambda _reached, _position: True,
                 tables=self.tables.opened,
                 requests=self.requests,
                 look_at_loads=self.looked.set,
@@ -249,8 +249,8 @@ def test_a_new_leader_goes_on_where_the_last_one_was_seconds_ago():
 def test_a_former_leader_neither_goes_on_nor_disturbs():
     bench = Bench(Pair("orders", 600_000))
     bench.step()
-    former, place = bench.standing, bench.told.rows
-    assert place
+    former, position = bench.standing, bench.told.rows
+    assert position
     bench.lead(2)
     for _ in range(20):
         bench.step()

@@ -42,7 +42,7 @@ def test_a_leader_goes_on_from_any_step_of_another():
 
 
 def test_each_step_tells_how_far_what_it_has_read_may_be_ahead_of_the_stream():
-    """A replica that takes the source's place has to have all of that."""
+    """A replica that replaces the source has to have all of that."""
     bench = Bench(Tables(a=1700))
     bench.begin(TableLoad("x"))
     ends, load = [], bench.reached.load

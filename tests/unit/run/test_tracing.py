@@ -41,8 +41,8 @@ class Noted:
 
 
 def batch(number, opened, closed):
-    place = Checkpoint(BinlogPosition("binlog.000001", number * 100))
-    return Batch(number, 7, [], place, 40, 4000, opened=opened, closed=closed)
+    position = Checkpoint(BinlogPosition("binlog.000001", number * 100))
+    return Batch(number, 7, [], position, 40, 4000, opened=opened, closed=closed)
 
 
 def passed(tracer, clock=None, wrote=WALL + 101.3):

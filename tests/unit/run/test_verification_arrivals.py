@@ -23,7 +23,7 @@ def arrivals(reached, longest=30.0, stopping=None) -> Any:
 
     return RunArrivals(
         end=never,
-        passed=lambda one, place: one.order >= place.order,
+        passed=lambda one, position: one.order >= position.order,
         reached=reached,
         stopping=stopping or threading.Event(),
         clock=SystemClock(),
@@ -31,17 +31,17 @@ def arrivals(reached, longest=30.0, stopping=None) -> Any:
     )
 
 
-PLACE = StreamEnd(BinlogPosition("bin.000001", 500), 0.0)
+POSITION = StreamEnd(BinlogPosition("bin.000001", 500), 0.0)
 MOMENT = StreamEnd(None, 1000.7)
 
 
 @pytest.mark.parametrize(
     ("seen", "end"),
     [
-        ([None, at(400), at(499), at(500)], PLACE),
+        ([None, at(400), at(499), at(500)], POSITION),
         ([at(4, 999.0), at(4, 1000.0), at(4, 1000.9), at(4, 1001.0)], MOMENT),
     ],
-    ids=["a place", "a time, of which the last second may still come"],
+    ids=["a position", "a time, of which the last second may still come"],
 )
 def test_it_waits_until_everything_before_the_end_is_applied(seen, end):
     looks = iter(seen)
@@ -50,8 +50,8 @@ def test_it_waits_until_everything_before_the_end_is_applied(seen, end):
 
 
 def test_it_does_not_wait_for_ever_nor_when_the_leader_ends():
-    late = arrivals(lambda: at(400), longest=0.0).wait(PLACE)
+    late = arrivals(lambda: at(400), longest=0.0).wait(POSITION)
     assert (late.arrived, "did not come there" in late.why) == (Arrived.LATE, True)
     stopping = threading.Event()
     stopping.set()
-    assert arrivals(lambda: at(400), stopping=stopping).wait(PLACE).arrived is Arrived.LATE
+    assert arrivals(lambda: at(400), stopping=stopping).wait(POSITION).arrived is Arrived.LATE

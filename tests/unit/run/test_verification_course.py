@@ -35,14 +35,14 @@ def verdict(name, missing=0, extra=0, different=0, undecided=0):
 
 
 def compare(state, tables, rows=10, last=None, now=5.0, **found):
-    name = Name(state.place.table, state.place.target)
+    name = Name(state.position.table, state.position.target)
     outcome = RangeOutcome(last, rows, verdict(name, **found))
     found = course.found_in(name, outcome.verdict, now)
     return as_any(course.compared(state, outcome, found, tables, now))
 
 
 def begun(*args) -> Any:
-    """A pass that has begun; its place is known to be there."""
+    """A pass that has begun; its position is known to be there."""
     return course.begun(*args)
 
 
@@ -55,7 +55,7 @@ def test_a_pass_goes_through_the_tables_in_their_order_range_by_range():
     state = begun(Verification(), tables, 30, 1.0)
     seen = []
     for last in ((10,), None, (b"\xff", "é", None, 1.5), None):
-        seen.append((state.place.table, state.place.after))
+        seen.append((state.position.table, state.position.after))
         state = compare(state, tables, last=last)
     assert seen == [
         ("shop.orders", None),
@@ -65,7 +65,7 @@ def test_a_pass_goes_through_the_tables_in_their_order_range_by_range():
     ]
     assert state.last == VerificationPass(1, 1.0, 5.0, rows=40)
     assert not state.under_way
-    assert state.place is None
+    assert state.position is None
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_repaired_range_is_compared_once_more_and_counts_only_what_is_left():
     found = course.found_in(ORDERS, verdict(ORDERS, missing=3), 2.0)
     state = as_any(course.to_repair(state, ["load-7"], 3, 50, found))
     assert course.differences(state) == 3, "it is told before it is repaired"
-    assert (state.place.after, state.asked) == (None, 3)
+    assert (state.position.after, state.asked) == (None, 3)
     state = compare(state, tables, different=1)
     assert state.now == VerificationPass(1, 1.0, 5.0, rows=10, found=3, repaired=2)
     assert course.differences(state) == state.last.differences == 1
@@ -132,7 +132,7 @@ def test_a_table_that_is_left_out_says_so_and_keeps_what_is_known_of_it():
     state = begun(Verification(), tables, 100, 1.0)
     state = compare(state, tables, last=(5,), extra=2)
     state = as_any(course.left_out(course.failed(state), "no such table", tables, 2.0))
-    assert state.place.table == "shop.users"
+    assert state.position.table == "shop.users"
     state = compare(state, tables)
     [kept] = state.findings
     assert (kept.extra, kept.error) == (2, "no such table")
@@ -145,7 +145,7 @@ def test_a_leader_goes_on_with_the_tables_that_there_are_by_now():
     state = compare(begun(Verification(), tables, None, 1.0), tables, last=(5,))
     assert course.on_the_way(state, tables, 2.0) == state
     later = as_any(course.on_the_way(state, (USERS,), 2.0))
-    assert (later.place.table, later.place.after) == ("shop.users", None)
+    assert (later.position.table, later.position.after) == ("shop.users", None)
     assert not course.on_the_way(state, (Name("a.a", "b.b"),), 2.0).under_way
     assert not course.begun(Verification(), (), None, 1.0).under_way
 

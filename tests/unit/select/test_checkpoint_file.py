@@ -70,7 +70,7 @@ def test_a_crash_leaves_the_old_checkpoint_whole(store, monkeypatch, point):
     assert store().load() == at(200)
 
 
-def test_it_is_on_disk_before_it_takes_the_place_and_the_place_after(store, monkeypatch):
+def test_it_is_on_disk_before_it_takes_the_position_and_the_position_after(store, monkeypatch):
     done = []
     fsync, replace = os.fsync, Path.replace
 
@@ -231,13 +231,13 @@ def test_a_link_is_not_followed(store, tmp_path):
     other = tmp_path / "of-somebody-else"
     for name in ("p.json", "p.json.new", "p.json.lock"):
         other.write_text("as it was")
-        place = tmp_path / "here" / name
-        place.unlink(missing_ok=True)
-        place.symlink_to(other)
+        position = tmp_path / "here" / name
+        position.unlink(missing_ok=True)
+        position.symlink_to(other)
         with pytest.raises(ConfigurationError):
             store().store(at(2), 1)
         assert other.read_text() == "as it was"
-        place.unlink()
+        position.unlink()
         (tmp_path / "here" / "p.json").write_text(kept)
     store().store(at(2), 1)
 

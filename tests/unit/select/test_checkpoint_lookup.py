@@ -41,7 +41,7 @@ class Notes:
         self.store = store
 
     def read(self):
-        return None if self.store is None else CheckpointNote(5, self.store, "some place")
+        return None if self.store is None else CheckpointNote(5, self.store, "some position")
 
 
 def lookup(own, *others, noted=None):
@@ -71,8 +71,8 @@ def never():
 )
 def test_the_highest_generation_then_what_was_written_last_then_the_order(found, noted, chosen):
     # Later ones are further on in the stream, which must not count.
-    places = [Found(name, at(100 * i, g)) for i, (name, g) in enumerate(found)]
-    best = choose(places, Notes(noted).read())
+    positions = [Found(name, at(100 * i, g)) for i, (name, g) in enumerate(found)]
+    best = choose(positions, Notes(noted).read())
     assert (best and best.store) == chosen
 
 
@@ -97,7 +97,7 @@ def test_the_store_that_was_written_last_is_not_passed_over(error):
     with pytest.raises(FatalError, match=error.message):
         lookup(own, *others, noted="kafka").load()
     assert own.stored == []
-    with pytest.raises(FatalError, match=r"kept in the target some place, .* no such target"):
+    with pytest.raises(FatalError, match=r"kept in the target some position, .* no such target"):
         lookup(own, *others[1:], noted="target").load()
 
 

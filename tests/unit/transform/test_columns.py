@@ -83,7 +83,7 @@ def test_the_key_keeps_its_order():
     assert (names(plan), plan.key) == (["Name", "price", "note"], (2, 0))
 
 
-def test_all_that_is_wrong_is_said_at_once_with_its_place():
+def test_all_that_is_wrong_is_said_at_once_with_its_position():
     rules = route(
         include=("Name", "nowhere"), exclude=("gone",), renames={"a": "missing"}, key=("id",)
     )

@@ -285,8 +285,8 @@ def histories(draw, schema, key_columns, minimal):
     return start, changes, table
 
 
-def _only(values, places):
-    return tuple(v if i in places else ABSENT for i, v in enumerate(values))
+def _only(values, positions):
+    return tuple(v if i in positions else ABSENT for i, v in enumerate(values))
 
 
 def entries_of(changes, cuts):
@@ -323,10 +323,10 @@ def load(table, groups):
 def test_loading_survivors_gives_what_a_replay_gives(schema, key, minimal, data):
     columns = schema.key or (1,)
     start, changes, expected = data.draw(histories(schema, columns, minimal))
-    places = st.sets(st.integers(0, len(changes)))
-    entries = entries_of(changes, data.draw(places))
+    positions = st.sets(st.integers(0, len(changes)))
+    entries = entries_of(changes, data.draw(positions))
     table, version = dict(start), 0
-    ends = {min(place, len(entries)) for place in data.draw(places)}
+    ends = {min(position, len(entries)) for position in data.draw(positions)}
     for first, last in pairwise(sorted({0, len(entries), *ends})):
         compactor, changed = Compactor(key), {}
         for op, images in entries[first:last]:
@@ -357,7 +357,7 @@ def last_versions(entries, first, last, columns):
 
 
 @given(st.data())
-def test_loading_survivors_again_from_any_place_on_changes_nothing(data):
+def test_loading_survivors_again_from_any_position_on_changes_nothing(data):
     # I12: a load that is repeated, and a stretch that is, end in the same state.
     start, changes, expected = data.draw(histories(TABLE, (1,), minimal=False))
     entries = entries_of(changes, set(range(len(changes))))

@@ -67,18 +67,18 @@ def test_buckets_do_not_change_between_releases():
     ids=["sequence", "steps of 8", "text", "pairs"],
 )
 def test_keys_are_shared_out_evenly(keys, buckets):
-    places = range(len(keys[0]))
-    for homes in ([bucket_of(key, buckets) for key in keys], homes_of(keys, places, buckets)):
+    positions = range(len(keys[0]))
+    for homes in ([bucket_of(key, buckets) for key in keys], homes_of(keys, positions, buckets)):
         counts = Counter(homes)
         assert set(counts) == set(range(buckets))
         assert max(counts.values()) < 1.2 * len(keys) / buckets
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_a_row_and_its_key_alone_have_the_same_home(place):
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_row_and_its_key_alone_have_the_same_home(position):
     keys = [-(2**63), -1, 0, 1, 2, 2**63 - 1, 2**64 - 1]
-    rows = [("x", key)[:: 1 if place else -1] for key in keys]
-    homes = homes_of(rows, (place,), 8)
+    rows = [("x", key)[:: 1 if position else -1] for key in keys]
+    homes = homes_of(rows, (position,), 8)
     assert homes == homes_of([(key,) for key in keys], range(1), 8)
     assert homes == [home for key in keys for home in homes_of([(key,)], (0,), 8)]
     assert len(set(homes)) > 3

@@ -7,7 +7,7 @@ import pytest
 
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, DecodedRows, Op
-from setl.model.checkpoint import Place
+from setl.model.checkpoint import ShownPosition
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.rereading import Lookup, RereadRows
@@ -15,7 +15,7 @@ from setl.transform.rereading import Lookup, RereadRows
 ID, NAME = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)
 ITEMS = RowSchema("shop", "items", (ID, NAME), key=(0,))
 WIDER = RowSchema("shop", "items", (Column("more", Kind.TEXT), NAME, ID), key=(2,))
-END = Place(BinlogPosition("bin.000001", 9))
+END = ShownPosition(BinlogPosition("bin.000001", 9))
 
 
 class Source:
@@ -26,14 +26,14 @@ class Source:
         self.asked: list[Any] = []
         self.folds = folds
 
-    def read(self, table, keys, place) -> Any:
-        self.asked.append((keys, place))
+    def read(self, table, keys, position) -> Any:
+        self.asked.append((keys, position))
         if self.schema is None:
             return None
-        places = [self.schema.names.index(table.names[i]) for i in table.key]
+        positions = [self.schema.names.index(table.names[i]) for i in table.key]
         fold = str.casefold if self.folds else lambda value: value
         wanted = {tuple(map(fold, key)) for key in keys}
-        return self.schema, [r for r in self.rows if tuple(fold(r[i]) for i in places) in wanted]
+        return self.schema, [r for r in self.rows if tuple(fold(r[i]) for i in positions) in wanted]
 
 
 def survivors(source, *entries, schema=ITEMS):
@@ -167,14 +167,14 @@ def test_any_history_ends_in_the_state_of_the_source(seed):
     changes, states = _history(draw, 40)
     table: dict[int, str] = {}
     index: dict[int, tuple[int, str | None]] = {}
-    now = place = 0
-    while place < len(changes):
-        if place and draw.random() < 0.2:
-            place = draw.randrange(place)  # a crash: the checkpoint is behind
-        end = min(len(changes), place + draw.randrange(1, 8))
+    now = position = 0
+    while position < len(changes):
+        if position and draw.random() < 0.2:
+            position = draw.randrange(position)  # a crash: the checkpoint is behind
+        end = min(len(changes), position + draw.randrange(1, 8))
         now = draw.randint(max(now, end), len(changes))
         rows = RereadRows(Lookup(Source(*states[now].items())))
-        for number in range(place, end):
+        for number in range(position, end):
             op, before, after = changes[number]
             rows.add_many(DecodedRows(ITEMS, op, [(before, after)]), number + 1)
         for part in rows.survivors():
@@ -193,6 +193,6 @@ def test_any_history_ends_in_the_state_of_the_source(seed):
                     table[key] = name
                 if version >= index.get(key, (0, None))[0]:
                     index[key] = version, name
-        place = end
+        position = end
     assert table == states[-1]
     assert {key: name for key, (_, name) in index.items() if name is not None} == states[-1]

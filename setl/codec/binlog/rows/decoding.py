@@ -26,11 +26,11 @@ from setl.codec.binlog.rows.column_reading import DAMAGED, column_codes
 from setl.codec.binlog.rows.operation import operation_of
 from setl.codec.binlog.rows.partial_update import partial_images
 from setl.codec.binlog.rows.row_scanner import TableRows, TableScanner
-from setl.codec.binlog.rows.runs import likely_inserts, records_of, tells_its_place
+from setl.codec.binlog.rows.runs import has_own_position, likely_inserts, records_of
 from setl.codec.binlog.rows.untold import (
     LAST_WHOLE,
     told_alone,
-    untold_places,
+    unlogged_columns_mask,
     without_doubles,
     without_untold,
 )
@@ -79,7 +79,7 @@ class _Decoder(NamedTuple):
     mariadb: bool
     leaves_out: bool  # whether inserts may lack what the server computes
     generated: frozenset[str]  # columns that updates may lack for the same reason
-    narrow: dict[int, RowSchema]  # `visible` without untold columns, by `untold_places`
+    narrow: dict[int, RowSchema]  # `visible` without untold columns, by `unlogged_columns_mask`
     wire: TableDetail
     unsure: dict[int, tuple[int, ...]]  # `lengths_tried`, see `see_whole_seconds`
     live: LiveRows | None = None  # of a versioned table
@@ -116,7 +116,7 @@ class BinlogRowCodec:
 
     def joins(self, payload: bytes, offset: int) -> bool:
         """See `setl.codec.row_codec.RowCodec.joins`; each event says where in the file it ends."""
-        return tells_its_place(payload, offset)
+        return has_own_position(payload, offset)
 
     def join(self, payloads: Sequence[tuple[int, bytes]]) -> bytes:
         """See `setl.codec.row_codec.RowCodec.join`."""
@@ -178,14 +178,14 @@ class BinlogRowCodec:
         table = self._decoders.get(context) or self._learn(context)
         if table.rows is None:
             return None
-        place = (context, key(table.schema))
-        known = self._scanners.get(place)
+        cache_key = (context, key(table.schema))
+        known = self._scanners.get(cache_key)
         if known is None:
             checksum = has_checksums(context[0])
-            known = TableScanner(table.rows, table.schema, place[1], checksum=checksum)
+            known = TableScanner(table.rows, table.schema, cache_key[1], checksum=checksum)
             if len(self._scanners) >= _TABLES_KEPT:
                 self._scanners.clear()
-            self._scanners[place] = known
+            self._scanners[cache_key] = known
         return known
 
     def _learn(self, context: tuple[bytes, ...]) -> _Decoder:
@@ -257,7 +257,7 @@ def _live_rows(
 def _decode_event(
     event: bytes, table: _Decoder, *, checksum: bool, keys_alone: bool
 ) -> tuple[DecodedRows, int]:
-    """The rows of an event, and the columns of which it says nothing, see `untold_places`."""
+    """The rows of an event, and its unlogged columns, see `unlogged_columns_mask`."""
     kind = event[4]
     end = len(event) - CHECKSUM_BYTES if checksum else len(event)
     present, after, at = _sides(event, len(table.readers))
@@ -312,7 +312,7 @@ def _left_out(table: _Decoder, before: int | None, after: int) -> tuple[int, int
     lacking = (1 << len(table.visible.columns)) - 1 & ~after
     if not (lacking and (table.leaves_out if before is None else table.mariadb)):
         return lacking, 0
-    untold = untold_places(table.visible, before, after, table.generated)
+    untold = unlogged_columns_mask(table.visible, before, after, table.generated)
     return lacking & ~untold, untold
 
 

@@ -138,30 +138,30 @@ class _Image:
         name = f"pack_{layout.format[1:]}"
         self.names[name] = layout.unpack_from
         values = ", ".join(f"v{i}" for i in packed)
-        self._write(f"({values},) = {name}(data, {self._place(-layout.size)})")
+        self._write(f"({values},) = {name}(data, {self._offset(-layout.size)})")
         packed.clear()
 
     def _fixed(self, i: int, size: int) -> None:
         code = value_code(self._columns[i].wire, size)
         self.names.update(code.names)
         self.names[f"read{i}"] = self._columns[i].read
-        where = {"value": f"v{i}", "raw": "raw", "read": f"read{i}", "at": self._place()}
+        where = {"value": f"v{i}", "raw": "raw", "read": f"read{i}", "at": self._offset()}
         for line in code.lines:
             self._write(Template(line).substitute(where))
 
     def _piece(self, i: int, width: int) -> None:
         """A value with its length in front of it."""
-        first = self._place()
+        first = self._offset()
         length = f"data[{first}]"
         if width == 2:
-            length = f"(data[{first}] | data[{self._place(1)}] << 8)"
+            length = f"(data[{first}] | data[{self._offset(1)}] << 8)"
         elif width > 2:
-            length = f'int.from_bytes(data[{first}:{self._place(width)}], "little")'
+            length = f'int.from_bytes(data[{first}:{self._offset(width)}], "little")'
         if i not in self._wanted:
             self._write(f"at += {self._ahead + width} + {length}")
         else:
             convert = self._columns[i].convert
-            self._write(f"start = {self._place(width)}")
+            self._write(f"start = {self._offset(width)}")
             self._write(f"at = start + {length}")
             if convert is None:
                 self._write(f"v{i} = data[start:at]")
@@ -170,7 +170,7 @@ class _Image:
                 self._write(f"v{i} = convert{i}(data[start:at])")
         self._ahead = 0
 
-    def _place(self, further: int = 0) -> str:
+    def _offset(self, further: int = 0) -> str:
         ahead = self._ahead + further
         return f"at + {ahead}" if ahead else "at"
 

@@ -22,7 +22,7 @@ from setl.codec.binlog.rows.runs import (
     END,
     END_AT,
     JOINED,
-    PLACES,
+    LOW_32_BITS,
     KnownTable,
     OpenRuns,
     offset_behind,
@@ -250,11 +250,11 @@ class RowEvents:
                 if checksum and crc32(event) != _CHECKED:
                     break
                 if not behind:
-                    behind = reached + size & PLACES
+                    behind = reached + size & LOW_32_BITS
                     if not behind:
                         break
-                    place = pack(behind)
-                    event = b"".join((event[:END_AT], place, event[END_AT + END.size :]))
+                    position = pack(behind)
+                    event = b"".join((event[:END_AT], position, event[END_AT + END.size :]))
                 if append is None or current is not table:
                     table, append = current, parts.setdefault(current, []).append
                     over = mixes and table.mixes

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 from setl.codec.binlog.event import CHECKSUM_BYTES
 from setl.codec.binlog.rows.column_reading import DAMAGED
 from setl.codec.binlog.rows.row_code import ColumnCode, images_text, scan_text
-from setl.codec.binlog.rows.runs import PLACES, records_of
+from setl.codec.binlog.rows.runs import LOW_32_BITS, records_of
 from setl.codec.scanning import Scanned
 from setl.model.change import Row, Value
 from setl.model.schema import RowSchema
@@ -30,10 +30,10 @@ class TableRows:
         self.images: Callable[[bytes, int, int], list[Row]] = made["images"]
         """All images from one place to another; raises one of `DAMAGED`."""
         self.image: Callable[[bytes, int], Row] = made["image"]
-        """The image at a place; raises one of `DAMAGED`, for text without a UTF-8 form too."""
+        """The image at a position; raises one of `DAMAGED`, for text without a UTF-8 form too."""
 
     def row(self, data: bytes, at: int) -> Row:
-        """The image at a place; raises one of `DAMAGED`."""
+        """The image at a position; raises one of `DAMAGED`."""
         try:
             return self.image(data, at)
         except DAMAGED:
@@ -80,13 +80,13 @@ class TableScanner:
             last = _last_end(payload)
         if ends[0] == last:
             return Scanned(keys, rows, [version] * len(keys), reached)
-        return Scanned(keys, rows, [version - (last - end & PLACES) for end in ends], reached)
+        return Scanned(keys, rows, [version - (last - end & LOW_32_BITS) for end in ends], reached)
 
 
 def _last_end(payload: bytes) -> int:
     """Where in the file the last event of a payload ends, as its header says."""
     older, first = records_of(payload)[0]
-    return int.from_bytes(first[13:17], "little") + older & PLACES
+    return int.from_bytes(first[13:17], "little") + older & LOW_32_BITS
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)

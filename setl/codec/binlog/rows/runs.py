@@ -51,7 +51,7 @@ _SIZE_AT: Final = 9
 _SECONDS: Final = Struct("<I")
 _MOST_AHEAD: Final = 1 << 31  # bytes; an event has 1 GiB at most
 
-PLACES: Final = 0xFFFF_FFFF
+LOW_32_BITS: Final = 0xFFFF_FFFF
 """Places in a file have 32 bits in an event, and may wrap."""
 
 
@@ -77,7 +77,7 @@ def records_of(payload: bytes) -> Sequence[tuple[int, bytes]]:
     if at < total:
         found.append((found[-1][0], payload[at:]))
     last = found[-1][0]
-    return [(last - end & PLACES, event) for end, event in found]
+    return [(last - end & LOW_32_BITS, event) for end, event in found]
 
 
 def likely_inserts(payload: bytes) -> bool:
@@ -93,7 +93,7 @@ def likely_inserts(payload: bytes) -> bool:
     return total > 0
 
 
-def tells_its_place(payload: bytes, offset: int) -> bool:
+def has_own_position(payload: bytes, offset: int) -> bool:
     """Whether the records of a payload, which ends at `offset`, say themselves where they end.
 
     Those of runs do, or they would not have been joined.
@@ -103,7 +103,7 @@ def tells_its_place(payload: bytes, offset: int) -> bool:
     _, kind, _, size, end, flags = EVENT_HEADER.unpack_from(payload)
     if size != len(payload):
         return HEADER_BYTES <= size < len(payload)
-    return end == offset & PLACES and _may_join(kind, end, flags)
+    return end == offset & LOW_32_BITS and _may_join(kind, end, flags)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -237,14 +237,14 @@ class OpenRuns:
     def in_order(self) -> list[Run]:
         """The same events as runs that follow each other; no others of the transaction mix."""
         self.mixes = False
-        placed = [
+        with_position = [
             (self._end(event), table, event)
             for table, events in self.parts.items()
             for event in events
         ]
-        placed.sort(key=itemgetter(0))
+        with_position.sort(key=itemgetter(0))
         found: list[Run] = []
-        for table, of_table in groupby(placed, key=itemgetter(1)):
+        for table, of_table in groupby(with_position, key=itemgetter(1)):
             parts = list(of_table)
             found.append(Run(table, [event for _, _, event in parts], parts[-1][0]))
         return found
@@ -259,13 +259,13 @@ class OpenRuns:
 
     def _end(self, event: bytes) -> int:
         (end,) = END.unpack_from(event, END_AT)
-        return self.end - (self.end - end & PLACES)
+        return self.end - (self.end - end & LOW_32_BITS)
 
 
 _end_of_run = attrgetter("end")
 
 
-def placed(event: bytes, offset: int) -> bytes:
+def with_position(event: bytes, offset: int) -> bytes:
     """A row event whose header says where it ends, also where its server left that out.
 
     Then its checksum is that of the event as it came. Nobody looks at it any more.
@@ -277,11 +277,11 @@ def placed(event: bytes, offset: int) -> bytes:
     _, _, _, _, end, flags = EVENT_HEADER.unpack_from(event)
     if end or flags & ARTIFICIAL_FLAG:
         return event
-    return b"".join((event[:END_AT], END.pack(offset & PLACES), event[END_AT + END.size :]))
+    return b"".join((event[:END_AT], END.pack(offset & LOW_32_BITS), event[END_AT + END.size :]))
 
 
 def may_join(event: bytes) -> bool:
-    """Whether a row event may be joined to others at all: its place must be its own."""
+    """Whether a row event may be joined to others at all: its position must be its own."""
     _, kind, _, _, end, flags = EVENT_HEADER.unpack_from(event)
     return _may_join(kind, end, flags)
 
@@ -291,10 +291,10 @@ def _may_join(kind: int, end: int, flags: int) -> bool:
 
 
 def offset_behind(offset: int, end: int) -> int:
-    """The first place from `offset` on that an event's header names `end`, with 32 bits.
+    """The first position from `offset` on that an event's header names `end`, with 32 bits.
 
     Events that a server leaves out make holes, so the sizes of those that come do not add up. A
     place further off than any event is long lies before `offset`: files that were begun anew.
     """
-    ahead = end - offset & PLACES
+    ahead = end - offset & LOW_32_BITS
     return offset + ahead if ahead < _MOST_AHEAD else end

@@ -28,7 +28,7 @@ Generated = Callable[[str, str], Collection[str]]
 """The generated columns that a table, by schema and name, has at the source now."""
 
 
-def untold_places(
+def unlogged_columns_mask(
     schema: RowSchema, before: int | None, after: int, generated: Collection[str] = ()
 ) -> int:
     """The columns of which an insert or an update says nothing, a bit for each.
@@ -59,7 +59,7 @@ def without_doubles(schema: RowSchema, before: int, after: int) -> bool:
     logged whole.
 
     Args:
-        schema: as for `untold_places`.
+        schema: as for `unlogged_columns_mask`.
         before: likewise.
         after: likewise.
     """
@@ -73,7 +73,7 @@ def told_alone(rows: DecodedRows, schema: RowSchema, untold: int) -> DecodedRows
     Args:
         rows: of an insert or an update.
         schema: as `without_untold` makes it.
-        untold: see `untold_places`.
+        untold: see `unlogged_columns_mask`.
     """
     there = [i for i in range(len(rows.schema.columns)) if not untold >> i & 1]
     images = [
@@ -89,10 +89,10 @@ def told_alone(rows: DecodedRows, schema: RowSchema, untold: int) -> DecodedRows
 def without_untold(schema: RowSchema, untold: int) -> RowSchema:
     """The columns that are told; none of the key is among the others."""
     there = [i for i in range(len(schema.columns)) if not untold >> i & 1]
-    places = {i: n for n, i in enumerate(there)}
+    indexes = {i: n for n, i in enumerate(there)}
     return replace(
         schema,
         columns=tuple(schema.columns[i] for i in there),
-        key=tuple(places[i] for i in schema.key),
+        key=tuple(indexes[i] for i in schema.key),
         untold=tuple(c.name for i, c in enumerate(schema.columns) if untold >> i & 1),
     )

@@ -27,7 +27,8 @@ from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
 from setl.model.schema import RowSchema
 
 WAY_OUT: Final = (
-    "Leave the table out of `tables`. When the pipeline is past this place without it, take it in"
+    "Leave the table out of `tables`. When the pipeline is past this position without it, take it "
+    "in"
     " again, with `setl load --replace`"
 )
 """What to do about a table of which the source does not tell any more that it was versioned."""
@@ -70,11 +71,11 @@ class LiveRows(NamedTuple):
     def schema(self, schema: RowSchema) -> RowSchema:
         """The columns without these two."""
         there = self._there(schema)
-        places = {i: n for n, i in enumerate(there)}
+        indexes = {i: n for n, i in enumerate(there)}
         return replace(
             schema,
             columns=tuple(schema.columns[i] for i in there),
-            key=tuple(places[i] for i in schema.key if i in places),
+            key=tuple(indexes[i] for i in schema.key if i in indexes),
         )
 
     def rows(self, rows: DecodedRows, schema: RowSchema) -> DecodedRows:

@@ -31,9 +31,9 @@ _SECONDS_OF_TIME: Final = 2 * (839 * 3600)  # from the first to the last
 _SECONDS_OF_DATETIME: Final = ((9999 * 13 + 12) * 32 + 32) * 86_400
 
 
-def fractions_refused(table: TableDetail, place: int, digits: str) -> ConfigurationError:
+def fractions_refused(table: TableDetail, index: int, digits: str) -> ConfigurationError:
     """The error for a column that has, or may have, fractions in the old format."""
-    kind, name = ColumnType(table.columns[place].type).name, table.schema.columns[place].name
+    kind, name = ColumnType(table.columns[index].type).name, table.schema.columns[index].name
     if digits in UNSURE:
         what = f"may be a {kind} with fractions of a second, and the source has it so no more,"
     else:
@@ -48,11 +48,11 @@ def fractions_refused(table: TableDetail, place: int, digits: str) -> Configurat
     )
 
 
-def refusing_fractions(table: TableDetail, place: int, digits: str) -> Reader:
+def refusing_fractions(table: TableDetail, index: int, digits: str) -> Reader:
     """A reader that raises `fractions_refused`: all rows of the table are like that."""
 
     def read(_: bytes, __: int) -> tuple[Value, int]:
-        raise fractions_refused(table, place, digits)
+        raise fractions_refused(table, index, digits)
 
     return read
 
@@ -94,7 +94,7 @@ def see_whole_seconds(
 
     Args:
         table: their table, of MariaDB.
-        unsure: for the place of each time whose digits are not known, `lengths_tried`.
+        unsure: for the position of each time whose digits are not known, `lengths_tried`.
         images: the images.
 
     Raises:
@@ -155,7 +155,7 @@ class _Readings:
         Args:
             number: of an image.
             at: where it begins.
-            sizes: bytes of the times that had a value so far, by their places.
+            sizes: bytes of the times that had a value so far, by their indexes.
         """
         while at < self._images.end:
             self._left -= 1
@@ -178,7 +178,7 @@ class _Readings:
     ) -> tuple[int, int | None]:
         """Where an image ends that begins at `at`; -1 if it cannot be read so.
 
-        If a time comes whose bytes `sizes` does not have: where it began, and that time's place.
+        If a time comes whose bytes `sizes` does not have: where it began, and that time's index.
 
         Args:
             number: of the image.
@@ -219,17 +219,17 @@ class _Readings:
         unused = (1 << 8 * (values - at) - count) - 1
         return (bits if bits >> count == unused else -1), values
 
-    def _is_time(self, place: int, size: int, at: int) -> bool:
+    def _is_time(self, index: int, size: int, at: int) -> bool:
         """Whether a value of so many bytes may be a time."""
         event = self._images.event
         if size == _WHOLE:
             try:
-                self._whole[place](event, at)
+                self._whole[index](event, at)
             except ValueError:
                 return False
             return True
         number = int.from_bytes(event[at : at + size], "big")
-        kind = self._columns[place].type
+        kind = self._columns[index].type
         units = _UNITS[_OLD[kind].index(size)]
         if kind == ColumnType.TIMESTAMP:
             return number & (1 << 8 * (size - 4)) - 1 < units

@@ -11,7 +11,7 @@ from setl.codec.binlog.refused import (
 )
 from setl.codec.binlog.statements.query import parse_query, parse_session
 from setl.codec.binlog.transactions.prepared import PreparedTransactions
-from setl.codec.binlog.transactions.stream_place import StreamPlace
+from setl.codec.binlog.transactions.stream_position import StreamPosition
 from setl.codec.binlog.transactions.transaction_bounds import TransactionBounds
 from setl.codec.sql.folded_names import with_folded_names
 from setl.codec.sql.statement import (
@@ -48,7 +48,7 @@ class StreamStatements:
 
     def __init__(
         self,
-        place: StreamPlace,
+        position: StreamPosition,
         bounds: TransactionBounds,
         prepared: PreparedTransactions,
         begin: Begin,
@@ -58,14 +58,14 @@ class StreamStatements:
         """Nothing is read yet.
 
         Args:
-            place: where the stream is, behind the event that is read.
+            position: where the stream is, behind the event that is read.
             bounds: the transaction that it is in.
             prepared: its XA transactions.
             begin: begins a transaction.
             folds_names: see `BinlogHeaderReader`.
         """
         self.mariadb = False
-        self._place = place
+        self._position = position
         self._bounds = bounds
         self._prepared = prepared
         self._begin = begin
@@ -106,7 +106,7 @@ class StreamStatements:
             case StatementKind.DDL if not self._bounds.announced:
                 entries = self._ddl(statement, session, text, seconds)
             case StatementKind.UNKNOWN:
-                raise unknown_statement(schema, text, self._place.position)
+                raise unknown_statement(schema, text, self._position.position)
             case StatementKind.ROWS:
                 entries = self._rows(session, text, seconds)
             case StatementKind.XA_ROLLBACK:
@@ -120,7 +120,7 @@ class StreamStatements:
     def _rows(self, session: StatementSession, text: str, seconds: int) -> Sequence[Entry]:
         entry = Entry(
             EntryKind.STATEMENT,
-            self._place.inside,
+            self._position.inside,
             float(seconds),
             session.schema,
             transaction=self._bounds.transaction,
@@ -139,7 +139,7 @@ class StreamStatements:
         transaction = self._bounds.transaction
         if not self._bounds.is_open:
             self._bounds.end(EntryKind.DDL, seconds)
-        position = self._place.inside if self._bounds.is_open else self._place.position
+        position = self._position.inside if self._bounds.is_open else self._position.position
         return self._bounds.emit(
             Entry(
                 EntryKind.DDL,
@@ -154,8 +154,8 @@ class StreamStatements:
         )
 
     def _xa_rollback(self, seconds: int, text: str) -> Sequence[Entry]:
-        if self._bounds.is_open or self._prepared.takes_back(text, self._place.position):
-            raise taken_back(text, self._place.position, self._bounds.transaction)
+        if self._bounds.is_open or self._prepared.takes_back(text, self._position.position):
+            raise taken_back(text, self._position.position, self._bounds.transaction)
         return (self._bounds.end(EntryKind.COMMIT, seconds),)
 
 

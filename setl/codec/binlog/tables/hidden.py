@@ -41,9 +41,9 @@ def visible_schema(table: TableDetail, format_description: bytes) -> RowSchema:
     return RowSchema(table.schema.schema, table.schema.table, columns[:count], table.schema.key)
 
 
-def _is_hidden(table: TableDetail, place: int) -> bool:
-    number = table.columns[place].type == ColumnType.LONGLONG
-    return number and looks_hidden(table.schema.columns[place].name)
+def _is_hidden(table: TableDetail, index: int) -> bool:
+    number = table.columns[index].type == ColumnType.LONGLONG
+    return number and looks_hidden(table.schema.columns[index].name)
 
 
 def without_hidden(rows: DecodedRows, schema: RowSchema) -> DecodedRows:

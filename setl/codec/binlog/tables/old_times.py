@@ -53,8 +53,8 @@ def told_digits(table: TableMap, names: Sequence[str], digits: TimeDigits) -> st
         names: of its columns.
         digits: asked if it has such columns.
     """
-    places = old_times(table.columns)
-    if not places:
+    indexes = old_times(table.columns)
+    if not indexes:
         return ""
     known = digits(table.schema, table.table)
-    return "".join(known.get(names[i], UNKNOWN) for i in places)
+    return "".join(known.get(names[i], UNKNOWN) for i in indexes)

@@ -17,7 +17,7 @@ from setl.errors import FatalError
 
 
 class ExecutedGtids(Protocol):
-    """What has been executed up to a place of the stream."""
+    """What has been executed up to a position of the stream."""
 
     def add(self, gtid: str) -> None:
         """Take one more transaction in. Raises ValueError for text of another notation."""

@@ -43,7 +43,7 @@ Matters = Callable[[str, str], bool]
 """Whether the rows of a table, by schema and table, go anywhere."""
 
 Earlier = Callable[[Xid, BinlogPosition], bool | None]
-"""Whether what was prepared last under an id, before a place, had rows that matter.
+"""Whether what was prepared last under an id, before a position, had rows that matter.
 
 None if the binlog does not have it. Raises SetlError if it cannot be read.
 """
@@ -59,7 +59,7 @@ def nothing(schema: str, table: str) -> bool:  # noqa: ARG001
     return False
 
 
-def unknown(xid: Xid, place: BinlogPosition) -> bool | None:  # noqa: ARG001
+def unknown(xid: Xid, position: BinlogPosition) -> bool | None:  # noqa: ARG001
     """The `Earlier` of a reader who looks nothing up."""
     return None
 
@@ -116,12 +116,12 @@ class PreparedTransactions:
         if len(self._mattered) > _KEPT:
             del self._mattered[next(iter(self._mattered))]
 
-    def takes_back(self, text: str, place: BinlogPosition) -> bool:
+    def takes_back(self, text: str, position: BinlogPosition) -> bool:
         """Whether rows that matter are, or may be, taken back by an XA ROLLBACK.
 
         Args:
             text: the statement.
-            place: where it ends.
+            position: where it ends.
 
         Raises:
             SetlError: the transaction had to be looked up, and that failed.
@@ -133,5 +133,5 @@ class PreparedTransactions:
         xid = Xid(int(number), bytes.fromhex(transaction), bytes.fromhex(branch))
         mattered = self._mattered.get(xid)
         if mattered is None:
-            mattered = self._earlier(xid, place)
+            mattered = self._earlier(xid, position)
         return mattered is not False

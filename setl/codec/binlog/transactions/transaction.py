@@ -7,7 +7,7 @@ ROLLBACK. Such rows must not be applied. The same is true of the rows between SA
 ROLLBACK TO.
 
 No ROLLBACK takes DDL back. MariaDB logs one behind the DROP of a table whose CREATE OR REPLACE
-TABLE … SELECT failed. Nor is a statement taken back that was logged in the place of rows: it may
+TABLE … SELECT failed. Nor is a statement taken back that was logged instead of rows: it may
 have changed a table without transactions.
 
 A server that dies while it writes a transaction leaves the beginning of it in the file.
@@ -75,7 +75,7 @@ class OpenTransaction:
         return self._release()
 
     def savepoint(self, name: str) -> None:
-        """Remember this place under a name."""
+        """Remember this position under a name."""
         self._savepoints[name] = self._released_rows, len(self._held)
 
     def commit(self, entry: Entry) -> list[Entry]:
@@ -122,7 +122,7 @@ def _may_be_same(one: str, other: str) -> bool:
     """Whether a server may take two names of savepoints for the same one.
 
     It compares them by the collation of names, ``utf8mb3_general_ci``: character by character,
-    and É is e to it. Then the later savepoint takes the place of the earlier one.
+    and É is e to it. Then the later savepoint replaces the earlier one.
     """
     return len(one) == len(other) and all(
         a == b or not (a.isascii() and b.isascii()) for a, b in zip(one, other, strict=True)

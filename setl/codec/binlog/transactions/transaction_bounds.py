@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from setl.codec.binlog.refused import taken_back
-from setl.codec.binlog.transactions.stream_place import StreamPlace
+from setl.codec.binlog.transactions.stream_position import StreamPosition
 from setl.codec.binlog.transactions.transaction import OpenTransaction
 from setl.errors import TransientError
 from setl.model.entry import Entry, EntryKind
@@ -27,16 +27,16 @@ class TransactionBounds:
     """
 
     def __init__(
-        self, place: StreamPlace, hold_bytes: int, is_whole: Callable[[BinlogPosition], bool]
+        self, position: StreamPosition, hold_bytes: int, is_whole: Callable[[BinlogPosition], bool]
     ) -> None:
         """Be in none.
 
         Args:
-            place: where the stream is; moved to the end of what is compressed.
+            position: where the stream is; moved to the end of what is compressed.
             hold_bytes: see `BinlogHeaderReader`.
             is_whole: likewise.
         """
-        self._place = place
+        self._position = position
         self._is_whole = is_whole
         self.transaction = ""
         self.begun = self.is_open = self.announced = False
@@ -59,7 +59,7 @@ class TransactionBounds:
         self._held.begin(
             Entry(
                 EntryKind.BEGIN,
-                self._place.position,
+                self._position.position,
                 float(seconds),
                 transaction=self.transaction,
                 payload=event,
@@ -80,7 +80,7 @@ class TransactionBounds:
         if opened and self._held.is_cut:
             raise TransientError(
                 "the end of a transaction came that was not in the binlog a moment ago",
-                position=self._place.position,
+                position=self._position.position,
                 transaction=self.transaction,
             )
         end = self.end(EntryKind.COMMIT, seconds)
@@ -94,22 +94,22 @@ class TransactionBounds:
         """What remains after a ROLLBACK; raises FatalError if it is too late to take rows back."""
         kept = self._held.rollback() if self.is_open else []
         if kept is None:
-            raise taken_back(text, self._place.position, self.transaction)
+            raise taken_back(text, self._position.position, self.transaction)
         return [*kept, self.end(EntryKind.COMMIT, seconds)]
 
     def rollback_to(self, name: str, text: str) -> None:
         """The same of a ROLLBACK TO a savepoint."""
         if self.is_open and not self._held.rollback_to(name):
-            raise taken_back(text, self._place.position, self.transaction)
+            raise taken_back(text, self._position.position, self.transaction)
 
     def end(self, kind: EntryKind, seconds: int) -> Entry:
         """The entry of something that ends a transaction; it may be all of it."""
         transaction = self.transaction
-        self._place.pass_transaction(transaction)
+        self._position.pass_transaction(transaction)
         self._forget()
         self.announced = False
-        self._place.offset = self.inner_end or self._place.offset
-        return Entry(kind, self._place.position, float(seconds), transaction=transaction)
+        self._position.offset = self.inner_end or self._position.offset
+        return Entry(kind, self._position.position, float(seconds), transaction=transaction)
 
     def break_off(self) -> None:
         """Another file begins: transactions do not go on there, this one was lost with the server.
@@ -119,7 +119,7 @@ class TransactionBounds:
         """
         if self.is_open and self._held.rollback() is None:
             what = "the file ends inside a transaction"
-            raise taken_back(what, self._place.position, self.transaction)
+            raise taken_back(what, self._position.position, self.transaction)
         self._forget()
 
     def _forget(self) -> None:
@@ -127,4 +127,4 @@ class TransactionBounds:
         self.transaction = ""
 
     def _open_is_whole(self) -> bool:
-        return not self.gtid_at or self._is_whole(self._place.at(self.gtid_at))
+        return not self.gtid_at or self._is_whole(self._position.at(self.gtid_at))

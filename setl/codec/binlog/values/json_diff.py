@@ -2,7 +2,7 @@
 
 A list of operations on the value that was there before, each with a path and, but for a removal,
 a value. Source: ``sql-common/json_diff.cc`` in MySQL, and ``Json_path`` for the paths, which name
-one place each: ``$.name."odd name"[2]``.
+one location each: ``$.name."odd name"[2]``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Moving a stopped pipeline to another place of its source, from the console."""
+"""Moving a stopped pipeline to another position of its source, from the console."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from setl.operate import questions
 from setl.operate.positions.planned_move import (
     PlannedMove,
     checkpoint_words,
-    exact_place,
+    exact_position,
     plan_move,
 )
 from setl.operate.positions.reposition import move, objection_to_move
@@ -19,7 +19,7 @@ from setl.systems.registry import system_of
 
 
 def look(context: ActionContext, name: str, fields: Fields) -> Looked:
-    """Find the place at the source; the form that confirms asks for exactly what was found."""
+    """Find the position at the source; the form that confirms asks for exactly what was found."""
     ident = pipeline_of(name)
     planned = _planned(context, ident, _config(context, ident), fields)
     lines = [questions.before_move(ident, planned.found), planned.words]
@@ -29,11 +29,11 @@ def look(context: ActionContext, name: str, fields: Fields) -> Looked:
         "Forward: changes in between are never applied. Back: they are applied again. Run a"
         " verification afterwards."
     )
-    return Looked("\n".join(lines), {"to": exact_place(planned.found)})
+    return Looked("\n".join(lines), {"to": exact_position(planned.found)})
 
 
 def reset(context: ActionContext, name: str, fields: Fields) -> str:
-    """Move it; the place is checked at the source once more."""
+    """Move it; the position is checked at the source once more."""
     ident = pipeline_of(name)
     config = _config(context, ident)
     found = _planned(context, ident, config, fields).found
@@ -47,8 +47,8 @@ def _planned(
     why = objection_to_move(context.arbiter.facts(), ident)
     if why:
         raise Refused(f"reset of {ident} refused: {why}")
-    place = system_of(config.source).parse_place(fields.get("to", ""))
-    return plan_move(config, ident, place, arbiter=context.arbiter, nid=_nid(context))
+    start_point = system_of(config.source).parse_start_point(fields.get("to", ""))
+    return plan_move(config, ident, start_point, arbiter=context.arbiter, nid=_nid(context))
 
 
 def _config(context: ActionContext, ident: PipelineId) -> Pipeline:

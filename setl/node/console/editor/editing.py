@@ -35,7 +35,7 @@ class Fault:
     Attributes:
         level: ``error`` or ``warning``.
         line: from 1, 0 if it has none.
-        path: the place in the file.
+        path: the position in the file.
         text: what is wrong.
     """
 

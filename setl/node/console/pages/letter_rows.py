@@ -52,7 +52,7 @@ def images_of(payload: str) -> Sequence[Image]:
     try:
         return _images(json.loads(payload))
     except (ValueError, TypeError, LookupError, AttributeError):
-        return ()  # changed, or of another release: the error and the place are worth showing
+        return ()  # changed, or of another release: the error and the position are worth showing
 
 
 def _images(value: dict[str, Any]) -> Sequence[Image]:
@@ -60,7 +60,7 @@ def _images(value: dict[str, Any]) -> Sequence[Image]:
     names = [str(column["name"]) for column in columns]
     if value["form"] == "row" and value["operation"] == "delete":
         key: Sequence[int] = value["key"]
-        names = [names[place] for place in key]
+        names = [names[index] for index in key]
     return [
         Image(image, [_cell(n, each) for n, each in zip(names, row, strict=False)])
         for image in ("before", "after", "values")

@@ -133,7 +133,7 @@ def drawn(directions: Sequence[Direction], measures: Measures = WIDE) -> Picture
 
 
 def _columns(directions: Sequence[Direction]) -> dict[str, int]:
-    """Each site's column: a target stands right of its source, unless it has a place already."""
+    """Each site's column: a target stands right of its source, unless it has a position already."""
     columns: dict[str, int] = {}
     for direction in directions:
         if direction.source not in columns:

@@ -46,7 +46,7 @@ class StageShare:
         seconds: spent in it by all tasks, as text.
         share: of all stages, as text.
         x: where its part of the bar begins, of 1000; so with width.
-        number: its place, which decides its pattern.
+        number: its position, which decides its pattern.
     """
 
     name: str

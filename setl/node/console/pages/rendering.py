@@ -17,11 +17,11 @@ from setl.operate.action_log import outcome_of
 def _texts(folder: Traversable, above: str = "") -> dict[str, str]:
     """Every template by its path below a folder."""
     found: dict[str, str] = {}
-    for place in folder.iterdir():
-        if place.is_dir():
-            found |= _texts(place, f"{above}{place.name}/")
-        elif place.name.endswith(".html"):
-            found[f"{above}{place.name}"] = place.read_text(encoding="utf-8")
+    for path in folder.iterdir():
+        if path.is_dir():
+            found |= _texts(path, f"{above}{path.name}/")
+        elif path.name.endswith(".html"):
+            found[f"{above}{path.name}"] = path.read_text(encoding="utf-8")
     return found
 
 

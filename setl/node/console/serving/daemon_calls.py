@@ -37,7 +37,8 @@ class DaemonCalls:
 
         Raises:
             Unreachable: it took longer than the limit, or the node leaves. A call that was begun
-                goes on in its thread, and may yet take effect; its place is free once it is over.
+                goes on in its thread, and may yet take effect; its position is free once it is
+                over.
         """
         try:
             async with asyncio.timeout(self._limit):

@@ -35,12 +35,12 @@ def files() -> dict[str, File]:
     folders = [("", resources.files("setl.node.console") / "static")]
     while folders:
         above, folder = folders.pop()
-        for place in folder.iterdir():
-            name = f"{above}{place.name}"
-            if place.is_dir():
-                folders.append((f"{name}/", place))
+        for path in folder.iterdir():
+            name = f"{above}{path.name}"
+            if path.is_dir():
+                folders.append((f"{name}/", path))
             elif kind := _TYPES.get(name.rpartition(".")[2]):
-                content = place.read_bytes()
+                content = path.read_bytes()
                 tag = f'"{hashlib.sha256(content).hexdigest()[:20]}"'
                 found[name] = File(content, kind, tag)
     return found

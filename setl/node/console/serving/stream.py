@@ -56,7 +56,7 @@ class Streams:
     async def events(self, render: Render, stranger: str | None) -> AsyncIterator[str]:
         """Events of one page; the first one has all regions, the others what has changed.
 
-        None at all if others have taken the last place meanwhile: the browser asks again then.
+        None at all if others have taken the last position meanwhile: the browser asks again then.
         """
         if self.is_full(stranger):
             return

@@ -34,14 +34,14 @@ def render_actions(changes: TargetChanges) -> list[bytes]:
     deletes: list[str] = []
     if changes.deletes:
         head = _head("delete", changes)
-        places = _places(changes, list(zip(*changes.deletes, strict=True)))
-        deletes = [head % each for each in zip(places, changes.delete_versions, strict=True)]
+        positions = _positions(changes, list(zip(*changes.deletes, strict=True)))
+        deletes = [head % each for each in zip(positions, changes.delete_versions, strict=True)]
     if not changes.upserts:
         try:
             return _encoded(deletes, ())
         except UnicodeEncodeError as error:
             raise _unsayable(changes) from error
-    places = _places(changes, [[row[i] for row in changes.upserts] for i in changes.key])
+    positions = _positions(changes, [[row[i] for row in changes.upserts] for i in changes.key])
     try:
         fields = rendered(changes.columns, changes.upserts, changes.document)
     except DataError:
@@ -49,7 +49,8 @@ def render_actions(changes: TargetChanges) -> list[bytes]:
         raise
     template = f"{_head('index', changes)}{template_of(changes.columns)}\n"
     upserts = [
-        template % values for values in zip(places, changes.upsert_versions, *fields, strict=True)
+        template % values
+        for values in zip(positions, changes.upsert_versions, *fields, strict=True)
     ]
     try:
         return _encoded(deletes, upserts)
@@ -61,7 +62,7 @@ def render_actions(changes: TargetChanges) -> list[bytes]:
 
 
 def _head(operation: str, changes: TargetChanges) -> str:
-    """An action's first line for the ``%`` operator, with places for `_places` and a version."""
+    """An action's first line for the ``%`` operator, with slots for `_positions` and a version."""
     index = encode_basestring(changes.target[1]).replace("%", "%%")
     return (
         f'{{"{operation}":{{"_index":{index},"_id":%s,"version":%d,'
@@ -69,7 +70,7 @@ def _head(operation: str, changes: TargetChanges) -> str:
     )
 
 
-def _places(changes: TargetChanges, key: _Columns) -> list[str]:
+def _positions(changes: TargetChanges, key: _Columns) -> list[str]:
     """Id and routing of each row as JSON text, given the columns of the key."""
     form = changes.document
     try:
@@ -93,10 +94,10 @@ def _name_key(changes: TargetChanges, key: _Columns) -> None:
             document_routing(one, changes.document)
         except DataError as error:
             key = ", ".join(map(str, one))[:200] or "''"
-            raise error.at(**_place(changes), key=key) from None
+            raise error.at(**_position(changes), key=key) from None
 
 
-def _place(changes: TargetChanges) -> dict[str, str]:
+def _position(changes: TargetChanges) -> dict[str, str]:
     of = {"table": changes.source} if changes.source else {}
     return {"index": changes.target[1], **of}
 

@@ -135,7 +135,7 @@ class BulkLoad:
         if not refused:
             return
         named = [
-            f"{self._place(i)['index']}/{self._place(i)['id']}: {reason_of(item)}"
+            f"{self._position(i)['index']}/{self._position(i)['id']}: {reason_of(item)}"
             for i, item in refused[:_NAMED]
         ]
         more = len(refused) - len(named)
@@ -144,7 +144,7 @@ class BulkLoad:
             + "; ".join(named)
             + (f"; and {more} more" if more else ""),
             hint="Correct the rows at the source, or the index's mapping",
-            **self._place(refused[0][0]),
+            **self._position(refused[0][0]),
         )
 
     def _sender(self, sent: Sent) -> Callable[[list[int]], None]:
@@ -159,7 +159,7 @@ class BulkLoad:
                 raise TransientError(
                     f"Elasticsearch has not taken {len(left)} of {count(len(items), 'change')}: "
                     f"{reason_of(item)}",
-                    **self._place(first),
+                    **self._position(first),
                 )
 
         return send
@@ -187,11 +187,11 @@ class BulkLoad:
                     raise ConfigurationError(
                         f"Elasticsearch forbids writing: {reason_of(item)}",
                         hint="Check the account's privileges, and the index for a write block",
-                        **self._place(i),
+                        **self._position(i),
                     )
                 case Outcome.AGAIN | Outcome.NO_INDEX as outcome:
                     if outcome is Outcome.NO_INDEX:
-                        self._create_again(self._place(i)["index"])
+                        self._create_again(self._position(i)["index"])
                     left.append((i, item))
                     follows = True
         return left
@@ -231,10 +231,12 @@ class BulkLoad:
     def _middle(self, pending: Sequence[int]) -> int:
         """Where to divide a request, between what belongs together only if nothing else is left."""
         middle = len(pending) // 2
-        places = sorted(range(1, len(pending)), key=lambda place: abs(place - middle))
-        return next((place for place in places if pending[place] not in self._bound), middle)
+        positions = sorted(range(1, len(pending)), key=lambda position: abs(position - middle))
+        return next(
+            (position for position in positions if pending[position] not in self._bound), middle
+        )
 
-    def _place(self, action: int) -> dict[str, str]:
+    def _position(self, action: int) -> dict[str, str]:
         """Index and id of an action, read back from its first line."""
         ((_, header),) = json.loads(self._actions[action].split(b"\n", 1)[0]).items()
         return {"index": header["_index"], "id": header["_id"]}

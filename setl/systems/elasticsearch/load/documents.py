@@ -71,7 +71,7 @@ def render_documents(
 def rendered(
     columns: tuple[Column, ...], rows: Sequence[Row], form: DocumentForm | None
 ) -> list[list[str]]:
-    """The JSON text of each value, a column at a time: what `template_of` has places for.
+    """The JSON text of each value, a column at a time: what `template_of` has positions for.
 
     Raises:
         DataError: as `render_documents`.

@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
     Attributes:
         change: the changes that it belongs to.
-        number: its place among their upserts or deletes.
+        number: its position among their upserts or deletes.
         delete: which of the two.
     """
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from setl.model.change import Row, TargetChanges
 from setl.systems.elasticsearch.load.ids import document_id
 
-Place = tuple[TargetChanges, int, bool]
+StartPoint = tuple[TargetChanges, int, bool]
 """Which row an action is about: its changes, its number there, and whether it is deleted."""
 
 
@@ -28,7 +28,7 @@ def may_move(changes: Sequence[TargetChanges]) -> bool:
     return any(change.deletes and _routed(change) for change in changes)
 
 
-def moves_together(actions: Sequence[Place]) -> list[list[int]]:
+def moves_together(actions: Sequence[StartPoint]) -> list[list[int]]:
     """Which actions of a load are sent in one request, in which order; by their numbers.
 
     Args:
@@ -54,14 +54,14 @@ def moves_together(actions: Sequence[Place]) -> list[list[int]]:
     return [[*before.get(n, ()), n] for n in range(len(actions)) if n not in bound]
 
 
-def _deleted(actions: Sequence[Place]) -> dict[tuple[str, str, int], list[int]]:
+def _deleted(actions: Sequence[StartPoint]) -> dict[tuple[str, str, int], list[int]]:
     """Deletes of routed documents by index, id and version."""
     found: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
     for number, (change, row, delete) in enumerate(actions):
         if delete and _routed(change):
             key: Row = change.deletes[row]
-            place = change.target[1], document_id(key, change.document)
-            found[*place, change.delete_versions[row]].append(number)
+            position = change.target[1], document_id(key, change.document)
+            found[*position, change.delete_versions[row]].append(number)
     return dict(found)
 
 

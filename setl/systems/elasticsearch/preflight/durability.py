@@ -10,7 +10,7 @@ from setl.systems.finding import Report
 _SURE: Final = {"index": {"translog": {"durability": "request"}}}
 
 
-def check_kept_documents(name: str, settings: dict[str, Any], place: Report) -> None:
+def check_kept_documents(name: str, settings: dict[str, Any], report: Report) -> None:
     """Report an index that loses documents of which the checkpoint says that they are written.
 
     The checkpoint is never in the index, so they are not written again.
@@ -18,13 +18,13 @@ def check_kept_documents(name: str, settings: dict[str, Any], place: Report) -> 
     Args:
         name: of the index.
         settings: what stands below ``index`` in its settings.
-        place: where to put it.
+        report: where to put it.
     """
     translog = settings.get("translog")
     found = cast("dict[str, Any]", translog) if isinstance(translog, dict) else {}
     durability = found.get("durability", settings.get("translog.durability"))
     if str(durability).lower() == "async":
-        place.warning(
+        report.warning(
             "index.translog.durability is async: if a server of the cluster fails, the last"
             " documents that it has taken may be lost, and are not written again; compare with"
             " `setl verify`",

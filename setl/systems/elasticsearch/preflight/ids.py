@@ -30,7 +30,7 @@ def check_kept_ids(
     arriving: Sequence[Arriving],
     *,
     pipeline: str,
-    place: Report,
+    report: Report,
 ) -> None:
     """Report rows whose ids are made of something else than is noted in an index.
 
@@ -40,7 +40,7 @@ def check_kept_ids(
         described: what the cluster tells of it.
         arriving: what its documents are made of.
         pipeline: ``channel/pipeline``.
-        place: where to report it.
+        report: where to report it.
 
     Raises:
         ApiError, TransportError: the cluster does not answer as it should.
@@ -50,10 +50,10 @@ def check_kept_ids(
         fault = ids and other_ids(client, index, described, pipeline, ids)
         if fault:
             # Of a pipeline that is behind, such rows may still be on their way.
-            place.error(fault.message, fault.hint, code="other-ids", risk=True)
+            report.error(fault.message, fault.hint, code="other-ids", risk=True)
 
 
-def tell_odd_ids(arriving: Sequence[Arriving], place: Report) -> None:
+def tell_odd_ids(arriving: Sequence[Arriving], report: Report) -> None:
     """Say which rows no document can be made of, since their key is no id: too long, or empty."""
     for rows in arriving:
         route, schema = rows.route, rows.schema
@@ -67,14 +67,14 @@ def tell_odd_ids(arriving: Sequence[Arriving], place: Report) -> None:
             key = [columns[i] for i in form.values]
             names = ", ".join(column.name for column in key)
             if not any(form.texts) and key[0].kind in _MAY_BE_EMPTY:
-                place.ok(
+                report.ok(
                     f"a row of {schema.name} whose {names} is empty text would stop the pipeline,"
                     f' since a document\'s id cannot be empty; with `id: "k{{{names}}}"` in'
                     f" tables[{route.index}] it has one"
                 )
             extents = {field.column.name: field.extent.length for field in rows.fields}
             if sum(extents.get(column.name, 0) for column in key) > MAX_ID_BYTES:
-                place.ok(
+                report.ok(
                     f"a row of {schema.name} whose {names} has more than {MAX_ID_BYTES} bytes would"
                     " stop the pipeline, since no document's id is longer; with `faulty_rows:"
                     " dead_letter` it is put aside"

@@ -48,46 +48,46 @@ def check_index(
     Raises:
         ApiError, TransportError: the cluster does not answer as it should.
     """
-    place = report.at(f"index {index}")
-    check_names(arriving, place)
-    tell_odd_ids(arriving, place)
+    table_report = report.at(f"index {index}")
+    check_names(arriving, table_report)
+    tell_odd_ids(arriving, table_report)
     if not client.indices.exists(index=index):
-        _check_missing(client, index, arriving, place)
+        _check_missing(client, index, arriving, table_report)
         return
     # The name may be an alias, which can stand for several indexes.
     found: dict[str, Any] = client.indices.get(index=index).body
     if len(found) > 1:
-        place.error(
+        table_report.error(
             f"the alias stands for {len(found)} indexes: {', '.join(sorted(found))}",
             "Let it stand for one, or name an index in `to`",
             code="alias-of-many",
         )
     for name, described in found.items():
         settings: dict[str, Any] = described.get("settings", {}).get("index", {})
-        _check_blocks(name, settings, place)
-        _check_gc_deletes(name, settings, place)
-        check_kept_documents(name, settings, place)
-        _check_ingest(settings, place)
-        _check_alias(index, described, place)
-        check_kept_ids(client, name, described, arriving, pipeline=pipeline, place=place)
+        _check_blocks(name, settings, table_report)
+        _check_gc_deletes(name, settings, table_report)
+        check_kept_documents(name, settings, table_report)
+        _check_ingest(settings, table_report)
+        _check_alias(index, described, table_report)
+        check_kept_ids(client, name, described, arriving, pipeline=pipeline, report=table_report)
         mapping: dict[str, Any] = described.get("mappings", {})
-        added = _check_mapping(name, mapping, settings, arriving, place)
+        added = _check_mapping(name, mapping, settings, arriving, table_report)
         if added:
-            _ok(place, f"setl will add fields for {', '.join(added)}", {"properties": added})
+            _ok(table_report, f"setl will add fields for {', '.join(added)}", {"properties": added})
 
 
 def _check_missing(
-    client: Elasticsearch, index: str, arriving: Sequence[Arriving], place: Report
+    client: Elasticsearch, index: str, arriving: Sequence[Arriving], report: Report
 ) -> None:
     template, unseen = _template(client, index)
     settings: dict[str, Any] = template.get("settings", {}).get("index", {})
     mapping: dict[str, Any] = deepcopy(template.get("mappings", {}))
-    added = _check_mapping(index, mapping, settings, arriving, place)
+    added = _check_mapping(index, mapping, settings, arriving, report)
     mapping["properties"] = {**mapping.get("properties", {}), **added}
     if "gc_deletes" in settings:
-        _check_gc_deletes(index, settings, place)
-    check_kept_documents(index, settings, place)
-    _check_ingest(settings, place)
+        _check_gc_deletes(index, settings, report)
+    check_kept_documents(index, settings, report)
+    _check_ingest(settings, report)
     shown = {**settings, "gc_deletes": settings.get("gc_deletes", GC_DELETES)}
     told = ", ".join(f"{k} {_short(v)}" for k, v in sorted(shown.items()))
     by = " as index templates of the cluster say" if template else ""
@@ -95,9 +95,9 @@ def _check_missing(
     if not arriving:
         what = f"setl will create the index{by}, with a field for each column"
     if arriving:
-        _ok(place, what + unseen, mapping)
+        _ok(report, what + unseen, mapping)
     else:
-        place.ok(what + unseen)
+        report.ok(what + unseen)
 
 
 def _template(client: Elasticsearch, index: str) -> tuple[dict[str, Any], str]:
@@ -116,12 +116,12 @@ def _short(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def check_names(arriving: Sequence[Arriving], place: Report) -> None:
+def check_names(arriving: Sequence[Arriving], report: Report) -> None:
     """Report columns whose names an index cannot have."""
     for rows in arriving:
         names = [field.column.name for field in rows.fields]
         for fault in faulty_names(names):
-            place.error(
+            report.error(
                 f"{fault.name!r} of {rows.schema.name} {fault.reason}",
                 way_out(fault.name, rows.route.index),
                 code="field-name",
@@ -133,7 +133,7 @@ def _check_mapping(
     mapping: dict[str, Any],
     settings: dict[str, Any],
     arriving: Sequence[Arriving],
-    place: Report,
+    report: Report,
 ) -> dict[str, Any]:
     """Compare fields with what arrives; returns the fields that setl will add."""
     properties: dict[str, Any] = mapping.get("properties", {})
@@ -147,17 +147,17 @@ def _check_mapping(
             if there is None:
                 there = field_of(field.column, rows.route.geometry)
                 (added if may_add else lacking)[name] = there
-            _check_field(index, field, there, rows, place)
-        _check_routing(mapping, rows, place)
+            _check_field(index, field, there, rows, report)
+        _check_routing(mapping, rows, report)
     if lacking:
-        _report_lacking(index, mapping, lacking, place)
-    _check_source(mapping, settings, place)
-    _check_count({**properties, **added}, settings, index, place)
+        _report_lacking(index, mapping, lacking, report)
+    _check_source(mapping, settings, report)
+    _check_count({**properties, **added}, settings, index, report)
     return added
 
 
 def _check_field(
-    index: str, field: Field, there: dict[str, Any], rows: Arriving, place: Report
+    index: str, field: Field, there: dict[str, Any], rows: Arriving, report: Report
 ) -> None:
     column = field.column
     found = misfit(column, there, field.extent, rows.route.geometry)
@@ -175,12 +175,12 @@ def _check_field(
             f" column of {rows.schema.name} is unsigned; numbers from 2**63 on would be refused"
         )
         fix = f"Create the index before the first row arrives: PUT /{index} {json.dumps(wanted)}"
-    (place.error if found.refused else place.warning)(what, fix, code="field-type")
+    (report.error if found.refused else report.warning)(what, fix, code="field-type")
 
 
-def _check_routing(mapping: dict[str, Any], rows: Arriving, place: Report) -> None:
+def _check_routing(mapping: dict[str, Any], rows: Arriving, report: Report) -> None:
     if mapping.get("_routing", {}).get("required") and rows.route.routing is None:
-        place.error(
+        report.error(
             "the index requires a routing, and the mapping has none",
             f"Name a column under `routing` in tables[{rows.route.index}]",
             code="index-routing",
@@ -188,31 +188,31 @@ def _check_routing(mapping: dict[str, Any], rows: Arriving, place: Report) -> No
 
 
 def _report_lacking(
-    index: str, mapping: dict[str, Any], lacking: dict[str, Any], place: Report
+    index: str, mapping: dict[str, Any], lacking: dict[str, Any], report: Report
 ) -> None:
     dynamic = str(mapping.get("dynamic")).lower()
     what = f"the index has no field for {', '.join(lacking)}, and takes none (dynamic: {dynamic})"
     fix = f"PUT /{index}/_mapping {json.dumps({'properties': lacking})}, or leave the columns out"
     if dynamic == "strict":
-        place.error(f"{what}: documents are refused", fix, code="field-refuses")
+        report.error(f"{what}: documents are refused", fix, code="field-refuses")
     else:
-        place.warning(
+        report.warning(
             f"{what}: the values are kept, but cannot be searched", fix, code="field-not-searchable"
         )
 
 
-def _check_source(mapping: dict[str, Any], settings: dict[str, Any], place: Report) -> None:
+def _check_source(mapping: dict[str, Any], settings: dict[str, Any], report: Report) -> None:
     source: dict[str, Any] = mapping.get("_source", {})
     mode = settings.get("mapping", {}).get("source", {}).get("mode", source.get("mode"))
     if mode == "synthetic":
-        place.warning(
+        report.warning(
             "the index makes documents up from its fields (synthetic _source), which lose digits,"
             " order and fractions of seconds",
             "Use an index with a stored _source",
             code="synthetic-source",
         )
     elif source.get("enabled") is False or source.get("includes") or source.get("excludes"):
-        place.warning(
+        report.warning(
             "the index does not keep all of its documents (_source), so they cannot be verified",
             "Use an index with a complete _source",
             code="source-disabled",
@@ -220,13 +220,13 @@ def _check_source(mapping: dict[str, Any], settings: dict[str, Any], place: Repo
 
 
 def _check_count(
-    properties: dict[str, Any], settings: dict[str, Any], index: str, place: Report
+    properties: dict[str, Any], settings: dict[str, Any], index: str, report: Report
 ) -> None:
     limit = settings.get("mapping", {}).get("total_fields", {}).get("limit", _DEFAULT_FIELD_LIMIT)
     count = _count(properties)
     if count > int(limit):
         wanted = json.dumps({"index": {"mapping": {"total_fields": {"limit": count + 100}}}})
-        place.error(
+        report.error(
             f"the index would have {count} fields, more than its limit of {limit}",
             f"PUT /{index}/_settings {wanted}, or in an index template; or leave columns out",
             code="too-many-fields",
@@ -240,25 +240,25 @@ def _count(properties: dict[str, Any]) -> int:
     )
 
 
-def _check_blocks(name: str, settings: dict[str, Any], place: Report) -> None:
+def _check_blocks(name: str, settings: dict[str, Any], report: Report) -> None:
     blocks: dict[str, Any] = settings.get("blocks", {})
     held = [b for b in _BLOCKS if str(blocks.get(b)).lower() == "true"]
     if held:
         unset = ", ".join(f'"index.blocks.{b}": null' for b in held)
-        place.error(
+        report.error(
             f"the index is blocked for writing ({', '.join(held)})",
             f"PUT /{name}/_settings {{{unset}}}, once there is room on the disks",
             code="index-blocked",
         )
 
 
-def _check_gc_deletes(name: str, settings: dict[str, Any], place: Report) -> None:
+def _check_gc_deletes(name: str, settings: dict[str, Any], report: Report) -> None:
     written = str(settings.get("gc_deletes", _DEFAULT_GC_DELETES))
     kept = seconds(written)
     if kept is None or kept >= GC_DELETES_SECONDS:
         return
     wanted = json.dumps({"index": {"gc_deletes": GC_DELETES}})
-    place.warning(
+    report.warning(
         f"the index forgets the versions of deleted documents after {written} (index.gc_deletes);"
         " a node that was frozen for longer and then sends what it had in hand could bring a"
         " deleted document back",
@@ -267,12 +267,12 @@ def _check_gc_deletes(name: str, settings: dict[str, Any], place: Report) -> Non
     )
 
 
-def _check_ingest(settings: dict[str, Any], place: Report) -> None:
+def _check_ingest(settings: dict[str, Any], report: Report) -> None:
     """Warn of what changes documents on their way into the index."""
     for name in ("default_pipeline", "final_pipeline"):
         pipeline = settings.get(name, _NO_PIPELINE)
         if pipeline != _NO_PIPELINE:
-            place.warning(
+            report.warning(
                 f"documents pass through the ingest pipeline {pipeline} (index.{name}): what it"
                 " drops or changes is not as at the source, and a document that it sends elsewhere"
                 " is never deleted",
@@ -281,11 +281,11 @@ def _check_ingest(settings: dict[str, Any], place: Report) -> None:
             )
 
 
-def _check_alias(index: str, described: dict[str, Any], place: Report) -> None:
+def _check_alias(index: str, described: dict[str, Any], report: Report) -> None:
     """Warn of an alias through which not all documents are seen."""
     alias: dict[str, Any] = described.get("aliases", {}).get(index, {})
     if alias.get("filter"):
-        place.warning(
+        report.warning(
             "the alias has a filter: a comparison does not see the documents that it leaves out,"
             " and takes their rows for missing; nor does a TRUNCATE under `ddl: pass`, which leaves"
             " them there",
@@ -303,5 +303,5 @@ def seconds(written: str) -> float | None:
     return None if unit is None else int(found.group(1)) * unit
 
 
-def _ok(place: Report, what: str, mapping: dict[str, Any]) -> None:
-    place.ok(what, mapping=mapping, lines=mapping_lines(mapping))
+def _ok(report: Report, what: str, mapping: dict[str, Any]) -> None:
+    report.ok(what, mapping=mapping, lines=mapping_lines(mapping))

@@ -16,7 +16,7 @@ from typing import Final
 from setl.channel.fields.endpoint import Database
 from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.codec.dts.header import read_header
-from setl.codec.dts.relayed import place_of
+from setl.codec.dts.relayed import relay_position_of
 from setl.errors import SetlError
 from setl.model.position import KafkaPosition
 from setl.systems.finding import Report
@@ -122,7 +122,7 @@ def _tells(record: Record, source: DtsSource) -> bool:
     """Whether a record shows that marks come."""
     position = KafkaPosition(source.topic, source.partition, record.offset + 1)
     try:
-        if place_of(record.headers) is not None:
+        if relay_position_of(record.headers) is not None:
             return True
         entry = read_header(record.value or b"", position, logical_names=source.logical_names)
     except SetlError:

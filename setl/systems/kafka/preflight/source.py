@@ -6,7 +6,7 @@ from setl.channel.fields.kafka_endpoints import DtsSource, OffsetStart, Timestam
 from setl.clock import SystemClock
 from setl.errors import PositionLostError, SetlError, TransientError
 from setl.systems.finding import Report
-from setl.systems.kafka.by_time import SEARCH_SECONDS, place_at_time
+from setl.systems.kafka.by_time import SEARCH_SECONDS, position_at_time
 from setl.systems.kafka.partition import PartitionView
 from setl.systems.kafka.preflight.transport import check_transport
 from setl.systems.kafka.reader import TopicReader, reader_and_partitions
@@ -81,8 +81,8 @@ def _check_topic(
     if source.mode == "subscribe":
         check_single(partitions)
     clock = SystemClock()
-    place = TopicPartition(source.topic, source.partition)
-    view = PartitionView(reader, place, timeout=_TIMEOUT, clock=clock)
+    location = TopicPartition(source.topic, source.partition)
+    view = PartitionView(reader, location, timeout=_TIMEOUT, clock=clock)
     bounds = view.bounds()
     if isinstance(source.start, OffsetStart):
         if not bounds.first <= source.start.offset <= bounds.end:
@@ -97,7 +97,7 @@ def _check_topic(
         # As the source itself will look for it.
         deadline = clock.monotonic() + SEARCH_SECONDS
         try:
-            place_at_time(view, bounds, source.start.timestamp, deadline)
+            position_at_time(view, bounds, source.start.timestamp, deadline)
         except PositionLostError as error:
             report.error(
                 f"`start` names a time that is not there: {error.message}",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from setl.channel.fields.kafka_endpoints import DtsTarget
-from setl.codec.dts.relayed import RelayPlace
+from setl.codec.dts.relayed import RelayPosition
 from setl.errors import FencedError, SetlError, TransientError
 from setl.systems.kafka.relay.sender import IdempotentSender, OneInFlightSender, TransactionalSender
-from setl.systems.kafka.relay.tail import inquirer, last_places
+from setl.systems.kafka.relay.tail import inquirer, last_positions
 from setl.systems.kafka.relay.topic import made_topic
 from setl.systems.kafka.relay.waiting import Waiting
 from setl.systems.kafka.settings import target_settings
@@ -50,7 +50,7 @@ class KafkaRelayLog:
         self._quiet = 0  # complaints when all was well
         self._doubted = False  # whether a transaction was given up for that
 
-    def take_over(self) -> tuple[RelayPlace | None, ...]:
+    def take_over(self) -> tuple[RelayPosition | None, ...]:
         """See `RelayLog.take_over`."""
         self.close()
         self._waiting.check()
@@ -64,7 +64,7 @@ class KafkaRelayLog:
                     self._settings, target.topic, waiting, self._transactional_id
                 )
                 self._sender.fence()
-                places = last_places(
+                positions = last_positions(
                     consumer, target, range(partitions), waiting, self._sender.end_hanging
                 )
         except SetlError as error:
@@ -74,15 +74,15 @@ class KafkaRelayLog:
         self._error = None
         self._unflushed = False
         self._quiet = waiting.complaints.count
-        return places
+        return positions
 
     def append(
-        self, partition: int, value: bytes, place: bytes, key: bytes | None, timestamp_ms: int
+        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
     ) -> None:
         """See `RelayLog.append`."""
         sender = self._writing()
         try:
-            sender.send(partition, value, place, key, timestamp_ms)
+            sender.send(partition, value, position, key, timestamp_ms)
             self._unflushed = True
         except SetlError as error:
             self._end(error)

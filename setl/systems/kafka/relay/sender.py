@@ -88,7 +88,7 @@ class IdempotentSender:
         """End what a former leader left open in a partition, if a transaction hangs there."""
 
     def send(
-        self, partition: int, value: bytes, place: bytes, key: bytes | None, timestamp_ms: int
+        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
     ) -> None:
         """See `RelayLog.append`; after an error only `close` may be called."""
         for pause in self._waiting.slices("take what is queued"):
@@ -100,7 +100,7 @@ class IdempotentSender:
                     partition,
                     on_delivery=self._on_delivery,
                     timestamp=timestamp_ms,
-                    headers=[(HEADER, place)],
+                    headers=[(HEADER, position)],
                 )
             except BufferError:
                 self._make_room(pause)
@@ -152,7 +152,7 @@ class IdempotentSender:
             raise self._cause(self._refused)
 
     def _make_room(self, pause: float) -> None:
-        """Wait a little for a place in the queue."""
+        """Wait a little for a position in the queue."""
         self._poll(pause)
 
     def _on_delivery(self, error: KafkaError | None, _: Message) -> None:
@@ -217,7 +217,7 @@ class TransactionalSender(IdempotentSender):
         self._open = False
 
     def send(
-        self, partition: int, value: bytes, place: bytes, key: bytes | None, timestamp_ms: int
+        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
     ) -> None:
         """See `RelayLog.append`; the first record begins a transaction."""
         if not self._open:
@@ -226,7 +226,7 @@ class TransactionalSender(IdempotentSender):
             except KafkaException as error:
                 raise self._cause(error_of(error)) from error
             self._open = True
-        super().send(partition, value, place, key, timestamp_ms)
+        super().send(partition, value, position, key, timestamp_ms)
 
     def flush(self, check: Callable[[], object] | None = None) -> None:
         """See `RelayLog.flush`; commits."""
@@ -288,7 +288,7 @@ class OneInFlightSender(IdempotentSender):
         }
 
     def send(
-        self, partition: int, value: bytes, place: bytes, key: bytes | None, timestamp_ms: int
+        self, partition: int, value: bytes, position: bytes, key: bytes | None, timestamp_ms: int
     ) -> None:
         """See `RelayLog.append`; sends what is queued if this record does not fit to it."""
         size = len(value) + len(key or b"") + _OVERHEAD
@@ -297,7 +297,7 @@ class OneInFlightSender(IdempotentSender):
             self.flush()
         self._bytes += size
         self._records += 1
-        super().send(partition, value, place, key, timestamp_ms)
+        super().send(partition, value, position, key, timestamp_ms)
 
     def flush(self, check: Callable[[], object] | None = None) -> None:
         """See `RelayLog.flush`; sends the batches of all partitions."""

@@ -1,4 +1,4 @@
-"""Finding the last record of each partition, and the place in its header.
+"""Finding the last record of each partition, and the position in its header.
 
 Where a partition ends, a consumer of all records tells; what is in it, one of committed records.
 
@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from setl.channel.fields.kafka_endpoints import DtsTarget
-from setl.codec.dts.relayed import RelayPlace, place_of
+from setl.codec.dts.relayed import RelayPosition, relay_position_of
 from setl.errors import ConfigurationError, DataError
 from setl.systems.kafka.errors import LOGGER, error_of, translate
 from setl.systems.kafka.reader import FEW, TopicReader
@@ -53,14 +53,14 @@ def inquirer(settings: Mapping[str, Any], waiting: Waiting) -> Generator[Consume
         consumer.close()
 
 
-def last_places(
+def last_positions(
     consumer: Consumer,
     target: DtsTarget,
     partitions: Iterable[int],
     waiting: Waiting,
     end_hanging: Callable[[int], None],
-) -> tuple[RelayPlace | None, ...]:
-    """The place of the last committed record of some partitions, None for one without records.
+) -> tuple[RelayPosition | None, ...]:
+    """The position of the last committed record of some partitions, None for one without records.
 
     Args:
         consumer: from `inquirer`.
@@ -71,14 +71,14 @@ def last_places(
 
     Raises:
         ConfigurationError: a last record has no place; or the account is refused.
-        DataError: a place cannot be understood.
+        DataError: a position cannot be understood.
         TransientError: no answer within the limit, or another producer keeps a transaction open.
     """
     settings = {**FEW, **target_settings(target), **_SETTINGS, "isolation.level": "read_committed"}
     reading = TopicReader(settings, target.topic, min(waiting.limit, _ANSWER))
     try:
         tail = _Tail(consumer, reading, target.topic, waiting, end_hanging)
-        return tuple([_place(target.topic, tail.last(partition)) for partition in partitions])
+        return tuple([_position(target.topic, tail.last(partition)) for partition in partitions])
     finally:
         reading.close()
 
@@ -143,7 +143,7 @@ class _Tail:
         )
 
 
-def _place(topic: str, record: Record | None) -> RelayPlace | None:
+def _position(topic: str, record: Record | None) -> RelayPosition | None:
     if record is None:
         return None
     where: dict[str, object] = {
@@ -152,12 +152,12 @@ def _place(topic: str, record: Record | None) -> RelayPlace | None:
         "offset": record.offset,
     }
     try:
-        place = place_of(record.headers)
+        position = relay_position_of(record.headers)
     except DataError as error:
         raise error.at(**where) from None
-    if place is None:
+    if position is None:
         raise ConfigurationError(
             "the topic has a record that no relay wrote",
             hint="Give the relay a topic of its own; or delete this one, and it is made again",
         ).at(**where)
-    return place
+    return position

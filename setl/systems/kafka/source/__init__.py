@@ -1,1 +1,1 @@
-"""A DTS subscription as a `Source`: places, runs, groups and the search for a place."""
+"""A DTS subscription as a `Source`: positions, runs, groups and the search for a position."""

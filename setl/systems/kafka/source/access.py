@@ -1,4 +1,4 @@
-"""How the source of a pipeline gets at its partition: readers, questions, errors with a place."""
+"""Access of a pipeline's source to its partition: readers, questions, errors with a position."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ class PartitionAccess:
             reader.close()
 
     def search(self, reader: TopicReader) -> TopicSearch:
-        """Looks places up with a reader."""
+        """Looks positions up with a reader."""
         return TopicSearch(reader, self.partition, timeout=self._timeout, clock=self._clock)
 
     @contextmanager
     def placing(self) -> Generator[None]:
-        """Errors get the place."""
+        """Errors get the position."""
         try:
             yield
         except SetlError as error:
@@ -72,7 +72,7 @@ class PartitionAccess:
             raise
 
     def where(self) -> dict[str, object]:
-        """The place, for errors."""
+        """The position, for errors."""
         return {
             "brokers": ",".join(self._config.brokers),
             "topic": self._config.topic,

@@ -23,7 +23,7 @@ _WORTH: Final = 4
 
 
 class RecordEntries:
-    """What is remembered from record to record, from a place on.
+    """What is remembered from record to record, from a position on.
 
     Reading the Kafka headers of a record costs as much as all else that is done with it. So of what
     a relay wrote, they are only read at both ends of a stretch in which the ids of one transaction
@@ -40,17 +40,17 @@ class RecordEntries:
         self,
         partition: TopicPartition,
         origin: KafkaOrigin,
-        place: KafkaPosition,
+        position: KafkaPosition,
         *,
         logical_names: bool,
         mixing: Mixing | None = None,
     ) -> None:
-        """Begin at a place, between two transactions.
+        """Begin at a position, between two transactions.
 
         Args:
             partition: which.
             origin: of the topic, for positions.
-            place: where reading begins.
+            position: where reading begins.
             logical_names: see `setl.codec.dts.header.row_name`.
             mixing: which runs may lie between each other; None for none.
         """
@@ -59,8 +59,8 @@ class RecordEntries:
         self._origin = origin
         self._headers = DtsHeaderReader(logical_names=logical_names)
         self._repeats = RelayRepeats(*partition)
-        self.next = place.offset
-        self.time: int = place.timestamp
+        self.next = position.offset
+        self.time: int = position.timestamp
         self._last: Entry | None = None  # the last entry
         self._row_time: float = 0.0  # commit time of rows that are told by the record before them
 
@@ -78,7 +78,7 @@ class RecordEntries:
             return self._of(records, each=True)
 
     def is_repeat(self, record: Message) -> bool:
-        """Take in a record before the place; whether it repeats one before it."""
+        """Take in a record before the position; whether it repeats one before it."""
         headers = record.headers()
         return bool(headers) and self._repeats.is_repeat(record.offset(), headers)
 
@@ -190,12 +190,15 @@ class RecordEntries:
         """Add what runs hold; nothing is added to them afterwards."""
         for run in runs:
             self.time = int(run.timestamp) or self.time
-            place = self._position(run.offsets[-1], run.values[-1], self.time)
-            self._last = entry = run.entry(place)
+            position = self._position(run.offsets[-1], run.values[-1], self.time)
+            self._last = entry = run.entry(position)
             entries.append(entry)
 
     def _position(self, offset: int, value: bytes, seconds: int = 0) -> KafkaPosition:
-        """The place behind a record; without a timestamp, it gets the record's when it is read."""
+        """The position behind a record.
+
+        Without a timestamp, it gets the record's when it is read.
+        """
         topic, partition = self._partition
         return KafkaPosition(topic, partition, offset + 1, seconds, crc32(value), self._origin)
 

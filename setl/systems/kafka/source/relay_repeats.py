@@ -1,7 +1,7 @@
 """Notices what a relay wrote a second time.
 
 A sender repeats a record whose acknowledgement was lost, and a relay that lost its leadership may
-still send what it had at hand, after its successor has sent the same. The places that a relay
+still send what it had at hand, after its successor has sent the same. The positions that a relay
 writes beside its records only grow along a partition, so a record whose place is not beyond the
 last one has been there before.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from typing import Final
 
-from setl.codec.dts.relayed import HEADER, HEARTBEAT, place_of
+from setl.codec.dts.relayed import HEADER, HEARTBEAT, relay_position_of
 from setl.systems.kafka.record import Headers
 
 _LOG = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class RelayRepeats:
 
     Attributes:
         dropped: records that were repeats, since it was made.
-        told: whether the record that was looked at last has a place that a relay wrote.
+        told: whether the record that was looked at last has a position that a relay wrote.
     """
 
     def __init__(self, topic: str, partition: int) -> None:
@@ -32,7 +32,7 @@ class RelayRepeats:
         self.dropped = 0
         self.told = False
         self._name = f"{topic}[{partition}]"
-        self._prefix = b"\0"  # of the last place: all but its ordinal
+        self._prefix = b"\0"  # of the last position: all but its ordinal
         self._ordinal = HEARTBEAT
         self._order: tuple[int, int, int, int] = _UNKNOWN
         self._stretch: tuple[int, int] | None = None  # offset of its first record, and how many
@@ -72,16 +72,16 @@ class RelayRepeats:
         return True
 
     def _known(self, headers: Headers) -> bool:
-        place = place_of(headers)
-        if place is None:
+        position = relay_position_of(headers)
+        if position is None:
             return False
         self.told = True
-        order = place.order
+        order = position.order
         last = (*self._order[:3], self._ordinal)
-        if order < last or (order == last and place.ordinal != HEARTBEAT):
+        if order < last or (order == last and position.ordinal != HEARTBEAT):
             return True
-        self._order, self._ordinal = order, place.ordinal
-        self._prefix = place.transaction.encoded()
+        self._order, self._ordinal = order, position.ordinal
+        self._prefix = position.transaction.encoded()
         if self._stretch:
             self._log_repeats()
         return False

@@ -77,7 +77,7 @@ class Run:
         return count
 
     def entry(self, position: KafkaPosition) -> Entry:
-        """All of it as one entry at the place behind the last record."""
+        """All of it as one entry at the position behind the last record."""
         schema, table = self.table
         count, payload = len(self.values), run_of(self.offsets, self.values)
         return Entry(EntryKind.ROWS, position, self.timestamp, schema, table, "", count, payload)

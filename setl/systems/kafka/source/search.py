@@ -1,8 +1,8 @@
-"""Where a place left earlier is in the topic that answers now.
+"""Where a position left earlier is in the topic that answers now.
 
 Offsets mean something in one topic of one cluster only. Another cluster behind the same
 addresses, or a topic that was made anew, counts from 0 again. The old offset may well exist
-there, and reading on at it would skip whatever lies before. So the place is first compared with
+there, and reading on at it would skip whatever lies before. So the position is first compared with
 what is known of it. If it is another one, it is looked up by time. Reading begins some way before
 it, since what is delivered again changes nothing. If the topic does not reach back that far, the
 place is lost (I8).
@@ -20,7 +20,7 @@ from setl.systems.kafka.by_time import (
     crossing,
     first_since,
     newest,
-    place_at_time,
+    position_at_time,
     utc,
     with_all_since,
 )
@@ -37,7 +37,7 @@ _BETWEEN = frozenset((EntryKind.COMMIT, EntryKind.DDL))
 
 
 class TopicSearch:
-    """Looks places up in one partition, with a reader that is used for nothing else."""
+    """Looks positions up in one partition, with a reader that is used for nothing else."""
 
     def __init__(
         self, reader: TopicReader, partition: TopicPartition, *, timeout: float, clock: Clock
@@ -70,11 +70,11 @@ class TopicSearch:
         return first_since(self._view, self.bounds(), seconds, self._deadline())
 
     def at_time(self, seconds: int) -> KafkaPosition:
-        """Where to read from to get all that was committed since; see `place_at_time`."""
-        return place_at_time(self._view, self.bounds(), seconds, self._deadline())
+        """Where to read from to get all that was committed since; see `position_at_time`."""
+        return position_at_time(self._view, self.bounds(), seconds, self._deadline())
 
     def resume(self, position: KafkaPosition) -> KafkaPosition:
-        """The place to go on from: `position` itself, or the same place in another topic.
+        """The position to go on from: `position` itself, or the same position in another topic.
 
         Raises:
             PositionLostError: it has expired, or the topic does not reach back to it.
@@ -90,7 +90,10 @@ class TopicSearch:
         return self._by_time(position, objection, bounds)
 
     def objection(self, position: KafkaPosition) -> str:
-        """Why a place is another one than when it was read, in words; "" if it may be the same."""
+        """Why a position is another one than when it was read, in words.
+
+        "" if it may be the same.
+        """
         return self._objection(position, self.bounds())
 
     def _objection(self, position: KafkaPosition, bounds: Bounds) -> str:
@@ -131,14 +134,14 @@ class TopicSearch:
         raise _lost(position, objection, f"nothing in it is older than {utc(applied)}", bounds)
 
     def _boundary(self, start: int, end: int, before: int, deadline: float) -> KafkaPosition | None:
-        """The first place between two transactions, from `start` on and of before a time."""
+        """The first position between two transactions, from `start` on and of before a time."""
         for seen in self._view.records(start, end, deadline):
             if seen.seconds >= before:
                 break
             if seen.seconds and (seen.kind is EntryKind.BEGIN or seen.full_load):
-                return self._view.place(seen.offset, seen.seconds)
+                return self._view.position(seen.offset, seen.seconds)
             if seen.seconds and seen.kind in _BETWEEN:
-                return self._view.place(seen.offset + 1, seen.seconds, seen.crc)
+                return self._view.position(seen.offset + 1, seen.seconds, seen.crc)
         return None
 
     def _deadline(self) -> float:
@@ -160,7 +163,8 @@ def _lost(
     position: KafkaPosition, objection: str, reason: str, bounds: Bounds
 ) -> PositionLostError:
     return PositionLostError(
-        f"{position} is not the place it was: {objection}. It cannot be found by time: {reason}; "
+        f"{position} is not the position it was: {objection}. It cannot be found by time: "
+        f"{reason}; "
         f"the topic holds {bounds.first} to {bounds.end}",
         hint=ways_out(bounds),
     )

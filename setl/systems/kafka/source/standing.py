@@ -20,17 +20,17 @@ _SOON: Final = 10.0  # seconds that a transaction may be open, and an answer may
 
 @dataclass(frozen=True, slots=True)
 class _Stand:
-    """A place at which nothing came, though more is there.
+    """A position at which nothing came, though more is there.
 
     Attributes:
-        place: the offset at which reading would go on.
+        position: the offset at which reading would go on.
         since: seconds since 1970.
         began: the same by the monotonic clock.
-        waiting: offsets from the place to the end of the partition.
-        open: whether committed records end at the place; None while nobody has asked.
+        waiting: offsets from the position to the end of the partition.
+        open: whether committed records end at the position; None while nobody has asked.
     """
 
-    place: int
+    position: int
     since: float
     began: float
     waiting: int
@@ -50,20 +50,20 @@ class StandingStill:
         """Something came, or reading begins or ends."""
         self._stand = None
 
-    def nothing_came(self, place: int, waiting: int | None) -> None:
+    def nothing_came(self, position: int, waiting: int | None) -> None:
         """An attempt to read was in vain.
 
         Args:
-            place: where reading goes on.
+            position: where reading goes on.
             waiting: offsets from there to the end of all records, None if that is not known.
         """
         before = self._stand
         if not waiting:
             self._stand = None
-        elif before is None or before.place != place:
-            self._stand = _Stand(place, self._clock.now(), self._clock.monotonic(), waiting)
+        elif before is None or before.position != position:
+            self._stand = _Stand(position, self._clock.now(), self._clock.monotonic(), waiting)
         elif before.waiting != waiting:
-            self._stand = _Stand(place, before.since, before.began, waiting, before.open)
+            self._stand = _Stand(position, before.since, before.began, waiting, before.open)
 
     @property
     def is_odd(self) -> bool:
@@ -74,7 +74,7 @@ class StandingStill:
         """The brokers have told where committed records end."""
         s = self._stand
         if s is not None:
-            self._stand = _Stand(s.place, s.since, s.began, s.waiting, end <= s.place)
+            self._stand = _Stand(s.position, s.since, s.began, s.waiting, end <= s.position)
 
     def held_up(self) -> HeldUp | None:
         """See `Source.held_up`; None for as long as it may pass by itself soon."""
@@ -84,7 +84,7 @@ class StandingStill:
         seconds = self._clock.monotonic() - stand.began
         if seconds < _SOON:
             return None
-        at = f"{self._config.topic}[{self._config.partition}]@{stand.place}"
+        at = f"{self._config.topic}[{self._config.partition}]@{stand.position}"
         since = f"{datetime.fromtimestamp(stand.since, UTC):%Y-%m-%d %H:%M:%S} UTC"
         waiting = f"{stand.waiting} {'record waits' if stand.waiting == 1 else 'records wait'}"
         if not stand.open:
@@ -92,14 +92,14 @@ class StandingStill:
             hint = "`setl peek` shows whether others get them; the brokers' logs may say why"
             return HeldUp(f"{what} since {since}", hint, seconds, transaction=False)
         what = f"the end of a transaction that is open at {at}: {waiting} since {since}"
-        return HeldUp(what, self._ways_out(stand.place), seconds, transaction=True)
+        return HeldUp(what, self._ways_out(stand.position), seconds, transaction=True)
 
-    def _ways_out(self, place: int) -> str:
+    def _ways_out(self, position: int) -> str:
         tool = f"kafka-transactions.sh --bootstrap-server {self._config.brokers[0]}"
         where = f"--topic {self._config.topic} --partition {self._config.partition}"
         return (
             f"`{tool} describe-producers {where}` names its producer, which has to commit it or"
             " give it up. Brokers end it after the producer's transaction.timeout.ms. If they do"
-            f" not, `{tool} abort {where} --start-offset {place}` does, and its own records are"
+            f" not, `{tool} abort {where} --start-offset {position}` does, and its own records are"
             " lost"
         )

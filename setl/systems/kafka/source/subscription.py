@@ -2,7 +2,7 @@
 
 The partition is assigned, not subscribed to: which node reads is decided by the mainstem. With
 `mode: subscribe` a consumer group has a say too, in which a membership of its own takes part (see
-`setl.systems.kafka.source.group`). The place is the pipeline's own checkpoint.
+`setl.systems.kafka.source.group`). The position is the pipeline's own checkpoint.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DtsKafkaSource:
     what comes after a time without records is looked at: which cluster and topic it is of.
 
     Records that a relay wrote twice are dropped without an entry, so that no checkpoint lies
-    behind one: the record before a checkpoint, which is read again, tells the last place.
+    behind one: the record before a checkpoint, which is read again, tells the last position.
 
     `locate`, `open`, `read` and `initial` belong to one thread; `latest`, `behind`, `held_up` and
     `close` to any.
@@ -118,18 +118,18 @@ class DtsKafkaSource:
         position = self._own(checkpoint.resume)
         with self._access.asking() as reader:
             search = self._access.search(reader)
-            place = search.resume(position)
-            if place is position:
+            other_position = search.resume(position)
+            if other_position is position:
                 return self._as_it_was(checkpoint, search)
-        moved = checkpoint.moved_to(place)
+        moved = checkpoint.moved_to(other_position)
         _LOG.warning(
             "%s: the position %s is of another topic than the one that answers now, so reading "
             "goes on at %s, %d s before it, as generation %d; what was applied since is applied "
             "again",
             ",".join(self._config.brokers),
             checkpoint,
-            place,
-            position.timestamp - place.timestamp,
+            other_position,
+            position.timestamp - other_position.timestamp,
             moved.generation,
         )
         return moved
@@ -164,7 +164,7 @@ class DtsKafkaSource:
             if self.group is not None:
                 self.group.join()
                 if not self.group.in_noted_turn:
-                    # The place may be another member's by now; nothing is read from it.
+                    # The position may be another member's by now; nothing is read from it.
                     self._waiting = True
                     return
             reader = self._reader = self._access.connect()
@@ -261,13 +261,13 @@ class DtsKafkaSource:
         """See `Source.shared`."""
         return False
 
-    def _from(self, place: KafkaPosition) -> RecordEntries:
-        """What is remembered from record to record, from a place on."""
+    def _from(self, position: KafkaPosition) -> RecordEntries:
+        """What is remembered from record to record, from a position on."""
         logical_names = self._config.logical_names
         return RecordEntries(
             self._partition,
             self._origin,
-            place,
+            position,
             logical_names=logical_names,
             mixing=self._mixing,
         )
@@ -289,7 +289,7 @@ class DtsKafkaSource:
                     self._check_origin(reader)
                 self._heard = self._clock.monotonic()
                 self._standing.moves()
-                return self._after_place(found)
+                return self._after_position(found)
             partition = self._config.partition
             self._standing.nothing_came(reader.position(partition), self._behind)
             if silent > _SILENCE:
@@ -304,12 +304,12 @@ class DtsKafkaSource:
         self._check_connection(reader)
         self._check_origin(reader)
         bounds = reader.bounds(self._config.partition)
-        place = self._records.next
-        if place > bounds.end:
+        position = self._records.next
+        if position > bounds.end:
             return self._replaced(f"the topic ends at {bounds.end}, so it was made anew")
-        if place >= bounds.first:
-            return self._replaced(f"the record before {place} has expired")
-        return expired(place, bounds)
+        if position >= bounds.first:
+            return self._replaced(f"the record before {position} has expired")
+        return expired(position, bounds)
 
     def _check_connection(self, reader: TopicReader) -> None:
         """See that what came is of the brokers that were asked."""
@@ -329,20 +329,20 @@ class DtsKafkaSource:
             # Not the last record's: behind it may be records that nobody is shown.
             self._behind = max(0, end - reader.position(self._config.partition))
 
-    def _after_place(self, records: list[Message]) -> list[Message]:
-        """Records without the one before the place, which must be the one that was read."""
-        first, place = records[0], self._records.next
+    def _after_position(self, records: list[Message]) -> list[Message]:
+        """Records without the one before the position, which must be the one that was read."""
+        first, position = records[0], self._records.next
         expected, self._before = self._before, 0
         offset = first.offset()
-        if expected and (offset, crc32(first.value() or b"")) != (place - 1, expected):
-            raise self._replaced(f"another record stands before {place}")
-        if offset >= place:
+        if expected and (offset, crc32(first.value() or b"")) != (position - 1, expected):
+            raise self._replaced(f"another record stands before {position}")
+        if offset >= position:
             return records
         self._records.is_repeat(first)
         return records[1:]
 
     def _replaced(self, reason: str) -> TransientError:
-        return TransientError(f"the place has to be looked up again: {reason}").at(
+        return TransientError(f"the position has to be looked up again: {reason}").at(
             **self._access.where()
         )
 

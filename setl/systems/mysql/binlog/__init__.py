@@ -1,1 +1,1 @@
-"""Reading a binlog: the connection, the stream, the search for a place, and the `Source`."""
+"""Reading a binlog: the connection, the stream, the search for a position, and the `Source`."""

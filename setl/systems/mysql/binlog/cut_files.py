@@ -43,7 +43,7 @@ _END_STATEMENTS: Final = ("COMMIT", "ROLLBACK")
 _MOST_OFFSET: Final = 0xFFFF_FFFF  # that a MariaDB server can be asked for
 
 OpenClient = Callable[[int, BinlogPosition], EventClient]
-"""Makes a client that reads as somebody from a place on; not connected yet."""
+"""Makes a client that reads as somebody from a position on; not connected yet."""
 
 
 class CutFiles:
@@ -65,7 +65,7 @@ class CutFiles:
         self._whole: BinlogPosition | None = None
 
     def is_whole(self, begin: BinlogPosition, wanted: Callable[[], bool]) -> bool:
-        """Whether the transaction that begins at a place stands whole in its file.
+        """Whether the transaction that begins at a position stands whole in its file.
 
         All of it is read ahead if nothing else tells. Only the last transaction before a start of
         the server needs that.
@@ -94,16 +94,16 @@ class CutFiles:
         self._whole = begin
         return True
 
-    def after_cut(self, place: BinlogPosition) -> BinlogPosition | None:
+    def after_cut(self, position: BinlogPosition) -> BinlogPosition | None:
         """Where a stream goes on that was ended by a cut event; None if that is not known.
 
         Raises:
             SetlError: the server does not answer.
         """
-        known = place.origin
+        known = position.origin
         if known is not None and known.server != self._server.identity():
             return None
-        following = self._file_after(place.file)
+        following = self._file_after(position.file)
         if following is None or not self._begun_by_start(following):
             return None
         return BinlogPosition(following, FIRST_OFFSET, origin=known)
@@ -140,10 +140,10 @@ class CutFiles:
                     return True
         return False
 
-    def _events(self, place: BinlogPosition) -> Iterator[PollResult]:
-        """The events from a place on, to where one is cut; raises SetlError."""
+    def _events(self, position: BinlogPosition) -> Iterator[PollResult]:
+        """The events from a position on, to where one is cut; raises SetlError."""
         server_id = passing_id()
-        with closing(self._open_client(server_id, place)) as client:
+        with closing(self._open_client(server_id, position)) as client:
             try:
                 client.connect()
                 client.start()
@@ -154,7 +154,7 @@ class CutFiles:
             except (MesError, MesConnectionError) as error:
                 if not ends_in_event(error):
                     failure = translate(error, server_id)
-                    raise failure.at(server=self._endpoint, position=place) from error
+                    raise failure.at(server=self._endpoint, position=position) from error
 
 
 class PastCutFiles:
@@ -167,18 +167,18 @@ class PastCutFiles:
         self,
         alone: Callable[[BinlogPosition], DeliveringClient],
         start: BinlogPosition,
-        place: Callable[[], BinlogPosition],
+        position: Callable[[], BinlogPosition],
         cut: CutFiles,
     ) -> None:
         """Nothing is connected yet.
 
         Args:
-            alone: makes a client that begins at a place.
-            start: the first place.
-            place: behind the last event that was handed on.
+            alone: makes a client that begins at a position.
+            start: the first position.
+            position: behind the last event that was handed on.
             cut: says where a stream goes on.
         """
-        self._alone, self._place, self._cut = alone, place, cut
+        self._alone, self._position, self._cut = alone, position, cut
         self._client = alone(start)
         self._stopped = False
         self._lock = threading.Lock()
@@ -223,16 +223,16 @@ class PastCutFiles:
         if not ends_in_event(error):
             return None
         try:
-            return self._cut.after_cut(self._place())
+            return self._cut.after_cut(self._position())
         except SetlError as problem:
             raise TransientError(
-                f"where the binlog goes on behind {self._place()} could not be asked: {problem}"
+                f"where the binlog goes on behind {self._position()} could not be asked: {problem}"
             ) from problem
 
     def _go_on(self, following: BinlogPosition) -> None:
         _LOG.warning(
             "the source died while it wrote its binlog, whose next file is read on",
-            extra=fields(position=str(self._place()), following=str(following)),
+            extra=fields(position=str(self._position()), following=str(following)),
         )
         self._client.close()
         client = self._alone(following)

@@ -75,7 +75,7 @@ class DumpClient:
         Args:
             endpoint: the server and the account.
             server_id: as whom to read.
-            start: a place in the binlog, or the GTIDs that are not to be sent.
+            start: a position in the binlog, or the GTIDs that are not to be sent.
             silence: seconds without anything from the server after which it is lost.
             event_bytes: the largest event that is accepted.
         """
@@ -103,7 +103,7 @@ class DumpClient:
         """Ask for the stream.
 
         Raises:
-            FatalError: the place cannot be asked for.
+            FatalError: the position cannot be asked for.
             MesConnectionError: the server does not log whole rows.
             SetlError: the server does not answer.
         """
@@ -191,7 +191,7 @@ class DumpClient:
         if mariadb:
             raise FatalError(
                 f"the binlog cannot be read from {start}: a MariaDB server cannot be asked for "
-                "places beyond 4 GiB",
+                "positions beyond 4 GiB",
                 hint="If the file ends there, reset the position to the beginning of the next one",
                 position=start,
             )

@@ -40,7 +40,7 @@ _BEGINS: Final = frozenset(
 )
 
 OpenClient = Callable[[int, BinlogPosition], EventClient]
-"""Makes a client that reads as somebody from a place on; not connected yet."""
+"""Makes a client that reads as somebody from a position on; not connected yet."""
 
 
 class EarlierPrepares:
@@ -73,12 +73,14 @@ class EarlierPrepares:
         self.looking = False
         self._last: tuple[Xid, BinlogPosition, bool | None] | None = None
 
-    def mattered(self, xid: Xid, place: BinlogPosition, wanted: Callable[[], bool]) -> bool | None:
+    def mattered(
+        self, xid: Xid, position: BinlogPosition, wanted: Callable[[], bool]
+    ) -> bool | None:
         """Whether what was prepared last under an id had rows that go anywhere.
 
         Args:
             xid: the transaction's id.
-            place: where its rollback ends.
+            position: where its rollback ends.
             wanted: whether anybody still wants to know.
 
         Returns:
@@ -89,29 +91,29 @@ class EarlierPrepares:
         """
         # While much is read, the server may give up the stream that waits for the answer, and
         # the next stream asks again.
-        if self._last is None or self._last[:2] != (xid, place):
+        if self._last is None or self._last[:2] != (xid, position):
             _LOG.info(
                 "an XA transaction was rolled back that was prepared earlier; the binlog is read"
                 " again for the tables that it had changed",
-                extra=fields(server=str(self._endpoint), position=str(place)),
+                extra=fields(server=str(self._endpoint), position=str(position)),
             )
             self.looking = True
             try:
-                self._last = (xid, place, self._find(xid, place, wanted))
+                self._last = (xid, position, self._find(xid, position, wanted))
             finally:
                 self.looking = False
         return self._last[2]
 
-    def _find(self, xid: Xid, place: BinlogPosition, wanted: Callable[[], bool]) -> bool | None:
-        if place.origin is not None and place.origin.server != self._server.identity():
+    def _find(self, xid: Xid, position: BinlogPosition, wanted: Callable[[], bool]) -> bool | None:
+        if position.origin is not None and position.origin.server != self._server.identity():
             raise TransientError("another server answers since the binlog was opened")
         names = [kept.name for kept in self._server.files()]
-        if place.file not in names:
+        if position.file not in names:
             return None
-        for name in reversed(names[: names.index(place.file) + 1]):
+        for name in reversed(names[: names.index(position.file) + 1]):
             found = None
             tables: set[tuple[str, str]] = set()
-            for event, end in self._transactions(name, place):
+            for event, end in self._transactions(name, position):
                 if not wanted():
                     raise TransientError("the source was closed", server=self._endpoint)
                 kind = event[4]
@@ -130,10 +132,10 @@ class EarlierPrepares:
         return None
 
     def _transactions(
-        self, file: str, place: BinlogPosition
+        self, file: str, position: BinlogPosition
     ) -> Iterator[tuple[bytes, BinlogPosition]]:
-        """The events of a file, in front of a place, that `_find` looks at, and where they end."""
-        for result, end in self._events(file, place):
+        """The events of a file before a position that `_find` looks at, and where they end."""
+        for result, end in self._events(file, position):
             event = result.data or b""
             kind = event[4]
             if kind == EventType.TRANSACTION_PAYLOAD:
@@ -144,7 +146,7 @@ class EarlierPrepares:
                 yield event, end
 
     def _events(
-        self, file: str, place: BinlogPosition
+        self, file: str, position: BinlogPosition
     ) -> Iterator[tuple[PollResult, BinlogPosition]]:
         server_id, offset = passing_id(), 0
         with closing(self._open_client(server_id, BinlogPosition(file, FIRST_OFFSET))) as client:
@@ -163,7 +165,7 @@ class EarlierPrepares:
                                 return
                         if end and not flags & ARTIFICIAL_FLAG:
                             offset = offset_behind(offset, end)
-                            if file == place.file and offset >= place.offset:
+                            if file == position.file and offset >= position.offset:
                                 return
                         yield result, BinlogPosition(file, offset)
             except (MesError, MesConnectionError) as error:
@@ -174,7 +176,7 @@ class EarlierPrepares:
                         f"the source does not send {file}: {error}", server=self._endpoint
                     ) from error
                 raise translate(error, server_id).at(
-                    server=self._endpoint, position=place
+                    server=self._endpoint, position=position
                 ) from error
 
 

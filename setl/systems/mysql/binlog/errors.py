@@ -20,7 +20,7 @@ from setl.errors import (
 from setl.model.position import BinlogPosition
 
 _ENDS_IN_EVENT: Final = "truncated in the middle of event"
-# Texts of error 1236, by which servers say that a place is not in their binlogs:
+# Texts of error 1236, by which servers say that a position is not in their binlogs:
 # https://mariadb.com/kb/en/mariadb-error-code-reference/ and rpl_binlog_sender.cc of MySQL.
 _LOST: Final = (
     "could not find first log file",
@@ -36,8 +36,8 @@ _LOST: Final = (
 _SAME_ID: Final = ("same server_uuid/server_id", "slave with the same server_id")
 
 
-# The server goes on writing behind the damage, at places that it counts wrongly: only a new file is
-# sure to be whole.
+# The server goes on writing behind the damage, at positions that it counts wrongly: only a new file
+# is sure to be whole.
 NEW_FILE: Final = (
     "Run FLUSH BINARY LOGS at the source, `setl stop` the channel, move on with `setl position"
     " reset PIPELINE --to latest`, start it, and load the tables again with `setl load PIPELINE"
@@ -54,7 +54,7 @@ class StreamRefusedError(FatalError):
 
 
 def is_lost(error: MesError | MesConnectionError) -> bool:
-    """Whether the error says that the server no longer has the place."""
+    """Whether the error says that the server no longer has the position."""
     text = str(error).lower()
     return error.code == MesErrorCode.GTID_PURGED or any(part in text for part in _LOST)
 
@@ -72,17 +72,17 @@ def unforeseen(error: Exception) -> FatalError:
 
 
 @contextmanager
-def translating_damage(event: bytes, place: BinlogPosition) -> Generator[None]:
+def translating_damage(event: bytes, position: BinlogPosition) -> Generator[None]:
     """Raises FatalError if what is done inside finds that an event makes no sense.
 
     Args:
         event: the event, with its header.
-        place: behind it, as near as that is known.
+        position: behind it, as near as that is known.
     """
     try:
         yield
     except (struct.error, LookupError, ValueError, OSError) as error:
-        raise damaged(event[4], str(error), place) from error
+        raise damaged(event[4], str(error), position) from error
 
 
 def _way_on(refusal: str) -> str:
@@ -93,7 +93,8 @@ def _way_on(refusal: str) -> str:
             " to ON again when the pipeline has passed what was written without GTIDs"
         )
     return (
-        "Mend at the source what it says; its own log says more. If this place cannot be read any"
+        "Mend at the source what it says; its own log says more. If this position cannot be read "
+        "any"
         f" more, as when the disk was full: {NEW_FILE}"
     )
 
@@ -120,7 +121,7 @@ def translate(error: MesError | MesConnectionError, server_id: int) -> SetlError
         )
     elif code in (MesErrorCode.NULL_ARG, MesErrorCode.INVALID_ARG):
         final = ConfigurationError(
-            f"the place to start at is not understood: {text}",
+            f"the position to start at is not understood: {text}",
             hint="Correct `start` in the channel file",
         )
     elif code in (MesErrorCode.PARSE, MesErrorCode.CHECKSUM, MesErrorCode.QUEUE_FULL):

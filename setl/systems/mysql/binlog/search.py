@@ -1,9 +1,9 @@
-"""Finds an earlier place in the binlogs of the server that answers now.
+"""Finds an earlier position in the binlogs of the server that answers now.
 
 A stored position is a file and an offset, and names of files are the same on many servers:
 behind one address there may be another server by now (a replica that took over, a copy), or
 the same one with its binlogs reset. There the file may well exist and the offset may well be
-the beginning of an event, of another transaction. So before reading on, the place is compared
+the beginning of an event, of another transaction. So before reading on, the position is compared
 with what is known of it; if it is another one, it is looked up by its GTIDs, or given up (I8).
 """
 
@@ -28,14 +28,14 @@ from setl.codec.binlog.event import (
     rotated_to,
 )
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows.runs import PLACES, offset_behind
+from setl.codec.binlog.rows.runs import LOW_32_BITS, offset_behind
 from setl.codec.binlog.transactions.gtid import MysqlGtids, gtids_beyond, same_gtids
 from setl.codec.binlog.transactions.gtid_event import gtid_of
 from setl.errors import PositionLostError, TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.select.identity import passing_id
 from setl.systems.mysql.binlog.errors import is_lost, translate, translating_damage
-from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
+from setl.systems.mysql.binlog.server import BinlogServer, PositionReport
 from setl.systems.mysql.binlog.session import FIRST_OFFSET
 from setl.systems.mysql.binlog.stream import StreamLimits, open_client
 from setl.systems.mysql.connection import MysqlEndpoint
@@ -60,7 +60,7 @@ class _Seen(NamedTuple):
 
 
 class BinlogSearch:
-    """Looks places up on one server, over short connections. Belongs to one thread."""
+    """Looks positions up on one server, over short connections. Belongs to one thread."""
 
     def __init__(
         self,
@@ -83,14 +83,14 @@ class BinlogSearch:
         self._clock = clock
 
     def resume(self, position: BinlogPosition) -> BinlogPosition:
-        """The place to go on from: `position` itself, or the same place on another server.
+        """The position to go on from: `position` itself, or the same position on another server.
 
         Args:
             position: where reading is to go on. What it says of its origin and its GTIDs is
                 compared; what it does not say is taken for granted.
 
         Raises:
-            PositionLostError: the place is gone, and cannot be found by GTIDs either.
+            PositionLostError: the position is gone, and cannot be found by GTIDs either.
             ConfigurationError: the server writes no binlog, or refuses the account.
             TransientError: the server cannot be reached, or was replaced meanwhile.
         """
@@ -102,16 +102,17 @@ class BinlogSearch:
         if known is None or known.server == report.server:
             removed = known is not None and report.removed and position.gtid
             return self._behind_removed(position, reason, nothing_proved=not removed)
-        place = f"of server {known.server}, and server {report.server} answers now"
+        other_position = f"of server {known.server}, and server {report.server} answers now"
         if not position.gtid:
             raise self._server.lost(
-                f"the position {position} is {place}: without GTIDs it cannot be found there",
+                f"the position {position} is {other_position}: without GTIDs it cannot be found "
+                f"there",
                 position,
             )
         missing = self._server.missing(position.gtid)
         if missing:
             raise PositionLostError(
-                f"the position {position} is {place}, which lacks GTIDs {missing}",
+                f"the position {position} is {other_position}, which lacks GTIDs {missing}",
                 hint="If it is a replica that still catches up, wait and start the channel again. "
                 "Else the source lost transactions that are applied already: go on with `setl "
                 "position reset PIPELINE --to GTIDS`, those that both servers have, and compare "
@@ -123,7 +124,7 @@ class BinlogSearch:
             return self.after(position.gtid)
         except PositionLostError as error:
             raise PositionLostError(
-                f"the position {position} is {place}: {error.message}",
+                f"the position {position} is {other_position}: {error.message}",
                 hint=error.hint,
                 server=self._endpoint,
                 position=position,
@@ -202,7 +203,7 @@ class BinlogSearch:
     def with_gtids(self, position: BinlogPosition) -> BinlogPosition:
         """`position`, a transaction boundary, with the GTIDs that were executed up to there.
 
-        A replica that takes the source's place has them under another file and offset. MariaDB
+        A replica that replaces the source has them under another file and offset. MariaDB
         tells them; of MySQL the file is read up to there. Without any the position stays as it
         is: with ``gtid_mode=OFF``, or if that takes too long.
 
@@ -215,31 +216,32 @@ class BinlogSearch:
             gtid = self._gtids_before(position)
         return replace(position, gtid=gtid)
 
-    def _gtids_before(self, place: BinlogPosition) -> str:
-        """What MySQL executed before a place, from the beginning of its file."""
+    def _gtids_before(self, position: BinlogPosition) -> str:
+        """What MySQL executed before a position, from the beginning of its file."""
         gtids, offset = MysqlGtids(), FIRST_OFFSET
-        start = BinlogPosition(place.file, FIRST_OFFSET)
-        with closing(self._events(start, partial(self._not_sent, place))) as events:
+        start = BinlogPosition(position.file, FIRST_OFFSET)
+        with closing(self._events(start, partial(self._not_sent, position))) as events:
             for seen in events:
                 if not seen.data or not seen.end or seen.flags & ARTIFICIAL_FLAG:
                     continue
                 offset = offset_behind(offset, seen.end)
-                if offset - seen.size >= place.offset:
+                if offset - seen.size >= position.offset:
                     return str(gtids)
-                with translating_damage(seen.data, replace(place, offset=offset)):
+                with translating_damage(seen.data, replace(position, offset=offset)):
                     if seen.kind == EventType.PREVIOUS_GTIDS:
                         body = body_of(seen.data, checksum=seen.checksum)
                         gtids = MysqlGtids.from_previous_event(body)
                     elif seen.kind in (EventType.GTID, EventType.GTID_TAGGED):
                         gtids.add(gtid_of(seen.data))
-                if offset >= place.offset:
+                if offset >= position.offset:
                     return str(gtids)
         _LOG.warning(
-            "%s: reading %s up to %s takes more than %g s; until the first transaction the place "
+            "%s: reading %s up to %s takes more than %g s; until the first transaction the "
+            "position "
             "is known by file and offset only",
             self._endpoint,
-            place.file,
-            place,
+            position.file,
+            position,
             _LIMIT,
         )
         return ""
@@ -251,44 +253,44 @@ class BinlogSearch:
             ConfigurationError: the server writes no binlog, or refuses the account.
             TransientError: the server cannot be reached, or takes too long.
         """
-        place = self._server.quiet_end()
-        if place is not None:
-            return place
-        place = self._server.latest()
-        if place.offset > PLACES or not self._server.all_have_gtids():
-            return self.with_gtids(place)
-        return replace(place, gtid=self._with_committing(place))
+        position = self._server.quiet_end()
+        if position is not None:
+            return position
+        position = self._server.latest()
+        if position.offset > LOW_32_BITS or not self._server.all_have_gtids():
+            return self.with_gtids(position)
+        return replace(position, gtid=self._with_committing(position))
 
-    def _with_committing(self, place: BinlogPosition) -> str:
-        """The GTIDs before a place of MySQL, of which some are known.
+    def _with_committing(self, position: BinlogPosition) -> str:
+        """The GTIDs before a position of MySQL, of which some are known.
 
         The server looks for the others in the file: these are what it sends first.
 
         Raises:
             TransientError: see `end`.
         """
-        gtids, file = MysqlGtids(place.gtid), ""
-        with closing(self._events(place.gtid)) as events:
+        gtids, file = MysqlGtids(position.gtid), ""
+        with closing(self._events(position.gtid)) as events:
             for seen in events:
                 if seen.data:
-                    behind = replace(place, file=file, offset=seen.end)
+                    behind = replace(position, file=file, offset=seen.end)
                     with translating_damage(seen.data, behind):
                         if seen.kind == EventType.ROTATE:
                             file, _ = rotated_to(seen.data, checksum=seen.checksum)
                             continue
                         if seen.kind in _TRANSACTION:
-                            begins = replace(behind, offset=seen.end - seen.size & PLACES)
-                            if begins.order >= place.order:
+                            begins = replace(behind, offset=seen.end - seen.size & LOW_32_BITS)
+                            if begins.order >= position.order:
                                 return str(gtids)
                             gtids.add(gtid_of(seen.data))
-                if file == place.file and max(seen.end, seen.sent_to) >= place.offset:
+                if file == position.file and max(seen.end, seen.sent_to) >= position.offset:
                     return str(gtids)
         raise TransientError(
-            f"the GTIDs before {place} were not found within {_LIMIT:g} s", server=self._endpoint
+            f"the GTIDs before {position} were not found within {_LIMIT:g} s", server=self._endpoint
         )
 
     def after(self, gtid: str) -> BinlogPosition:
-        """The place where the first transaction stands that `gtid` does not name.
+        """The position where the first transaction stands that `gtid` does not name.
 
         Everything before it is named by `gtid`. Transactions behind it may be, where domains
         or servers are interleaved in another order; they are delivered again then.
@@ -305,7 +307,7 @@ class BinlogSearch:
         if same_gtids(latest.gtid, gtid):
             return self.identified(latest)  # nothing follows yet
         found = self._first_transaction(gtid, latest)
-        # What is executed in front of that place, where the server can tell: fewer than `gtid`
+        # What is executed in front of that position, where the server can tell: fewer than `gtid`
         # if domains are interleaved otherwise.
         return replace(found, gtid=self._server.gtid_at(found) or gtid)
 
@@ -321,11 +323,11 @@ class BinlogSearch:
                 if not seen.data:
                     continue
                 if seen.kind in _TRANSACTION:
-                    place = reader.position
-                    return replace(place, offset=seen.end - seen.size, gtid=gtid)
+                    position = reader.position
+                    return replace(position, offset=seen.end - seen.size, gtid=gtid)
                 reader.read(seen.data, checksum=seen.checksum)
         raise TransientError(
-            f"the place of the GTIDs {gtid} was not found within {_LIMIT:g} s",
+            f"the position of the GTIDs {gtid} was not found within {_LIMIT:g} s",
             server=self._endpoint,
         )
 
@@ -344,15 +346,15 @@ class BinlogSearch:
             f"the source does not send {start.file} within {_LIMIT:g} s", server=self._endpoint
         )
 
-    def _not_sent(self, place: BinlogPosition, error: Exception) -> PositionLostError:
-        return self._server.lost(f"the source does not send {place.file}: {error}", place)
+    def _not_sent(self, position: BinlogPosition, error: Exception) -> PositionLostError:
+        return self._server.lost(f"the source does not send {position.file}: {error}", position)
 
     def _events(
         self,
         start: BinlogPosition | str,
         lost: Callable[[Exception], PositionLostError] | None = None,
     ) -> Generator[_Seen]:
-        """The events from a place on, or those that some GTIDs do not name, for `_LIMIT` seconds.
+        """The events from a position on, or those that GTIDs do not name, for `_LIMIT` seconds.
 
         To be closed: the server goes on sending the rest of the file until the connection is seen
         to be closed, and the next one to be opened is often that of the stream.
@@ -384,13 +386,13 @@ class BinlogSearch:
         finally:
             client.close()
 
-    def _objection(self, position: BinlogPosition, report: PlaceReport) -> str:
-        """Why a place that exists is not the one that was left, in words; "" if it is."""
+    def _objection(self, position: BinlogPosition, report: PositionReport) -> str:
+        """Why a position that exists is not the one that was left, in words; "" if it is."""
         known = position.origin
         if known is None:
             return ""
         if not known.created:
-            # Of the file only the server is known; GTIDs of the place would be proof enough.
+            # Of the file only the server is known; GTIDs of the position would be proof enough.
             same = known.server == report.server or report.proved
             return "" if same else f"{position.file} is another server's"
         found = self.file(position.file, report.server)

@@ -18,7 +18,7 @@ from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
 
 _LOG = logging.getLogger(__name__)
 
-# Seconds that a server may take to read a binlog up to a place (measured: 20 million small
+# Seconds that a server may take to read a binlog up to a position (measured: 20 million small
 # events a minute, where they are cached).
 _SCAN = 60.0
 _LOOKS = 3  # for a moment in which nothing is being committed
@@ -35,14 +35,14 @@ _WAYS_OUT = (
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceReport:
-    """What a server says about a place in its binlogs.
+class PositionReport:
+    """What a server says about a position in its binlogs.
 
     Attributes:
         server: which server it is, see `BinlogOrigin.server`.
-        absence: why there is nothing at the place, in words; "" if there is something.
-        disagreement: why the GTIDs are not those of this place, in words; "" if they may be.
-        proved: whether the server knows the GTIDs of the place, and they are the same.
+        absence: why there is nothing at the position, in words; "" if there is something.
+        disagreement: why the GTIDs are not those of this position, in words; "" if they may be.
+        proved: whether the server knows the GTIDs of the position, and they are the same.
         removed: whether its file may be one that the server had and keeps no more.
     """
 
@@ -108,7 +108,7 @@ class BinlogServer:
         """The end of the newest binlog, with the GTIDs executed up to there.
 
         MySQL moves the end when it writes a transaction, and executes the GTID when it commits it.
-        So there may be GTIDs before the place that this does not name; `BinlogSearch.end` does.
+        So there may be GTIDs before the position that this does not name; `BinlogSearch.end` does.
 
         Raises:
             ConfigurationError: the server writes none, or the account may not ask.
@@ -118,21 +118,21 @@ class BinlogServer:
             return self._latest(session)
 
     def quiet_end(self) -> BinlogPosition | None:
-        """The same if the GTIDs are exactly those before the place; None if that is not sure.
+        """The same if the GTIDs are exactly those before the position; None if that is not sure.
 
         MySQL takes ownership of a transaction's GTID before it writes the transaction, and gives it
         up when it adds the GTID to those that are executed. So nothing is missing if no GTID was
-        owned between two answers with the same place.
+        owned between two answers with the same position.
         """
         with self._session() as session:
-            place = self._latest(session)
+            position = self._latest(session)
             for _ in range(_LOOKS):
                 if session.mariadb or session.gtid_mode() == "OFF":
-                    return place
+                    return position
                 owned = session.row("SELECT @@GLOBAL.gtid_owned")
-                before, place = place, self._latest(session)
-                if owned is not None and not owned[0] and place.order == before.order:
-                    return place
+                before, position = position, self._latest(session)
+                if owned is not None and not owned[0] and position.order == before.order:
+                    return position
             return None
 
     def _latest(self, session: ServerSession) -> BinlogPosition:
@@ -171,8 +171,8 @@ class BinlogServer:
             file = self._files(session)[0].name
             # Asked afterwards: what is purged between the two is too much, and not too little.
             gtid = session.gtids_before(file)
-            place = BinlogPosition(file, FIRST_OFFSET, gtid, BinlogOrigin(session.identity()))
-            return place, session.all_have_gtids()
+            position = BinlogPosition(file, FIRST_OFFSET, gtid, BinlogOrigin(session.identity()))
+            return position, session.all_have_gtids()
 
     def identity(self) -> str:
         """Which server it is, see `BinlogOrigin.server`. Raises TransientError."""
@@ -286,10 +286,10 @@ class BinlogServer:
             session.refuse_nameless()
             return StreamServer(self._check(session, position), session.folds_names())
 
-    def examine(self, position: BinlogPosition) -> PlaceReport:
-        """Compare what a position says of its place with what the server has there.
+    def examine(self, position: BinlogPosition) -> PositionReport:
+        """Compare what a position says of its position with what the server has there.
 
-        MariaDB tells the GTIDs of a place, and they have to be the same. MySQL does not; there
+        MariaDB tells the GTIDs of a position, and they have to be the same. MySQL does not; there
         the server must have executed them.
 
         Raises:
@@ -302,19 +302,19 @@ class BinlogServer:
             absence = _absence(position, files)
             if absence or not position.gtid:
                 removed = _may_be_removed(position.file, files)
-                return PlaceReport(server, absence, removed=removed)
+                return PositionReport(server, absence, removed=removed)
             if not session.mariadb:
                 missing = session.missing(position.gtid)
-                return PlaceReport(
+                return PositionReport(
                     server, disagreement=missing and f"the server has not executed {missing}"
                 )
             found = session.gtid_at(position.file, position.offset)
             if found is None:
-                return PlaceReport(server, disagreement="no event begins there")
+                return PositionReport(server, disagreement="no event begins there")
             if not same_gtids(found, position.gtid):
                 what = f"GTID {found or 'nothing'} ends there, and not {position.gtid}"
-                return PlaceReport(server, disagreement=what)
-            return PlaceReport(server, proved=True)
+                return PositionReport(server, disagreement=what)
+            return PositionReport(server, proved=True)
 
     def missing(self, gtid: str) -> str:
         """Those of some GTIDs that are not in this server's binlogs, "" if all are.
@@ -329,7 +329,9 @@ class BinlogServer:
             return session.missing(gtid)
 
     def gtid_at(self, position: BinlogPosition) -> str | None:
-        """GTIDs executed up to a place, "" where no event begins; None if the server cannot tell.
+        """GTIDs executed up to a position, "" where no event begins.
+
+        None if the server cannot tell.
 
         MySQL cannot. Raises TransientError.
         """
@@ -339,15 +341,15 @@ class BinlogServer:
             return session.gtid_at(position.file, position.offset) or ""
 
     def at(self, file: str, offset: int) -> BinlogPosition:
-        """A configured place, checked.
+        """A configured position, checked.
 
         Raises:
-            PositionLostError: the place does not exist.
+            PositionLostError: the position does not exist.
             ConfigurationError: the server writes no binlog, or the account may not ask.
             TransientError: the server cannot be reached.
         """
-        place = BinlogPosition(file, offset)
-        return replace(place, origin=BinlogOrigin(self.check(place)))
+        position = BinlogPosition(file, offset)
+        return replace(position, origin=BinlogOrigin(self.check(position)))
 
     def lost(self, message: str, position: BinlogPosition) -> PositionLostError:
         """The final error that a position is gone (I8)."""

@@ -40,8 +40,8 @@ class Behind(Exception):  # noqa: N818 - no error: its stream goes on by itself
     """What follows a subscription is not kept any more."""
 
 
-class FilePlace(NamedTuple):
-    """A place that is the same on two connections only if they read the same file.
+class FilePosition(NamedTuple):
+    """A position that is the same on two connections only if they read the same file.
 
     Attributes:
         file: the file's name.
@@ -56,7 +56,7 @@ class FilePlace(NamedTuple):
     created: int
 
     @classmethod
-    def of(cls, position: BinlogPosition) -> FilePlace | None:
+    def of(cls, position: BinlogPosition) -> FilePosition | None:
         """None if it is not known which file of this name is meant."""
         origin = position.origin
         if origin is None or not origin.created:
@@ -72,13 +72,13 @@ class Piece:
         data: the bytes.
         packed: whether they are packets.
         checksum: whether events end with one.
-        places: where in the bytes each place is that follows what may end a transaction.
+        positions: where in the bytes each position is that follows what may end a transaction.
     """
 
     data: bytes
     packed: bool
     checksum: bool
-    places: dict[FilePlace, int] = field(default_factory=dict[FilePlace, int])
+    positions: dict[FilePosition, int] = field(default_factory=dict[FilePosition, int])
 
 
 class SharedLog(EventReader):
@@ -103,10 +103,10 @@ class SharedLog(EventReader):
         """The number of the next piece."""
         return self._first + len(self._pieces)
 
-    def find(self, place: FilePlace) -> tuple[int, int] | None:
-        """The piece and the offset in it that follow a place, None if it is not kept."""
+    def find(self, position: FilePosition) -> tuple[int, int] | None:
+        """The piece and the offset in it that follow a position, None if it is not kept."""
         for back, piece in enumerate(reversed(self._pieces), 1):
-            at = piece.places.get(place)
+            at = piece.positions.get(position)
             if at is not None:
                 number = self.end - back
                 return (number + 1, 0) if at == len(piece.data) else (number, at)
@@ -120,7 +120,7 @@ class SharedLog(EventReader):
 
     def read_rows(self, data: bytes, at: int, *, checksum: bool) -> int:
         """Keep whole packets as they are; see `EventReader.read_rows`."""
-        begin, size, places = at, len(data), dict[FilePlace, int]()
+        begin, size, positions = at, len(data), dict[FilePosition, int]()
         while at + 5 + HEADER_BYTES <= size:
             length = int.from_bytes(data[at : at + 3], "little")
             end = at + 4 + length
@@ -132,9 +132,9 @@ class SharedLog(EventReader):
             at = end
             self._pass(following, flags)
             if kind not in _INSIDE:
-                places[self._place()] = at - begin
+                positions[self._position()] = at - begin
         if at > begin:
-            self._keep(Piece(data[begin:at], packed=True, checksum=checksum, places=places))
+            self._keep(Piece(data[begin:at], packed=True, checksum=checksum, positions=positions))
         return at
 
     def read(self, event: bytes, *, checksum: bool) -> None:
@@ -151,7 +151,7 @@ class SharedLog(EventReader):
             self._writer, self._created = writer, seconds
         piece = Piece(event, packed=False, checksum=checksum)
         if kind not in _INSIDE:
-            piece.places[self._place()] = len(event)
+            piece.positions[self._position()] = len(event)
         self._keep(piece)
 
     def heartbeat(self) -> None:
@@ -161,8 +161,8 @@ class SharedLog(EventReader):
         if following and not flags & ARTIFICIAL_FLAG:
             self._offset = offset_behind(self._offset, following)
 
-    def _place(self) -> FilePlace:
-        return FilePlace(self._file, self._offset, self._writer, self._created)
+    def _position(self) -> FilePosition:
+        return FilePosition(self._file, self._offset, self._writer, self._created)
 
     def _keep(self, piece: Piece) -> None:
         self._pieces.append(piece)

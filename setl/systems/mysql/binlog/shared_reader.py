@@ -21,7 +21,7 @@ from setl.systems.mysql.binlog.client import DeliveringClient, EventReader
 from setl.systems.mysql.binlog.errors import unforeseen
 from setl.systems.mysql.binlog.shared_log import (
     KEPT_BYTES,
-    FilePlace,
+    FilePosition,
     Piece,
     SharedLog,
     deliver_packets,
@@ -34,7 +34,7 @@ _PAUSE: Final = 10.0  # seconds until the next connection, after one that nobody
 class Subscription(Protocol):
     """One stream's place at a shared connection.
 
-    Order: events come as the server sent them, each once, from the place on at which the
+    Order: events come as the server sent them, each once, from the position on at which the
     subscription begins. A slow stream delays nobody: what is kept is bounded, and who is too far
     behind for it loses the subscription. Crash: a subscription keeps nothing that is not in
     the binlog.
@@ -108,10 +108,10 @@ class SharedReader:
         """Read, until there is an error or everybody has left."""
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
-    def take(self, place: FilePlace, who: Hashable = None) -> Subscription | None:
-        """A subscription from this place on; None, and `who` waits, if that is not kept."""
+    def take(self, position: FilePosition, who: Hashable = None) -> Subscription | None:
+        """A subscription from this position on; None, and `who` waits, if that is not kept."""
         with self._changed:
-            found = None if self._over else self._log.find(place)
+            found = None if self._over else self._log.find(position)
             if found is None:
                 self._asking.add(who)
                 return None
@@ -265,8 +265,8 @@ class SharedReaders:
             client: makes a client that begins there, if nobody reads yet.
             who: waits for a subscription if there is none, until `give_up`.
         """
-        place = FilePlace.of(position)
-        if place is None:
+        other_position = FilePosition.of(position)
+        if other_position is None:
             return None
         with self._lock:
             reader = self._readers.get(key)
@@ -276,7 +276,7 @@ class SharedReaders:
                 reader = SharedReader(client(), position, self._forget, self._clock, self._kept)
                 self._readers[key] = reader
                 reader.begin("binlog-shared")
-        return reader.take(place, who)
+        return reader.take(other_position, who)
 
     def give_up(self, who: Hashable) -> None:
         """Somebody waits for a subscription no longer; from any thread."""

@@ -32,10 +32,10 @@ class SharingClient:
         """Nothing is connected yet.
 
         Args:
-            alone: makes a client that begins at a place.
-            start: the first place.
+            alone: makes a client that begins at a position.
+            start: the first position.
             take: subscribes to the shared connection.
-            boundary: the place after the last event that was handed on, None inside a
+            boundary: the position after the last event that was handed on, None inside a
                 transaction.
             latest: where the binlog ends now.
             give_up: told that no subscription is waited for any more.
@@ -102,10 +102,10 @@ class SharingClient:
             self._client.close()
 
     def _join(self, client: DeliveringClient) -> None:
-        place = self._boundary()
-        if place is None or place.order < self._goal.order:
+        position = self._boundary()
+        if position is None or position.order < self._goal.order:
             return
-        subscription = self._take(place)
+        subscription = self._take(position)
         if subscription is None:
             return
         with self._lock:
@@ -114,26 +114,26 @@ class SharingClient:
                 return
             self._client, self._subscription = None, subscription
         client.close()
-        _LOG.info("the binlog is read with other pipelines", extra=fields(position=str(place)))
+        _LOG.info("the binlog is read with other pipelines", extra=fields(position=str(position)))
 
     def _leave(self) -> None:
-        place, subscription = self._boundary(), self._subscription
+        position, subscription = self._boundary(), self._subscription
         if subscription is not None:
             subscription.leave()
-        if place is None:
+        if position is None:
             raise TransientError(
                 "reading with other pipelines ended inside a transaction, since this pipeline "
                 "was too slow",
                 hint="It reads again from its checkpoint, on a connection of its own",
             )
-        client = self._alone(place)
+        client = self._alone(position)
         with self._lock:
             self._subscription, self._client = None, client
             if self._stopped:
                 raise TransientError("the source was closed")
         _LOG.info(
             "the binlog is read alone, since this pipeline is slower than others",
-            extra=fields(position=str(place)),
+            extra=fields(position=str(position)),
         )
         self.connect()
         self.start()

@@ -42,7 +42,7 @@ class MysqlBinlogSource:
 
     Streams are always opened by file and offset, the one way in which a server sends exactly
     what follows a position. A start by GTID is looked up once and becomes such a position, and
-    so does the place on a server that replaced the one read before.
+    so does the position on a server that replaced the one read before.
     Nothing is connected again behind the pipeline's back: a lost connection is an error of
     `read`, and the pipeline opens the source again from its own checkpoint.
 
@@ -108,18 +108,20 @@ class MysqlBinlogSource:
         if isinstance(self._start, GtidStart):
             return self._search.after(self._start.gtid)
         if isinstance(self._start, BinlogStart):
-            place = self._search.with_gtids(self._server.at(self._start.file, self._start.offset))
+            position = self._search.with_gtids(
+                self._server.at(self._start.file, self._start.offset)
+            )
         elif self._start == "earliest":
-            place = self._server.earliest()
+            position = self._server.earliest()
         else:
-            place = self._search.end()
-        return self._search.identified(place)
+            position = self._search.end()
+        return self._search.identified(position)
 
     def locate(self, checkpoint: Checkpoint) -> Checkpoint:
         """See `Source.locate`."""
         position = _binlog_position(checkpoint.resume)
-        place = self._search.resume(position)
-        if place is position:
+        other_position = self._search.resume(position)
+        if other_position is position:
             return checkpoint
         if checkpoint.applied is not None or checkpoint.transaction:
             self._search.see_begun(checkpoint.transaction, position)
@@ -127,16 +129,20 @@ class MysqlBinlogSource:
         if isinstance(read_to, BinlogPosition) and read_to.gtid:
             # Rows of whole tables may be ahead of the stream.
             self._search.see_begun(read_to.gtid, position)
-        moved = checkpoint.moved_to(place, exact=True)  # GTIDs tell
-        if position.origin and place.origin and position.origin.server == place.origin.server:
+        moved = checkpoint.moved_to(other_position, exact=True)  # GTIDs tell
+        if (
+            position.origin
+            and other_position.origin
+            and position.origin.server == other_position.origin.server
+        ):
             _LOG.warning(
                 "%s: the source no longer has %s. All that was in it and before it is applied, as"
                 " GTIDs %s say, which are those before its oldest binlog; so reading goes on there,"
                 " at %s, as generation %d",
                 self._endpoint,
                 position,
-                place.gtid,
-                place,
+                other_position.gtid,
+                other_position,
                 moved.generation,
             )
             return moved
@@ -146,9 +152,9 @@ class MysqlBinlogSource:
             self._endpoint,
             checkpoint,
             position.origin.server if position.origin else "?",
-            place.origin.server if place.origin else "?",
-            place,
-            place.gtid,
+            other_position.origin.server if other_position.origin else "?",
+            other_position,
+            other_position.gtid,
             moved.generation,
         )
         return moved
@@ -191,7 +197,7 @@ class MysqlBinlogSource:
             stream = self._stream
         if stream is None:
             raise TransientError("the source is not open", server=self._endpoint)
-        place = stream.position
+        position = stream.position
         try:
             entries = stream.read(limit, timeout, passes_by)
         except TransientError:
@@ -203,7 +209,7 @@ class MysqlBinlogSource:
             raise
         arriving, self._arriving = self._arriving, stream.arriving
         # A server that has reset its binlogs sends heartbeats, but no part of any event.
-        moved = entries or stream.position != place  # by what has passed by
+        moved = entries or stream.position != position  # by what has passed by
         if moved or self._arriving > arriving or self._earlier.looking:
             self._moved, self._ahead = self._clock.monotonic(), None
         elif self._clock.monotonic() - self._moved >= _QUIET:
@@ -214,22 +220,22 @@ class MysqlBinlogSource:
         """Add to an error of the stream what the server can tell.
 
         Raises:
-            PositionLostError: it has not got the place any more.
+            PositionLostError: it has not got the position any more.
             TransientError: it cannot be asked now, or is another one.
         """
-        place = stream.position
+        position = stream.position
         if isinstance(error, StreamRefusedError | PositionLostError):
             # MySQL says of a binlog that was reset that it cannot read it, or finds no next one.
-            if place.origin and place.origin.server != self._server.identity():
+            if position.origin and position.origin.server != self._server.identity():
                 text = "another server answers since the binlog was opened"
-                raise TransientError(text, server=self._endpoint, position=place) from error
-            known = replace(place, gtid="") if stream.inside else place
+                raise TransientError(text, server=self._endpoint, position=position) from error
+            known = replace(position, gtid="") if stream.inside else position
             if self._search.resume(known) is not known:
-                text = "the binlog goes on in another file; the place is looked up again"
-                raise TransientError(text, server=self._endpoint, position=place) from error
-        elif stream.inside and (named := str(place)) in error.hint:
+                text = "the binlog goes on in another file; the position is looked up again"
+                raise TransientError(text, server=self._endpoint, position=position) from error
+        elif stream.inside and (named := str(position)) in error.hint:
             with suppress(SetlError):
-                behind = next_transaction(self._endpoint, place)
+                behind = next_transaction(self._endpoint, position)
                 error.hint = error.hint.replace(named, str(behind))
 
     def latest(self) -> Position:
@@ -268,7 +274,7 @@ class MysqlBinlogSource:
         stream = self._stream
         return stream is not None and stream.shared
 
-    def _look_ahead(self, place: BinlogPosition) -> None:
+    def _look_ahead(self, position: BinlogPosition) -> None:
         """See that a quiet stream is at the end of the binlog.
 
         After RESET MASTER, a server goes on sending heartbeats on the streams it has, and
@@ -279,13 +285,14 @@ class MysqlBinlogSource:
         self._moved = self._clock.monotonic()
         # The stream was there before the server was asked for its end. The other way round,
         # what was written just now may be on its way, but not what was there at the last look.
-        if place.order <= latest.order and (ahead is None or place.order >= ahead.order):
+        if position.order <= latest.order and (ahead is None or position.order >= ahead.order):
             return
         raise TransientError(
             f"the source sends nothing and its binlog ends at {latest}",
-            hint="The binlogs were reset, or the connection stalls; the place is looked up again",
+            hint="The binlogs were reset, or the connection stalls; the position is looked up "
+            "again",
             server=self._endpoint,
-            position=place,
+            position=position,
         )
 
 

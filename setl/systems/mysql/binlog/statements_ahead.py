@@ -36,7 +36,7 @@ def finds_statement(
     clock: Clock,
     limit: float,
 ) -> bool | None:
-    """Whether a statement is in the binlog between a place and its end.
+    """Whether a statement is in the binlog between a position and its end.
 
     Args:
         endpoint: the server.
@@ -46,8 +46,8 @@ def finds_statement(
         limit: seconds to read at most.
 
     Returns:
-        None if the server does not have the place, is another one than the place is of, or has
-        more than it sends within the limit.
+        None if the server does not have the position, is another one than the position is of, or
+        has more than it sends within the limit.
 
     Raises:
         TransientError: the server does not answer.
@@ -63,7 +63,7 @@ def finds_statement(
 def finds_server_start(
     endpoint: MysqlEndpoint, start: BinlogPosition, clock: Clock, limit: float
 ) -> bool | None:
-    """Whether the server was started after it wrote what is before a place.
+    """Whether the server was started after it wrote what is before a position.
 
     Returns and raises what `finds_statement` does.
     """

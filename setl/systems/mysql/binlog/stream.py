@@ -72,7 +72,7 @@ def open_client(
     limits: StreamLimits,
     start: BinlogPosition | str,
 ) -> EventClient:
-    """A client for a place in the binlog, or for a set of GTIDs; not connected yet."""
+    """A client for a position in the binlog, or for a set of GTIDs; not connected yet."""
     return DumpClient(
         endpoint,
         server_id,
@@ -87,7 +87,7 @@ def cut_files(endpoint: MysqlEndpoint, limits: StreamLimits, server: BinlogServe
     return CutFiles(
         endpoint,
         server,
-        lambda server_id, place: open_client(endpoint, server_id, limits, place),
+        lambda server_id, position: open_client(endpoint, server_id, limits, position),
     )
 
 
@@ -98,7 +98,7 @@ def earlier_prepares(
     return EarlierPrepares(
         endpoint,
         server,
-        lambda server_id, place: open_client(endpoint, server_id, limits, place),
+        lambda server_id, position: open_client(endpoint, server_id, limits, position),
         matters,
     )
 
@@ -139,8 +139,8 @@ class BinlogStream:
             folds_names=folds_names,
             matters=matters,
             mixes=mixes,
-            earlier=lambda xid, place: (
-                earlier.mattered(xid, place, lambda: not self._closed) if earlier else None
+            earlier=lambda xid, position: (
+                earlier.mattered(xid, position, lambda: not self._closed) if earlier else None
             ),
             is_table=self._is_table,
             digits=self._time_digits,
@@ -184,12 +184,12 @@ class BinlogStream:
 
     @property
     def position(self) -> BinlogPosition:
-        """The place after the last event that came, read ahead or not."""
+        """The position after the last event that came, read ahead or not."""
         return self._reader.position
 
     @property
     def inside(self) -> bool:
-        """Whether that place is inside a transaction."""
+        """Whether that position is inside a transaction."""
         return self._reader.inside
 
     @property
@@ -248,22 +248,22 @@ class BinlogStream:
         return self._server.versions(schema, table)
 
     def _alone(self, start: BinlogPosition) -> DeliveringClient:
-        def begin(place: BinlogPosition) -> DeliveringClient:
-            return open_client(self._endpoint, self._server_id, self._limits, place)
+        def begin(position: BinlogPosition) -> DeliveringClient:
+            return open_client(self._endpoint, self._server_id, self._limits, position)
 
         return PastCutFiles(begin, start, lambda: self._reader.position, self._cut)
 
     def _sharing(self, shared: SharedReaders, start: BinlogPosition) -> DeliveringClient:
         who = object()
 
-        def take(place: BinlogPosition) -> Subscription | None:
-            server = place.origin.server if place.origin else ""
+        def take(position: BinlogPosition) -> Subscription | None:
+            server = position.origin.server if position.origin else ""
             key = (self._endpoint, server, self._limits.silence)
             # No stream's own id: it may read alone at the same time.
             return shared.take(
                 key,
-                place,
-                lambda: open_client(self._endpoint, passing_id(), self._limits, place),
+                position,
+                lambda: open_client(self._endpoint, passing_id(), self._limits, position),
                 who,
             )
 
@@ -336,24 +336,26 @@ class BinlogStream:
             self._changed.notify_all()
 
     def _translate(self, error: MesError | MesConnectionError) -> SetlError:
-        place = self._reader.position
+        position = self._reader.position
         if is_lost(error):
-            if self._replaced(place):
+            if self._replaced(position):
                 return TransientError(
                     f"another server answers since the binlog was opened: {error}",
                     server=self._endpoint,
-                    position=place,
+                    position=position,
                 )
-            lost = self._server.lost(f"the source refuses to go on at {place}: {error}", place)
+            lost = self._server.lost(
+                f"the source refuses to go on at {position}: {error}", position
+            )
             if ends_in_event(error):
                 lost.hint = f"Unless the file is still being written: {NEW_FILE}"
             return lost
-        return translate(error, self._server_id).at(server=self._endpoint, position=place)
+        return translate(error, self._server_id).at(server=self._endpoint, position=position)
 
-    def _replaced(self, place: BinlogPosition) -> bool:
-        """Whether another server answers by now, where the place is to be looked up again."""
+    def _replaced(self, position: BinlogPosition) -> bool:
+        """Whether another server answers by now, where the position is to be looked up again."""
         try:
-            return place.origin is not None and place.origin.server != self._server.identity()
+            return position.origin is not None and position.origin.server != self._server.identity()
         except SetlError:
             return True  # none answers; whichever does next is to be asked
 

@@ -206,15 +206,15 @@ def site_writes_by_key(
     Args:
         rules: the policy.
         steps: its changes, in their order.
-        marks: how far it had come with the target's stream at which place, in their order.
+        marks: how far it had come with the target's stream at which position, in their order.
         seen: the same before all of them.
     """
     by_key: dict[Row, SiteWrites] = {}
-    place = 0
+    index = 0
     for step in steps:
-        while place < len(marks) and marks[place].version < step.version:
-            seen = max(seen, marks[place].through)
-            place += 1
+        while index < len(marks) and marks[index].version < step.version:
+            seen = max(seen, marks[index].through)
+            index += 1
         value = rules.value(step.after if step.after is not None else step.before)
         said = SiteWrites(((step.version, value),), seen, step.after)
         by_key[step.key] = joined(rules, by_key.get(step.key), said)

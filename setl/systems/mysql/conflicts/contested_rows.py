@@ -84,9 +84,9 @@ class ContestedTable:
         named = {name.lower() for history in histories for name in history.columns}
         named.update(defaults)
         columns = tuple(c for c in described.columns if c.name.lower() in named and not c.generated)
-        places = {c.name.lower(): i for i, c in enumerate(columns)}
+        indexes = {c.name.lower(): i for i, c in enumerate(columns)}
         primary = [described.columns[i].name for i in described.key]
-        key = tuple(places.get(name.lower(), -1) for name in primary)
+        key = tuple(indexes.get(name.lower(), -1) for name in primary)
         if -1 in key:
             raise ConfigurationError(
                 f"not all of the key of {described.name} comes from the source",
@@ -99,8 +99,8 @@ class ContestedTable:
         found: list[ReadRow] = []
         for history, without in zip(histories, lacked, strict=True):
             names = [column.name.lower() for column in without]
-            given = {places[name]: defaults[name] for name in names if name in defaults}
-            aligned = _Aligned(history, places, primary, len(columns), given)
+            given = {indexes[name]: defaults[name] for name in names if name in defaults}
+            aligned = _Aligned(history, indexes, primary, len(columns), given)
             steps += [aligned.step(s) for s in history.steps if s.version > applied_through]
             heard += [aligned.heard(h) for h in history.heard if h.version > applied_through]
             held += [aligned.held(h) for h in history.held if h.version > applied_through]
@@ -108,7 +108,7 @@ class ContestedTable:
         steps.sort(key=lambda step: step.version)
         heard.sort(key=lambda one: one.version)
         held.sort(key=lambda one: one.version)
-        rules = _rules(described, histories[0], places, columns)
+        rules = _rules(described, histories[0], indexes, columns)
         told = (tuple(steps), tuple(heard), tuple(held), tuple(found))
         return cls(described, columns, key, rules, histories[0], *told)
 
@@ -127,8 +127,8 @@ class ContestedTable:
     def read(self, connection: Connection[Any], keys: Sequence[Row]) -> dict[Row, Row]:
         """The rows with these keys, locked until the transaction ends."""
         key_columns = [self.columns[i] for i in self.key]
-        place = f"{identifier(self.described.schema)}.{identifier(self.described.table)}"
-        head = f"SELECT {select_list(self.columns)} FROM {place} WHERE "
+        index = f"{identifier(self.described.schema)}.{identifier(self.described.table)}"
+        head = f"SELECT {select_list(self.columns)} FROM {index} WHERE "
         decode = decoders(self.columns)
         found: dict[Row, Row] = {}
         with undecoded(connection) as cursor:
@@ -224,19 +224,19 @@ def _further_keys(described: RowSchema) -> ConfigurationError:
 
 
 def _rules(
-    described: RowSchema, history: History, places: dict[str, int], columns: Sequence[Column]
+    described: RowSchema, history: History, indexes: dict[str, int], columns: Sequence[Column]
 ) -> Rules:
     policy = history.policy
     if not policy.newest:
         return Rules(policy.from_home)
-    place = places.get(history.newest.lower(), -1)
-    if place < 0 or columns[place].kind not in COMPARABLE:
+    index = indexes.get(history.newest.lower(), -1)
+    if index < 0 or columns[index].kind not in COMPARABLE:
         raise ConfigurationError(
             f"the column {history.newest} of {described.name} does not say which row is newer",
             hint="Name a date, a time or a number under `newest`",
             table=described.name,
         )
-    return Rules(policy.from_home, age_by(columns[place]), place)
+    return Rules(policy.from_home, age_by(columns[index]), index)
 
 
 class _Aligned:
@@ -245,12 +245,12 @@ class _Aligned:
     def __init__(
         self,
         history: History,
-        places: dict[str, int],
+        indexes: dict[str, int],
         primary: Sequence[str],
         width: int,
         given: Mapping[int, Value],
     ) -> None:
-        self._targets = [places.get(name.lower(), -1) for name in history.columns]
+        self._targets = [indexes.get(name.lower(), -1) for name in history.columns]
         # What the source's own rows have in columns that it did not have; what is told has not.
         self._given = given
         self._width = width
@@ -281,7 +281,7 @@ class _Aligned:
         row = self._row(values)
         if row is None or not self._given:
             return row
-        return tuple(self._given.get(place, value) for place, value in enumerate(row))
+        return tuple(self._given.get(index, value) for index, value in enumerate(row))
 
     def _key(self, key: Row) -> Row:
         return tuple(key[i] for i in self._order)
@@ -290,9 +290,9 @@ class _Aligned:
         if values is None or self._same:
             return values
         aligned: list[Value] = [ABSENT] * self._width
-        for place, value in zip(self._targets, values, strict=True):
-            if place >= 0:
-                aligned[place] = value
+        for index, value in zip(self._targets, values, strict=True):
+            if index >= 0:
+                aligned[index] = value
         return tuple(aligned)
 
 

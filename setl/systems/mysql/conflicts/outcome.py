@@ -31,7 +31,7 @@ from setl.systems.mysql.conflicts.resolve import Rules, Winner
 MOST_NEWS = 1000
 """Values of one site that are remembered for a row; beyond, the oldest are joined.
 
-Two sites may join them at different places, and then decide differently. Only a column that goes
+Two sites may join them at different positions, and then decide differently. Only a column that goes
 down with each write, before the other site answers, comes near.
 """
 

@@ -76,7 +76,7 @@ class Progress(NamedTuple):
     """How far two sites have come with each other.
 
     Attributes:
-        seen: up to which place of the target's stream the source has taken it in.
+        seen: up to which position of the target's stream the source has taken it in.
         number: the last number that was given out in ``retl.setl_recent``.
     """
 
@@ -107,7 +107,7 @@ class RowReport(NamedTuple):
     held: Row | None = None
 
 
-class Place(NamedTuple):
+class ProgressMark(NamedTuple):
     """What all that a load tells has in common.
 
     Attributes:
@@ -181,7 +181,7 @@ def undecided_tables(cursor: Cursor, pipeline: str, passed: int) -> list[History
 def tell(
     cursor: Cursor,
     table: Table,
-    place: Place,
+    position: ProgressMark,
     reports: Sequence[RowReport],
     *,
     history: History,
@@ -209,7 +209,7 @@ def tell(
                 key=table.key_text(one.key)[:200],
             )
         rows.append((
-            table.pipeline, number, *place, *table.name, table.key_text(one.key), names, policy,
+            table.pipeline, number, *position, *table.name, table.key_text(one.key), names, policy,
             said, kept, int(one.memory.plain),
         ))  # fmt: skip
     if rows:
@@ -217,14 +217,14 @@ def tell(
     return number
 
 
-def tell_progress(cursor: Cursor, pipeline: str, place: Place, number: int) -> int:
+def tell_progress(cursor: Cursor, pipeline: str, position: ProgressMark, number: int) -> int:
     """Tell the source how far this site has read; returns the number given out.
 
     One such row is left: it is in the binlog, which is all that it was written for.
     """
     cursor.execute(_FORGET_PROGRESS, (pipeline,))
     cursor.execute(
-        _TELL, (pipeline, number + 1, 0, place.passed, "", "", "", "[]", "", None, None, 1)
+        _TELL, (pipeline, number + 1, 0, position.passed, "", "", "", "[]", "", None, None, 1)
     )
     return number + 1
 

@@ -31,16 +31,16 @@ class Rules:
     Attributes:
         from_home: whether the source is the home site.
         age: how new a value of the column is; None for the policy `home`.
-        place: index of the column, for the policy `newest`.
+        index: index of the column, for the policy `newest`.
     """
 
     from_home: bool
     age: Age | None = None
-    place: int = -1
+    index: int = -1
 
     def value(self, row: Row | None) -> Value:
         """What tells how new a row is."""
-        return None if self.age is None or row is None else row[self.place]
+        return None if self.age is None or row is None else row[self.index]
 
 
 def age_by(column: Column) -> Age:

@@ -190,7 +190,9 @@ class _Load:
         self._kept: dict[tuple[str, str], dict[Row, Numbered]] = {}
         # How much of what this site told the other has read.
         self._passed = max((mark.passed for mark in marks), default=0)
-        self._place = recent.Place(through, max((mark.number for mark in marks), default=0))
+        self._position = recent.ProgressMark(
+            through, max((mark.number for mark in marks), default=0)
+        )
 
     def forget_passed(self, contested: Sequence[ContestedTable]) -> None:
         """Forget what the source has passed, but for rows of which it tells something here."""
@@ -221,11 +223,11 @@ class _Load:
             old = kept.get(key)
             passed = old is not None and old.number <= self._passed
             news = NewWrites(
-                said.get(key), first.get(key), heard.get(key), passed, self._place.through
+                said.get(key), first.get(key), heard.get(key), passed, self._position.through
             )
             met = row_outcome(rules, rows.get(key), old.memory if old else None, news)
             if key in held and not news.written:
-                told = row_read(rules, met.row, met.memory, held[key], self._place.through)
+                told = row_read(rules, met.row, met.memory, held[key], self._position.through)
                 met = told if told.tells else met
             met_by_key[key] = met
         resolved = self._carried_out(contested, rows, met_by_key)
@@ -241,7 +243,7 @@ class _Load:
         met_by_key: dict[Row, RowOutcome] = {}
         for key in keys:
             memory = kept[key].memory if key in kept else None
-            met = row_read(rules, rows.get(key), memory, found[key], self._place.through)
+            met = row_read(rules, rows.get(key), memory, found[key], self._position.through)
             if met.tells:
                 met_by_key[key] = met
         resolved = self._carried_out(contested, rows, met_by_key)
@@ -264,7 +266,7 @@ class _Load:
         decided = [
             Decision(
                 key,
-                one.memory.theirs.last if one.memory else self._place.through,
+                one.memory.theirs.last if one.memory else self._position.through,
                 one.winner,
                 one.memory.theirs.row if one.memory else None,
                 rows.get(key),
@@ -287,7 +289,7 @@ class _Load:
         # One that says nothing but how far it has read is not answered, else it went on for ever.
         if self._number == self._before.number and any(mark.through for mark in self._marks):
             self._number = recent.tell_progress(
-                self._cursor, self._pipeline, self._place, self._number
+                self._cursor, self._pipeline, self._position, self._number
             )
         seen = max([self._before.seen, *(mark.through for mark in self._marks)])
         if self._number // recent.COUNT_EVERY > self._before.number // recent.COUNT_EVERY:
@@ -324,7 +326,7 @@ class _Load:
         self._number = recent.tell(
             self._cursor,
             table,
-            self._place,
+            self._position,
             told,
             history=contested.about,
             number=self._number,

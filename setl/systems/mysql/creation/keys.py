@@ -20,7 +20,7 @@ _LEFT_OUT: Final = frozenset({
     "ENGINE", "STORAGE", "DEFAULT CHARSET", "CHARSET", "COLLATE",
 })  # fmt: skip
 _COMMON_ROW_FORMATS: Final = frozenset({"DYNAMIC", "COMPACT", "REDUNDANT"})
-_PLACES: Final = re.compile(
+_POSITIONS: Final = re.compile(
     r"\s*\b(?:DATA DIRECTORY|INDEX DIRECTORY|TABLESPACE)\s*=\s*('[^']*'|`[^`]*`|\w+)"
 )
 _ILLEGIBLE: Final = "? may stand for another character in"
@@ -144,7 +144,7 @@ class KeyWriter:
         text = options.partitions
         if not text:
             return ""
-        text = _ENGINE.sub("ENGINE = InnoDB", _PLACES.sub("", text))
+        text = _ENGINE.sub("ENGINE = InnoDB", _POSITIONS.sub("", text))
         foreign = self.here.mariadb != self.there.mariadb
         if not unchanged or (foreign and self._strange(text)):
             self.notes.append("it has no partitions; the source's table has some")

@@ -123,7 +123,7 @@ class _Planning:
         self._source, self._route, self._computed = source, route, computed
         self._passing = passing_columns(route, source.schema.names)
         names = source.schema.names
-        # A column that goes to several places is the first one to keys and expressions.
+        # A column that goes to several positions is the first one to keys and expressions.
         self._names = {names[i].lower(): to for i, to in reversed(self._passing)}
         same = (source.schema.schema, source.schema.table) == route.target
         self._unchanged = len(self._names) == len(names) and all(

@@ -194,7 +194,9 @@ class Attempt:
         statement = self._target.marked(step.statement)
         if self._is_done(known, step):
             return f"done before: {statement}"
-        made = {table: MadeTables(connection, self._ticket).place(table) for table in step.tables}
+        made = {
+            table: MadeTables(connection, self._ticket).position(table) for table in step.tables
+        }
         of_now = {t: p for t, p in made.items() if p and p.generation == self._change.generation}
         later = [table for table, p in of_now.items() if p.version >= self._change.version]
         if later and not (self._removes or self._is_in_no_definition(run)):
@@ -242,7 +244,7 @@ class Attempt:
         self._write(number, BEGUN, statement, looks=looks, step=step)
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
-        again = again or len(of_now) < sum(place is not None for place in made.values())
+        again = again or len(of_now) < sum(position is not None for position in made.values())
         passing = {*(_ALREADY if again else ()), *(MISSING_TABLE if step.may_lack else ())}
         self._execute(number, (step, session), statement, more, passing)
         failpoints.reached("ddl.ran")
@@ -388,9 +390,9 @@ class Attempt:
         for name in ddl.names if ddl is not None else ():
             if name.role is Role.LIKE:
                 table = (name.schema, name.table)
-                place = MadeTables(self._writer.open(), self._ticket).place(table)
-                if place and place.generation == self._change.generation:
-                    return table if place.version >= self._change.version else None
+                position = MadeTables(self._writer.open(), self._ticket).position(table)
+                if position and position.generation == self._change.generation:
+                    return table if position.version >= self._change.version else None
         return None
 
     def _refuse_later_model(self, number: int, run: Run, statement: str) -> None:
@@ -415,7 +417,7 @@ class Attempt:
         """Write down that a step is done, and what it did to names."""
         connection = self._writer.open()
         replaced = self._replaced(connection)
-        # A table without rows is as the source's at any place of the stream.
+        # A table without rows is as the source's at any position of the stream.
         emptied = step.tables if self._action in _EMPTYING else ()
         emptied = unsure_of(connection, self._ticket, emptied)
         self._write(
@@ -440,8 +442,8 @@ class Attempt:
             # Where the pipeline has gone back to before a swap, the table is as it became later.
             # What it is to lose may have been given to it again, by statements that it has had.
             return True
-        # By hand, see `_stopped`; or at this place of the stream before, after which the pipeline
-        # has not gone back.
+        # By hand, see `_stopped`; or at this position of the stream before, after which the
+        # pipeline has not gone back.
         return known.generation >= self._change.generation
 
     def _refused(self, number: int, step: Step, error: pymysql.MySQLError) -> None:
@@ -457,7 +459,7 @@ class Attempt:
         raise self._stopped(number, step.statement, refused) from error
 
     def _shadows_of_change(self) -> list[str]:
-        """The shadows that may take the place of a table that the change is about."""
+        """The shadows that may replace a table that the change is about."""
         ddl = parsed(self._change.statement, self._change.session)
         shadows = Ledger(self._writer.open(), self._ticket, self._change).shadows()
         tables = ddl.tables if ddl is not None else ()

@@ -155,7 +155,7 @@ class DatabaseDefaults:
         records = TableRecords(self._connection(), self._ticket, _KIND, before=_KIND)
         record = records.of((schema, ""))
         if record is None or record.generation != self._change.generation:
-            return ""  # a pipeline that has gone back is at a place before that of the record
+            return ""  # a pipeline that has gone back is at a position before that of the record
         return record.text
 
     def _keep(self, schema: str, collation: str) -> None:

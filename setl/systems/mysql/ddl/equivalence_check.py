@@ -320,8 +320,8 @@ class EquivalenceCheck:
             self._refuse(doubt, step, _ADVICE_ON_DIFFERENCE)
 
     def _accepts(self, code: str, step: Step) -> bool:
-        place = ".".join(step.source or step.tables[0])
-        return bool(accepting(self._accept, finding_id(code, place)))
+        location = ".".join(step.source or step.tables[0])
+        return bool(accepting(self._accept, finding_id(code, location)))
 
     def refuse_rows_before(
         self,

@@ -100,7 +100,7 @@ class _Narrowing:
                 self._spans += with_commas([(i[0].start, i[-1].end) for i in items], gone)
                 for item, away in zip(items, gone, strict=True):
                     if not away and item[-2:][0].word == "AFTER":
-                        self._place(item)
+                        self._column_position(item)
             return all(gone)
         if clause.words[0] == "ADD":
             return self._key_goes(tokens[1:])
@@ -111,7 +111,7 @@ class _Narrowing:
     def _item_goes(self, verb: str, item: Sequence[Token]) -> bool:
         return self._column_goes(verb, item) if is_column(item) else self._key_goes(item)
 
-    def _place(self, column: Sequence[Token]) -> None:
+    def _column_position(self, column: Sequence[Token]) -> None:
         """Take out that a column stands behind one which is not there."""
         if not self._stays(name_of(column[-1])):
             self._spans.append((column[-2].start, column[-1].end))

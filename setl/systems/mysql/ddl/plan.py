@@ -4,7 +4,7 @@ Names of tables are replaced where they stand, and everything else of the text s
 cannot be passed on without a guess is refused, with an error that says so: the pipeline stops
 there, and a person decides.
 
-A table that a shadow takes the place of (see `setl.channel.names.shadow_tables`) is not renamed on
+A table that a shadow replaces (see `setl.channel.names.shadow_tables`) is not renamed on
 the target, which has no shadow: what was done to the shadow is done to the table instead.
 """
 
@@ -104,7 +104,7 @@ class Step(NamedTuple):
 
 
 class Swap(NamedTuple):
-    """A shadow takes the place of a table.
+    """A shadow replaces a table.
 
     Attributes:
         shadow: the shadow, at the source.

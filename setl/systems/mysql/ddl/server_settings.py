@@ -60,13 +60,13 @@ class ServerSettings:
         Raises:
             SetlError: a server does not answer.
         """
-        place, change = self._change.position, self._change
-        if not isinstance(place, BinlogPosition):
+        position, change = self._change.position, self._change
+        if not isinstance(position, BinlogPosition):
             return True
         known = self._records(self._connection()).of((setting, ""))
         if known is not None and (known.generation, known.text) == (change.generation, value):
             return True
-        if finds_server_start(self._source, place, SystemClock(), _LIMIT) is not False:
+        if finds_server_start(self._source, position, SystemClock(), _LIMIT) is not False:
             return False
         connection = self._begin()
         record = TableRecord(change.generation, change.version, value)

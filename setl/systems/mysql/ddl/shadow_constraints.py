@@ -1,4 +1,4 @@
-"""Finds which constraints a table loses, gets or keeps when a shadow takes its place.
+"""Finds which constraints a table loses, gets or keeps when a shadow replaces it.
 
 The target has no shadow: its table stays, and is altered as the shadow was. But the shadow was not
 created with the constraints of the table:

@@ -146,7 +146,7 @@ def _foreign_keys(
         if parent == (shadow.schema, shadow.table):
             return target
         if parent == step.source:
-            raise _refused(ddl, "it refers to the table whose place it takes")
+            raise _refused(ddl, "it refers to the table that it replaces")
         mine = [r.index for r in routing.route(*(step.source or target)) if r.target == target]
         routes = routing.route(*parent)
         same = [r for r in routes if r.index in mine] or routes

@@ -35,7 +35,7 @@ def refuse_unseen(kept: Sequence[TableDdl], swap: Swap, by_hand: str) -> None:
     """
     if not any(ddl.action is Action.CREATE for ddl in kept):
         raise FatalError(
-            f"{'.'.join(swap.shadow)} takes the place of {'.'.join(swap.table)}, and how it was"
+            f"{'.'.join(swap.shadow)} replaces {'.'.join(swap.table)}, and how it was"
             " made was not seen: the online schema change began before `ddl: pass` did",
             hint=f"Make the change on the target{by_hand}, to the table under its own name: if it"
             " was renamed there as at the source, in a statement before, rename it back first",
@@ -66,7 +66,7 @@ def refuse_other_shadows(kept: Sequence[TableDdl], table: Name, columns: Collect
 
     Args:
         kept: the statements on the shadow, in order.
-        table: the table whose place it takes, at the source.
+        table: the table that it replaces, at the source.
         columns: the columns of the table at the target, in lower case; none if these
             need not be the source's.
 
@@ -121,7 +121,7 @@ def refuse_drop_before_swap(ddl: TableDdl, shadows: Iterable[Name], routing: Rou
                 f"this schema change cannot be passed on: {schema}.{shadow.table} is dropped while"
                 f" an online schema change of it is under way, by its shadow {table}, which has no"
                 f" counterpart at the target: {ddl.text[:300]}",
-                hint="Where the shadow takes its place next, as with `drop_swap` of"
+                hint="Where the shadow replaces it next, as with `drop_swap` of"
                 " pt-online-schema-change, leave the table at the target as it is: the RENAME that"
                 " follows changes it. Else drop it there by hand",
             )

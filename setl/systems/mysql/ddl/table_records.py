@@ -28,7 +28,7 @@ class TableRecord(NamedTuple):
 
     Attributes:
         generation: of a checkpoint; 0 where it does not matter.
-        version: a place in the stream; 0 where it does not matter.
+        version: a position in the stream; 0 where it does not matter.
         text: whatever else is to be known.
     """
 

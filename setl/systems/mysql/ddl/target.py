@@ -138,7 +138,7 @@ class DdlTarget:
     def replaced_tables(
         self, connection: Connection[Any], ticket: LoadTicket
     ) -> ReplacedTables | None:
-        """What refuses tables in the place of others; None where only one site writes."""
+        """What refuses tables instead of others; None where only one site writes."""
         return ReplacedTables(connection, ticket, self._accept) if self._marked_drops else None
 
     def of_tables(self, ddl: TableDdl, connection: Connection[Any]) -> TableDdl:
@@ -150,7 +150,7 @@ class DdlTarget:
         refuse_drop_before_swap(ddl, _names(shadows), self.routing)
 
     def is_shadow_of(self, shadow: str, tables: Collection[Name]) -> bool:
-        """Whether a shadow may take the place of one of these tables of the source."""
+        """Whether a shadow may replace one of these tables of the source."""
         return not under_way(self.routing, _names([shadow])).isdisjoint(tables)
 
     def targets_of(self, table: Name) -> Sequence[tuple[Name, bool]]:
@@ -201,7 +201,7 @@ class DdlTarget:
         return () if loaded & set(later) else names_taken(connection, ddl, later)
 
     def swapped(self, kept: Sequence[tuple[str, StatementSession]], table: Name) -> list[Run]:
-        """The statements that were kept of a shadow, for the table whose place it takes."""
+        """The statements that were kept of a shadow, for the table that it replaces."""
         runs: list[Run] = []
         for statement, session in kept:
             ddl = parsed(statement, session)

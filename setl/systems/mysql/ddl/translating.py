@@ -198,7 +198,7 @@ class _Translating:
             self._for_mysql(column)
 
     def _collation(self, tokens: Sequence[Token], what: str, *, keyed: bool = False) -> bool:
-        """Have the target's collation in the place of one; returns whether any was named."""
+        """Have the target's collation instead of one; returns whether any was named."""
         charset, collation = _named(tokens)
         if collation is not None:
             wanted = self._known(_full(_text(collation), _text(charset)))

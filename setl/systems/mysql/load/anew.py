@@ -34,7 +34,7 @@ class AnewRows:
 
     Attributes:
         plan: how they are written.
-        key: places of their keys.
+        key: positions of their keys.
         rows: the rows.
         refuse: what is told of those that are refused; may raise.
         partial: whether they lack columns of their table. Nothing is deleted for those.
@@ -113,9 +113,9 @@ def _insert(
     """Insert rows; returns the numbers of those that are not refused, and tells why of others."""
     left_out: set[int] = set()
 
-    def take(place: int, error: DataError) -> None:
-        part.refuse(numbers[place], error)
-        left_out.add(numbers[place])
+    def take(index: int, error: DataError) -> None:
+        part.refuse(numbers[index], error)
+        left_out.add(numbers[index])
         refused.append(error)
 
     write_rows(connection, part.plan.inserts, [part.rows[n] for n in numbers], limits, take)

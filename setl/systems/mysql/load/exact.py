@@ -6,18 +6,18 @@ same constraint, a stream does not say.
 
 Why it is right
     One task writes all rows of the table in one transaction, and keeps there how far it has come
-    (`setl.systems.mysql.sink.loaded`). So the target's rows are those of the source at that place,
-    S(p), never a mixture. A load that is delivered again may begin before p. Then only what lies
-    beyond p is applied, since the last changes of keys up to p have been. A load brings S(p) to
-    S(r). Let X be a row that it writes, and Y a row of the target in the way of X: equal to the
-    target, in some unique key, but not the row with X's key, byte by byte. Either the load changes
-    or deletes Y's key, so that Y is not as it will be: it goes first, and its own row comes after.
-    Or it does not: then X and Y both are in S(r), the target cannot hold both, and neither may go.
-    That is an error, the same that a replica has (1062).
+    (`setl.systems.mysql.sink.loaded`). So the target's rows are those of the source at that
+    position, S(p), never a mixture. A load that is delivered again may begin before p. Then only
+    what lies beyond p is applied, since the last changes of keys up to p have been. A load brings
+    S(p) to S(r). Let X be a row that it writes, and Y a row of the target in the way of X: equal to
+    the target, in some unique key, but not the row with X's key, byte by byte. Either the load
+    changes or deletes Y's key, so that Y is not as it will be: it goes first, and its own row comes
+    after. Or it does not: then X and Y both are in S(r), the target cannot hold both, and neither
+    may go. That is an error, the same that a replica has (1062).
 
     Nothing is removed but rows with keys of the load, compared byte by byte. The target may hold
     rows that are not from this stream: somebody writes there, or the stream has gone back to an
-    earlier place (a new generation). If they are in the way, that is the same error. They stay.
+    earlier position (a new generation). If they are in the way, that is the same error. They stay.
 
 How it is done
     First all deletes. Then upserts that refuse to touch another row (`statements._on_duplicate`).
@@ -31,8 +31,8 @@ How it is done
     * Rows that lack columns (`TargetChanges.partial`) cannot be made anew, and are refused.
 
 While a table is loaded as a whole (`LoadTicket.catching_up`)
-    Its rows were read at different places, all ahead of the stream: the target is a mixture until
-    the stream has come to the last of them. Let X be written and Y be in its way. The source
+    Its rows were read at different positions, all ahead of the stream: the target is a mixture
+    until the stream has come to the last of them. Let X be written and Y be in its way. The source
     refuses the two together, too: that is looked at before. So one of them is older, and the source
     has changed or deleted it before it had the other. If Y is the older one, it may go. If Y is the
     newer one, its change lies ahead in the stream, and brings it in again, whole. So whatever is in
@@ -128,11 +128,11 @@ class ExactLoad:
         refused: list[int] = []
         refuse = self.refuse(change)
 
-        def take(place: int, error: DataError) -> None:
+        def take(index: int, error: DataError) -> None:
             if isinstance(error, CollisionError):
-                refused.append(numbers[place])
+                refused.append(numbers[index])
             else:
-                refuse(numbers[place], error)
+                refuse(numbers[index], error)
 
         self._write(plan, [change.upserts[i] for i in numbers], take)
         return refused
@@ -142,4 +142,4 @@ class ExactLoad:
 
 
 def _numbered(numbers: Sequence[int], refuse: Refuse) -> Refuse:
-    return lambda place, error: refuse(numbers[place], error)
+    return lambda index, error: refuse(numbers[index], error)

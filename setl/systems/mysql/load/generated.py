@@ -250,7 +250,7 @@ class GeneratedLoad:
         before = [dict(rows.wrong) for rows in held]
 
         def refuse_of(rows: _Rows, own: Sequence[int]) -> Refuse:
-            return lambda place, error: rows.wrong.setdefault(own[place], error) and None
+            return lambda index, error: rows.wrong.setdefault(own[index], error) and None
 
         parts: list[AnewRows] = []
         for rows, own in zip(held, numbers, strict=True):
@@ -277,14 +277,14 @@ class GeneratedLoad:
     def _compare(self, rows: _Rows, numbers: Sequence[int], session: SourceSession) -> None:
         """Find the rows among these whose columns do not have the values that they say."""
         generated = rows.plan.generated
-        places = generated.compared
+        indexes = generated.compared
         if not session.strict:
-            places = _changeable(rows.change.columns, generated.stored)
-        if not (places and numbers):
+            indexes = _changeable(rows.change.columns, generated.stored)
+        if not (indexes and numbers):
             return
         upserts = rows.rows(numbers, session)
         for number, differing in _differences(
-            self.connection, rows.plan, rows.change, upserts, places
+            self.connection, rows.plan, rows.change, upserts, indexes
         ):
             rows.wrong[numbers[number]] = _other_value(
                 rows.plan, rows.change.upserts[numbers[number]], differing
@@ -356,12 +356,12 @@ def _differences(
     plan: TableWrites,
     change: TargetChanges,
     rows: Sequence[Row],
-    places: Sequence[int],
+    indexes: Sequence[int],
 ) -> Iterator[tuple[int, list[Column]]]:
     """Numbers of rows that the table has with other values in these columns, and in which."""
     stored = plan.generated.stored
     key = [stored[i] for i in change.key]
-    columns = [stored[i] for i in places]
+    columns = [stored[i] for i in indexes]
     compared = forms(columns)
     keys = [tuple(row[i] for i in change.key) for row in rows]
     found = _read(connection, change.target, key, columns, keys)
@@ -372,7 +372,7 @@ def _differences(
             values = next(
                 iter(_read(connection, change.target, key, columns, [keys[number]]).values()), None
             )
-        given = [row[i] for i in places]
+        given = [row[i] for i in indexes]
         if values is None:
             yield number, columns
         elif list(values) != given:  # in whatever form

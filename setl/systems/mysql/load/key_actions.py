@@ -76,9 +76,9 @@ def delete_children(
     """
     with _checking(connection):
         for (plan, change), action in acting:
-            places = _places(change, action.parent_columns)
-            statement = _found_by(plan, change, places, action.columns, _what(action, described))
-            keys = list(dict.fromkeys(tuple(row[i] for i in places) for row in change.deletes))
+            positions = _positions(change, action.parent_columns)
+            statement = _found_by(plan, change, positions, action.columns, _what(action, described))
+            keys = list(dict.fromkeys(tuple(row[i] for i in positions) for row in change.deletes))
             _run(connection, statement, keys, limits)
 
 
@@ -94,9 +94,9 @@ def move_keys(
             names = [column.name for column in move.columns]
             own = [part for part in parts if part[1].target == move.target]
             for plan, change in own[:1]:
-                places = _places(change, names)
+                positions = _positions(change, names)
                 table = qualified(*move.target)
-                count = _found_by(plan, change, places, names, f"SELECT COUNT(*) FROM {table}")
+                count = _found_by(plan, change, positions, names, f"SELECT COUNT(*) FROM {table}")
                 with connection.cursor() as cursor:
                     cursor.execute(count.text([move.new]) + b" FOR UPDATE")
                     [(found,)] = cursor.fetchall()
@@ -111,11 +111,11 @@ def move_keys(
                     _run(connection, update, [move.old], limits)
 
 
-def _literal(statement: RowStatement, place: int, row: Row) -> str:
+def _literal(statement: RowStatement, position: int, row: Row) -> str:
     """One value of a key as SQL."""
-    numbers = tuple(n._replace(place=0) for n in statement.numbers if n.place == place)
-    own = replace(statement, columns=(statement.columns[place],), numbers=numbers, key=(0,))
-    (piece,), _ = own.rendered([(row[place],)])
+    numbers = tuple(n._replace(position=0) for n in statement.numbers if n.position == position)
+    own = replace(statement, columns=(statement.columns[position],), numbers=numbers, key=(0,))
+    (piece,), _ = own.rendered([(row[position],)])
     return piece
 
 
@@ -130,7 +130,7 @@ def _what(action: KeyAction, described: Callable[[Name], RowSchema]) -> str:
     return f"UPDATE {child} SET {','.join(sets)}"
 
 
-def _places(change: TargetChanges, names: Sequence[str]) -> list[int]:
+def _positions(change: TargetChanges, names: Sequence[str]) -> list[int]:
     """Where columns are among those of a key."""
     key = [change.columns[i].name.lower() for i in change.key]
     if sorted(key) != sorted(name.lower() for name in names):
@@ -146,7 +146,7 @@ def _places(change: TargetChanges, names: Sequence[str]) -> list[int]:
 def _found_by(
     plan: TableWrites,
     change: TargetChanges,
-    places: Sequence[int],
+    positions: Sequence[int],
     names: Sequence[str],
     what: str,
 ) -> RowStatement:
@@ -154,7 +154,7 @@ def _found_by(
     deletes = plan.deletes
     stored = [
         replace(plan.generated.stored[change.key[i]], name=n)
-        for i, n in zip(places, names, strict=True)
+        for i, n in zip(positions, names, strict=True)
     ]
     condition = by_key(stored)
     return replace(
@@ -163,10 +163,12 @@ def _found_by(
         tail=condition.tail,
         between=condition.between,
         columns=tuple(
-            replace(deletes.columns[i], name=n) for i, n in zip(places, names, strict=True)
+            replace(deletes.columns[i], name=n) for i, n in zip(positions, names, strict=True)
         ),
-        numbers=tuple(each._replace(place=places.index(each.place)) for each in deletes.numbers),
-        key=tuple(range(len(places))),
+        numbers=tuple(
+            each._replace(position=positions.index(each.position)) for each in deletes.numbers
+        ),
+        key=tuple(range(len(positions))),
         limited=False,
         bytewise=(),
     )

@@ -267,12 +267,12 @@ def removal(
         for column, stored in zip(changes.columns, stored_columns, strict=True)
     ]
     columns, numbers = as_numbers(fitted)
-    number_of = {each.place: each for each in numbers}
+    number_of = {each.column_index: each for each in numbers}
     parts: list[str] = []
-    for place, (column, stored) in enumerate(zip(columns, stored_columns, strict=True)):
+    for column_index, (column, stored) in enumerate(zip(columns, stored_columns, strict=True)):
         if stored.generated:
             continue
-        value = _numbered(row[place], number_of.get(place))
+        value = _numbered(row[column_index], number_of.get(column_index))
         parts += _conditions(quote(stored.name), column, stored, value, signed_zeros=signed_zeros)
     table = qualified(*changes.target)
     text = f"DELETE FROM {table} WHERE {' AND '.join(parts)} LIMIT {times}"

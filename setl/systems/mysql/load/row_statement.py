@@ -59,13 +59,13 @@ class RowStatement:
         by_key: whether the rows are keys that are looked for, see `render_columns`.
         limited: whether the statement ends with a LIMIT of the number of its rows.
         never_null: indexes in a row that must not be NULL although the server would take it.
-        guards: what finds values that the table would change; their places are in `columns`.
+        guards: what finds values that the table would change; their indexes are in `columns`.
         watched: whether only the server's notes tell that it changed a value.
         computed: the table's columns that the statement has no values for, in lower case:
             generated ones, and what rows lack.
         blanks: indexes in a row of ENUM columns, each with how the row holds what is no label,
             which the server takes only from a session that is not strict.
-        numbers: makes numbers of labels that text may not find; their places are in `columns`.
+        numbers: makes numbers of labels that text may not find; their indexes are in `columns`.
         counts: of rows that lack columns of the table, how many are there by their keys.
         bytewise: the quoted names of the columns rendered, if keys are to be found byte by byte,
             else empty.
@@ -142,9 +142,9 @@ class RowStatement:
         picks = self.picks or range(len(self.columns))
         return [
             values
-            if self.by_key or place in self.key
+            if self.by_key or column_index in self.key
             else [in_characters(v, unless=_charset_of(column)) for v in values]
-            for place, column, values in zip(picks, self.columns, held, strict=True)
+            for column_index, column, values in zip(picks, self.columns, held, strict=True)
         ]
 
     @property
@@ -170,8 +170,8 @@ class RowStatement:
 
     def _values_of(self, rows: Sequence[Row]) -> list[Sequence[Any]]:
         """The values of each column; DataError if one is NULL that must not be."""
-        for place in self.never_null:
-            if None in [row[place] for row in rows]:
+        for column_index in self.never_null:
+            if None in [row[column_index] for row in rows]:
                 raise DataError("a value that identifies the row is NULL")
         if self.picks is not None:
             rows = [tuple(row[i] for i in self.picks) for row in rows]
@@ -179,31 +179,35 @@ class RowStatement:
         for numbers in self.numbers:
             try:
                 # A key with a label that the table lacks is no row's.
-                found = numbers.of(held[numbers.place], lacking=_NO_LABEL if self.by_key else None)
+                found = numbers.of(
+                    held[numbers.column_index], lacking=_NO_LABEL if self.by_key else None
+                )
             except LookupError:
-                raise self._lacking(numbers, held[numbers.place]) from None
-            held[numbers.place] = found
+                raise self._lacking(numbers, held[numbers.column_index]) from None
+            held[numbers.column_index] = found
         return held
 
     def blanks_in(self, rows: Sequence[Row]) -> int:
         """How many values of some rows are ENUM's for what is no label."""
         # One loop over all rows: a call for each of them takes ten times as long.
-        return sum(row[place] == blank for place, blank in self.blanks for row in rows)
+        return sum(
+            row[column_index] == blank for column_index, blank in self.blanks for row in rows
+        )
 
     def _lacking(self, numbers: Numbers, values: Sequence[Any]) -> DataError:
         value = numbers.first_lacking(values)
         if is_marked(value):
-            return _unclear(self.columns[numbers.place], value)
-        name = self.columns[numbers.place].name
+            return _unclear(self.columns[numbers.column_index], value)
+        name = self.columns[numbers.column_index].name
         return ChangedValueError(f"the target's column {name} would lack that label")
 
     def _refuse_changed(self, held: Sequence[Sequence[Any]]) -> None:
         for guard in self.guards:
-            if guard.finds(held[guard.place]):
-                marked = next(filter(is_marked, held[guard.place]), None)
+            if guard.finds(held[guard.column_index]):
+                marked = next(filter(is_marked, held[guard.column_index]), None)
                 if marked is not None:
-                    raise _unclear(self.columns[guard.place], marked)
-                name = self.columns[guard.place].name
+                    raise _unclear(self.columns[guard.column_index], marked)
+                name = self.columns[guard.column_index].name
                 raise ChangedValueError(f"the target's column {name} would {guard.reason}")
 
     def _by_bytes(self, held: Sequence[Sequence[Any]]) -> str:

@@ -143,7 +143,7 @@ def _write_rows(
     refuse: Refuse,
 ) -> None:
     # Few tables have such a column, and looking for one in each row costs as much as packing it.
-    blank = {i for place, none in statement.blanks for i, r in enumerate(rows) if r[place] == none}
+    blank = {i for index, none in statement.blanks for i, r in enumerate(rows) if r[index] == none}
     if not blank:
         _write(connection, statement, rows, limits, refuse)
         return

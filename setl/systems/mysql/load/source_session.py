@@ -68,7 +68,7 @@ class SourceSession:
 
         Args:
             rows: with moments in UTC, ``YYYY-MM-DD hh:mm:ss.ffffff``.
-            moments: their places in a row.
+            moments: their indexes in a row.
         """
         if not (self.offset and moments):
             return rows

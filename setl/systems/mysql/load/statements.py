@@ -238,7 +238,7 @@ def plan_writes(
         deletes,
         alone=collisions.alone,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
-        numbered=tuple(filling[place] for place, _ in numbers),
+        numbered=tuple(filling[index] for index, _ in numbers),
         gives_all={c.name.lower() for c in target.columns if _takes_no_null(c)} <= set(names),
         generated=GeneratedColumns.of(stored, target),
     )
@@ -323,7 +323,7 @@ def _takes_no_null(column: Column) -> bool:
     held = column.capacity
     if held is None or held.nullable or column.generated:
         return False
-    # What takes the place of NULL in a TIMESTAMP is not what LOAD DATA makes up: a zero date.
+    # What replaces NULL in a TIMESTAMP is not what LOAD DATA makes up: a zero date.
     return not _is_numbered(column)
 
 

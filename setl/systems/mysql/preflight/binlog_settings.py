@@ -102,7 +102,7 @@ def check_binlog(
     if engine:
         report.error(
             f"the storage engine {engine} keeps the binlog (binlog_storage_engine), where setl"
-            " finds no places",
+            " finds no positions",
             "Remove binlog_storage_engine from the server's configuration file and restart it",
             code="binlog-engine",
         )
@@ -222,7 +222,7 @@ def _check_retention(server: Server, report: Report) -> None:
             report.warning(
                 f"binlogs are removed as soon as they hold more than {limit:,} bytes ({name}),"
                 " whatever their age; a pipeline that stands still for longer than that takes"
-                " loses its place and has to load its tables again",
+                " loses its position and has to load its tables again",
                 "Give the time in which so much is written at worst, so that the alarm comes"
                 " before: `alarms: {position: {retention: 24h}}` in the channel file",
                 code="binlog-size-limit",
@@ -243,10 +243,10 @@ def _check_retention(server: Server, report: Report) -> None:
     week = server.set_global("binlog_expire_logs_seconds", str(7 * _DAY))
     report.warning(
         f"binlogs are removed after {kept.seconds / 3600:.3g} hours; a pipeline that stands still"
-        " for longer loses its place and has to load its tables again"
+        " for longer loses its position and has to load its tables again"
         if kept.seconds
         else f"{server.kind.service.value} removes binlogs at once ({HOURS!r} is not set); a"
-        " pipeline that stands still loses its place and has to load its tables again",
+        " pipeline that stands still loses its position and has to load its tables again",
         *((KEEP_A_WEEK,) if server.kind.managed else week),
         code="binlog-retention",
     )

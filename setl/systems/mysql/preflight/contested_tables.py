@@ -63,31 +63,31 @@ def check_contested_tables(
     for table in tables:
         for route in table.routes:
             if route.conflict is not None:
-                place = report.at(".".join(route.target))
-                with place.failing():
-                    _check_way_back(table.schema, route, route.conflict, way_back, place)
+                table_report = report.at(".".join(route.target))
+                with table_report.failing():
+                    _check_way_back(table.schema, route, route.conflict, way_back, table_report)
                     there = read_table(target.connection, *route.target)
                     if there is not None:
-                        _check_triggers(target, route, place)
-                        _check_key(there, place)
-                        _check_key(table.schema, place)
-                        _check_newest(table.schema, route, route.conflict, place)
+                        _check_triggers(target, route, table_report)
+                        _check_key(there, table_report)
+                        _check_key(table.schema, table_report)
+                        _check_newest(table.schema, route, route.conflict, table_report)
                         if source is not None:
-                            _check_columns(source, target, table.schema, route, place)
+                            _check_columns(source, target, table.schema, route, table_report)
 
 
 def _check_way_back(
-    schema: RowSchema, route: Route, policy: ConflictPolicy, way_back: Router, place: Report
+    schema: RowSchema, route: Route, policy: ConflictPolicy, way_back: Router, report: Report
 ) -> None:
     back = way_back.route(*route.target)
     if route.expressions or route.where:
-        place.error(
+        report.error(
             "the mapping computes values, and both sites must hold the same rows",
             f"Let columns pass as they are in tables[{route.index}]",
             code="conflict-computes",
         )
     if len(back) != 1 or back[0].target != (schema.schema, schema.table):
-        place.error(
+        report.error(
             f"what is written there does not come back to {schema.name} and nowhere else",
             "Map the table in the other pipeline, once, to where it comes from",
             code="conflict-mapping",
@@ -98,7 +98,7 @@ def _check_way_back(
     returning = {names[i].lower(): name.lower() for i, name in passing_columns(back[0], names)}
     for i, name in there.items():
         if returning.get(name.lower()) != schema.names[i].lower():
-            place.error(
+            report.error(
                 f"the column {name} does not come back as {schema.names[i]}",
                 "Let the same columns pass in both directions",
                 code="conflict-mapping",
@@ -107,7 +107,7 @@ def _check_way_back(
     newest = {schema.names[i].lower(): name.lower() for i, name in there.items()}
     wanted = newest.get(policy.newest.lower(), "") if policy.newest else ""
     if other is None or other.newest.lower() != wanted:
-        place.error(
+        report.error(
             f"the policy is `{policy.name}` here, and `{other.name if other else 'source'}` in the"
             " other direction",
             "Give the table the same policy in both pipelines",
@@ -115,7 +115,7 @@ def _check_way_back(
         )
 
 
-def _check_triggers(target: Server, route: Route, place: Report) -> None:
+def _check_triggers(target: Server, route: Route, report: Report) -> None:
     """A row is the same at both sites only if it stays as it is written."""
     names = target.rows(
         "SELECT TRIGGER_NAME FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = %s"
@@ -124,7 +124,7 @@ def _check_triggers(target: Server, route: Route, place: Report) -> None:
         route.target,
     )
     if names:
-        place.error(
+        report.error(
             f"triggers ({', '.join(str(n[0]) for n in names)}) run before rows are written, those"
             " of setl, too. If they change values, the two sites end different",
             "Drop them, and set the values in the application",
@@ -134,10 +134,10 @@ def _check_triggers(target: Server, route: Route, place: Report) -> None:
         )
 
 
-def _check_key(described: RowSchema, place: Report) -> None:
+def _check_key(described: RowSchema, report: Report) -> None:
     for unique in described.unique:
         names = ", ".join(described.columns[i].name for i in unique)
-        place.error(
+        report.error(
             f"{described.name} has a unique key over {names}: both sites can give out the same"
             " value, which no choice between two rows of one key undoes",
             "Drop the unique key at both sites, or make it a plain index",
@@ -146,7 +146,7 @@ def _check_key(described: RowSchema, place: Report) -> None:
         )
     for column in (described.columns[i] for i in described.key):
         if column.kind is Kind.FLOAT or (column.kind is Kind.TEXT and not column.binary_order):
-            place.error(
+            report.error(
                 f"the key column {column.name} of {described.name} takes different values for the"
                 " same, so that rows of the two sites cannot be told apart",
                 "Use numbers, bytes or CHAR with a binary collation as key",
@@ -155,25 +155,25 @@ def _check_key(described: RowSchema, place: Report) -> None:
             )
 
 
-def _check_newest(schema: RowSchema, route: Route, policy: ConflictPolicy, place: Report) -> None:
+def _check_newest(schema: RowSchema, route: Route, policy: ConflictPolicy, report: Report) -> None:
     if not policy.newest:
         return
     at = schema.folded.get(policy.newest.lower(), -1)
     if at < 0:
-        place.error(
+        report.error(
             f"tables[{route.index}].conflict names a column {policy.newest}, which {schema.name}"
             " does not have",
             f"The columns are {', '.join(schema.names)}",
             code="conflict-column",
         )
     elif schema.columns[at].kind not in COMPARABLE:
-        place.error(
+        report.error(
             f"the column {policy.newest} does not say which row is newer",
             "Name a date, a time or a number under `newest`",
             code="conflict-column",
         )
     elif at not in {i for i, _ in passing_columns(route, schema.names)}:
-        place.error(
+        report.error(
             f"the column {policy.newest}, which says how new a row is, does not reach the target",
             f"Let it pass: see include, exclude and columns in tables[{route.index}]",
             code="conflict-column",
@@ -181,7 +181,7 @@ def _check_newest(schema: RowSchema, route: Route, policy: ConflictPolicy, place
 
 
 def _check_columns(
-    source: Server, target: Server, schema: RowSchema, route: Route, place: Report
+    source: Server, target: Server, schema: RowSchema, route: Route, report: Report
 ) -> None:
     """Rows are compared value by value, so a value must look the same at both sites."""
     here = read_columns(source, schema.schema, schema.table)
@@ -192,7 +192,7 @@ def _check_columns(
         if one is None or other is None:
             continue
         if one.data_type in _TWO_FORMS:
-            place.error(
+            report.error(
                 f"the column {name} is {one.column_type}, whose values stand in the binlog in"
                 " another form than a SELECT gives them, so that equal values do not look equal",
                 "Use BINARY or CHAR at both sites",
@@ -200,14 +200,14 @@ def _check_columns(
                 code="conflict-types",
             )
         elif not other.generated and _form(one) != _form(other):
-            place.error(
+            report.error(
                 f"the column {name} is {other.column_type} at the target and {one.column_type} at"
                 " the source, so that equal values do not look equal",
                 "Give it the same type at both sites",
                 code="conflict-types",
             )
         if policy and schema.names[i].lower() == policy.newest.lower() and one.nullable:
-            place.warning(
+            report.warning(
                 f"the column {policy.newest}, which says how new a row is, can be NULL, which is"
                 " older than everything",
                 "Make it NOT NULL",

@@ -35,7 +35,7 @@ def check_sessions(
     target: Server,
     described: RowSchema,
     routes: Sequence[Route],
-    place: Report,
+    report: Report,
     *,
     source: Server | None,
 ) -> None:
@@ -45,7 +45,7 @@ def check_sessions(
         target: its server.
         described: the table.
         routes: those that lead there. Nobody compares the columns of rows with a conflict policy.
-        place: where to report it.
+        report: where to report it.
         source: the server that rows come from, None if it is not known.
 
     Raises:
@@ -56,15 +56,15 @@ def check_sessions(
     stored = [c.name for c in described.columns if c.generated and c.materialized == "stored"]
     dependent = [name for name in stored if name.lower() in by_session]
     if source is not None and not all(route.rereads for route in routes):
-        _warn(source, dependent, place)
+        _warn(source, dependent, report)
     for each in described.columns:
         column, reason = each.name, by_session.get(each.name.lower(), "")
         if not (each.generated and reason):
             continue
         if each.materialized == "indexed":
-            _report_index(f"an index over the virtual column {column}", reason, place)
+            _report_index(f"an index over the virtual column {column}", reason, report)
         elif each.materialized and decided:
-            place.error(
+            report.error(
                 f"the generated column {column} depends on {reason} of the session that writes a"
                 " row, so that the two sites may end different",
                 _PLAIN,
@@ -72,7 +72,7 @@ def check_sessions(
                 risk=True,
             )
         elif each.materialized and reason != "the time zone":
-            place.warning(
+            report.warning(
                 f"the generated column {column} depends on {reason} of the session that writes a"
                 " row: one for which the target computes another value stops the pipeline",
                 _PLAIN,
@@ -81,7 +81,7 @@ def check_sessions(
     name = (described.schema, described.table)
     for index, expression in () if target.mariadb else target.rows(_FUNCTIONAL, name):
         if reason := dependence(str(expression), by_session, times_of(described)):
-            _report_index(f"the index {index} over an expression", reason, place)
+            _report_index(f"the index {index} over an expression", reason, report)
 
 
 _PLAIN: Final = (
@@ -90,8 +90,8 @@ _PLAIN: Final = (
 )
 
 
-def _report_index(what: str, reason: str, place: Report) -> None:
-    place.error(
+def _report_index(what: str, reason: str, report: Report) -> None:
+    report.error(
         f"{what} depends on {reason} of the session that writes a row, so at the target it may hold"
         " other values than at the source",
         "Drop the index at the target, or make the column STORED at both sites",
@@ -101,7 +101,7 @@ def _report_index(what: str, reason: str, place: Report) -> None:
 
 
 def check_generated(
-    server: Server, columns: RowSchema, routes: Sequence[Route], place: Report
+    server: Server, columns: RowSchema, routes: Sequence[Route], report: Report
 ) -> None:
     """Report generated columns of a source table that a route needs, whatever its target has."""
     generated = tuple(c.name for c in columns.columns if c.generated)
@@ -113,27 +113,27 @@ def check_generated(
             needed = generated
         elif route.into_index:
             needed = [generated[i] for i, _ in passing_columns(route, generated)] or needed
-        _warn(server, needed, place)
+        _warn(server, needed, report)
 
 
-def check_filled(server: Server, columns: Sequence[str], route: Route, place: Report) -> None:
+def check_filled(server: Server, columns: Sequence[str], route: Route, report: Report) -> None:
     """Report generated columns of a source table that fill plain ones of a target table.
 
     Args:
         server: the source.
         columns: of the source table.
         route: how rows get to the target.
-        place: where to report it.
+        report: where to report it.
     """
     decided = route.conflict is not None or route.expressions or route.where
     if not (route.rereads or decided):  # else `check_generated` has told
-        _warn(server, columns, place)
+        _warn(server, columns, report)
 
 
-def _warn(server: Server, columns: Sequence[str], place: Report) -> None:
+def _warn(server: Server, columns: Sequence[str], report: Report) -> None:
     if not columns or not server.mariadb or server.version[:2] <= _LOGS_GENERATED:
         return
-    place.warning(
+    report.warning(
         f"{server.product} may leave generated columns out of what it logs of an update, as 11.8"
         f" does: {', '.join(columns)}; the first such update stops the pipeline",
         "Set `read: source` for the table; or leave the columns out with `exclude`, or have the"

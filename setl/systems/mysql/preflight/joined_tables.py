@@ -66,12 +66,12 @@ def check_joined_tables(
 
 
 def _check_joined(
-    source: Server | None, target: Server, found: Sequence[_Joined], place: Report
+    source: Server | None, target: Server, found: Sequence[_Joined], report: Report
 ) -> None:
     names = ", ".join(sorted({table.schema.name for table, _ in found}))
     keyless = [table.schema.name for table, route in found if not (table.schema.key or route.key)]
     if keyless:
-        place.error(
+        report.error(
             f"rows of {names} come together, and {', '.join(keyless)} has no key: nobody could tell"
             " whose row a change is about",
             _FIX,
@@ -83,7 +83,7 @@ def _check_joined(
         own = {there.names[i].lower() for i in there.key}
         more = sorted(own.difference(*(_key(table, route) for table, route in found)))
         if more:
-            place.error(
+            report.error(
                 f"rows of {names} come together and are found by their own keys alone, without"
                 f" {', '.join(more)}; a change of one would change those of others",
                 _FIX,
@@ -94,14 +94,14 @@ def _check_joined(
     plain = [(t, r) for t, r in found if not (r.where or r.processor)]
     for (one, by), (other, to) in combinations(plain, 2):
         if source is not None and _common_key(source, one, by, other, to):
-            place.error(
+            report.error(
                 f"{one.schema.name} and {other.schema.name} have rows with the same key, which"
                 " would become one",
                 _FIX,
                 code="joined-keys",
             )
             return
-    place.warning(
+    report.warning(
         f"rows of {names} come together; those with the same key would become one unseen",
         _FIX,
         code="joined-keys",
@@ -111,11 +111,11 @@ def _check_joined(
 def _key(table: SourceTable, route: Route) -> dict[str, str]:
     """Target column in lower case → source column, of what rows are found by."""
     names = table.schema.names
-    key = {name.lower() for name in route.key or (names[place] for place in table.schema.key)}
+    key = {name.lower() for name in route.key or (names[index] for index in table.schema.key)}
     return {
-        name.lower(): names[place]
-        for place, name in passing_columns(route, names)
-        if names[place].lower() in key
+        name.lower(): names[index]
+        for index, name in passing_columns(route, names)
+        if names[index].lower() in key
     }
 
 

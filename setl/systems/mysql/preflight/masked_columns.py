@@ -14,7 +14,7 @@ WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND EXTRA LIKE '%%MASKING POLICY%%'
 ORDER BY ORDINAL_POSITION"""
 
 
-def check_masked(server: Server, schema: str, table: str, place: Report) -> None:
+def check_masked(server: Server, schema: str, table: str, report: Report) -> None:
     """Report columns with a masking policy: who it is not made for reads something else.
 
     Which accounts that are is only known to a component of the server.
@@ -26,7 +26,7 @@ def check_masked(server: Server, schema: str, table: str, place: Report) -> None
         return
     masked = ", ".join(str(name) for (name,) in server.rows(_MASKED, (schema, table)))
     if masked:
-        place.error(
+        report.error(
             f"the server masks columns ({masked}): what setl reads of the table, in a load, with"
             " `read: source` or to compare it, need not be what it holds",
             f"Have the masking policy leave them as they are for {server.account}, and then name"

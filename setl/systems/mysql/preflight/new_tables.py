@@ -46,7 +46,7 @@ class Flow:
         return len(self.computed) == len(self.route.expressions)
 
 
-def report_creation(planner: Planner, flow: Flow, place: Report) -> None:
+def report_creation(planner: Planner, flow: Flow, report: Report) -> None:
     """Report the table that setl will create; an error if it cannot.
 
     Raises:
@@ -56,12 +56,12 @@ def report_creation(planner: Planner, flow: Flow, place: Report) -> None:
     what = "setl will create the table"
     if not flow.known:
         what += f", and columns for {', '.join(flow.route.expressions)}"
-    place.ok(
+    report.ok(
         "; ".join([what, *plan.notes]),
         statements=statements_of(planner, plan),
     )
-    check_filled(planner.source, made_plain(plan, flow), flow.route, place)
-    _check_privileges(planner.target, plan.target[0], place)
+    check_filled(planner.source, made_plain(plan, flow), flow.route, report)
+    _check_privileges(planner.target, plan.target[0], report)
 
 
 def made_plain(plan: TablePlan, flow: Flow) -> list[str]:
@@ -90,16 +90,16 @@ def shape_of(flow: Flow) -> RowSchema:
     source = flow.source
     passing = passing_columns(flow.route, source.names)
     columns = [replace(source.columns[i], name=name) for i, name in passing]
-    places = {i: at for at, (i, _) in reversed(list(enumerate(passing)))}
+    positions = {i: at for at, (i, _) in reversed(list(enumerate(passing)))}
     key = [source.folded.get(name.lower(), -1) for name in flow.route.key] or source.key
     return RowSchema(
         *flow.route.target,
         (*columns, *flow.computed),
-        tuple(places[i] for i in key if i in places),
+        tuple(positions[i] for i in key if i in positions),
     )
 
 
-def _check_privileges(target: Server, schema: str, place: Report) -> None:
+def _check_privileges(target: Server, schema: str, report: Report) -> None:
     table = qualified(schema, _NO_TABLE)
     lacking = [
         privilege
@@ -108,7 +108,7 @@ def _check_privileges(target: Server, schema: str, place: Report) -> None:
     ]
     lacking += denied(target, schema, _NO_TABLE, ["SELECT", "INSERT", "UPDATE", "DELETE"])
     if lacking:
-        place.error(
+        report.error(
             f"the account {target.account} lacks {', '.join(lacking)} on {schema}, where setl is to"
             " create the table",
             target.grant(lacking, target.scope_of(schema)),

@@ -15,7 +15,7 @@ WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s AND DATETIME_PRECISION > 0
 ORDER BY ORDINAL_POSITION"""
 
 
-def check_old_times(server: Server, schema: str, table: str, place: Report) -> None:
+def check_old_times(server: Server, schema: str, table: str, report: Report) -> None:
     """Report columns of a source table whose values in the binlog cannot be read.
 
     Raises:
@@ -26,7 +26,7 @@ def check_old_times(server: Server, schema: str, table: str, place: Report) -> N
     rows = server.rows(_FRACTIONS, (schema, table, OLD_FORMAT))
     found = ", ".join(f"{name} {type_}" for name, type_ in rows)
     if found:
-        place.error(
+        report.error(
             "the table has times in MariaDB's format of 5.3 (of tables from before 10.1, or made"
             " with mysql56_temporal_format=OFF), and the binlog does not tell the digits of their"
             f" fractions: {found}",

@@ -43,20 +43,20 @@ def check_source_tables(
     found: list[SourceTable] = []
     mapped: set[int] = set()
     for schema, table in there:
-        place = report.at(f"{schema}.{table}")
-        with place.failing():
+        table_report = report.at(f"{schema}.{table}")
+        with table_report.failing():
             if _claims(router, schema, table, mapped):
                 lacking.add(schema, table, denied(server, schema, table, ["SELECT"]))
                 if is_versioned_by_numbers(server.connection, schema, table):
-                    place.error(
+                    table_report.error(
                         "the table is system-versioned by transaction numbers, and such rows are"
                         " logged as statements",
                         "Version it by TIMESTAMP(6), or leave it out of `tables`",
                         code="system-versioned",
                     )
                     continue
-                check_masked(server, schema, table, place)
-                check_old_times(server, schema, table, place)
+                check_masked(server, schema, table, table_report)
+                check_old_times(server, schema, table, table_report)
                 columns = read_table(server.connection, schema, table)
                 # Nested rows pass through no mapping; the documents' table speaks for them.
                 routes = [r for r in router.route(schema, table) if not r.nests(schema, table)]
@@ -64,10 +64,10 @@ def check_source_tables(
                     if route.documents is not None:
                         columns = describe_documents(server.connection, route.documents).schema
                 if columns is not None:
-                    check_generated(server, columns, routes, place)
-                    check_keyless_load(server, check, columns, routes, place)
+                    check_generated(server, columns, routes, table_report)
+                    check_keyless_load(server, check, columns, routes, table_report)
                     computed: dict[int, Sequence[Column]] = {}
-                    right = [r for r in routes if _fits(columns, r, place, check, computed)]
+                    right = [r for r in routes if _fits(columns, r, table_report, check, computed)]
                     found.append(SourceTable(columns, tuple(right), computed))
     for entry in router.entries:
         if entry.index not in mapped:
@@ -179,7 +179,7 @@ def _fits(
     Notes in `computed` the columns that expressions fill.
     """
     before = len(report.findings)
-    place = f"tables[{route.index}]"
+    table_report = f"tables[{route.index}]"
     for name in filter(looks_hidden, schema.names):
         report.error(
             f"a column has the name {name}, which MariaDB gives to columns that it hides",
@@ -197,14 +197,14 @@ def _fits(
         for lost in (schema.names[i] for i in key if i not in passing):
             report.error(
                 f"the key column {lost} does not reach the target, where rows are found by it",
-                f"Let {lost} pass: see include, exclude and columns in {place}",
+                f"Let {lost} pass: see include, exclude and columns in {table_report}",
                 code="key-lost",
             )
     if route.key and key and not _is_unique(schema, key):
         report.warning(
             f"no unique key has just the columns {', '.join(route.key)}: rows that agree in them"
             " become one row in the target",
-            f"Add a unique key, or name other columns under `key` in {place}",
+            f"Add a unique key, or name other columns under `key` in {table_report}",
             code="key-not-unique",
         )
     compared = key or range(len(schema.columns))
@@ -225,7 +225,7 @@ def _fits(
             computed[route.index] = expressions(route, schema) or ()
         except SetlError as error:
             report.error(
-                f"{place}: {error.message}",
+                f"{table_report}: {error.message}",
                 *([error.hint] if error.hint else []),
                 code="expression",
             )
@@ -234,7 +234,7 @@ def _fits(
         report.warning(
             f"{', '.join(c.name for c in nullable)}, named under `key`, may be NULL: a row with"
             " NULL there cannot be told apart, and is refused",
-            f"Make it NOT NULL, or name other columns under `key` in {place}",
+            f"Make it NOT NULL, or name other columns under `key` in {table_report}",
             code="key-null",
         )
     return not any(f.level == "error" for f in report.findings[before:])
@@ -273,13 +273,13 @@ def _check_document(schema: RowSchema, route: Route, key: Sequence[int], report:
 def unknown_columns(schema: RowSchema, route: Route) -> Iterator[str]:
     """Column names in a mapping that the table does not have, as sentences."""
     known = {name.lower() for name in schema.names}
-    place = f"tables[{route.index}]"
+    table_report = f"tables[{route.index}]"
     named = [
-        *((f"{place}.include", name) for name in route.include or ()),
-        *((f"{place}.exclude", name) for name in route.exclude),
-        *((f"{place}.columns.{target}", name) for target, name in route.renames.items()),
-        *((f"{place}.key", name) for name in route.key),
-        *((f"{place}.routing", name) for name in (route.routing,) if name is not None),
+        *((f"{table_report}.include", name) for name in route.include or ()),
+        *((f"{table_report}.exclude", name) for name in route.exclude),
+        *((f"{table_report}.columns.{target}", name) for target, name in route.renames.items()),
+        *((f"{table_report}.key", name) for name in route.key),
+        *((f"{table_report}.routing", name) for name in (route.routing,) if name is not None),
     ]
     for path, name in named:
         if name.lower() not in known:
@@ -290,8 +290,8 @@ def source_key(schema: RowSchema, route: Route) -> tuple[int, ...]:
     """Indexes of the columns that identify a row; empty if there is no key or it is wrong."""
     if not route.key:
         return schema.key
-    places = {name.lower(): i for i, name in enumerate(schema.names)}
-    found = [places.get(name.lower(), -1) for name in route.key]
+    positions = {name.lower(): i for i, name in enumerate(schema.names)}
+    found = [positions.get(name.lower(), -1) for name in route.key]
     return () if -1 in found else tuple(found)
 
 

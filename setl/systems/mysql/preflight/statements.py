@@ -1,4 +1,4 @@
-"""Foretells which statements of a source a pipeline will meet in the place of rows.
+"""Foretells which statements of a source a pipeline will meet instead of rows.
 
 Whatever a server's own format is, a session may choose another. Known tools do: pt-table-checksum
 always, agents of managed servers often.
@@ -51,21 +51,21 @@ def check_statements(server: Server, router: Router, report: Report) -> None:
     _check_sessions(server, report)
     passing: list[str] = []
     for name, what in _known(server):
-        place = ".".join(name)
+        location = ".".join(name)
         reason, fix = _stops(server, router, name)
         if not reason:
-            passing.append(f"{place} ({what})")
+            passing.append(f"{location} ({what})")
             continue
-        report.at(place).warning(
-            f"{what} may log statements instead of rows of {place}, and these stop the pipeline:"
+        report.at(location).warning(
+            f"{what} may log statements instead of rows of {location}, and these stop the pipeline:"
             f" it {reason}",
             *([fix] if fix else []),
-            f"Or name {STATEMENT}@{place} under `accept` in the channel file, so that they pass"
+            f"Or name {STATEMENT}@{location} under `accept` in the channel file, so that they pass"
             " whatever they do",
             code=STATEMENT,
         )
     if passing:
-        report.ok(f"statements in the place of rows pass of {', '.join(passing)}")
+        report.ok(f"statements instead of rows pass of {', '.join(passing)}")
 
 
 def _check_sessions(server: Server, report: Report) -> None:

@@ -91,9 +91,9 @@ class TargetTables:
                 )
         mapped = named([*flows, *unseen])
         for (schema, table), arriving in flows.items():
-            place = self.report.at(f"{schema}.{table}")
-            with place.failing():
-                self._check_table(schema, table, arriving, mapped, place)
+            table_report = self.report.at(f"{schema}.{table}")
+            with table_report.failing():
+                self._check_table(schema, table, arriving, mapped, table_report)
         check_triggers_seen(self.target, {schema for schema, _ in (*flows, *unseen)}, self.report)
         for schema, table in unseen:
             if (schema, table) not in flows:
@@ -108,48 +108,48 @@ class TargetTables:
         table: str,
         flows: Sequence[Flow],
         mapped: Among,
-        place: Report,
+        report: Report,
     ) -> None:
         described = read_table(self.target.connection, schema, table)
         if described is None:
             if self._planner is not None and flows and flows[0].route.create:
-                report_creation(self._planner, flows[0], place)
-                self._check_others(flows, place)
+                report_creation(self._planner, flows[0], report)
+                self._check_others(flows, report)
             else:
-                self._report_missing(schema, table, flows, place)
+                self._report_missing(schema, table, flows, report)
             return
         self._lacking.add(schema, table, self._denied(schema, table, described))
         facts = read_columns(self.target, schema, table)
         filled: set[str] = set()
         for flow in flows:
-            self._check_flow(flow, described, facts, place)
+            self._check_flow(flow, described, facts, report)
             filled |= {t.lower() for _, t in passing_columns(flow.route, flow.source.names)}
             filled |= {t.lower() for t in flow.route.expressions}
             if flow.route.processor:
                 filled |= set(facts)  # which columns it adds is only known from its rows
         routes = [flow.route for flow in flows]
-        check_sessions(self.target, described, routes, place, source=self.source)
+        check_sessions(self.target, described, routes, report, source=self.source)
         if flows:
-            self._check_unfilled(schema, table, facts, filled, place)
+            self._check_unfilled(schema, table, facts, filled, report)
         elif not described.key:
-            place.error(
+            report.error(
                 "the target table has no primary key, so rows cannot be found in it",
                 code="target-key",
             )
         decided = any(route.conflict is not None for route in routes)
-        self._check_engine(schema, table, place)
+        self._check_engine(schema, table, report)
         # With a conflict policy any trigger that may change a row is reported, see there.
         changeable = () if decided else filled
-        self.triggers.check((schema, table), changeable, mapped, place)
-        check_masked(self.target, schema, table, place)
+        self.triggers.check((schema, table), changeable, mapped, report)
+        check_masked(self.target, schema, table, report)
 
-    def _check_engine(self, schema: str, table: str, place: Report) -> None:
+    def _check_engine(self, schema: str, table: str, report: Report) -> None:
         """Report a table without transactions, or a view."""
         for *_, engine in self.target.rows(WITHOUT_TRANSACTIONS, (schema, table)):
-            place.error(*refusal(schema, table, engine), code="engine")
+            report.error(*refusal(schema, table, engine), code="engine")
 
     def _report_missing(
-        self, schema: str, table: str, flows: Sequence[Flow], place: Report
+        self, schema: str, table: str, flows: Sequence[Flow], report: Report
     ) -> None:
         if not self._may_see(schema, table):
             # Whether it is there is not told to an account that may not see it.
@@ -168,7 +168,7 @@ class TargetTables:
             names = [t for _, t in passing_columns(flows[0].route, flows[0].source.names)]
             columns = ", ".join([*names, *flows[0].route.expressions])
             fix.append(f"Create it with the columns {columns} and the same primary key")
-        place.error(what, *fix, code="no-target-table")
+        report.error(what, *fix, code="no-target-table")
 
     def _denied(self, schema: str, table: str, described: RowSchema | None = None) -> Sequence[str]:
         """What the account lacks to write a table; all of it where it may not see the table."""
@@ -183,7 +183,7 @@ class TargetTables:
         trial = f"SELECT 1 FROM {qualified(schema, table)} LIMIT 0"
         return self.target.attempt(trial) is not Outcome.DENIED
 
-    def _check_others(self, flows: Sequence[Flow], place: Report) -> None:
+    def _check_others(self, flows: Sequence[Flow], report: Report) -> None:
         """Report rows of further tables that do not fit the one that the first is to make."""
         first = flows[0]
         if self.source is None or not flows[1:]:
@@ -197,10 +197,10 @@ class TargetTables:
         for column in first.computed:
             facts[column.name.lower()] = ColumnFacts(column.name, "", "")
         for flow in flows[1:]:
-            self._check_flow(flow, described, facts, place)
+            self._check_flow(flow, described, facts, report)
 
     def _check_flow(
-        self, flow: Flow, described: RowSchema, facts: dict[str, ColumnFacts], place: Report
+        self, flow: Flow, described: RowSchema, facts: dict[str, ColumnFacts], report: Report
     ) -> None:
         passing = passing_columns(flow.route, flow.source.names)
         name = qualified(described.schema, described.table)
@@ -216,14 +216,14 @@ class TargetTables:
             definition = text.definition(flow.source.names[i], target) if text else ""
             if there is None:
                 fix = [f"ALTER TABLE {name} ADD COLUMN {definition};"] if definition else []
-                place.error(
+                report.error(
                     f"the target table has no column {target}", *fix, code="no-target-column"
                 )
             elif source is not None and not there.generated:
-                _check_column(source, there, name, definition, place)
+                _check_column(source, there, name, definition, report)
                 computed += [source.name] if source.generated else []
             elif source is not None and not source.generated:
-                place.error(
+                report.error(
                     f"the column {target} is generated at the target, so the source's values do"
                     " not get there",
                     f"Make it a plain column, or leave it out: exclude: [{source.name}]",
@@ -231,22 +231,22 @@ class TargetTables:
                 )
         for target in flow.route.expressions:
             if target.lower() not in facts:
-                place.error(
+                report.error(
                     f"the target table has no column {target}",
                     f"Add it, with a type for: {flow.route.expressions[target]}",
                     code="no-target-column",
                 )
         if self.source is not None:
-            check_filled(self.source, computed, flow.route, place)
-        before = len(place.findings)
-        _check_key(flow, passing, described, facts, place)
-        if self.source is not None and len(place.findings) == before:
+            check_filled(self.source, computed, flow.route, report)
+        before = len(report.findings)
+        _check_key(flow, passing, described, facts, report)
+        if self.source is not None and len(report.findings) == before:
             check_unique_keys(
                 UniqueKeys.read(self.source, flow.source),
                 UniqueKeys.read(self.target, described),
                 flow.route,
                 text,
-                place,
+                report,
             )
 
     def _check_unfilled(
@@ -255,11 +255,11 @@ class TargetTables:
         table: str,
         facts: dict[str, ColumnFacts],
         filled: set[str],
-        place: Report,
+        report: Report,
     ) -> None:
         for lowered, column in facts.items():
             if lowered not in filled and column.required:
-                place.error(
+                report.error(
                     f"the column {column.name} gets no value, takes no NULL and has no default",
                     f"ALTER TABLE {qualified(schema, table)} MODIFY COLUMN {quote(column.name)}"
                     f" {column.column_type} NULL;",
@@ -268,13 +268,13 @@ class TargetTables:
 
 
 def _check_column(
-    source: ColumnFacts, target: ColumnFacts, table: str, definition: str, place: Report
+    source: ColumnFacts, target: ColumnFacts, table: str, definition: str, report: Report
 ) -> None:
     fix = [f"ALTER TABLE {table} MODIFY COLUMN {definition};"] if definition else []
     if reason := misfit(source, target):
-        place.error(f"the column {target.name} {reason}", *fix, code="column-fit")
+        report.error(f"the column {target.name} {reason}", *fix, code="column-fit")
     elif source.nullable and not target.nullable:
-        place.error(
+        report.error(
             f"the column {target.name} takes no NULL, the source's {source.name} does",
             *fix,
             code="column-null",
@@ -286,7 +286,7 @@ def _check_key(
     passing: Sequence[tuple[int, str]],
     described: RowSchema,
     facts: Mapping[str, ColumnFacts],
-    place: Report,
+    report: Report,
 ) -> None:
     by_source = {i: target.lower() for i, target in reversed(passing)}
     wanted = {by_source[i] for i in source_key(flow.source, flow.route) if i in by_source}
@@ -302,7 +302,7 @@ def _check_key(
     table = qualified(described.schema, described.table)
     own = {described.columns[i].name.lower() for i in described.key}
     if flow.route.key and not own & {target.lower() for _, target in passing}:
-        place.warning(
+        report.warning(
             f"no unique key of the target table has just {shown}, by which its rows are found: each"
             " row is deleted and written anew, and without an index the whole table is read for it",
             f"ALTER TABLE {table} ADD UNIQUE KEY ({names});",
@@ -310,7 +310,7 @@ def _check_key(
         )
         return
     if not described.key:
-        place.error(
+        report.error(
             f"the target table has no key over {shown}, by which rows are found",
             f"ALTER TABLE {table} ADD PRIMARY KEY ({names});",
             code="target-key",
@@ -321,7 +321,7 @@ def _check_key(
     beside = not own & {target.lower() for _, target in passing}
     change = "ADD UNIQUE KEY" if beside else "DROP PRIMARY KEY, ADD PRIMARY KEY"
     nullable = [quote(n) for n in sorted(wanted) if beside and facts[n].nullable]
-    place.error(
+    report.error(
         f"the target table's key is ({there}), the source's is ({shown})",
         *([f"Make {', '.join(nullable)} NOT NULL at the target"] if nullable else []),
         f"ALTER TABLE {table} {change} ({names});",

@@ -65,14 +65,14 @@ class TargetTriggers:
     def __post_init__(self) -> None:
         self._programs = StoredPrograms(self.server)
 
-    def check(self, table: Name, filled: Collection[str], mapped: Among, place: Report) -> None:
+    def check(self, table: Name, filled: Collection[str], mapped: Among, report: Report) -> None:
         """Report what is wrong with the triggers of a target table.
 
         Args:
             table: schema and name.
             filled: its columns that the pipeline fills, in lower case.
             mapped: tables that the pipeline writes.
-            place: where to put it.
+            report: where to put it.
 
         Raises:
             SetlError: the server does not answer.
@@ -80,23 +80,23 @@ class TargetTriggers:
         others: list[str] = []
         for trigger in self._programs.triggers(*table):
             reported = [
-                self._check_values(trigger, filled, place),
-                self._check_tables(trigger, mapped, place),
+                self._check_values(trigger, filled, report),
+                self._check_tables(trigger, mapped, report),
             ]
             if not any(reported):
                 others.append(trigger.name)
         if others:
-            place.warning(
+            report.warning(
                 f"the target table has triggers ({', '.join(others)}), which run for rows that setl"
                 " writes, and again when it writes a row again",
                 "Drop them, or be sure that running twice does no harm",
                 code="target-triggers",
             )
 
-    def check_tables(self, table: Name, mapped: Among, place: Report) -> None:
+    def check_tables(self, table: Name, mapped: Among, report: Report) -> None:
         """Report those triggers of a table that write tables of the channel; see `check`."""
         for trigger in self._programs.triggers(*table):
-            self._check_tables(trigger, mapped, place)
+            self._check_tables(trigger, mapped, report)
 
     def check_events(self, mapped: Among, beside: Server | None, report: Report) -> None:
         """Report events that write tables of the pipeline, to which setl alone is to write.
@@ -127,10 +127,10 @@ class TargetTriggers:
                         code="event-writes-mapped",
                     )
 
-    def _check_values(self, trigger: Trigger, filled: Collection[str], place: Report) -> bool:
+    def _check_values(self, trigger: Trigger, filled: Collection[str], report: Report) -> bool:
         changed = sorted(trigger.writes.values & set(filled)) if trigger.before else []
         if changed:
-            place.error(
+            report.error(
                 f"the trigger {trigger.name} sets {', '.join(changed)}, also in rows that setl"
                 " writes: the target has its values then, and not the source's",
                 "Drop it at the target, and set the values where rows are written first",
@@ -140,7 +140,7 @@ class TargetTriggers:
             )
         return bool(changed)
 
-    def _check_tables(self, trigger: Trigger, mapped: Among, place: Report) -> bool:
+    def _check_tables(self, trigger: Trigger, mapped: Among, report: Report) -> bool:
         written = self._programs.written(trigger.writes)
         here = {".".join(name) for name in written.tables if mapped(*name)}
         there = {".".join(name) for name in written.tables if self.reads(*name)}
@@ -156,7 +156,7 @@ class TargetTriggers:
                     ". What it writes carries the channel's mark then, so it never goes to the"
                     " other site, and the two sites differ for good"
                 )
-            place.error(
+            report.error(
                 said,
                 "Drop it at the target: what such a trigger writes at the source arrives by itself",
                 self._guard(trigger, WRITES),
@@ -164,7 +164,7 @@ class TargetTriggers:
                 risk=True,
             )
         elif written.unread:
-            place.warning(
+            report.warning(
                 f"the trigger {trigger.name} uses {', '.join(written.unread)}, of which the account"
                 f" {self.server.account} does not see the text, so it is not known whether the"
                 " trigger writes tables of the channel",

@@ -8,7 +8,7 @@ from setl.systems.wires import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays
 
 _FIX = (
     "Name the authority of the server's certificate as `ssl_ca`, so that nobody else can answer in"
-    " its place"
+    " its position"
 )
 
 

@@ -72,7 +72,7 @@ class TriggerWatch:
                 raise ConfigurationError(
                     finding.what,
                     hint=". ".join((*finding.fix, "Compare the tables with `setl verify`")),
-                    table=finding.place,
+                    table=finding.location,
                     server=self._endpoint,
                 )
         self._seen |= unseen

@@ -55,12 +55,12 @@ class UniqueKeys:
 
     def column(self, name: str) -> Column | None:
         """A column by its name, whatever its case."""
-        place = self.table.folded.get(name.lower(), -1)
-        return None if place < 0 else self.table.columns[place]
+        index = self.table.folded.get(name.lower(), -1)
+        return None if index < 0 else self.table.columns[index]
 
 
 def check_unique_keys(
-    source: UniqueKeys, target: UniqueKeys, route: Route, text: TableText | None, place: Report
+    source: UniqueKeys, target: UniqueKeys, route: Route, text: TableText | None, report: Report
 ) -> None:
     """Report the keys of the target that the source's do not imply.
 
@@ -72,7 +72,7 @@ def check_unique_keys(
         target: those of the target's.
         route: how rows go from one to the other.
         text: the source's table, for the way out; None if it is not known.
-        place: where to report.
+        report: where to report.
     """
     came = _came(source, route)
     computed = {name.lower() for name in route.expressions}
@@ -83,10 +83,10 @@ def check_unique_keys(
         used = _columns(parts)
         if used & computed or route.processor or _is_numbered(used - came.keys(), used, target):
             continue  # nobody knows what an expression gives; numbers of its own are all different
-        _report(name, parts, _Sides(source, target, came, text), place)
+        _report(name, parts, _Sides(source, target, came, text), report)
         told.add(name)
     if not told and (own or route.processor):
-        _report_unknown(source, target, route, place)
+        _report_unknown(source, target, route, report)
 
 
 def agreeing_tables(
@@ -184,7 +184,7 @@ def _is_numbered(own: set[str], used: set[str], target: UniqueKeys) -> bool:
     )
 
 
-def _report_unknown(source: UniqueKeys, target: UniqueKeys, route: Route, place: Report) -> None:
+def _report_unknown(source: UniqueKeys, target: UniqueKeys, route: Route, report: Report) -> None:
     """Report keys over which rows that are read may be in each other's way; see `agreeing_tables`.
 
     Such a row goes if both sides have the same keys. Here nobody knows, and it is an error.
@@ -208,7 +208,7 @@ def _report_unknown(source: UniqueKeys, target: UniqueKeys, route: Route, place:
     elif not route.expressions:
         why = "the target has a primary key of its own"
     columns = ", ".join(dict.fromkeys(c for parts in found for p in parts for c in p.columns))
-    place.warning(
+    report.warning(
         f"the target has a unique key besides the primary key, {shown}, and {why}: a load, a repair"
         " or `setl resend` ends with CollisionError if a row that is read has a value that the"
         " stream gives to another row meanwhile",
@@ -230,7 +230,7 @@ class _Sides:
     text: TableText | None
 
 
-def _report(name: str, parts: Sequence[KeyPart], sides: _Sides, place: Report) -> None:
+def _report(name: str, parts: Sequence[KeyPart], sides: _Sides, report: Report) -> None:
     table = qualified(sides.target.table.schema, sides.target.table.table)
     shown = ", ".join(_shown(part) for part in parts)
     alone = [p for part in parts for p in part.columns if p.lower() not in sides.came]
@@ -266,9 +266,9 @@ def _report(name: str, parts: Sequence[KeyPart], sides: _Sides, place: Report) -
     what += ": two rows of the source may be one to it, and the first such pair is an error"
     # Two collations of text that do not tell case apart agree about nearly all rows.
     if loose and not coarser:
-        place.warning(what, *fix, code="unique-key")
+        report.warning(what, *fix, code="unique-key")
     else:
-        place.error(what, *fix, code="unique-key")
+        report.error(what, *fix, code="unique-key")
 
 
 def _modify(table: str, column: str, came: str, text: TableText | None) -> str:

@@ -78,11 +78,11 @@ class MysqlDocuments:
         described = self._described(documents)
         own = RowSchema(documents.schema, documents.table, described.own)
         key = [own.columns[own.folded[name.lower()]] for name in documents.key]
-        places = [own.folded[name.lower()] for name in documents.key]
+        positions = [own.folded[name.lower()] for name in documents.key]
         rows = list(self._rows(own, key, keys, ()))
         if not rows:
             return []
-        found = [tuple(row[i] for i in places) for row in rows]
+        found = [tuple(row[i] for i in positions) for row in rows]
         arrays = [
             self._nested(nested, table, own, found)
             for nested, table in zip(documents.nested, described.nested, strict=True)
@@ -125,8 +125,8 @@ class MysqlDocuments:
         Only the server knows: 'Zoe' and 'zoë' are one key in some collations and two in others,
         and a number may stand in a column of text.
         """
-        places = [own.index[column.name] for column in key]
-        found = [tuple(row[i] for i in places) for row in self._rows(own, key, (at,), ())]
+        positions = [own.index[column.name] for column in key]
+        found = [tuple(row[i] for i in positions) for row in self._rows(own, key, (at,), ())]
         return found[0] if len(found) == 1 else None
 
     def _rows(
@@ -164,12 +164,12 @@ class MysqlDocuments:
             raise
 
     def _described(self, documents: Documents) -> DescribedDocuments:
-        place = (self.endpoint, documents)
-        until, known = _descriptions.get(place, (0.0, None))
+        position = (self.endpoint, documents)
+        until, known = _descriptions.get(position, (0.0, None))
         if known is None or time.monotonic() >= until:
             with closing(connect(self.endpoint)) as connection:
                 known = describe_documents(connection, documents)
-            _descriptions[place] = (time.monotonic() + _DESCRIBED_SECONDS, known)
+            _descriptions[position] = (time.monotonic() + _DESCRIBED_SECONDS, known)
         return known
 
 

@@ -28,8 +28,8 @@ class DocumentReader(TableReader):
 
     def read(self, columns: Sequence[Column], part: Condition) -> Iterator[list[Row]]:
         """See `TableReader.read`; documents are as they are when they are looked up."""
-        places = [self.schema.folded[name.lower()] for name in self.documents.key]
-        key = [self.schema.columns[place] for place in places]
+        positions = [self.schema.folded[name.lower()] for name in self.documents.key]
+        key = [self.schema.columns[position] for position in positions]
         wanted = [self.schema.index[column.name] for column in columns]
         pick = itemgetter(*wanted, wanted[0])  # one more, so that it always gives a tuple
         for keys in TableReader.read(self, key, part):

@@ -17,7 +17,7 @@ from pymysql.err import MySQLError
 
 from setl.errors import SetlError, TransientError
 from setl.model.change import Row
-from setl.model.checkpoint import Place
+from setl.model.checkpoint import ShownPosition
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import (
@@ -61,7 +61,7 @@ class MysqlRows:
     logged: bool = False
 
     def read(
-        self, table: RowSchema, keys: Sequence[Row], place: Place | None
+        self, table: RowSchema, keys: Sequence[Row], position: ShownPosition | None
     ) -> tuple[RowSchema, list[Row]] | None:
         """See `RowSource.read`."""
         kept = KeptConnection(self.endpoint, _LOCK_WAIT)
@@ -70,7 +70,9 @@ class MysqlRows:
                 there = self._described(kept, table)
                 if there is None or not _has_key(there, table):
                     return None
-                rows = kept.ask(lambda found, as_=there: self._rows(found, table, as_, keys, place))
+                rows = kept.ask(
+                    lambda found, as_=there: self._rows(found, table, as_, keys, position)
+                )
                 if rows is not None:
                     return there, rows
                 _described.pop(self._name(table), None)
@@ -101,18 +103,18 @@ class MysqlRows:
         seen: RowSchema,
         there: RowSchema,
         keys: Sequence[Row],
-        place: Place | None,
+        other_position: ShownPosition | None,
     ) -> list[Row] | None:
         """The rows; None if the table is not what it is taken for."""
         decode, rows = decoders(there.columns), list[Row]()
-        key = [there.columns[_place(there, seen.columns[i].name)] for i in seen.key]
+        key = [there.columns[_position(there, seen.columns[i].name)] for i in seen.key]
         select = (
             f"SELECT {select_list(there.columns)}"
             f" FROM {identifier(there.schema)}.{identifier(there.table)}"
         )
         with translating(self.endpoint):
             try:
-                position, inside = place or (None, False)
+                position, inside = other_position or (None, False)
                 ending = begin_showing(connection, position, inside=inside)
                 with connection.cursor(Cursor) as cursor:
                     for condition in keyed_conditions(key, keys):
@@ -136,13 +138,13 @@ def _has_key(there: RowSchema, seen: RowSchema) -> bool:
     By another key, or by other values of it, other rows would be found, or none.
     """
     known = [seen.columns[i] for i in seen.key]
-    places = {there.folded.get(column.name.lower(), -1) for column in known}
+    positions = {there.folded.get(column.name.lower(), -1) for column in known}
     alike = all(
         _writes_alike(column, there.columns[there.folded[column.name.lower()]])
         for column in known
         if column.name.lower() in there.folded
     )
-    return alike and places in ({*key} for key in (there.key, *there.unique))
+    return alike and positions in ({*key} for key in (there.key, *there.unique))
 
 
 def _writes_alike(seen: Column, there: Column) -> bool:
@@ -152,5 +154,5 @@ def _writes_alike(seen: Column, there: Column) -> bool:
     return not seen.precision or seen.scale <= there.scale
 
 
-def _place(there: RowSchema, name: str) -> int:
+def _position(there: RowSchema, name: str) -> int:
     return there.folded[name.lower()]

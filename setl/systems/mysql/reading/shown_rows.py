@@ -1,4 +1,4 @@
-"""Makes sure that rows are read as they are after everything before a place of the binlog.
+"""Makes sure that rows are read as they are after everything before a position of the binlog.
 
 A server writes a transaction into its binlog before its tables show it. As a rule that takes less
 than a millisecond; with semi-synchronous replication (AFTER_SYNC) it takes until a replica has
@@ -6,17 +6,18 @@ answered, or for ten seconds if none does. Meanwhile the stream has brought the 
 target already, and a plain read at the source would bring the rows back that were there before it:
 lost for good, since nothing comes again.
 
-- MariaDB tells to which place of the binlog a consistent snapshot belongs
+- MariaDB tells to which position of the binlog a consistent snapshot belongs
   (https://mariadb.com/kb/en/enhancements-for-start-transaction-with-consistent-snapshot/). Another
   one is taken until that is far enough. When the server begins a new file, it tells the head of
   that file at once, though transactions of the file before may not be shown yet. So the head of
   a file says nothing; it has to have a transaction.
 - MySQL tells when GTIDs are in its tables: `WAIT_FOR_EXECUTED_GTID_SET`.
-- Otherwise (no GTIDs, a place inside a transaction, a place in a topic, a binlog file that stays
+- Otherwise (no GTIDs, a position inside a transaction, a position in a topic, a binlog file that
+stays
   without transactions) rows are read under shared locks. What is being committed has its rows
   locked, so such a read waits for it. Writers of these rows wait until they are read.
 
-GTIDs mean the same on any server; a place in a file does not.
+GTIDs mean the same on any server; a position in a file does not.
 
 The rows of an XA transaction stand in the binlog from its PREPARE on, and the tables show them from
 its COMMIT on, which may be hours later. While there is one that is prepared, rows are read under
@@ -49,14 +50,14 @@ _HEAD: Final = 1024
 
 
 def show_all_before(
-    connection: Connection[Any], place: Position | None, *, inside: bool = False
+    connection: Connection[Any], position: Position | None, *, inside: bool = False
 ) -> str:
-    """Get a session ready for one SELECT that sees everything before a place.
+    """Get a session ready for one SELECT that sees everything before a position.
 
     Args:
         connection: to the server of the tables; in no transaction.
-        place: of the stream; None if it does not matter what is seen.
-        inside: whether the place is inside a transaction.
+        position: of the stream; None if it does not matter what is seen.
+        inside: whether the position is inside a transaction.
 
     Returns:
         What the SELECT has to end with, "" for nothing.
@@ -65,32 +66,32 @@ def show_all_before(
         TransientError: the server's tables do not come that far.
         pymysql.MySQLError: an error of the server.
     """
-    if place is None:
+    if position is None:
         return ""
     with connection.cursor(Cursor) as cursor:
-        if isinstance(place, BinlogPosition):
+        if isinstance(position, BinlogPosition):
             if is_mariadb(connection):
-                refuse_another(cursor, place, mariadb=True)
-                if not _are_prepared(cursor) and _in_snapshot(cursor, place):
+                refuse_another(cursor, position, mariadb=True)
+                if not _are_prepared(cursor) and _in_snapshot(cursor, position):
                     if not _are_prepared(cursor):
                         return ""
                     cursor.execute("ROLLBACK")
             elif (
-                place.gtid
+                position.gtid
                 and not inside
-                and _has_executed(cursor, place)
+                and _has_executed(cursor, position)
                 and not _are_prepared(cursor)  # what is committed from here on, the SELECT shows
             ):
                 return ""
             else:
-                refuse_another(cursor, place, mariadb=False)
+                refuse_another(cursor, position, mariadb=False)
         # Locks rows, and hardly any gaps between them.
         cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
     return f" {shared_lock(connection)}"
 
 
-def begin_showing(connection: Connection[Any], place: Position | None, *, inside: bool) -> str:
-    """Begin a transaction of several SELECTs that see everything before a place.
+def begin_showing(connection: Connection[Any], position: Position | None, *, inside: bool) -> str:
+    """Begin a transaction of several SELECTs that see everything before a position.
 
     All of them see the same moment, or lock what they see.
 
@@ -100,28 +101,28 @@ def begin_showing(connection: Connection[Any], place: Position | None, *, inside
     Raises:
         TransientError, pymysql.MySQLError: as `show_all_before`.
     """
-    ending = show_all_before(connection, place, inside=inside)
+    ending = show_all_before(connection, position, inside=inside)
     with connection.cursor(Cursor) as cursor:
         if ending:
             cursor.execute("START TRANSACTION")
-        elif place is None or not is_mariadb(connection):  # else it has begun, with a snapshot
+        elif position is None or not is_mariadb(connection):  # else it has begun, with a snapshot
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
     return ending
 
 
-def refuse_another(cursor: Cursor, place: BinlogPosition, *, mariadb: bool) -> None:
-    """A place in a file says nothing of another server, to which a name may lead by now.
+def refuse_another(cursor: Cursor, position: BinlogPosition, *, mariadb: bool) -> None:
+    """A position in a file says nothing of another server, to which a name may lead by now.
 
     Raises:
         TransientError: another one answers.
         pymysql.MySQLError: an error of the server.
     """
-    if place.origin is None:
+    if position.origin is None:
         return
     cursor.execute("SELECT @@GLOBAL.server_id" if mariadb else "SELECT @@server_uuid")
     row = cursor.fetchone()
-    if row is not None and _text(row[0]) != place.origin.server:
+    if row is not None and _text(row[0]) != position.origin.server:
         raise TransientError(
             "another server answers than the one whose stream is read",
             hint="Behind one name there may be several servers of MySQL with GTIDs only",
@@ -158,19 +159,19 @@ def uses_xa(cursor: Cursor) -> bool:
     return row is not None and int(row[1]) > 0
 
 
-def _in_snapshot(cursor: Cursor, place: BinlogPosition) -> bool:
-    """Begin a transaction that sees everything before a place; False if nobody can tell."""
+def _in_snapshot(cursor: Cursor, position: BinlogPosition) -> bool:
+    """Begin a transaction that sees everything before a position; False if nobody can tell."""
     cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     began = time.monotonic()
     first: BinlogPosition | None = None
     while True:
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        shown = _snapshot_place(cursor)
-        if shown is None or shown.file.rpartition(".")[0] != place.file.rpartition(".")[0]:
+        shown = _snapshot_position(cursor)
+        if shown is None or shown.file.rpartition(".")[0] != position.file.rpartition(".")[0]:
             cursor.execute("ROLLBACK")
             return False
         first = first or shown
-        far_enough = shown.order >= place.order
+        far_enough = shown.order >= position.order
         if far_enough and (_moved(first, shown) or _has_transactions(cursor, shown)):
             return True
         cursor.execute("ROLLBACK")
@@ -178,12 +179,15 @@ def _in_snapshot(cursor: Cursor, place: BinlogPosition) -> bool:
         if far_enough and waited >= _NEW_FILE:
             return False
         if waited >= _LIMIT:
-            raise _too_late(place)
+            raise _too_late(position)
         time.sleep(_PAUSE)
 
 
-def _snapshot_place(cursor: Cursor) -> BinlogPosition | None:
-    """To which place the snapshot of this transaction belongs; None if the server has no binlog."""
+def _snapshot_position(cursor: Cursor) -> BinlogPosition | None:
+    """To which position the snapshot of this transaction belongs.
+
+    None if the server has no binlog.
+    """
     cursor.execute("SHOW STATUS LIKE 'binlog_snapshot_%'")
     told = {_text(name).lower(): _text(value) for name, value in cursor.fetchall()}
     file, offset = told.get("binlog_snapshot_file", ""), told.get("binlog_snapshot_position")
@@ -196,7 +200,7 @@ def _moved(first: BinlogPosition, shown: BinlogPosition) -> bool:
 
 
 def _has_transactions(cursor: Cursor, shown: BinlogPosition) -> bool:
-    """Whether a place is behind a transaction of its file for sure.
+    """Whether a position is behind a transaction of its file for sure.
 
     The list of GTIDs at the head has 16 bytes for each domain and server
     (https://mariadb.com/kb/en/gtid_list_event/); in text each has five characters or more.
@@ -207,12 +211,12 @@ def _has_transactions(cursor: Cursor, shown: BinlogPosition) -> bool:
     return shown.offset > _HEAD + 4 * state
 
 
-def _has_executed(cursor: Cursor, place: BinlogPosition) -> bool:
+def _has_executed(cursor: Cursor, position: BinlogPosition) -> bool:
     """Wait until the tables show GTIDs; False if the server cannot tell."""
     until = time.monotonic() + _LIMIT
     while True:
         try:
-            cursor.execute("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (place.gtid, _SLICE))
+            cursor.execute("SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s)", (position.gtid, _SLICE))
         except MySQLError as error:
             if error.args and error.args[0] in _NO_GTIDS:
                 return False
@@ -221,7 +225,7 @@ def _has_executed(cursor: Cursor, place: BinlogPosition) -> bool:
         if row is not None and _text(row[0]) == "0":
             return True
         if time.monotonic() >= until:
-            raise _too_late(place)
+            raise _too_late(position)
 
 
 # MySQL's XAER_RMERR, for want of XA_RECOVER_ADMIN; access denied.
@@ -234,8 +238,9 @@ def _text(value: object) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
 
 
-def _too_late(place: BinlogPosition) -> TransientError:
+def _too_late(position: BinlogPosition) -> TransientError:
     return TransientError(
-        f"the tables of the source do not show for {_LIMIT:g} s what its binlog has before {place}",
+        f"the tables of the source do not show for {_LIMIT:g} s what its binlog has before "
+        f"{position}",
         hint="See whether commits hang there, such as for a semi-synchronous replica",
     )

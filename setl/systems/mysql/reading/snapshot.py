@@ -63,7 +63,7 @@ def opened_snapshot(
     connect: Callable[..., Connection[Any]],
     schema: RowSchema,
     columns: Sequence[Column],
-    place: BinlogPosition,
+    other_position: BinlogPosition,
 ) -> Generator[Snapshot]:
     """All rows of a table as of a position, see `SnapshotReader.snapshot`.
 
@@ -72,7 +72,7 @@ def opened_snapshot(
             `setl.systems.mysql.connection.connect`.
         schema: the table as the reader knows it.
         columns: those to read.
-        place: the position that the rows must not be before.
+        other_position: the position that the rows must not be before.
 
     Raises:
         SetlError: as `SnapshotReader.snapshot`.
@@ -85,14 +85,14 @@ def opened_snapshot(
         reading.cursor() as rows,
         locking.cursor(Cursor) as cursor,
     ):
-        refuse_another(cursor, place, mariadb=is_mariadb(locking))
+        refuse_another(cursor, other_position, mariadb=is_mariadb(locking))
         _lock(cursor, schema)
         if read_table(locking, schema.schema, schema.table) != schema:
             raise TransientError("the table was altered when it was to be read", table=schema.name)
         rows.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
         rows.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         rows.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
-        position, files = _end_of_binlog(cursor, place)
+        position, files = _end_of_binlog(cursor, other_position)
         table = f"{identifier(schema.schema)}.{identifier(schema.table)}"
         rows.execute(f"SELECT {select_list(columns)} FROM {table}", ())
         if _has_transactions(cursor, schema):
@@ -143,9 +143,9 @@ def _has_transactions(cursor: Cursor, schema: RowSchema) -> bool:
 
 
 def _end_of_binlog(
-    cursor: Cursor, place: BinlogPosition
+    cursor: Cursor, position: BinlogPosition
 ) -> tuple[BinlogPosition, list[tuple[int, int]]]:
-    """Where the binlog ends, and the files from a place on that end before that."""
+    """Where the binlog ends, and the files from a position on that end before that."""
     cursor.execute("SELECT VERSION()")
     version = cursor.fetchone()
     cursor.execute(ServerKind.of(str(version[0]) if version else "").binlog_status)
@@ -155,12 +155,15 @@ def _end_of_binlog(
             "the source writes no binlog",
             hint="Start the server with --log-bin and --binlog-format=ROW",
         )
-    end = BinlogPosition(str(status[0]), int(status[1]), origin=place.origin)
-    if end.file.rpartition(".")[0] != place.file.rpartition(".")[0] or end.order < place.order:
+    end = BinlogPosition(str(status[0]), int(status[1]), origin=position.origin)
+    if (
+        end.file.rpartition(".")[0] != position.file.rpartition(".")[0]
+        or end.order < position.order
+    ):
         raise TransientError(
-            f"the source's binlog ends at {end}, and the stream was read up to {place}"
+            f"the source's binlog ends at {end}, and the stream was read up to {position}"
         )
-    first, last = binlog_file_number(place.file), binlog_file_number(end.file)
+    first, last = binlog_file_number(position.file), binlog_file_number(end.file)
     if first == last:
         return end, []
     cursor.execute("SHOW BINARY LOGS")

@@ -66,7 +66,8 @@ class TableReader:
         endpoint: the server.
         schema: the table as the server describes it.
         condition: SQL that is true for the rows to read, "" for all.
-        place: everything before this place of the stream is to be seen; None for no matter what.
+        position: everything before this position of the stream is to be seen; None for no matter
+            what.
         inside: whether it is inside a transaction.
         decided_for: the pipeline without whose undecided rows it is read, "" for none; see
             `SourceReader.decided`.
@@ -75,7 +76,7 @@ class TableReader:
     endpoint: MysqlEndpoint
     schema: RowSchema
     condition: str = field(default="", kw_only=True)
-    place: Position | None = field(default=None, kw_only=True)
+    position: Position | None = field(default=None, kw_only=True)
     inside: bool = field(default=False, kw_only=True)
     decided_for: str = field(default="", kw_only=True)
 
@@ -127,9 +128,9 @@ class TableReader:
         """See `SourceReader.only`."""
         return replace(self, condition=condition)
 
-    def showing(self, place: Position, *, inside: bool) -> TableReader:
+    def showing(self, position: Position, *, inside: bool) -> TableReader:
         """See `SourceReader.showing`."""
-        return replace(self, place=place, inside=inside)
+        return replace(self, position=position, inside=inside)
 
     def decided(self, pipeline: str) -> TableReader:
         """See `SourceReader.decided`."""
@@ -184,7 +185,7 @@ class TableReader:
             connection.cursor() as cursor,
         ):
             cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
-            ending = show_all_before(connection, self.place, inside=self.inside)
+            ending = show_all_before(connection, self.position, inside=self.inside)
             cursor.execute(sql + ending, part.values)
             while raw := cursor.fetchmany(_FETCH_ROWS):
                 yield [decoded(decode, row) for row in raw]
@@ -196,8 +197,8 @@ class TableReader:
         Raises:
             SetlError: of the kind that `setl.systems.mysql.connection.translate` gives.
         """
-        place = self.place
-        if not isinstance(place, BinlogPosition):
+        position = self.position
+        if not isinstance(position, BinlogPosition):
             raise ConfigurationError(
                 "the table has no key, and the stream is none of its server's own: nobody could"
                 " tell which changes its rows have already",
@@ -213,7 +214,7 @@ class TableReader:
 
         with ExitStack() as stack:
             with translating(self.endpoint):  # not what is done with the rows
-                opened = opened_snapshot(connected, self.schema, columns, place)
+                opened = opened_snapshot(connected, self.schema, columns, position)
                 snapshot = stack.enter_context(opened)
             yield snapshot._replace(rows=self._translated(snapshot.rows))
 
@@ -225,14 +226,14 @@ class TableReader:
         """Rows and what is kept of them, both as of one moment."""
         decode, schema = decoders(columns), self.schema
         key = [schema.columns[i] for i in schema.key]
-        places = [columns.index(column) for column in key]
+        positions = [columns.index(column) for column in key]
         sql = f"SELECT {select_list(columns)} FROM {self._qualified} WHERE {self._where(part.sql)}"
         with (
             closing(self._connect()) as connection,
             translating(self.endpoint),
             connection.cursor(Cursor) as cursor,
         ):
-            ending = begin_showing(connection, self.place, inside=self.inside)
+            ending = begin_showing(connection, self.position, inside=self.inside)
             cursor.execute(sql + ending, part.values)
             rows = [decoded(decode, raw) for raw in cursor.fetchall()]
             table = Table(
@@ -243,7 +244,7 @@ class TableReader:
                 "",
             )
             for some in _some(rows):
-                keys = [tuple(row[place] for place in places) for row in some]
+                keys = [tuple(row[position] for position in positions) for row in some]
                 kept = kept_keys(cursor, table, keys, ending)
                 yield [row for row, own in zip(some, keys, strict=True) if own not in kept]
 
@@ -331,7 +332,7 @@ class TableReader:
             with connection.cursor(Cursor) as cursor:
                 cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
                 where = cursor.mogrify(self._where(part.sql), part.values)
-            ending = show_all_before(connection, self.place, inside=self.inside)
+            ending = show_all_before(connection, self.position, inside=self.inside)
             table = qualified(self.schema.schema, self.schema.table)
             sql = f"SELECT {rendering(columns)} FROM {table} WHERE {where}{ending}"
             yield from rows_of_one_column(connection, sql)

@@ -99,10 +99,10 @@ class Attempts:
                 elif isinstance(error, SetlError):
                     # It may be about a table that is being fixed.
                     self._targets.forget()
-                    self._placed(error, ticket)
+                    self._positioned(error, ticket)
                     raise
                 else:
-                    raise self._placed(translate(error), ticket) from error
+                    raise self._positioned(translate(error), ticket) from error
             except BaseException:
                 # The task is being ended in the middle of something.
                 self._writer.drop()
@@ -119,5 +119,5 @@ class Attempts:
             self._writer.drop()
         return number
 
-    def _placed(self, error: SetlError, ticket: LoadTicket) -> SetlError:
+    def _positioned(self, error: SetlError, ticket: LoadTicket) -> SetlError:
         return error.at(pipeline=ticket.pipeline_key, server=self._endpoint)

@@ -1,7 +1,7 @@
 """Stores in the target how far each table of `setl.systems.mysql.load.exact` is loaded.
 
 What is delivered again is told by its version, and not applied again: for a while the table
-would hold rows of two places of the stream at once, of which some are in the way of others.
+would hold rows of two positions of the stream at once, of which some are in the way of others.
 All functions run inside the load's transaction; pymysql's errors pass through.
 """
 
@@ -37,7 +37,8 @@ _OTHERS: Final = (
 _UNFINISHED: Final = 1
 """In place of a version, of a table that lacks changes until it is loaded. No version is as low."""
 _MOVED_WHAT: Final = (
-    "the table has no key at the source, and the stream has gone to another place since rows were"
+    "the table has no key at the source, and the stream has gone to another position since rows "
+    "were"
     " last written to it: what comes again cannot be told from what is new"
 )
 _UNFINISHED_WHAT: Final = (
@@ -74,7 +75,7 @@ def beyond_what_is_loaded(
 
     Raises:
         FatalError: changes lie behind the load's end, or have no place.
-        DataError: the stream has gone to another place, so nobody can tell what comes again; or
+        DataError: the stream has gone to another position, so nobody can tell what comes again; or
             changes were left out for a load that did not come to its end.
     """
     versions = [v for c in changes for v in (*c.upsert_versions, *c.delete_versions)]

@@ -412,11 +412,11 @@ class MysqlSink:
             FatalError, DataError: as `beyond_what_is_loaded`.
         """
         result = list(changes)
-        places: dict[tuple[str, str], list[int]] = {}
+        positions: dict[tuple[str, str], list[int]] = {}
         for i, (change, plan) in enumerate(zip(changes, writes, strict=True)):
             if plan.alone:
-                places.setdefault(change.target, []).append(i)
-        for own in places.values():
+                positions.setdefault(change.target, []).append(i)
+        for own in positions.values():
             parts = [changes[i] for i in own]
             keyless = any(change.keyless for change in parts)
             beyond = beyond_what_is_loaded if keyless else not_loaded_yet

@@ -45,7 +45,7 @@ class Guard:
     """Finds values that a column would change.
 
     Attributes:
-        place: of the column in a row.
+        position: of the column in a row.
         changes: whether it would change a value, which is not NULL unless `nulls` is set.
         reason: what it would do, the end of a sentence.
         nulls: whether it is NULL that is changed.
@@ -53,7 +53,7 @@ class Guard:
             each of them: whether none can be changed.
     """
 
-    place: int
+    position: int
     changes: Callable[[Any], bool]
     reason: str
     nulls: bool = False
@@ -73,11 +73,11 @@ class Numbers(NamedTuple):
     """Makes numbers of the labels of a column.
 
     Attributes:
-        place: of the column in a row.
+        position: of the column in a row.
         number_of: gives the number of a value that is not NULL.
     """
 
-    place: int
+    position: int
     number_of: NumberOf
 
     def of(self, values: Sequence[Any], *, lacking: int | None = None) -> list[Any]:
@@ -116,11 +116,11 @@ def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:
     """
     return tuple(
         guard
-        for place, column in enumerate(columns)
+        for position, column in enumerate(columns)
         if column.capacity is not None
         for guard in (
-            *_conversion_guards(place, column.kind, column.capacity),
-            *_guards(place, column, column.capacity),
+            *_conversion_guards(position, column.kind, column.capacity),
+            *_guards(position, column, column.capacity),
         )
     )
 
@@ -135,8 +135,8 @@ def is_watched(column: Column, target: Column) -> bool:
 def blanks_of(columns: Sequence[Column]) -> tuple[tuple[int, str], ...]:
     """Places of columns that have ENUM's number for what is no label, and how rows hold that."""
     return tuple(
-        (place, of_numbers(Kind.ENUM, column.capacity.labels)(0))
-        for place, column in enumerate(columns)
+        (position, of_numbers(Kind.ENUM, column.capacity.labels)(0))
+        for position, column in enumerate(columns)
         if column.kind is Kind.ENUM
         and column.capacity
         and column.capacity.type == "enum"
@@ -147,13 +147,13 @@ def blanks_of(columns: Sequence[Column]) -> tuple[tuple[int, str], ...]:
 def as_numbers(columns: Sequence[Column]) -> tuple[tuple[Column, ...], tuple[Numbers, ...]]:
     """The columns, those of labels that text may not find as numbers; and what makes these."""
     numbers = tuple(
-        Numbers(place, to_numbers(_LABEL_KINDS[column.capacity.type], column.capacity.labels))
-        for place, column in enumerate(columns)
+        Numbers(position, to_numbers(_LABEL_KINDS[column.capacity.type], column.capacity.labels))
+        for position, column in enumerate(columns)
         if column.capacity is not None and is_numbered(column)
     )
     told = list(columns)
-    for place, _ in numbers:
-        told[place] = replace(told[place], kind=Kind.INTEGER, unsigned=True)
+    for position, _ in numbers:
+        told[position] = replace(told[position], kind=Kind.INTEGER, unsigned=True)
     return tuple(told), numbers
 
 
@@ -162,77 +162,77 @@ def is_single(column: Column) -> bool:
     return column.capacity is not None and column.capacity.type == "float"
 
 
-def _guards(place: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
+def _guards(position: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
     kind, scale = column.kind, capacity.scale
     if capacity.fills_null:
-        yield Guard(place, lambda v: v is None, "put a value of its own for NULL", nulls=True)
+        yield Guard(position, lambda v: v is None, "put a value of its own for NULL", nulls=True)
     if kind in _MOMENTS and capacity.type == "date":
-        yield _ending_guard(place, "00:00:00.000000", "cut the time of day off")
+        yield _ending_guard(position, "00:00:00.000000", "cut the time of day off")
     elif kind in _MOMENTS and scale is not None and scale < 6:
-        yield _ending_guard(place, "0" * (6 - scale), f"keep {scale} digits of the second")
+        yield _ending_guard(position, "0" * (6 - scale), f"keep {scale} digits of the second")
     elif kind is Kind.DECIMAL and scale is not None and (not column.scale or column.scale > scale):
-        yield Guard(place, lambda v: _digits(v) > scale, f"round it to {scale} digits")
+        yield Guard(position, lambda v: _digits(v) > scale, f"round it to {scale} digits")
     elif kind is Kind.FLOAT:
-        yield from _float_guards(place, capacity)
+        yield from _float_guards(position, capacity)
     elif kind is Kind.INTEGER and capacity.type in _HOLDS:
         holds = _HOLDS[capacity.type]
-        yield Guard(place, lambda v: not holds(v), "round it to the digits that it has")
+        yield Guard(position, lambda v: not holds(v), "round it to the digits that it has")
     elif kind is Kind.TEXT and capacity.type in _CLOCKS:
-        yield _written_guard(place, 6 if scale is None else scale)
+        yield _written_guard(position, 6 if scale is None else scale)
     elif kind is Kind.BINARY and capacity.type == "binary":
         size = capacity.length
-        yield Guard(place, lambda v: len(v) != size, f"fill it up to {size} bytes")
+        yield Guard(position, lambda v: len(v) != size, f"fill it up to {size} bytes")
     elif capacity.labels and kind not in _LABELLESS and not is_numbered(column):
-        yield _label_guard(place, kind, capacity)
+        yield _label_guard(position, kind, capacity)
     elif kind is Kind.TEXT and capacity.type == "char":
-        yield Guard(place, lambda v: v[-1:] == " ", "cut the spaces at its end off")
+        yield Guard(position, lambda v: v[-1:] == " ", "cut the spaces at its end off")
     elif kind is Kind.TEXT and capacity.type in _CUT_SPACES:
-        yield _spaces_guard(place, capacity.length, in_bytes=capacity.type != "varchar")
+        yield _spaces_guard(position, capacity.length, in_bytes=capacity.type != "varchar")
 
 
-def _conversion_guards(place: int, kind: Kind, capacity: Capacity) -> Iterator[Guard]:
+def _conversion_guards(position: int, kind: Kind, capacity: Capacity) -> Iterator[Guard]:
     if changes := change_of(kind, capacity):
-        yield Guard(place, changes, f"make another value of it, as {capacity.type}")
+        yield Guard(position, changes, f"make another value of it, as {capacity.type}")
 
 
-def _ending_guard(place: int, ending: str, reason: str) -> Guard:
+def _ending_guard(position: int, ending: str, reason: str) -> Guard:
     """For values that fit if they end in this."""
     ends = methodcaller("endswith", ending)
-    return Guard(place, lambda v: not ends(v), reason, harmless=lambda vs: all(map(ends, vs)))
+    return Guard(position, lambda v: not ends(v), reason, harmless=lambda vs: all(map(ends, vs)))
 
 
-def _written_guard(place: int, scale: int) -> Guard:
+def _written_guard(position: int, scale: int) -> Guard:
     """For moments in text, of whose seconds servers drop digits without a note."""
 
     def changes(text: str) -> bool:
         found = _FRACTION.search(text)
         return found is not None and len(found[1].rstrip("0")) > scale
 
-    return Guard(place, changes, f"keep {scale} digits of the second")
+    return Guard(position, changes, f"keep {scale} digits of the second")
 
 
-def _spaces_guard(place: int, size: int, *, in_bytes: bool) -> Guard:
+def _spaces_guard(position: int, size: int, *, in_bytes: bool) -> Guard:
     """For values that are cut to the column's size if it is only spaces that are lost."""
     measure, most = (_utf8_bytes, size // 4) if in_bytes else (len, size)
     return Guard(
-        place,
+        position,
         lambda v: v[-1:] == " " and measure(v) > size,
         "cut the spaces at its end off",
         harmless=lambda vs: max(map(len, vs)) <= most,
     )
 
 
-def _float_guards(place: int, capacity: Capacity) -> Iterator[Guard]:
+def _float_guards(position: int, capacity: Capacity) -> Iterator[Guard]:
     scale = capacity.scale
     if capacity.type == "float":
-        yield Guard(place, is_longer_than_single, "round it to what four bytes hold")
+        yield Guard(position, is_longer_than_single, "round it to what four bytes hold")
     if capacity.type in {"float", "double"} and scale is not None:
-        yield _digits_guard(place, scale, single=capacity.type == "float")
+        yield _digits_guard(position, scale, single=capacity.type == "float")
     elif capacity.type.endswith("int"):
-        yield Guard(place, lambda v: not v.is_integer(), "round it to a whole number")
+        yield Guard(position, lambda v: not v.is_integer(), "round it to a whole number")
 
 
-def _digits_guard(place: int, scale: int, *, single: bool) -> Guard:
+def _digits_guard(position: int, scale: int, *, single: bool) -> Guard:
     """For FLOAT(M,D) and DOUBLE(M,D), which are rounded as the server does it.
 
     It rounds the part of a number that is above the next lower whole one. So -0.1 is kept as
@@ -245,8 +245,8 @@ def _digits_guard(place: int, scale: int, *, single: bool) -> Guard:
         return whole + round((value - whole) * power) / power
 
     if not single:
-        return Guard(place, lambda v: kept(v) != v, f"round it to {scale} digits")
-    return Guard(place, lambda v: not _same_single(kept(v), v), f"round it to {scale} digits")
+        return Guard(position, lambda v: kept(v) != v, f"round it to {scale} digits")
+    return Guard(position, lambda v: not _same_single(kept(v), v), f"round it to {scale} digits")
 
 
 def _same_single(first: float, second: float) -> bool:
@@ -257,14 +257,14 @@ def _same_single(first: float, second: float) -> bool:
         return first == second
 
 
-def _label_guard(place: int, kind: Kind, capacity: Capacity) -> Guard:
+def _label_guard(position: int, kind: Kind, capacity: Capacity) -> Guard:
     labels = frozenset(capacity.labels)
     if capacity.type == "set":
         parts = labels | {""}
-        return Guard(place, lambda v: not parts.issuperset(v.split(",")), "lack that label")
+        return Guard(position, lambda v: not parts.issuperset(v.split(",")), "lack that label")
     known = labels | ({""} if kind is Kind.ENUM else frozenset[str]())
     # Of a label that has no UTF-8 form the server knows whether the column has it.
-    return Guard(place, lambda v: v not in known and not is_lost(v), "lack that label")
+    return Guard(position, lambda v: v not in known and not is_lost(v), "lack that label")
 
 
 def _digits(text: str) -> int:

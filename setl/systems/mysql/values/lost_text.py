@@ -55,7 +55,7 @@ def lost(name: str, held: Capacity) -> str:
         held: what it can hold.
     """
     charset = held.charset
-    # A question mark takes the place of each, so there are fewer other characters than before.
+    # A question mark replaces each, so there are fewer other characters than before.
     said = f"REPLACE({in_utf8(name)},'?','')"
     if charset in _REPLACED:
         said = f"REPLACE({said},{_REPLACEMENT},'')"

@@ -91,8 +91,8 @@ def test_the_id_is_that_of_the_change_and_not_of_the_attempt():
 
 def test_the_position_is_told_by_the_version():
     at = BinlogPosition("db-bin.000017", 999)
-    place = BinlogPosition("db-bin.000016", 4711)
-    row = faulty(version=document_version(3, place))
+    position = BinlogPosition("db-bin.000016", 4711)
+    row = faulty(version=document_version(3, position))
     ticket = ticket_for("p")
     letter = letter_of(row, replace(ticket, at=at), 1.0)
     assert letter.position == "db-bin.000016:4711"

@@ -56,7 +56,7 @@ def test_a_channel_is_removed_once_it_is_stopped_and_its_name_is_typed(node, ann
     assert [(what, on) for what, on, _ in outcomes(node)] == [("remove", "shop")] * 3
 
 
-PLACE = BinlogPosition("b.000002", 99)
+POSITION = BinlogPosition("b.000002", 99)
 
 
 @pytest.fixture
@@ -71,23 +71,23 @@ def movable(node, monkeypatch, password):
     ArbiterCheckpointStore(node.operator, THERE).store(before, 3)
     asked = []
 
-    def find(_, __, ___, nid, place):
-        asked.append((nid, place))
-        return PLACE
+    def find(_, __, ___, nid, position):
+        asked.append((nid, position))
+        return POSITION
 
-    monkeypatch.setattr(MysqlSourceSystem, "find_place", find)
+    monkeypatch.setattr(MysqlSourceSystem, "find_position", find)
     node.look()
     node.cluster.clock.advance(5)
     return asked
 
 
-def kept_place(node):
+def stored_position(node):
     return node.operator.positions.read(THERE)[0]["checkpoint"]["resume"]
 
 
-def test_a_pipeline_is_moved_to_the_place_that_was_shown(node, anna, movable):
+def test_a_pipeline_is_moved_to_the_position_that_was_shown(node, anna, movable):
     assert "Move…" not in anna.get("/console/pipelines/shop/there").body.decode()
-    before = kept_place(node)
+    before = stored_position(node)
     refused = anna.do("position reset", "shop/there", to="latest")
     assert refused.headers["Location"] == "/console/pipelines/shop/there"
     assert "refused: the channel is set to START" in anna.get("/").body.decode()
@@ -99,12 +99,12 @@ def test_a_pipeline_is_moved_to_the_place_that_was_shown(node, anna, movable):
     assert "b.000007:4, generation 1 → b.000002:99, generation 2" in page
     # What was found is what is confirmed: by then the end of the stream may be another.
     assert 'name="to" value="b.000002:99"' in page
-    assert kept_place(node) == before
+    assert stored_position(node) == before
     assert outcomes(node) == []
     anna.do("position reset", "shop/there", to="b.000002:99", sure="yes")
     assert [nid for nid, _ in movable] == ["position-reset.n1"] * 2
     assert movable[-1][1].start == BinlogStart(file="b.000002", offset=99)
-    assert (kept_place(node)["file"], kept_place(node)["offset"]) == ("b.000002", 99)
+    assert (stored_position(node)["file"], stored_position(node)["offset"]) == ("b.000002", 99)
     assert outcomes(node) == [
         ("position reset", "shop/there", "shop/there: moved to b.000002:99, generation 2")
     ]

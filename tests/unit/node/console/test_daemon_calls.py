@@ -19,7 +19,7 @@ def test_results_and_errors_come_back():
     asyncio.run(work())
 
 
-def test_what_hangs_takes_a_place_and_no_more():
+def test_what_hangs_takes_a_position_and_no_more():
     free = threading.Event()
 
     async def work():
@@ -27,7 +27,7 @@ def test_what_hangs_takes_a_place_and_no_more():
         with pytest.raises(Unreachable, match=r"no answer within 0\.3 s"):
             await calls.run(lambda: free.wait(60))
         with pytest.raises(Unreachable):
-            await calls.run(lambda: 7)  # its place is taken
+            await calls.run(lambda: 7)  # its position is taken
         free.set()
         while True:
             try:

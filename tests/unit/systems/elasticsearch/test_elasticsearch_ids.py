@@ -10,7 +10,7 @@ from setl.systems.elasticsearch.load.ids import document_id, document_ids, docum
 
 
 def form(template, *key):
-    return document_form(parse_id(template).of_table("s", "t"), None, key, place="tables[0]")
+    return document_form(parse_id(template).of_table("s", "t"), None, key, location="tables[0]")
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ class Shards:
     def apply(self, action):
         head, *document = action.splitlines()
         ((operation, header),) = json.loads(head).items()
-        place = self.shard_of[header.get("routing")], header["_id"]
-        if header["version"] >= self.held.get(place, (-1, None))[0]:
-            self.held[place] = header["version"], document and json.loads(document[0])
+        position = self.shard_of[header.get("routing")], header["_id"]
+        if header["version"] >= self.held.get(position, (-1, None))[0]:
+            self.held[position] = header["version"], document and json.loads(document[0])
             assert (operation == "index") == bool(document)
 
     @property

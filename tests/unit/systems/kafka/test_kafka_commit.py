@@ -52,28 +52,28 @@ def test_what_follows_is_not_read(strange):
 
 
 def test_it_fits_with_the_longest_names_that_there_are():
-    place = KafkaPosition(
+    position = KafkaPosition(
         "t" * 249, 999, 1 << 62, 1 << 40, 2**32 - 1, KafkaOrigin("c" * 22, "i" * 36)
     )
     text = metadata_of(
-        Checkpoint(place, place, 1e9, 2047, 1 << 62, 2047), "c" * 64 + "/" + "p" * 64, 1 << 62
+        Checkpoint(position, position, 1e9, 2047, 1 << 62, 2047), "c" * 64 + "/" + "p" * 64, 1 << 62
     )
     assert len(text.encode()) < METADATA_BYTES / 4
 
 
 def test_what_does_not_fit_is_said_before_it_is_sent():
-    place = KafkaPosition("t", 0, 1, origin=KafkaOrigin("c" * 5000))
+    position = KafkaPosition("t", 0, 1, origin=KafkaOrigin("c" * 5000))
     with pytest.raises(FatalError, match="of 4096 bytes"):
-        metadata_of(Checkpoint(place), "shop/p", 1)
+        metadata_of(Checkpoint(position), "shop/p", 1)
 
 
 def test_what_is_known_of_targets_is_left_out_if_there_is_no_room():
     few, many = ((f"i{n}", f"u i{n}") for n in range(9)), ((f"i{n}", f"u i{n}") for n in range(900))
-    place = KafkaPosition("t", 0, 1)
+    position = KafkaPosition("t", 0, 1)
     for targets, kept in ((tuple(few), True), (tuple(many), False)):
-        checkpoint = Checkpoint(place, targets=targets)
+        checkpoint = Checkpoint(position, targets=targets)
         found = read_commit("t", 0, 1, metadata_of(checkpoint, "shop/p", 1)).checkpoint
-        assert found == (checkpoint if kept else Checkpoint(place))
+        assert found == (checkpoint if kept else Checkpoint(position))
 
 
 @pytest.mark.parametrize(

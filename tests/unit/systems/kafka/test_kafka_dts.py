@@ -88,19 +88,19 @@ def test_closed_means_closed(opened):
     source.close()
 
 
-def test_the_record_before_the_place_is_read_again_and_compared(opened):
+def test_the_record_before_the_position_is_read_again_and_compared(opened):
     source, reader = opened
     value = dts_record(sourceTimestamp=1_700_000_100)
-    place = KafkaPosition("orders", 0, 3, record=crc32(value))
+    position = KafkaPosition("orders", 0, 3, record=crc32(value))
     reader.polls = [valued(value, b"", first=2)]
-    source.open(place)
+    source.open(position)
     assert reader.sought == 2
     assert [e.position.offset for e in source.read(10, 1)] == [4]
-    source.open(place)
+    source.open(position)
     reader.polls = [valued(dts_record(id=7), b"", first=2)]
     with pytest.raises(TransientError, match="another record stands before 3"):
         source.read(10, 1)
-    source.open(place)
+    source.open(position)
     reader.polls = [valued(value, first=3)]  # it is not there any more
     with pytest.raises(TransientError, match="another record stands before 3"):
         source.read(10, 1)
@@ -167,7 +167,7 @@ def test_positions_know_enough_to_be_found_again(opened):
     assert filler.position == KafkaPosition("orders", 0, 5, 1_700_000_100, 0, known)
 
 
-def test_a_record_before_the_place_that_expires_in_the_last_moment_is_no_loss(opened):
+def test_a_record_before_the_position_that_expires_in_the_last_moment_is_no_loss(opened):
     source, reader = opened
     reader.polls = [OUT_OF_RANGE]
     reader.held = (3, 10)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from setl.codec.dts import header_reader
 from setl.codec.dts.header import read_header
-from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPosition, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
 from setl.codec.row_codec import single_entries
 from setl.errors import DataError
@@ -27,7 +27,7 @@ from setl.systems.kafka.source.runs import Mixing
 from tests.unit.codec.dts_records import absent, branch, character, integer, moment, row_record
 from tests.unit.codec.dts_records import record as dts_record
 
-PLACE = KafkaPosition("orders", 0, 0)
+POSITION = KafkaPosition("orders", 0, 0)
 
 
 class Message(confluent_kafka.Message):
@@ -61,7 +61,7 @@ def read(polls, *, logical_names=True, mixing=None):
     records = RecordEntries(
         TopicPartition("orders", 0),
         KafkaOrigin(),
-        PLACE,
+        POSITION,
         logical_names=logical_names,
         mixing=mixing,
     )
@@ -77,7 +77,7 @@ def read(polls, *, logical_names=True, mixing=None):
 
 
 def read_one_by_one(polls, *, logical_names=True):
-    """What `read` gives, by reading each record, and the place of each, in full."""
+    """What `read` gives, by reading each record, and the position of each, in full."""
     repeats, found = RelayRepeats("orders", 0), []
     for message in (message for poll in polls for message in poll):
         headers, value, offset = message._headers, message._value or b"", message.offset()
@@ -121,7 +121,7 @@ _IMAGES = st.tuples(*[_VALUES] * len(COLUMNS)).map(list)
 _NAMES = st.sampled_from(["shop.orders", "shop.items", "a\\u002Eb.c", "ü.ü", "t"])
 _LOGICAL = {"l_db_name": "shop", "l_tb_name": "others"}
 _TAGS = st.sampled_from([{}, {"pk_uk_info": '{"PRIMARY":["id"]}', "server_id": ""}, _LOGICAL])
-_PLACES = st.sampled_from(["7@1", "8@1", "123456789@1", "ü", "", "9" * 70])
+_POSITIONS = st.sampled_from(["7@1", "8@1", "123456789@1", "ü", "", "9" * 70])
 
 
 @st.composite
@@ -131,7 +131,7 @@ def _values(draw):
     for number in range(draw(st.integers(1, 3))):
         common = {
             "sourceTxid": draw(st.sampled_from(["0", f"uuid:{number}"])),
-            "safeSourcePosition": draw(_PLACES),
+            "safeSourcePosition": draw(_POSITIONS),
         }
         operations = draw(st.lists(st.sampled_from(["INSERT", "UPDATE", "DELETE"]), max_size=6))
         names, tags = draw(st.sampled_from([_NAMES, st.just("t")])), draw(_TAGS)
@@ -142,7 +142,7 @@ def _values(draw):
                 "id": draw(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 300)),
                 "version": draw(st.sampled_from([0, 0, -1, 2**31 - 1])),
                 "sourceTimestamp": draw(st.sampled_from([1_700_000_000, 1_700_000_001, -5, 0])),
-                "sourcePosition": draw(_PLACES),
+                "sourcePosition": draw(_POSITIONS),
                 "tags": draw(st.sampled_from([tags, tags, {}, _LOGICAL])).copy(),
                 "length": draw(st.sampled_from([14, 15])),
             }
@@ -415,7 +415,7 @@ def relayed(generation, transactions, tables=2):
                 if operation == "INSERT"
                 else dts_record(operation, **own)
             )
-            made.append((value, [(HEADER, RelayPlace(name, ordinal).encoded())]))
+            made.append((value, [(HEADER, RelayPosition(name, ordinal).encoded())]))
     return made
 
 
@@ -438,11 +438,14 @@ def _repeating(draw):
 
 
 @pytest.mark.usefixtures("soon")
-def test_a_repeat_among_records_of_which_few_have_a_place_is_dropped():
+def test_a_repeat_among_records_of_which_few_have_a_position_is_dropped():
     name = RelayTransaction(1, "bin.000001", 100, "s")
     with_place = {7: 7, 10: 7, 13: 8}
     records = [
-        (value, [(HEADER, RelayPlace(name, with_place[n]).encoded())] if n in with_place else None)
+        (
+            value,
+            [(HEADER, RelayPosition(name, with_place[n]).encoded())] if n in with_place else None,
+        )
         for n, value in enumerate(alike(15))
     ]
     entries, error = read([messages(records)])
@@ -489,7 +492,7 @@ A, B, OWN = "shop.a", "shop.b", "retl.retl_mark"
         # Not seen from its BEGIN to its COMMIT at once: a batch might end in it.
         ([A, A, B, A, B], {}, 6, [("a", 2), ("b", 1), ("a", 1), ("b", 1)]),
         ([A, B, A, B, A], {}, 1, [("a", 1), ("b", 1)] * 2 + [("a", 1)]),
-        # A mark keeps its place, by which a transaction is known for a channel's own.
+        # A mark keeps its position, by which a transaction is known for a channel's own.
         ([OWN, A, B, A], {}, 99, [("retl_mark", 1), ("b", 1), ("a", 2)]),
         (
             [OWN, A, B, A, OWN, A],
@@ -506,7 +509,7 @@ def test_a_small_transaction_has_one_run_for_each_of_its_tables(tables, limits, 
     poll, at = poll[len(known) :], len(known)
     mixing = replace(ALL, **limits)
     records = RecordEntries(
-        TopicPartition("orders", 0), KafkaOrigin(), PLACE, logical_names=False, mixing=mixing
+        TopicPartition("orders", 0), KafkaOrigin(), POSITION, logical_names=False, mixing=mixing
     )
     records.of(messages([(value, None) for value in known]))  # so that all tables were seen
     found = []
@@ -517,9 +520,9 @@ def test_a_small_transaction_has_one_run_for_each_of_its_tables(tables, limits, 
             found += entries
     shown_runs = [(e.table, e.rows) for e in found if e.kind is EntryKind.ROWS]
     assert shown_runs == expected
-    places = [e.position.offset for e in found]
-    assert places == sorted(places)
-    assert places[-1] == at + len(values)
+    positions = [e.position.offset for e in found]
+    assert positions == sorted(positions)
+    assert positions[-1] == at + len(values)
 
 
 def test_headers_are_looked_at_where_transactions_begin_and_end():
@@ -529,7 +532,7 @@ def test_headers_are_looked_at_where_transactions_begin_and_end():
     assert [m.offset() for m in poll if m.asked] == [0, 21, 22, 26]
 
 
-def test_headers_that_nobody_understands_are_an_error_that_has_its_place():
+def test_headers_that_nobody_understands_are_an_error_that_has_its_position():
     records = relayed(1, [(100, [1] * 5)])
     records[4] = records[4][0], [(HEADER, b"another release")]
     poll = messages([*records[:5], *relayed(1, [(900, [1])])])
@@ -541,20 +544,22 @@ def test_headers_that_nobody_understands_are_an_error_that_has_its_place():
 
 
 def test_a_heartbeat_of_a_relay_between_two_transactions_is_no_part_of_them():
-    heart = RelayPlace(RelayTransaction(1, "bin.000001", 500, "s"), HEARTBEAT)
+    heart = RelayPosition(RelayTransaction(1, "bin.000001", 500, "s"), HEARTBEAT)
     beat = (dts_record("HEARTBEAT", id=500), [(HEADER, heart.encoded())])
     records = [*relayed(1, [(100, [1, 2])]), beat, beat, *relayed(1, [(900, [1])])]
     polls = [messages(records)]
     assert read(polls) == read_one_by_one(polls)
 
 
-def test_a_place_names_the_last_record_of_a_run():
+def test_a_position_names_the_last_record_of_a_run():
     poll = messages([(value, None) for value in usual()])
-    records = RecordEntries(TopicPartition("orders", 0), KafkaOrigin(), PLACE, logical_names=True)
+    records = RecordEntries(
+        TopicPartition("orders", 0), KafkaOrigin(), POSITION, logical_names=True
+    )
     entries, _ = records.of(poll)
     assert [(e.rows, e.position.offset) for e in entries] == [(0, 1), (4, 5), (1, 6), (0, 7)]
     for entry in entries:
-        place = entry.position
-        assert isinstance(place, KafkaPosition)
-        assert place.record == crc32(poll[place.offset - 1].value())
-        assert place.timestamp == 1_700_000_000
+        position = entry.position
+        assert isinstance(position, KafkaPosition)
+        assert position.record == crc32(poll[position.offset - 1].value())
+        assert position.timestamp == 1_700_000_000

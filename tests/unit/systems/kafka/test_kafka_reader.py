@@ -65,14 +65,14 @@ class FakeConsumer:
         found, self.messages = self.messages[:count], self.messages[count:]
         return found
 
-    def assign(self, places):
-        self.assigned = {p.partition: p.offset for p in places}
+    def assign(self, positions):
+        self.assigned = {p.partition: p.offset for p in positions}
 
     def unassign(self):
         self.assigned = None
 
-    def pause(self, places):
-        self.paused += places
+    def pause(self, positions):
+        self.paused += positions
 
     def subscribe(self, topics, **callbacks):
         self.callbacks = callbacks
@@ -256,13 +256,13 @@ def test_a_member_fetches_nothing(opened):
     reader, client = opened
     given, ended = [], []
     reader.subscribe(given.append, lambda: ended.append("revoked"), lambda: ended.append("lost"))
-    place = client_module.Place("orders", 0)
-    client.callbacks["on_assign"](client, [place])
+    position = client_module.StartPoint("orders", 0)
+    client.callbacks["on_assign"](client, [position])
     assert client.assigned == {0: -1001}
-    assert client.paused == [place]
+    assert client.paused == [position]
     assert given == [{("orders", 0)}]
-    client.callbacks["on_revoke"](client, [place])
-    client.callbacks["on_lost"](client, [place])
+    client.callbacks["on_revoke"](client, [position])
+    client.callbacks["on_lost"](client, [position])
     assert ended == ["revoked", "lost"]
 
 

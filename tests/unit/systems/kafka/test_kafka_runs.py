@@ -4,7 +4,7 @@ from zlib import crc32
 
 import pytest
 
-from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPlace, RelayTransaction
+from setl.codec.dts.relayed import HEADER, HEARTBEAT, LAST, RelayPosition, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import FatalError
 from setl.model.entry import EntryKind
@@ -20,13 +20,13 @@ from tests.unit.systems.kafka.fake_reader import (
 TRANSACTIONS = [RelayTransaction(1, "mariadb-bin.000003", begin) for begin in (100, 200, 300)]
 
 
-def relayed(*places, first):
+def relayed(*positions, first):
     """Records with these places, as (number of the transaction, ordinal) or None."""
     value = dts_record(sourceTimestamp=1_700_000_100)
-    records = valued(*[value] * len(places), first=first)
-    for i, place in enumerate(places):
-        if place is not None:
-            header = RelayPlace(TRANSACTIONS[place[0]], place[1]).encoded()
+    records = valued(*[value] * len(positions), first=first)
+    for i, position in enumerate(positions):
+        if position is not None:
+            header = RelayPosition(TRANSACTIONS[position[0]], position[1]).encoded()
             give_header(records, i, (HEADER, header))
     return records
 
@@ -36,7 +36,7 @@ def offsets(entries):
 
 
 @pytest.mark.parametrize(
-    ("places", "kept"),
+    ("positions", "kept"),
     [
         ([(0, 0), (0, 1), (0, 2), (0, LAST), (1, 0), (1, 4)], [0, 1, 2, 3, 4, 5]),
         ([(0, 0), (0, 1), (0, 0), (0, 1), (0, 2)], [0, 1, 4]),
@@ -46,24 +46,24 @@ def offsets(entries):
         ([(0, 0), (2, 5), (1, LAST), (2, 5), (2, 6)], [0, 1, 4]),
     ],
 )
-def test_what_a_relay_wrote_twice_is_dropped(opened, places, kept):
+def test_what_a_relay_wrote_twice_is_dropped(opened, positions, kept):
     source, reader = opened
     source.open(KafkaPosition("orders", 0, 0))
-    reader.polls = [relayed(*places, first=0)]
+    reader.polls = [relayed(*positions, first=0)]
     assert offsets(source.read(10, 1)) == kept
 
 
-def test_a_newer_generation_of_a_relay_goes_before_any_older_place(opened):
+def test_a_newer_generation_of_a_relay_goes_before_any_older_position(opened):
     source, reader = opened
     anew = RelayTransaction(2, "mariadb-bin.000001", 4)
     records = relayed((2, LAST), None, (1, 0), first=0)
-    give_header(records, 1, ("x", b"1"), (HEADER, RelayPlace(anew, 0).encoded()))
+    give_header(records, 1, ("x", b"1"), (HEADER, RelayPosition(anew, 0).encoded()))
     source.open(KafkaPosition("orders", 0, 0))
     reader.polls = [records]
     assert offsets(source.read(10, 1)) == [0, 1]
 
 
-def test_the_record_before_the_place_tells_where_the_relay_stood(opened, caplog):
+def test_the_record_before_the_position_tells_where_the_relay_stood(opened, caplog):
     source, reader = opened
     caplog.set_level("INFO")
     reader.polls = [relayed((1, LAST), (0, 5), (1, 0), first=2), relayed((1, LAST), first=5)]
@@ -79,7 +79,7 @@ def test_the_record_before_the_place_tells_where_the_relay_stood(opened, caplog)
 
 
 @pytest.mark.parametrize("header", [b"", b"2 1 f.1 4 - 0 0 - 7", b"1 1 f.1 4 - 0 0 - x", None])
-def test_a_place_of_another_release_is_an_error_after_what_came_before(opened, header):
+def test_a_position_of_another_release_is_an_error_after_what_came_before(opened, header):
     source, reader = opened
     source.open(KafkaPosition("orders", 0, 0))
     records = relayed((0, 0), (0, 1), first=0)
@@ -162,8 +162,8 @@ def test_what_ends_before_a_full_load_ends_behind_its_last_row(opened):
         reader.polls, entries = polls, []
         while reader.polls:
             entries += source.read(10, 1)
-        places = [(e.kind, e.rows, e.position.offset) for e in entries]
-        assert places == [
+        positions = [(e.kind, e.rows, e.position.offset) for e in entries]
+        assert positions == [
             (EntryKind.ROWS, 3, 6), (EntryKind.COMMIT, 0, 6), (EntryKind.ROWS, 1, 7)
         ]  # fmt: skip
 
@@ -198,7 +198,7 @@ def test_rows_before_what_is_no_record_are_given_out(opened):
         source.read(10, 1)
 
 
-def test_rows_before_a_place_that_nobody_understands_are_given_out(opened):
+def test_rows_before_a_position_that_nobody_understands_are_given_out(opened):
     source, reader = opened
     answer = rows_of(1, 2, 3, first=3)
     give_header(answer, 2, (HEADER, b"another release"))
@@ -212,7 +212,7 @@ def test_what_a_relay_repeats_is_not_in_a_run(opened):
     source, reader = opened
     answer = rows_of(1, 2, 1, 2, 3, first=3)
     for i, ordinal in enumerate((1, 2, 1, 2, 3)):
-        give_header(answer, i, (HEADER, RelayPlace(TRANSACTIONS[0], ordinal).encoded()))
+        give_header(answer, i, (HEADER, RelayPosition(TRANSACTIONS[0], ordinal).encoded()))
     reader.polls = [answer]
     (entry,) = source.read(10, 1)
     assert (entry.rows, entry.position.offset) == (3, 8)

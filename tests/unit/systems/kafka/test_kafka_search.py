@@ -42,10 +42,10 @@ def left(number, origin: KafkaOrigin | None = ONE, **changes):
 
 
 @pytest.mark.parametrize("origin", [ONE, None, KafkaOrigin(), KafkaOrigin("cluster-1")])
-def test_a_place_that_holds(origin):
+def test_a_position_that_holds(origin):
     for number in (0, 50, 99):
-        place = left(number, origin)
-        assert search(FakeTopic(STREAM)).resume(place) is place
+        position = left(number, origin)
+        assert search(FakeTopic(STREAM)).resume(position) is position
     unknown = left(50, origin, record=0, timestamp=0)
     assert search(FakeTopic(STREAM)).resume(unknown) is unknown
     start = KafkaPosition("orders", 0, 0, origin=origin)
@@ -53,7 +53,7 @@ def test_a_place_that_holds(origin):
 
 
 def missing(found, topic, number):
-    """Transactions behind a number that are not behind the place that was found."""
+    """Transactions behind a number that are not behind the position that was found."""
     wanted = set(STREAM[2 * number + 2 :]) & set(topic.values)
     return wanted - set(topic.values[found.offset :])
 
@@ -97,30 +97,30 @@ def test_a_long_transaction_makes_it_go_back_further():
         record("COMMIT", sourceTimestamp=BASE + 999),
         *begin_and_commit(2, BASE + 1000),
     ]
-    place = KafkaPosition("orders", 0, 9000, BASE + 999, 1, ONE)
-    found = search(FakeTopic(values, TWO)).resume(place)
+    position = KafkaPosition("orders", 0, 9000, BASE + 999, 1, ONE)
+    found = search(FakeTopic(values, TWO)).resume(position)
     # A minute or ten before its end there is nothing but its rows.
     assert (found.offset, found.timestamp) == (0, BASE)
 
 
 def test_statements_that_ran_for_long_do_not_hide_what_was_not_read():
-    """What stands behind the first one seems to be of a minute before the place."""
+    """What stands behind the first one seems to be of a minute before the position."""
     before = stream(range(160), 10)
     long = [*dated_by_its_begin(160, 1000, 4000, 1000), *dated_by_its_begin(161, 1250, 9, 1250)]
     values = [*before, *long, *stream(range(162, 200), 10)]
-    place = KafkaPosition("orders", 0, 9000, BASE + 1300, 1, ONE)
-    found = search(FakeTopic(values, TWO)).resume(place)
+    position = KafkaPosition("orders", 0, 9000, BASE + 1300, 1, ONE)
+    found = search(FakeTopic(values, TWO)).resume(position)
     assert found.offset <= 262
 
 
-def test_a_full_load_without_transactions_has_places_to_go_on_from():
+def test_a_full_load_without_transactions_has_positions_to_go_on_from():
     values = [row(BASE + n, "INIT") for n in range(300)]
-    place = KafkaPosition("orders", 0, 9000, BASE + 250, 1, ONE)
-    found = search(FakeTopic(values, TWO)).resume(place)
+    position = KafkaPosition("orders", 0, 9000, BASE + 250, 1, ONE)
+    found = search(FakeTopic(values, TWO)).resume(position)
     assert (found.offset, found.timestamp) == (190, BASE + 190)
 
 
-def test_a_place_inside_a_transaction_is_refused():
+def test_a_position_inside_a_transaction_is_refused():
     begin, commit = begin_and_commit(1, BASE)
     idle, filler = record("HEARTBEAT", sourceTimestamp=BASE), b""
     values = [begin, row(BASE), idle, row(BASE), commit, idle, filler, *begin_and_commit(2, BASE)]
@@ -139,11 +139,11 @@ def test_a_place_inside_a_transaction_is_refused():
     search(FakeTopic(values, first=3)).check_between(3)
 
 
-def test_where_offsets_have_gaps_the_place_is_compared_all_the_same():
+def test_where_offsets_have_gaps_the_position_is_compared_all_the_same():
     values = [*STREAM[:4], GAP, *STREAM[4:6], GAP, GAP]
     for offset, value in ((4, STREAM[3]), (7, STREAM[5])):
-        place = KafkaPosition("orders", 0, offset, BASE + 30, crc32(value), ONE)
-        assert search(FakeTopic(values)).resume(place) is place
+        position = KafkaPosition("orders", 0, offset, BASE + 30, crc32(value), ONE)
+        assert search(FakeTopic(values)).resume(position) is position
     # The end, behind records that nobody is shown: nothing is known of them, but the time is.
     at_end = search(FakeTopic(values)).at(len(values))
     assert at_end == KafkaPosition("orders", 0, 9, BASE + 60, 0, ONE)
@@ -163,10 +163,10 @@ LOST = [
 ]
 
 
-@pytest.mark.parametrize(("topic", "place", "says"), LOST)
-def test_a_place_that_is_lost(topic, place, says):
+@pytest.mark.parametrize(("topic", "position", "says"), LOST)
+def test_a_position_that_is_lost(topic, position, says):
     with pytest.raises(PositionLostError, match=says) as raised:
-        search(topic).resume(place)
+        search(topic).resume(position)
     assert "--to earliest" in raised.value.hint
     assert "setl position reset" in raised.value.hint
 

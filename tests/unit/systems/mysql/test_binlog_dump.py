@@ -22,7 +22,7 @@ from setl_embedded.certificates import CertificateAuthority
 from tests.unit.codec.binlog_events import EventWriter, names
 
 DB = MysqlEndpoint("db1", 3306, "u", "p")
-PLACE = BinlogPosition("binlog.000007", 4)
+POSITION = BinlogPosition("binlog.000007", 4)
 SOURCE = "9d437549-9a4c-11ea-9659-9efc635af2ae"
 
 
@@ -75,7 +75,7 @@ def dumping(monkeypatch):
     servers = []
 
     def start(
-        position: BinlogPosition | str = PLACE,
+        position: BinlogPosition | str = POSITION,
         *,
         event_bytes=1 << 20,
         silence=5.0,
@@ -97,7 +97,7 @@ def dumping(monkeypatch):
         server.far.close()
 
 
-def test_a_place_is_asked_for_as_servers_expect_it(dumping):
+def test_a_position_is_asked_for_as_servers_expect_it(dumping):
     _, server = dumping()
     assert server.command() == struct.pack("<BIHI", 0x12, 4, 0, 4711) + b"binlog.000007"
     _, server = dumping(version="10.11.6-MariaDB-log")
@@ -105,13 +105,13 @@ def test_a_place_is_asked_for_as_servers_expect_it(dumping):
     assert server.command() == struct.pack("<BIHI", 0x12, 4, 0, 4711) + b"binlog.000007"
 
 
-def test_a_place_beyond_four_gibibytes(dumping):
-    place = BinlogPosition("binlog.000007", 5 << 30)
-    _, server = dumping(place)
+def test_a_position_beyond_four_gibibytes(dumping):
+    position = BinlogPosition("binlog.000007", 5 << 30)
+    _, server = dumping(position)
     expected = struct.pack("<BHII", 0x1E, 0, 4711, 13) + b"binlog.000007"
     assert server.command() == expected + struct.pack("<QI", 5 << 30, 0)
     with pytest.raises(FatalError, match="beyond 4 GiB"):
-        dumping(place, version="10.11.6-MariaDB")
+        dumping(position, version="10.11.6-MariaDB")
 
 
 def test_a_start_by_gtids(dumping):
@@ -359,7 +359,7 @@ def test_a_large_compressed_transaction_waits_for_its_reader(monkeypatch):
     stream = BinlogStream(
         DB,
         4711,
-        PLACE,
+        POSITION,
         limits=limits,
         server=cast("Any", Tables()),
         cut=cast("Any", None),
@@ -402,7 +402,7 @@ def test_what_passes_by_wakes_nobody_up_and_leaves_the_rest_in_order(monkeypatch
     stream = BinlogStream(
         DB,
         4711,
-        PLACE,
+        POSITION,
         limits=StreamLimits(),
         server=cast("Any", Tables()),
         cut=cast("Any", None),

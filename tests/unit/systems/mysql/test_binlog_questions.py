@@ -17,7 +17,7 @@ from setl.systems.mysql.binlog import session as binlog_session
 from setl.systems.mysql.binlog import source as binlog_source
 from setl.systems.mysql.binlog import unanswered
 from setl.systems.mysql.binlog.errors import StreamRefusedError, is_lost, translate
-from setl.systems.mysql.binlog.server import BinlogServer, PlaceReport
+from setl.systems.mysql.binlog.server import BinlogServer, PositionReport
 from setl.systems.mysql.binlog.unanswered import refuse_unanswered
 from setl.systems.mysql.connection import MysqlEndpoint
 from tests.unit.select.fakes import ManualClock
@@ -236,7 +236,7 @@ def test_older_mysql_is_asked_by_the_old_name(answering, version):
     assert server.latest().offset == 1234
 
 
-def test_mariadb_is_asked_by_the_old_name_and_for_the_gtids_of_the_place(answering):
+def test_mariadb_is_asked_by_the_old_name_and_for_the_gtids_of_the_position(answering):
     server, _ = answering(
         "10.11.6-MariaDB-log",
         **{
@@ -265,7 +265,7 @@ def test_mysql_compares_gtids_itself(answering, missing):
     assert server.missing("8a-1:1-5,8a-2:1") == text
     report = server.examine(BinlogPosition("mysql-bin.000006", 300, "8a-1:1-5,8a-2:1"))
     says = f"the server has not executed {text}" if text else ""
-    assert report == PlaceReport("8a-1", disagreement=says)
+    assert report == PositionReport("8a-1", disagreement=says)
 
 
 def test_what_a_commit_that_is_held_back_has_is_not_missing_yet(answering):
@@ -284,10 +284,10 @@ def test_what_a_commit_that_is_held_back_has_is_not_missing_yet(answering):
         (None, "no event begins there"),
     ],
 )
-def test_mariadb_tells_the_gtids_of_the_place(answering, there, disagreement):
+def test_mariadb_tells_the_gtids_of_the_position(answering, there, disagreement):
     server, _ = answering("10.11.6-MariaDB", **{"SELECT BINLOG_GTID_POS(%s, %s)": [(there,)]})
     report = server.examine(BinlogPosition("mysql-bin.000006", 300, "0-1-5,1-1-2"))
-    assert report == PlaceReport("101", disagreement=disagreement, proved=not disagreement)
+    assert report == PositionReport("101", disagreement=disagreement, proved=not disagreement)
 
 
 def test_what_is_no_gtid_is_a_matter_of_configuration(answering):
@@ -296,9 +296,9 @@ def test_what_is_no_gtid_is_a_matter_of_configuration(answering):
         server.missing("3E11FA47-71CA-11E1-9E33-C80AA9429562:1-5")
 
 
-def test_without_gtids_a_place_that_exists_may_be_right(answering):
+def test_without_gtids_a_position_that_exists_may_be_right(answering):
     server, _ = answering("8.4.2")
-    assert server.examine(BinlogPosition("mysql-bin.000006", 300)) == PlaceReport("8a-1")
+    assert server.examine(BinlogPosition("mysql-bin.000006", 300)) == PositionReport("8a-1")
     gone = server.examine(BinlogPosition("mysql-bin.000006", 5001, "8a-1:1-5"))
     assert "ends at 5000" in gone.absence
 
@@ -420,10 +420,10 @@ def test_what_a_stream_needs_is_asked_for_on_one_connection(monkeypatch, setting
     monkeypatch.setattr(binlog_server, "connect", connect)
     monkeypatch.setattr(binlog_source, "BinlogStream", Stream)
     source = binlog_source.MysqlBinlogSource(MysqlEndpoint("db1", 3306, "u", "p"), 7)
-    place = BinlogPosition("mysql-bin.000007", 900)
-    source.open(place)
+    position = BinlogPosition("mysql-bin.000007", 900)
+    source.open(position)
     assert len(connections) == 1
-    assert streams == [(replace(place, origin=BinlogOrigin("101")), folds)]
+    assert streams == [(replace(position, origin=BinlogOrigin("101")), folds)]
 
 
 class PassedBy:
@@ -448,4 +448,4 @@ def test_a_stream_whose_heartbeats_pass_by_is_no_silent_one(monkeypatch):
     monkeypatch.setattr(source, "_look_ahead", asked.append)
     for _ in range(3):
         source.read(10, 5.0)
-    assert [place.offset for place in asked] == [920]
+    assert [position.offset for position in asked] == [920]

@@ -7,7 +7,7 @@ import pytest
 from setl.errors import PositionLostError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog.search import BinlogSearch
-from setl.systems.mysql.binlog.server import PlaceReport
+from setl.systems.mysql.binlog.server import PositionReport
 from setl.systems.mysql.binlog.stream import StreamLimits
 from tests.unit.select.fakes import ManualClock
 
@@ -57,65 +57,75 @@ def position(origin: BinlogOrigin | None = HERE, gtid="8a-1:1-5"):
 GONE = "it keeps binlog.000001 to binlog.000002"
 
 HOLDS = [
-    (position(), PlaceReport(UUID), HERE),
-    (position(gtid=""), PlaceReport(UUID), HERE),
+    (position(), PositionReport(UUID), HERE),
+    (position(gtid=""), PositionReport(UUID), HERE),
     # The server got another id or was copied; the file is the same one.
-    (position(), PlaceReport(OTHER), HERE),
+    (position(), PositionReport(OTHER), HERE),
     # Stored before origins were kept: taken for what it is.
-    (position(None), PlaceReport(OTHER), ELSEWHERE),
+    (position(None), PositionReport(OTHER), ELSEWHERE),
     # At the very beginning of a file, of which nothing was read yet.
-    (position(BinlogOrigin(UUID)), PlaceReport(UUID), ELSEWHERE),
-    (position(BinlogOrigin(UUID)), PlaceReport(OTHER, proved=True), ELSEWHERE),
+    (position(BinlogOrigin(UUID)), PositionReport(UUID), ELSEWHERE),
+    (position(BinlogOrigin(UUID)), PositionReport(OTHER, proved=True), ELSEWHERE),
 ]
 
 
-@pytest.mark.parametrize(("place", "report", "file"), HOLDS)
-def test_a_place_that_holds(place, report, file):
+@pytest.mark.parametrize(("other_position", "report", "file"), HOLDS)
+def test_a_position_that_holds(other_position, report, file):
     server = FakeServer(report)
-    assert Search(server, file).resume(place) is place
+    assert Search(server, file).resume(other_position) is other_position
     assert not server.looked_for
 
 
 MOVED = [
-    (position(), PlaceReport(OTHER, absence=GONE), ELSEWHERE),
+    (position(), PositionReport(OTHER, absence=GONE), ELSEWHERE),
     # It exists there, and would be read on from.
-    (position(), PlaceReport(OTHER), ELSEWHERE),
-    (position(), PlaceReport(OTHER, proved=True), ELSEWHERE),
-    (position(), PlaceReport(OTHER, disagreement="no event begins there"), HERE),
-    (position(BinlogOrigin(UUID)), PlaceReport(OTHER), ELSEWHERE),
-    (position(), PlaceReport(OTHER), HERE._replace(created=HERE.created + 1)),
-    (position(), PlaceReport(OTHER), HERE._replace(writer=9)),
+    (position(), PositionReport(OTHER), ELSEWHERE),
+    (position(), PositionReport(OTHER, proved=True), ELSEWHERE),
+    (position(), PositionReport(OTHER, disagreement="no event begins there"), HERE),
+    (position(BinlogOrigin(UUID)), PositionReport(OTHER), ELSEWHERE),
+    (position(), PositionReport(OTHER), HERE._replace(created=HERE.created + 1)),
+    (position(), PositionReport(OTHER), HERE._replace(writer=9)),
 ]
 
 
-@pytest.mark.parametrize(("place", "report", "file"), MOVED)
-def test_another_server_is_searched_by_gtids(place, report, file):
+@pytest.mark.parametrize(("other_position", "report", "file"), MOVED)
+def test_another_server_is_searched_by_gtids(other_position, report, file):
     server = FakeServer(report)
-    assert Search(server, file).resume(place) is FOUND
+    assert Search(server, file).resume(other_position) is FOUND
     assert server.looked_for == ["8a-1:1-5"]
 
 
 LOST = [
-    (position(), PlaceReport(UUID, absence=GONE), HERE, GONE),
+    (position(), PositionReport(UUID, absence=GONE), HERE, GONE),
     # The same server: GTIDs of its old binlog may have been given again.
-    (position(), PlaceReport(UUID), ELSEWHERE, "was begun by server 2 at 2023-11-14 22:21:40 UTC"),
-    (position(), PlaceReport(UUID, disagreement="no event begins"), HERE, "no event begins"),
-    (position(None), PlaceReport(OTHER, absence=GONE), HERE, GONE),
-    (position(None), PlaceReport(OTHER, disagreement="GTID x"), HERE, "GTID x"),
-    (position(gtid=""), PlaceReport(OTHER), ELSEWHERE, "of server 8a-1, and server 8a-2 answers"),
+    (
+        position(),
+        PositionReport(UUID),
+        ELSEWHERE,
+        "was begun by server 2 at 2023-11-14 22:21:40 UTC",
+    ),
+    (position(), PositionReport(UUID, disagreement="no event begins"), HERE, "no event begins"),
+    (position(None), PositionReport(OTHER, absence=GONE), HERE, GONE),
+    (position(None), PositionReport(OTHER, disagreement="GTID x"), HERE, "GTID x"),
+    (
+        position(gtid=""),
+        PositionReport(OTHER),
+        ELSEWHERE,
+        "of server 8a-1, and server 8a-2 answers",
+    ),
 ]
 
 
-@pytest.mark.parametrize(("place", "report", "file", "says"), LOST)
-def test_a_place_that_is_lost(place, report, file, says):
+@pytest.mark.parametrize(("other_position", "report", "file", "says"), LOST)
+def test_a_position_that_is_lost(other_position, report, file, says):
     server = FakeServer(report)
     with pytest.raises(PositionLostError, match=says):
-        Search(server, file).resume(place)
+        Search(server, file).resume(other_position)
     assert not server.looked_for
 
 
 def test_gtids_that_the_other_server_lacks_are_named():
-    server = FakeServer(PlaceReport(OTHER), missing="8a-1:5")
+    server = FakeServer(PositionReport(OTHER), missing="8a-1:5")
     with pytest.raises(PositionLostError, match="which lacks GTIDs 8a-1:5") as raised:
         Search(server, ELSEWHERE).resume(position())
     assert "still catches up" in raised.value.hint

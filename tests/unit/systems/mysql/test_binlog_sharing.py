@@ -9,7 +9,7 @@ from setl.codec.binlog.header import BinlogHeaderReader
 from setl.errors import TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader
-from setl.systems.mysql.binlog.shared_log import Behind, FilePlace, SharedLog, deliver_packets
+from setl.systems.mysql.binlog.shared_log import Behind, FilePosition, SharedLog, deliver_packets
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.sharing_client import SharingClient
 from tests.unit.codec.binlog_events import START, EventWriter
@@ -43,23 +43,23 @@ class Stream:
         for event in self.writer.opening():
             self.log.read(event, checksum=True)
 
-    def place(self, **other):
+    def position(self, **other):
         known = {"writer": 1, "created": self.writer.seconds, **other}
-        return FilePlace(self.writer.file, self.writer.offset, **known)
+        return FilePosition(self.writer.file, self.writer.offset, **known)
 
     def transaction(self, number):
         writer = self.writer
         return [writer.gtid(number), writer.query("BEGIN"), writer.xid()]
 
     def write(self, number):
-        """A transaction that comes in one piece; returns the events and the place behind it."""
+        """A transaction that comes in one piece; returns the events and the position behind it."""
         events = self.transaction(number)
         data = packets(*events)
         assert self.log.read_rows(data, 0, checksum=True) == len(data)
-        return events, self.place()
+        return events, self.position()
 
-    def after(self, place):
-        kept = self.log.find(place)
+    def after(self, other_position):
+        kept = self.log.find(other_position)
         assert kept is not None
         number, at = kept
         found = Collected()
@@ -70,31 +70,31 @@ class Stream:
         return found.events
 
 
-def test_what_follows_a_place_is_found_between_and_inside_pieces():
+def test_what_follows_a_position_is_found_between_and_inside_pieces():
     stream = Stream()
-    begin = stream.place()
+    begin = stream.position()
     one, after_one = stream.write(1)
     two, three = stream.transaction(2), None
-    after_two = stream.place()
+    after_two = stream.position()
     three = stream.transaction(3)
     data = packets(*two, *three)
     assert stream.log.read_rows(data, 0, checksum=True) == len(data)
     assert stream.after(begin) == [*one, *two, *three]
     assert stream.after(after_one) == [*two, *three]
     assert stream.after(after_two) == three
-    assert stream.after(stream.place()) == []
+    assert stream.after(stream.position()) == []
 
 
-def test_the_same_place_of_another_file_is_not_it():
+def test_the_same_position_of_another_file_is_not_it():
     stream = Stream()
-    _, place = stream.write(1)
-    assert stream.log.find(place)
+    _, other_position = stream.write(1)
+    assert stream.log.find(other_position)
     for other in ({"writer": 2}, {"created": 7}, {"file": "binlog.000008"}, {"offset": 5}):
-        assert stream.log.find(place._replace(**other)) is None
+        assert stream.log.find(other_position._replace(**other)) is None
     # Until the file's beginning was read nobody knows which file it is.
-    assert FilePlace.of(BinlogPosition("f.1", 4, "", BinlogOrigin("s"))) is None
+    assert FilePosition.of(BinlogPosition("f.1", 4, "", BinlogOrigin("s"))) is None
     stream.log.read(stream.writer.rotate("binlog.000008"), checksum=True)
-    assert stream.log.find(stream.place()) is None
+    assert stream.log.find(stream.position()) is None
 
 
 def test_a_packet_that_has_not_come_whole_waits():
@@ -155,24 +155,25 @@ class Client:
 
 
 def position(stream, **other):
-    known = stream.place(**other)
+    known = stream.position(**other)
     origin = BinlogOrigin("server", known.writer, known.created)
     return BinlogPosition(known.file, known.offset, "", origin)
 
 
-def subscriptions(readers, place, client, count=1):
+def subscriptions(readers, other_position, client, count=1):
     return [
-        eventually(lambda: readers.take("key", place, lambda: client), 20) for _ in range(count)
+        eventually(lambda: readers.take("key", other_position, lambda: client), 20)
+        for _ in range(count)
     ]
 
 
 def test_each_subscription_gets_an_error_of_its_own_after_what_came_before():
     stream = Stream()
     opening = EventWriter().opening()
-    place = position(stream)
+    other_position = position(stream)
     events = stream.transaction(1)
     client, readers = Client(opening), SharedReaders()
-    both = subscriptions(readers, place, client, 2)
+    both = subscriptions(readers, other_position, client, 2)
     client.items += [*events, TransientError("the connection to the source was lost")]
     errors = []
     for subscription in both:
@@ -185,15 +186,15 @@ def test_each_subscription_gets_an_error_of_its_own_after_what_came_before():
         errors.append(caught.value)
     assert errors[0] is not errors[1]
     # Nothing is opened again at once: each stream has to see for itself first.
-    assert readers.take("key", place, lambda: pytest.fail("opened again")) is None
+    assert readers.take("key", other_position, lambda: pytest.fail("opened again")) is None
 
 
 def test_one_leaves_and_the_others_go_on_and_the_last_one_ends_it():
     stream = Stream()
-    place = position(stream)
+    other_position = position(stream)
     events = stream.transaction(1)
     client, readers = Client(EventWriter().opening()), SharedReaders()
-    one, other = subscriptions(readers, place, client, 2)
+    one, other = subscriptions(readers, other_position, client, 2)
     one.leave()
     one.leave()
     client.items += events
@@ -223,8 +224,8 @@ class Subscription:
 def sharing(stream, boundary, subscription, goal):
     opened = []
 
-    def alone(place):
-        opened.append((place, Client([b"x"])))
+    def alone(other_position):
+        opened.append((other_position, Client([b"x"])))
         return opened[-1][1]
 
     client = SharingClient(
@@ -242,14 +243,14 @@ def test_who_is_too_slow_goes_on_alone_behind_the_last_transaction():
     client.deliver(Collected())
     assert not client.shared  # inside a transaction
     opened[0][1].items.append(b"y")
-    boundary[0] = place = position(stream)
+    boundary[0] = other_position = position(stream)
     client.deliver(Collected())
     assert client.shared
     assert opened[0][1].closed
     client.deliver(Collected())
     assert not client.shared
     assert subscription.left
-    assert opened[1][0] == place
+    assert opened[1][0] == other_position
     assert opened[1][1].connected
 
 

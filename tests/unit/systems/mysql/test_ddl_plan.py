@@ -476,7 +476,7 @@ def test_what_is_done_to_a_shadow_is_kept(text, keep, created):
         "alter /* gh-ost */ table `shop`.`_t_gho` rename `t`",
     ],
 )
-def test_a_shadow_takes_the_place_of_its_table(text):
+def test_a_shadow_replaces_its_table(text):
     made = plan(text)
     assert (made.steps, made.swaps) == ((), (Swap(SHADOW, TABLE),))
 

@@ -1,4 +1,4 @@
-"""Whether a place of a binlog surely lies behind a pipeline."""
+"""Whether a position of a binlog surely lies behind a pipeline."""
 
 import pytest
 
@@ -15,7 +15,7 @@ def at(file, offset, gtid="", origin: BinlogOrigin | None = A):
 
 
 @pytest.mark.parametrize(
-    ("reached", "place", "passed"),
+    ("reached", "position", "passed"),
     [
         # By offset, on one server only.
         (at("b.1", 100), at("b.1", 100), True),
@@ -45,7 +45,7 @@ def at(file, offset, gtid="", origin: BinlogOrigin | None = A):
         (at("b.1", 4, "0-1-9,5-1-2", B), at("", 0, "5-1-3"), False),
         (at("b.1", 4, "0-1-9,5-1-2", B), at("", 0, "5-1-2"), True),
         (at("b.1", 4, "0-1-9", B), at("", 0, "7-1-1"), False),
-        # Another server went on in the domain: only the place tells, and only where it is known.
+        # Another server went on in the domain: only the position tells, and only where it is known.
         (at("b.1", 4, "0-2-9"), at("", 0, "0-1-5"), False),
         (at("b.1", 400, "0-2-9"), at("b.1", 300, "0-1-5"), True),
         (at("b.1", 200, "0-2-9"), at("b.1", 300, "0-1-5"), False),
@@ -53,9 +53,9 @@ def at(file, offset, gtid="", origin: BinlogOrigin | None = A):
         (at("b.1", 4, "0-1-9", B), at("", 0, f"{U}:1"), False),
     ],
 )
-def test_passed(reached, place, passed):
-    assert binlog_passed(reached, place) is passed
+def test_passed(reached, position, passed):
+    assert binlog_passed(reached, position) is passed
 
 
-def test_a_place_of_another_system_is_not_passed():
+def test_a_position_of_another_system_is_not_passed():
     assert not binlog_passed(KafkaPosition("t", 0, 9), at("b.1", 4))

@@ -344,7 +344,7 @@ def test_errors_become_findings():
             ("wait",),
             unseen=True,
             code="no-answer",
-            place="s.t",
+            location="s.t",
         ),
         Finding("error", "odd", "p, source h:1", code="not-readable"),
     ]

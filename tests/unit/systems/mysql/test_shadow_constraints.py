@@ -1,4 +1,4 @@
-"""Which constraints a table loses and gets when a shadow takes its place."""
+"""Which constraints a table loses and gets when a shadow replaces it."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ class Write(NamedTuple):
     Attributes:
         before: the row that it replaced, None for none.
         after: the row that it left, None for none.
-        seen: up to which place of the other site's stream its site had taken that in.
+        seen: up to which position of the other site's stream its site had taken that in.
     """
 
     before: tuple | None
@@ -34,7 +34,7 @@ def outcome(first, writes, home, age=None):
         only = writes[0] or writes[1]
         return only[-1][1].after if only else first
     last = [w[-1][1] for w in writes]
-    news = [[w for place, w in writes[s] if place > last[1 - s].seen] for s in (0, 1)]
+    news = [[w for position, w in writes[s] if position > last[1 - s].seen] for s in (0, 1)]
     assert news[0] or news[1], "two writes cannot have seen each other"
     for s in (0, 1):
         if not news[s]:

@@ -8,10 +8,10 @@ from setl.errors import DataError, TransientError
 from setl.extract.extractor import RoutedRows
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition, document_version
-from setl.run.loads.faulty_places import place_within, with_position
+from setl.run.loads.fault_positions import locate_fault, with_position
 from tests.loading import ticket_for
 
-PLACE = BinlogPosition("bin.000012", 4711)
+POSITION = BinlogPosition("bin.000012", 4711)
 
 
 def rows(*offsets):
@@ -24,7 +24,7 @@ def rows(*offsets):
 @pytest.mark.parametrize(
     ("position", "near"),
     [
-        (PLACE, BinlogPosition("bin.000013", 4)),
+        (POSITION, BinlogPosition("bin.000013", 4)),
         (KafkaPosition("orders", 2, 77), KafkaPosition("orders", 2, 99)),
     ],
 )
@@ -32,23 +32,23 @@ def test_a_version_is_told_as_a_position(position, near):
     ticket = replace(ticket_for("p"), at=near)
     error = DataError("too long", key="3", version=document_version(5, position))
     assert with_position(error, ticket).where == {"key": "3", "position": str(position)}
-    place_within(error, rows(1, 2))
+    locate_fault(error, rows(1, 2))
     assert error.where["position"] == str(position)
 
 
 def test_rows_that_were_read_from_a_table_have_no_position():
-    ticket = replace(ticket_for("p"), at=PLACE, from_tables=True)
-    error = DataError("too long", version=document_version(0, PLACE))
+    ticket = replace(ticket_for("p"), at=POSITION, from_tables=True)
+    error = DataError("too long", version=document_version(0, POSITION))
     assert with_position(error, ticket).where == {}
 
 
 def test_without_a_version_the_stretch_is_told():
     error = DataError("an expression failed")
-    place_within(error, rows(100, 300, 900))
+    locate_fault(error, rows(100, 300, 900))
     assert error.where["position"] == "from bin.000012:100 to bin.000012:900"
     error = DataError("an expression failed")
-    place_within(error, rows(100))
+    locate_fault(error, rows(100))
     assert error.where["position"] == "bin.000012:100"
     error = TransientError("the target is gone")
-    place_within(error, rows(100))
+    locate_fault(error, rows(100))
     assert error.where == {}

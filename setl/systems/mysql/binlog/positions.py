@@ -1,4 +1,4 @@
-"""Parses and finds places in a binlog that a person has named."""
+"""Parses and finds positions in a binlog that a person has named."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from setl.channel.file import BinlogStart, GtidStart, MysqlSource
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError, PositionLostError
 from setl.model.position import BinlogPosition, Position
-from setl.select.place import Place, parse_place
+from setl.select.start_point import StartPoint, parse_start_point
 from setl.systems.mysql.binlog.next_transaction import next_transaction
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogFile, BinlogServer
@@ -35,36 +35,41 @@ _INSIDE = re.compile(
 )
 
 
-def parse_binlog_place(text: str) -> Place:
-    """Understand FILE:OFFSET and GTIDs as places, and what `parse_place` does; raises as it."""
-    return parse_place(
+def parse_binlog_start(text: str) -> StartPoint:
+    """Understand FILE:OFFSET and GTIDs as positions, and what `parse_start_point` does.
+
+    Raises as it.
+    """
+    return parse_start_point(
         text,
-        own=_own_place,
-        at_time=lambda seconds: Place("earliest", time=seconds),
+        own=_own_start,
+        at_time=lambda seconds: StartPoint("earliest", time=seconds),
         forms="FILE:OFFSET, GTIDs",
     )
 
 
-def _own_place(text: str) -> Place | None:
+def _own_start(text: str) -> StartPoint | None:
     found = _FILE_OFFSET.fullmatch(text)
     if found:
-        return Place(BinlogStart(file=found["file"], offset=int(found["offset"])))
-    return Place(GtidStart(gtid=text)) if _GTIDS.fullmatch(text) and "-" in text else None
+        return StartPoint(BinlogStart(file=found["file"], offset=int(found["offset"])))
+    return StartPoint(GtidStart(gtid=text)) if _GTIDS.fullmatch(text) and "-" in text else None
 
 
-def find_binlog_place(config: MysqlSource, server_id: int, place: Place) -> BinlogPosition:
-    """`find_place` in a server's binlog.
+def find_binlog_position(
+    config: MysqlSource, server_id: int, start_point: StartPoint
+) -> BinlogPosition:
+    """`find_position` in a server's binlog.
 
     Args:
         config: the server.
         server_id: as whom to read its binlog.
-        place: what to find.
+        start_point: what to find.
     """
-    if place.time is not None:
-        return _binlog_at_time(mysql_endpoint(config), place.time)
-    if isinstance(place.start, BinlogStart):
-        _check_boundary(config, place.start)
-    asked = config.model_copy(update={"start": place.start})
+    if start_point.time is not None:
+        return _binlog_at_time(mysql_endpoint(config), start_point.time)
+    if isinstance(start_point.start, BinlogStart):
+        _check_boundary(config, start_point.start)
+    asked = config.model_copy(update={"start": start_point.start})
     found = MysqlBinlogSource(mysql_endpoint(config), server_id, asked.start).initial()
     return cast("BinlogPosition", found)
 
@@ -72,12 +77,12 @@ def find_binlog_place(config: MysqlSource, server_id: int, place: Place) -> Binl
 def _check_boundary(config: MysqlSource, start: BinlogStart) -> None:
     """See that no event is cut, and no transaction."""
     endpoint = mysql_endpoint(config)
-    place = BinlogPosition(start.file, start.offset)
-    BinlogServer(endpoint).check(place)  # the file, its size
+    position = BinlogPosition(start.file, start.offset)
+    BinlogServer(endpoint).check(position)  # the file, its size
     kind = _event_at(endpoint, start)
     if kind is None:
         return
-    what = f"the place {start.file}:{start.offset} is "
+    what = f"the position {start.file}:{start.offset} is "
     if not kind:
         raise ConfigurationError(
             f"{what}not the beginning of an event",
@@ -87,14 +92,15 @@ def _check_boundary(config: MysqlSource, start: BinlogStart) -> None:
     if _INSIDE.fullmatch(kind):
         raise ConfigurationError(
             f"{what}inside a transaction: a {kind} event begins there",
-            hint=f"The next transaction begins at {next_transaction(endpoint, place)}; to take all"
-            " of this one, give the place of the Gtid event that it begins with",
+            hint=f"The next transaction begins at {next_transaction(endpoint, position)}; to take "
+            f"all"
+            " of this one, give the position of the Gtid event that it begins with",
             server=endpoint,
         )
 
 
 def _event_at(endpoint: MysqlEndpoint, start: BinlogStart) -> str | None:
-    """Kind of the event at a place, "" if none begins there; None if that cannot be told."""
+    """Kind of the event at a position, "" if none begins there; None if that cannot be told."""
     size = next((f.size for f in BinlogServer(endpoint).files() if f.name == start.file), None)
     if start.offset in (FIRST_OFFSET, size):
         return None  # the beginning of a file, and the end of what is written, are always right
@@ -107,7 +113,7 @@ def _event_at(endpoint: MysqlEndpoint, start: BinlogStart) -> str | None:
             row: tuple[Any, ...] | None = cursor.fetchone()
             if not row or int(row[1]) != start.offset:
                 return ""
-            # MySQL's BEGIN stands behind its Gtid event, and other readers note its place.
+            # MySQL's BEGIN stands behind its Gtid event, and other readers note its position.
             begins = row[2] == "Query" and str(row[5]).startswith(("BEGIN", "XA START"))
             return "BEGIN" if begins else str(row[2])
     except MySQLError as error:
@@ -135,21 +141,23 @@ def _binlog_at_time(endpoint: MysqlEndpoint, time: float) -> BinlogPosition:
     )
 
 
-def binlog_distance(place: Position, latest: Position, files: Sequence[BinlogFile]) -> int | None:
-    """Bytes from a place to the end of a binlog; None if they are not of one.
+def binlog_distance(
+    position: Position, latest: Position, files: Sequence[BinlogFile]
+) -> int | None:
+    """Bytes from a position to the end of a binlog; None if they are not of one.
 
     Args:
-        place: where somebody stands.
+        position: where somebody stands.
         latest: the end of the stream.
         files: the server's binlog files, oldest first.
     """
-    if not (isinstance(place, BinlogPosition) and isinstance(latest, BinlogPosition)):
+    if not (isinstance(position, BinlogPosition) and isinstance(latest, BinlogPosition)):
         return None
-    if place.origin and latest.origin and place.origin.server != latest.origin.server:
+    if position.origin and latest.origin and position.origin.server != latest.origin.server:
         return None  # names of files are alike on many servers
     names = [file.name for file in files]
-    if place.file not in names or latest.file not in names:
+    if position.file not in names or latest.file not in names:
         return None
-    first, last = names.index(place.file), names.index(latest.file)
+    first, last = names.index(position.file), names.index(latest.file)
     # The stream may have moved on after its end was asked for.
-    return max(0, sum(f.size for f in files[first:last]) + latest.offset - place.offset)
+    return max(0, sum(f.size for f in files[first:last]) + latest.offset - position.offset)

@@ -9,7 +9,7 @@ from setl.errors import TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 
 
-class StreamPlace:
+class StreamPosition:
     """The file, the offset in it, the executed GTIDs, and which file of that name it is.
 
     GTIDs are known if they were at the start, or from the first file on whose beginning is read;
@@ -35,19 +35,19 @@ class StreamPlace:
 
     @property
     def position(self) -> BinlogPosition:
-        """The place as a value."""
+        """The position as a value."""
         return self.at(self.offset)
 
     def at(self, offset: int) -> BinlogPosition:
-        """Another place in the same file, behind the same transactions."""
+        """Another position in the same file, behind the same transactions."""
         return BinlogPosition(self.file, offset, self.executed, self._origin)
 
     @property
     def inside(self) -> BinlogPosition:
-        """The place inside a transaction.
+        """The position inside a transaction.
 
         No GTIDs name it: those before it would lead to the transaction's beginning, and a server
-        says of this place that the transaction is executed.
+        says of this position that the transaction is executed.
         """
         return BinlogPosition(self.file, self.offset, "", self._origin)
 
@@ -97,6 +97,6 @@ class StreamPlace:
         if known.created and self._origin != known:
             raise TransientError(
                 f"{self.file} is not the file of this name that was read before",
-                hint="The source was replaced or reset meanwhile; the place is looked up again",
+                hint="The source was replaced or reset meanwhile; the position is looked up again",
                 position=self.position,
             )

@@ -1,4 +1,4 @@
-"""A place in a source's stream, as a person names it."""
+"""A position in a source's stream, as a person names it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place in a stream, as a person names it.
+class StartPoint:
+    """A position in a stream, as a person names it.
 
     Attributes:
         start: in the words of the channel file's `start`.
@@ -30,7 +30,7 @@ class Place:
 
     @property
     def since(self) -> float:
-        """The time that the place is, seconds since 1970 UTC; 0 if it is none.
+        """The time that the position is, seconds since 1970 UTC; 0 if it is none.
 
         What is found for a time may lie some way before it: files of a binlog are dated, not
         what is in them, and Kafka dates records when they arrive.
@@ -40,21 +40,21 @@ class Place:
         return self.time or 0.0
 
 
-def parse_place(
+def parse_start_point(
     text: str,
     *,
-    own: Callable[[str], Place | None],
-    at_time: Callable[[float], Place],
+    own: Callable[[str], StartPoint | None],
+    at_time: Callable[[float], StartPoint],
     forms: str,
-) -> Place:
-    """Understand a place: latest, earliest, a time, or what only streams of one kind have.
+) -> StartPoint:
+    """Understand a position: latest, earliest, a time, or what only streams of one kind have.
 
     Args:
         text: what was written. A time is ISO 8601 with hours and minutes, local unless it
             names a zone.
         own: understands the places that only streams of this kind have, gives None for others;
             may raise ValueError.
-        at_time: the place of a time in seconds since 1970 UTC.
+        at_time: the position of a time in seconds since 1970 UTC.
         forms: what `own` understands, for people.
 
     Raises:
@@ -62,16 +62,16 @@ def parse_place(
     """
     text = text.strip()
     if text in ("latest", "earliest"):
-        return Place(text)
+        return StartPoint(text)
     try:
         if _TIME.fullmatch(text):
             return at_time(datetime.fromisoformat(text).astimezone().timestamp())
         found = own(text)
     except (ValidationError, ValueError, OverflowError) as error:
-        raise ConfigurationError(f"not a place in the source: {text!r}: {error}") from error
+        raise ConfigurationError(f"not a position in the source: {text!r}: {error}") from error
     if found is None:
         raise ConfigurationError(
-            f"not a place in the source: {text!r}",
+            f"not a position in the source: {text!r}",
             hint=f"Write latest, earliest, {forms}, or a time such as 2026-11-21T22:00",
         )
     return found

@@ -25,7 +25,7 @@ def with_position(error: SetlError, ticket: LoadTicket) -> SetlError:
     return error
 
 
-def place_within(error: SetlError, rows: Sequence[RoutedRows]) -> None:
+def locate_fault(error: SetlError, rows: Sequence[RoutedRows]) -> None:
     """Note the stretch of the stream that was loaded, if the error says nothing more exact."""
     if isinstance(error, DataError) and rows:
         first, last = rows[0].entry.position, rows[-1].entry.position
