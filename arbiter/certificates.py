@@ -78,9 +78,9 @@ def signed_by(certificate: Certificate, authority: Certificate) -> bool:
 
 
 def _shown(secured: ssl.SSLSocket) -> Sequence[bytes]:
-    told = getattr(secured, "get_verified_chain", None)
-    if told is not None and secured.context.verify_mode is not ssl.CERT_NONE:
-        return told()
+    describe_failures = getattr(secured, "get_verified_chain", None)
+    if describe_failures is not None and secured.context.verify_mode is not ssl.CERT_NONE:
+        return describe_failures()
     own = secured.getpeercert(binary_form=True)
     return [own] if own else []
 

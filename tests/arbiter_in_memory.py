@@ -190,9 +190,9 @@ class MemoryLink:
         self._session = 0
         self._refusals = 0
         self._lost_replies = 0
-        self.tells_news = True
+        self.has_new_writes = True
         """Whether it says when something has changed; else everything is read every time."""
-        self.tells_changes = False
+        self.has_changes = False
         """Whether it says what the last change of all was."""
         self.calls = 0
         """How many requests were made, refused ones included."""
@@ -331,11 +331,11 @@ class MemoryLink:
 
     def news(self) -> int | None:
         """See `arbiter.znodes.Znodes.news`; counts every change of the cluster."""
-        return self._cluster.zxid if self.tells_news and self._up else None
+        return self._cluster.zxid if self.has_new_writes and self._up else None
 
     def last_change(self) -> int | None:
         """See `arbiter.znodes.Znodes.last_change`."""
-        return self._cluster.zxid if self.tells_changes else None
+        return self._cluster.zxid if self.has_changes else None
 
     # -- for the cluster ------------------------------------------------------------------
 

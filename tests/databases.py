@@ -70,14 +70,14 @@ class Databases:
         if _PLAYED is None or _PLAYED.family != family:
             return started
         stub = self._exit.enter_context(OtherServer(_PLAYED, started))
-        self._exit.callback(lambda: _tell(stub))
+        self._exit.callback(lambda: _report(stub))
         return stub
 
     def close(self):
         self._exit.close()
 
 
-def _tell(stub):
+def _report(stub):
     # pytest's own capture has ended by then, or is not told of it.
     refused = Counter((number, statement[:120]) for number, statement in stub.refused)
     for (number, statement), times in refused.most_common():

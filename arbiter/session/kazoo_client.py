@@ -30,7 +30,7 @@ from arbiter.errors import ArbiterError, Denied, Invalid, Unreachable
 from arbiter.session.acls import own_acls
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.tls import client_context
-from arbiter.session.trouble import told
+from arbiter.session.trouble import describe_failures
 from arbiter.znodes import Changed, Exists, Missing, Silent
 
 
@@ -103,7 +103,7 @@ def unanswered(client: KazooClient, handler: LinkHandler, access: Access) -> str
     troubles = handler.troubles()
     if not troubles and access.sasl and handler.granted_timeout is not None:
         return "; they did not answer to the login: do they offer SASL?"
-    why = told(troubles, len(set(client.hosts)))
+    why = describe_failures(troubles, len(set(client.hosts)))
     return f"; {why}" if why else ""
 
 

@@ -22,7 +22,7 @@ from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.kazoo_requests import KazooRequests
 from arbiter.session.monitor import Monitor
 from arbiter.session.names import NameLookups
-from arbiter.session.trouble import told
+from arbiter.session.trouble import describe_failures
 from arbiter.znodes import Missing
 
 _log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class KazooSession(KazooRequests):
         self._monitor = Monitor(self._life, self, self._watches, lambda: self.session_timeout)
         self._closing = False
         self._ended = ""  # why kazoo has given up, if it has
-        self._told_anew: tuple[str, str, float] = ("", "", 0.0)  # the last that was said aloud
+        self._logged_again: tuple[str, str, float] = ("", "", 0.0)  # the last that was said aloud
         self._news = threading.Event()  # of the connection, for `start`
         self._handler, self._client = self._new_client()
 
@@ -143,11 +143,11 @@ class KazooSession(KazooRequests):
             # A login that is refused is tried again each second, and told of once.
             news = self._ended, self._refused, self._life.last_contact()
             _log.log(
-                logging.DEBUG if self._refused and news == self._told_anew else logging.WARNING,
+                logging.DEBUG if self._refused and news == self._logged_again else logging.WARNING,
                 "session begins anew",
                 extra={"setl": {"ended": self._ended, "refused": self._refused}},
             )
-            self._told_anew = news
+            self._logged_again = news
             self._end(_CLOSE_SECONDS)
             self._handler, self._client = self._new_client()
             self._client.start_async()
@@ -174,7 +174,7 @@ class KazooSession(KazooRequests):
         """See `arbiter.znodes.Znodes.trouble`."""
         if self._life.contact() is Contact.CONNECTED:
             return ""
-        return told(self._handler.troubles(), len(set(self._client.hosts)))
+        return describe_failures(self._handler.troubles(), len(set(self._client.hosts)))
 
     def session_id(self) -> int:
         """See `arbiter.znodes.Znodes.session_id`."""

@@ -37,7 +37,7 @@ class Trouble:
         return f"{self.server}: {self.reason}"
 
 
-def told(troubles: Iterable[Trouble], servers: int) -> str:
+def describe_failures(troubles: Iterable[Trouble], servers: int) -> str:
     """All troubles in a sentence without its end, the same for the same ones; "" for none.
 
     Args:

@@ -294,7 +294,7 @@ def _play_node(
             outcome = rounds.replay(replay)
             if shrink and outcome.kind:
                 outcome = rounds.smaller(outcome, shrink)
-            say(running.told(outcome))
+            say(running.as_text(outcome))
             return bool(outcome.wrong)
         tally = running.play_through_node(rounds, seconds, say, first=first, shrink=shrink)
     for line in tally.lines:

@@ -157,12 +157,14 @@ class DrillRun(Setting):
             began = max([fault.at, *(a.at for a in seen if a.epoch <= former)])
             without = fault.at + found[0] - began
 
-            def told(key: str = key, epoch: int = found[1]) -> float | None:
+            def seconds_of(key: str = key, epoch: int = found[1]) -> float | None:
                 items = self.world.arbiter.history.all(PipelineId(*key.split("/")))
                 return next((item.outage for item in items if item.epoch == epoch), None)
 
             try:
-                outage = wait_for(f"the outage of {key} in the history", told, _RECOVERY_LIMIT)
+                outage = wait_for(
+                    f"the outage of {key} in the history", seconds_of, _RECOVERY_LIMIT
+                )
             except DidNotHappenError as error:
                 self.problem(str(error))
                 continue

@@ -25,14 +25,14 @@ def decide(
 
     An alarm is raised when its rule has held for its `patience`, told again after `repeat`, and
     over when its rule has not held for `calm`. While a silence covers it, it is raised all the
-    same and nothing is told; if it lasts longer than the silence it is told then. That it is over
-    is told whenever it was told that it was raised, during a silence too, so that no receiver
+    same and nothing is reported; if it lasts longer than the silence it is told then. That it is
+    over is told whenever it was told that it was raised, during a silence too, so that no receiver
     keeps an alarm open that is over. What nobody knows changes nothing.
 
     Args:
         judgements: what the rules say now.
         alarms: the alarms as they were kept.
-        silences: of which alarms nothing is to be told.
+        silences: of which alarms nothing is to be reported.
         now: seconds since 1970 UTC.
         unknown: keys without a subject; of alarms of theirs that nothing is judged of, whatever
             their subject, nobody knows.
@@ -65,7 +65,7 @@ def decide(
         alarm = replace(left, calm=left.calm or now)
         if not _over(alarm, _CALM, now):
             after += [alarm] if alarm.fired else []
-        elif alarm.told:
+        elif alarm.last_sent_at:
             events.append(event_of(alarm, "recovered"))
     after.sort(key=lambda alarm: (not alarm.fired, alarm.severity != "critical"))
     return tuple(after[:MOST_ALARMS]), tuple(events)
@@ -123,19 +123,21 @@ def _with_event(
 ) -> tuple[Alarm, EventKind | None]:
     """The alarm after what is told of it now, and what that is."""
     if alarm.calm:
-        return alarm, "recovered" if alarm.told and _over(alarm, judgement.calm, now) else None
+        return alarm, "recovered" if alarm.last_sent_at and _over(
+            alarm, judgement.calm, now
+        ) else None
     if not alarm.fired or silent:
         return alarm, None
     kind: EventKind
-    if not alarm.told:
+    if not alarm.last_sent_at:
         kind = "firing"
-    elif now - alarm.told >= judgement.repeat:
+    elif now - alarm.last_sent_at >= judgement.repeat:
         kind = "repeated"
     else:
         return alarm, None
-    if judgement.holds:  # what is not known now is told as it was known last
+    if judgement.holds:  # what is not known now is reported as it was known last
         alarm = _worded(alarm, judgement)
-    return replace(alarm, told=now), kind
+    return replace(alarm, last_sent_at=now), kind
 
 
 def _worded(alarm: Alarm, judgement: Judgement) -> Alarm:

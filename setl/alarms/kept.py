@@ -14,6 +14,9 @@ from setl.operate.units import duration
 
 _T = TypeVar("_T")
 
+# Field → its name in ZooKeeper, where that is another one.
+_STORED_NAMES = {"last_sent_at": "told"}
+
 _TEXT = 300  # characters of a text
 
 EventKind = Literal["firing", "repeated", "recovered", "restarted", "test"]
@@ -27,7 +30,7 @@ class Alarm:
         key: which one.
         since: since when it is so.
         fired: when it was raised; 0.0 while it has not lasted long enough.
-        told: when a message about it was written last; 0.0 if none was.
+        last_sent_at: when a message about it was written last; 0.0 if none was.
         calm: since when it is so no more; 0.0 while it is.
         severity: see `setl.alarms.judgement.Judgement`.
         text: what is wrong, as it was told last.
@@ -37,7 +40,7 @@ class Alarm:
     key: AlarmKey
     since: float
     fired: float = 0.0
-    told: float = 0.0
+    last_sent_at: float = 0.0
     calm: float = 0.0
     severity: str = "warning"
     text: str = ""
@@ -186,7 +189,8 @@ def cut(text: str) -> str:
 
 
 def _plain(value: Alarm | Event) -> dict[str, Any]:
-    return {**asdict(value), "key": list(value.key)}
+    stored = {**asdict(value), "key": list(value.key)}
+    return {_STORED_NAMES.get(name, name): each for name, each in stored.items()}
 
 
 def _read(found: Iterable[_T | None]) -> list[_T]:
@@ -195,9 +199,11 @@ def _read(found: Iterable[_T | None]) -> list[_T]:
 
 def _alarm(value: Any) -> Alarm | None:
     try:
-        since, fired, told, calm = (float(value[n]) for n in ("since", "fired", "told", "calm"))
+        since, fired, last_sent_at, calm = (
+            float(value[n]) for n in ("since", "fired", "told", "calm")
+        )
         severity, text, way_out = (str(value[n]) for n in ("severity", "text", "way_out"))
-        return Alarm(_key(value["key"]), since, fired, told, calm, severity, text, way_out)
+        return Alarm(_key(value["key"]), since, fired, last_sent_at, calm, severity, text, way_out)
     except (KeyError, TypeError, ValueError):
         return None
 

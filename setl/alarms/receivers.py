@@ -21,11 +21,11 @@ def receivers_of(settings: AlarmSettings, node: str) -> Sequence[Receiver]:
     ]
     if settings.mail is not None:
         found.append(Mail(settings.mail, cluster=settings.cluster, node=node, seconds=SEND_SECONDS))
-    return _told_apart(found)
+    return _distinct(found)
 
 
-def _told_apart(found: list[Receiver]) -> Sequence[Receiver]:
-    """Two webhooks of one host are told apart by their numbers."""
+def _distinct(found: list[Receiver]) -> Sequence[Receiver]:
+    """Two webhooks of one host are distinguished by their numbers."""
     names = [receiver.name for receiver in found]
     for at, receiver in enumerate(found):
         if names.count(names[at]) > 1 and isinstance(receiver, Webhook):

@@ -239,8 +239,8 @@ def _of_verification(made: _Judging) -> Iterator[Judgement]:
     if made.facts.verify_every is None:
         return
     rules = made.rules
-    told: Mapping[str, Any] = made.figures.get("verification") or {}
-    differences = int(told.get("differences") or 0)
+    verification: Mapping[str, Any] = made.figures.get("verification") or {}
+    differences = int(verification.get("differences") or 0)
     yield from made.made(
         "verification_differences",
         rules.verification_differences,
@@ -249,8 +249,11 @@ def _of_verification(made: _Judging) -> Iterator[Judgement]:
         way_out=f"`setl verify {made.facts.channel} --repair`, or wait for a pass that repairs",
         severity="critical",
     )
-    age, limit = told.get("age") or 0.0, rules.verification_age.passes * made.facts.verify_every
-    error = str(told.get("error") or "")
+    age, limit = (
+        verification.get("age") or 0.0,
+        rules.verification_age.passes * made.facts.verify_every,
+    )
+    error = str(verification.get("error") or "")
     yield from made.made(
         "verification_age",
         rules.verification_age,

@@ -204,7 +204,7 @@ def survey(
                 expirations[each.what, each.of] = each
         except SetlError as error:
             problems.append(str(error))
-    told = None if problems and not expirations else tuple(expirations.values())
+    last_sent_at = None if problems and not expirations else tuple(expirations.values())
     disks: Sequence[ServerDisk] | None = None
     target = system_of(described.target)
     if isinstance(target, DiskTarget):
@@ -214,7 +214,7 @@ def survey(
             problems.append(str(error))
     return Surveyed(
         kept,
-        told,
+        last_sent_at,
         None if disks is None else tuple(disks),
         cutover,
         "; ".join(dict.fromkeys(problems)),

@@ -26,7 +26,7 @@ class KeyRows:
         reader: reads the table.
         key: columns that identify a row.
         keys: their values.
-        deletes: whether keys without a row are told as deletes.
+        deletes: whether keys without a row are reported as deletes.
         found_by: those of the key's columns by which rows are found; () for all.
     """
 

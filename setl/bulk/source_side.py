@@ -69,7 +69,7 @@ class MappedTable:
 
     @property
     def keyless(self) -> bool:
-        """Whether its rows have no key, and are told apart by all that goes to the target."""
+        """Whether its rows have no key, and are distinguished by all that goes to the target."""
         return not self.reader.schema.key and self.route.takes_keyless
 
     @property

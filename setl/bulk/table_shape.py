@@ -18,7 +18,8 @@ class TableShape:
 
     Attributes:
         columns: the target table's own columns, of those that are compared.
-        key: indexes of the key columns in `columns`; empty if rows are told apart by all columns.
+        key: indexes of the key columns in `columns`; empty if rows are distinguished by all
+            columns.
         into: see `setl.bulk.comparing.forms`.
     """
 

@@ -127,7 +127,7 @@ class PassedStatements:
             ignores_space=session.has_mode("IGNORE_SPACE"),
         )
         if found is None:
-            doubt = _Doubt("its tables cannot be told", None)
+            doubt = _Doubt("its tables is unknown", None)
             raise _refused(entry, quoting, doubt, end or entry.position)
         self._note_temporary(found, session.thread)
         if not (found.written or found.calls or found.read):

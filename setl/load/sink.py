@@ -187,7 +187,7 @@ OpenTable = Callable[[], AbstractContextManager[WholeTable]]
 
 @runtime_checkable
 class ReplacingSink(Sink, Protocol):
-    """A sink that can load a table of rows that no key tells apart.
+    """A sink that can load a table of rows that no key distinguishes.
 
     Such rows are not written over others, and each change must be applied once. So what the target
     has of the table is replaced as a whole, together with the note of the position up to which the

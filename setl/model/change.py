@@ -88,11 +88,11 @@ class TargetChanges:
             crash for instance, so it is no more than a hint which way of writing is cheap.
         ids: what the documents' ids are made of; None if that is not known.
         mapped_by: tells the mapping that made the rows from others, see `FaultyRow`.
-        untold: columns of the target that the rows should fill and of which they say nothing, see
-            `RowSchema.untold`. They can only be written where the target computes all of these.
-        keyless: whether the source's table has no key. Rows are told apart by all of their values
-            then, and may be there several times: `key` has all columns, `deletes` are whole rows,
-            and both lists have all that happened, not what is left of it.
+        unlogged: columns of the target that the rows should fill and of which they say nothing, see
+            `RowSchema.unlogged`. They can only be written where the target computes all of these.
+        keyless: whether the source's table has no key. Rows are distinguished by all of their
+            values then, and may be there several times: `key` has all columns, `deletes` are whole
+            rows, and both lists have all that happened, not what is left of it.
     """
 
     target: tuple[str, str]
@@ -110,7 +110,7 @@ class TargetChanges:
     new: bool = False
     ids: MadeOf | None = None
     mapped_by: str = ""
-    untold: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
     keyless: bool = False
 
     def with_own_rows(self) -> TargetChanges:

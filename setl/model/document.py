@@ -54,7 +54,7 @@ class DocumentForm:
         """Characters of the fixed text between values."""
         return frozenset("".join(self.texts[1:-1]))
 
-    def tells_apart(self, other: DocumentForm) -> bool:
+    def distinguishes(self, other: DocumentForm) -> bool:
         """Whether no document of this form can have the id of one of the other form.
 
         Only fixed text before the first or after the last value is looked at: if neither text

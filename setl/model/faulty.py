@@ -60,7 +60,7 @@ class TargetRow:
         delete: whether it is a delete.
         group: see `TargetChanges`.
         document: see `TargetChanges`.
-        untold: see `TargetChanges`.
+        unlogged: see `TargetChanges`.
     """
 
     target: tuple[str, str]
@@ -70,7 +70,7 @@ class TargetRow:
     delete: bool = False
     group: str | None = None
     document: DocumentForm | None = None
-    untold: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

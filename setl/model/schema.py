@@ -117,8 +117,8 @@ class RowSchema:
             was asked.
         overlapless: whether a unique key lets no two rows stand whose periods overlap, which only
             MariaDB has; only known when a server was asked.
-        untold: names of columns that the table has, and of which the rows say nothing, not even
-            that they stay as they are; see `setl.codec.binlog.rows.untold`.
+        unlogged: names of columns that the table has, and of which the rows say nothing, not even
+            that they stay as they are; see `setl.codec.binlog.rows.unlogged_columns`.
     """
 
     schema: str
@@ -128,7 +128,7 @@ class RowSchema:
     unique: tuple[tuple[int, ...], ...] = field(default=())
     odd_keys: bool = field(default=False, compare=False)
     begun: frozenset[int] = field(default=frozenset(), compare=False)
-    untold: tuple[str, ...] = ()
+    unlogged: tuple[str, ...] = ()
     overlapless: bool = field(default=False, compare=False)
 
     @property

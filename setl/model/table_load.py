@@ -141,7 +141,7 @@ class TableLoad:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; `from_json` is its inverse."""
         value: dict[str, Any] = {"id": self.id, "rows": self.rows, "begun": self.begun}
-        told: dict[str, Any] = {
+        optional: dict[str, Any] = {
             "tables": list(self.tables),
             "entries": list(self.entries),
             "narrowed": self.narrowed,
@@ -158,7 +158,7 @@ class TableLoad:
             "whole": list(self.whole),
             "acted": list(self.acted),
         }
-        value |= {name: held for name, held in told.items() if held}
+        value |= {name: held for name, held in optional.items() if held}
         if self.after is not None:
             value["after"] = key_to_json(self.after)
         if self.until is not None:

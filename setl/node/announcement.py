@@ -48,7 +48,7 @@ class Announcement:
 
         Raises:
             Conflict: that session goes on.
-            ArbiterError: it cannot be told.
+            ArbiterError: it is unknown.
         """
         info = self._info()
         deadline = self._clock.monotonic() + 2 * self._arbiter.session.session_timeout

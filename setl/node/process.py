@@ -185,7 +185,7 @@ class NodeProcess:
                 self._last_cycle = self._clock.monotonic()
                 pause = self._survive_tick()
                 self._last_cycle = self._clock.monotonic()
-                self._tell_service()
+                self._notify_service_manager()
                 self._wake.wait(pause)
                 self._wake.clear()
         finally:
@@ -196,7 +196,7 @@ class NodeProcess:
 
     def _connect(self) -> bool:
         """Begin the session; whether that was done before `stop`."""
-        log_fields, began, told = self._settings.nid, self._clock.monotonic(), False
+        log_fields, began, logged = self._settings.nid, self._clock.monotonic(), False
         while not self._stopping.is_set():
             try:
                 self._arbiter.start(gives_up=self._stopping.is_set)
@@ -208,11 +208,11 @@ class NodeProcess:
                     "ZooKeeper does not answer; the node tries again",
                     extra=fields(nid=log_fields, error=str(error), waited=waited),
                 )
-                told = True
+                logged = True
                 self._service.starting(f"waits for ZooKeeper: {error}")
                 self._stopping.wait(_CONNECT_PAUSE)
                 continue
-            if told:
+            if logged:
                 _log.info("ZooKeeper answers", extra=fields(nid=log_fields))
             return True
         return False
@@ -241,7 +241,7 @@ class NodeProcess:
         self._service.starting("waits for executors of the Spark cluster")
         return self._stopping.is_set()
 
-    def _tell_service(self) -> None:
+    def _notify_service_manager(self) -> None:
         """The sign of life comes from the loop itself, so that it ends when the loop hangs."""
         wrong = hangs(self._clock.monotonic(), self._engine.last_answer())
         if wrong:

@@ -70,19 +70,19 @@ def recorded(
         ArbiterError: the action could not be kept, or what the body raises.
     """
     kept = arbiter.actions.add(OperatorAction(requester.by, what, on, requester.now))
-    told = ActionOutcome()
+    entry = ActionOutcome()
     try:
-        yield told
+        yield entry
     except BaseException as error:
-        _end(arbiter, kept, _failure(error, told), now())
+        _end(arbiter, kept, _failure(error, entry), now())
         raise
-    _end(arbiter, kept, told.outcome or DONE, now())
+    _end(arbiter, kept, entry.outcome or DONE, now())
 
 
-def _failure(error: BaseException, told: ActionOutcome) -> str:
+def _failure(error: BaseException, entry: ActionOutcome) -> str:
     if isinstance(error, KeyboardInterrupt | SystemExit):
         # What was asked for may come about without whoever asked.
-        return f"{told.outcome}; nobody waited for the end" if told.outcome else _BROKEN_OFF
+        return f"{entry.outcome}; nobody waited for the end" if entry.outcome else _BROKEN_OFF
     return f"{NOT_DONE}{error}" if str(error) else f"{NOT_DONE}{type(error).__name__}"
 
 

@@ -35,14 +35,14 @@ class Loadable:
     @property
     def left_out(self) -> str:
         """What a person is told of those that are left out; "" if none is."""
-        told: list[str] = []
+        parts: list[str] = []
         if self.unknown:
-            told.append(f"{self.unknown} left out, whose rows are not known")
+            parts.append(f"{self.unknown} left out, whose rows are not known")
         if self.remapped:
-            told.append(
+            parts.append(
                 f"{self.remapped} left out, whose tables the channel file maps in another way now"
             )
-        return "; ".join(told)
+        return "; ".join(parts)
 
 
 def missing(found: Collection[str], ids: Collection[str]) -> None:

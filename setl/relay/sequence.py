@@ -17,7 +17,7 @@ from setl.errors import FatalError, SetlError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
-from setl.model.untold import unsaid
+from setl.model.unlogged_columns import unlogged_error
 from setl.relay.interceptor import Interceptor, Passage
 from setl.relay.ordinals import Ordinals
 from setl.relay.partitioning import Partitioner
@@ -189,9 +189,9 @@ class Sequencer:
         passage, group = self._interceptor.table(entry.schema, entry.table)
         if passage is Passage.ROWS:
             changes = self._codec.decode(entry.payload, entry.context)
-            if changes.schema.untold:
+            if changes.schema.unlogged:
                 # Whoever reads a record takes columns that it lacks for unchanged.
-                raise unsaid(changes.schema.name, changes.schema.untold)
+                raise unlogged_error(changes.schema.name, changes.schema.unlogged)
             dealt = self._partitioner.deal(changes, group)
             self._rows += len(changes.images)
             rows = RowsEntry(entry, changes, ordinal)

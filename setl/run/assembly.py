@@ -40,7 +40,7 @@ from setl.run.targets.identities import ComesAnew, Identities
 from setl.run.targets.schema_changes import SchemaChangePolicy
 from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
-from setl.select.heartbeat import tells_lag
+from setl.select.heartbeat import shows_lag
 from setl.select.reader import SelectLoop
 from setl.select.source import Source
 from setl.systems.port import (
@@ -147,13 +147,13 @@ def build_run(
         ),
         job=job,
         fence=fence_for_run(pipeline, leadership, arbiter),
-        heartbeat_id=heartbeat.id if heartbeat and tells_lag(heartbeat) else None,
+        heartbeat_id=heartbeat.id if heartbeat and shows_lag(heartbeat) else None,
         ddl=SchemaChangePolicy(pipeline.ddl, changes, leadership, progress, router.maps),
         rows_per_load=pipeline.batch_rows * _LOADS_IN_A_ROW,
         tables=TableLoadingParts(
             job,
             tables,
-            source.latest if origin.tells_end else None,
+            source.latest if origin.has_end else None,
             agreeing,
             router,
             target.holds_rows,
@@ -168,7 +168,7 @@ def build_run(
         creating=creating,
         identities=identities,
         letters=_letters(pipeline, job, leadership, progress, clock, router=router),
-        tells_applied=target.tells_applied,
+        reports_applied=target.reports_applied,
         rereading=rereading if router.rereads else None,
         tracer=tracer,
         keys=keys,

@@ -85,7 +85,7 @@ class EtlParts:
         identities: notices that the target's tables are others than before, None where the target
             refuses rows of a table that is gone.
         letters: the dead letters, None for a pipeline that stops at a faulty row.
-        tells_applied: whether the target keeps what `Loading.applied_through` asks for.
+        reports_applied: whether the target keeps what `Loading.applied_through` asks for.
         rereading: runs loads of rows that are read at the source, None if there are none.
         tracer: is told how batches passed through the stages, None if nobody asks.
         keys: the foreign keys whose actions are carried out, None for a target without any.
@@ -101,7 +101,7 @@ class EtlParts:
     creating: CreatingParts | None = None
     identities: Identities | None = None
     letters: DeadLetterHandler | None = None
-    tells_applied: bool = True
+    reports_applied: bool = True
     rereading: Rereading | None = None
     tracer: Tracer | None = None
     keys: ActingKeys | None = None
@@ -145,7 +145,7 @@ class EtlWork:
         parts, ticket = self._parts, self._ticket(0, checkpoint)
         self._applied_through = through = parts.job.applied_through(ticket)
         self._repeated = checkpoint.timestamp if checkpoint.repeats else 0.0
-        self._progress.took_over(through, counted=parts.tells_applied)
+        self._progress.took_over(through, counted=parts.reports_applied)
         parts.extractor.reset(checkpoint)
         self._schema_version = ticket.through
         self._reached = checkpoint
@@ -237,7 +237,7 @@ class EtlWork:
             tables = " ".join(f"--table {name}" for name in doubtful)
             raise FatalError(
                 "the stream repeats what was applied before, and in it foreign keys with CASCADE or"
-                f" SET NULL change rows: what they made of {', '.join(doubtful)} cannot be told"
+                f" SET NULL change rows: what they made of {', '.join(doubtful)} is unknown"
                 " from what came later",
                 hint="`setl stop` the channel, `setl position reset` the pipeline to where nothing"
                 " is repeated (`--to latest`), start it, and load all its tables with such keys"

@@ -72,7 +72,7 @@ class Interruption:
         return list(self._taken)
 
     def has_begun(self) -> None:
-        """The run reads again; whoever asked for a rollback that `begin` returned is told."""
+        """The run reads again; whoever asked for a rollback that `begin` returned is reported."""
         for done in self._taken:
             done.set()
         self._taken.clear()

@@ -32,7 +32,7 @@ from setl.run.measured.progress import Progress
 from setl.run.parts import Applied, RunParts
 from setl.run.passing_by import HeartbeatsPassBy
 from setl.run.stalls.observer import Observed
-from setl.select.heartbeat import tells_lag
+from setl.select.heartbeat import shows_lag
 
 _log = logging.getLogger(__name__)
 
@@ -214,7 +214,7 @@ class PipelineRun:
         if acked is None:
             parts.select.start(first)
         if parts.heartbeat is not None:
-            if tells_lag(parts.heartbeat):
+            if shows_lag(parts.heartbeat):
                 self._progress.heartbeats_every(parts.heartbeat.interval)
             parts.heartbeat.start()
         _log.info("pipeline takes over", extra=self._fields(position=str(checkpoint)))
@@ -300,7 +300,7 @@ class PipelineRun:
     @property
     def _beats(self) -> bool:
         heartbeat = self._parts.heartbeat
-        return heartbeat is not None and tells_lag(heartbeat) and not heartbeat.status().error
+        return heartbeat is not None and shows_lag(heartbeat) and not heartbeat.status().error
 
     def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")

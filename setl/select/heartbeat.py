@@ -58,7 +58,7 @@ class Heartbeat(Protocol):
         ...
 
 
-def tells_lag(heartbeat: Heartbeat | None) -> bool:
+def shows_lag(heartbeat: Heartbeat | None) -> bool:
     """Whether heartbeats come often enough to tell how far the target is behind.
 
     Between two that are an hour apart nobody would see for an hour that it falls behind, nor that

@@ -75,7 +75,7 @@ class Source(Protocol):
 
         Raises:
             TransientError: the source cannot be reached.
-            PositionLostError: what follows the checkpoint is not there, or it cannot be told
+            PositionLostError: what follows the checkpoint is not there, or it is unknown
                 where; says why, and the ways out.
             FatalError: the checkpoint is of another kind of source.
             ConfigurationError: the source refuses the account.

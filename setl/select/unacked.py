@@ -121,7 +121,7 @@ class UnackedBatches:
             no room.
         """
         with self._changed:
-            if not self._batches or self._tells() or not self._has_room(size):
+            if not self._batches or self._has_heartbeat_to_report() or not self._has_room(size):
                 return None
             found = batch()
             if found is not None:
@@ -157,7 +157,12 @@ class UnackedBatches:
         with self._changed:
             passing = self._passing
             # What was applied before comes in one load, heartbeats in between or not.
-            if passing is None or self._tells() or self._batches or self._acked.repeats:
+            if (
+                passing is None
+                or self._has_heartbeat_to_report()
+                or self._batches
+                or self._acked.repeats
+            ):
                 return False
             if not passing.passes_by(entries):
                 return False
@@ -179,7 +184,7 @@ class UnackedBatches:
         """
         with self._changed:
             self._passing = passing
-            self._changed.wait_for(self._tells, timeout)
+            self._changed.wait_for(self._has_heartbeat_to_report, timeout)
             self._passing, self._woken = None, False
             if len(self._batches) > self._taken:
                 self._taken += 1
@@ -188,7 +193,7 @@ class UnackedBatches:
                 raise self._error
             return None
 
-    def _tells(self) -> bool:
+    def _has_heartbeat_to_report(self) -> bool:
         """Whether `take` has something to say."""
         waits = len(self._batches) > self._taken
         return waits or self._closed or self._woken or self._error is not None

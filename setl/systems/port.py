@@ -92,7 +92,7 @@ class SourceSystem(Protocol):
         ...
 
     @property
-    def tells_end(self) -> bool:
+    def has_end(self) -> bool:
         """Whether the end of its stream is behind everything that its tables show.
 
         Else changes may be on their way into the stream that rows in the tables show already.
@@ -258,11 +258,11 @@ class TargetSystem(Protocol):
     has to say the rest itself.
 
     Attributes:
-        tells_applied: whether it keeps with the rows how far the stream is applied, so that
+        reports_applied: whether it keeps with the rows how far the stream is applied, so that
             `SinkSettings.applied_through` tells.
     """
 
-    tells_applied: ClassVar[bool] = False
+    reports_applied: ClassVar[bool] = False
 
     @abstractmethod
     def sink(self, mark: int, *, dead_letter_limit: int) -> SinkSettings:

@@ -177,7 +177,7 @@ def key_indexes(schema: RowSchema, names: Sequence[str] = ()) -> tuple[int, ...]
             return schema.key
         raise ConfigurationError(
             f"{schema.name} has no primary key, nor a unique one without nullable columns, so its"
-            " rows cannot be told apart",
+            " rows cannot be distinguished",
             hint="Give it a primary key, or name columns that are unique and never null under"
             " `key` in its mapping, or leave the table out",
             table=schema.name,

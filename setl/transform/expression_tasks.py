@@ -91,7 +91,7 @@ def decoder(plan: TransformPlan, evaluation: Evaluation) -> Callable[[Batches], 
         started = time.monotonic()
         compacted = compact(plan, pickle.loads(items))  # noqa: S301 - made by our own driver
         for route, schema, part in compacted.survivors:
-            columns = ColumnPlan.build(schema, route, incomplete=bool(schema.untold))
+            columns = ColumnPlan.build(schema, route, incomplete=bool(schema.unlogged))
             if columns.columns != evaluation.columns.columns:
                 raise _changed_columns(route, schema)
             pick = _input_row(schema, inputs)

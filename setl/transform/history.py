@@ -30,7 +30,7 @@ from setl.model.conflict import (
     values_of,
 )
 from setl.model.schema import RowSchema
-from setl.model.untold import unsaid
+from setl.model.unlogged_columns import unlogged_error
 from setl.transform.columns import ColumnPlan, key_indexes
 from setl.transform.work import TransformPlan, WorkItem, codec_named, single_items
 
@@ -68,8 +68,8 @@ class Histories:
             DataError: an image is missing or lacks columns.
         """
         schema, op, images = decoded
-        if schema.untold:
-            raise unsaid(schema.name, schema.untold)
+        if schema.unlogged:
+            raise unlogged_error(schema.name, schema.unlogged)
         plan, history = self._planned(route, schema)
         for before, after in images:
             _require(schema, op, before, after)
@@ -90,7 +90,7 @@ class Histories:
                 key = tuple(mapped[i] for i in plan.key)
                 history.read.append(ReadRow(version, key, mapped))
 
-    def tell(self, decoded: DecodedRows, version: int) -> None:
+    def add_report(self, decoded: DecodedRows, version: int) -> None:
         """Take rows of ``retl.setl_recent`` in; only inserted ones say anything.
 
         Raises:
@@ -243,7 +243,7 @@ def separated(plan: TransformPlan, items: list[WorkItem]) -> Separated:
     for item in items:
         if item.table == RECENT_TABLE:
             for said in single_items(codec, (item,)):
-                found.tell(said.decoded or decode(said.payload, said.context), said.version)
+                found.add_report(said.decoded or decode(said.payload, said.context), said.version)
             continue
         routes = [r for r in plan.router.route(*item.table) if r.index in item.routes]
         contested = [route for route in routes if route.conflict is not None]

@@ -21,7 +21,7 @@ _WHOLE_ROWS = (
 
 
 def is_keyless(codec: str, route: Route, schema: RowSchema) -> bool:
-    """Whether rows of a table are told apart by all of their values.
+    """Whether rows of a table are distinguished by all of their values.
 
     Only where a record is delivered with its position, and never under another one: a DTS topic has
     records of its own places, and may repeat them.

@@ -142,7 +142,7 @@ def _complete(
     new_names = {c.name for c in new_columns}
     if old_columns == new_columns or all(c.name in new_names for c in old_columns):
         return new_shape, new
-    if parts[new_shape].untold:
+    if parts[new_shape].unlogged:
         return new_shape, new  # what the older row has there is not so any more
     values: dict[str, Value] = dict(zip((c.name for c in old_columns), old, strict=True))
     values.update(zip((c.name for c in new_columns), new, strict=True))
@@ -156,21 +156,24 @@ def _complete(
 def _shape_of_both(parts: list[TargetChanges], old: int, new: int) -> int:
     """Number of the shape that a row has behind an update which does not say all of it.
 
-    The update leaves what it does not say as it was, but for what is untold.
+    The update leaves what it does not say as it was, but for what is unlogged.
     """
     before, update = parts[old], parts[new]
-    kept = [c for c in before.columns if c.name not in update.untold]
+    kept = [c for c in before.columns if c.name not in update.unlogged]
     names = {c.name for c in kept}
     said = {c.name for c in update.columns}
     columns = (*kept, *(c for c in update.columns if c.name not in names))
-    untold = (*update.untold, *(n for n in before.untold if n not in {*said, *update.untold}))
+    unlogged = (
+        *update.unlogged,
+        *(n for n in before.unlogged if n not in {*said, *update.unlogged}),
+    )
     for number, part in enumerate(parts):
-        same = part.columns == columns and part.untold == untold
+        same = part.columns == columns and part.unlogged == unlogged
         if same and part.partial == before.partial:
             return number
     positions = {c.name: n for n, c in enumerate(columns)}
     key = tuple(positions[before.columns[n].name] for n in before.key)
-    shape = replace(before.without_rows(), columns=columns, key=key, untold=untold)
+    shape = replace(before.without_rows(), columns=columns, key=key, unlogged=unlogged)
     parts.append(shape)
     return len(parts) - 1
 
@@ -178,7 +181,7 @@ def _shape_of_both(parts: list[TargetChanges], old: int, new: int) -> int:
 def _by_shape(results: list[TargetChanges]) -> Iterable[TargetChanges]:
     shapes: dict[tuple[Any, ...], TargetChanges] = {}
     for result in results:
-        shape = result.target, result.columns, result.untold, result.partial
+        shape = result.target, result.columns, result.unlogged, result.partial
         first = shapes.setdefault(shape, result)
         if first is not result:
             first.upserts.extend(result.upserts)

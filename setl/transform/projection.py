@@ -10,7 +10,7 @@ from setl.errors import DataError
 from setl.model.change import TargetChanges
 from setl.model.document import DocumentForm, MadeOf
 from setl.model.schema import Column, Kind, RowSchema
-from setl.model.untold import unsaid
+from setl.model.unlogged_columns import unlogged_error
 from setl.transform.columns import READ_AT_SOURCE, ColumnPlan, key_indexes
 from setl.transform.survivors import Survivors
 
@@ -27,10 +27,10 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
     """
     changes: list[TargetChanges] = []
     for route, schema, part in survivors:
-        untold = tuple(target for _, target in passing_columns(route, schema.untold))
-        if route.into_index and part.upserts and (part.partial or untold):
-            raise half_a_document(schema, part, untold)
-        incomplete = part.partial or bool(schema.untold)
+        unlogged = tuple(target for _, target in passing_columns(route, schema.unlogged))
+        if route.into_index and part.upserts and (part.partial or unlogged):
+            raise half_a_document(schema, part, unlogged)
+        incomplete = part.partial or bool(schema.unlogged)
         plan = ColumnPlan.build(schema, route, incomplete=incomplete, keyless=part.keyless)
         document = None if part.keyless else document_form(schema, route)
         changes.append(
@@ -48,7 +48,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
                 partial=part.partial,
                 ids=document and ids_made_of(schema, route, document, plan),
                 mapped_by=route.mapped_by,
-                untold=untold,
+                unlogged=unlogged,
                 keyless=part.keyless,
             )
         )
@@ -71,10 +71,10 @@ def ids_made_of(schema: RowSchema, route: Route, form: DocumentForm, plan: Colum
     field, and with it the documents. Of its type only counts what changes how a value is written.
     """
     key = [plan.columns[i] for i in plan.key]
-    told = _written_as if route.ids_of.tells_types else _named
-    columns = ", ".join(told(key[i]) for i in form.values)
+    described = _written_as if route.ids_of.distinguishes_types else _named
+    columns = ", ".join(described(key[i]) for i in form.values)
     template = f"{route.ids_of.template} of " if route.ids_of.template else ""
-    routed = "" if form.routing is None else f", routed by {told(key[form.routing])}"
+    routed = "" if form.routing is None else f", routed by {described(key[form.routing])}"
     entry = route.ids_of.entry
     if route.ids_of.of_each_table:
         entry = f"{schema.name} by {entry}"
@@ -90,7 +90,8 @@ def _written_as(column: Column) -> str:
     elif column.kind is Kind.DECIMAL:
         kind += f" with {column.scale} decimals" if column.scale else ""
     elif column.width:
-        # Told apart in `setl.systems.elasticsearch.load.made_of` from what earlier releases noted.
+        # Distinguished in `setl.systems.elasticsearch.load.made_of` from what earlier releases
+        # noted.
         kind += ", any length" if column.width < 0 else f", {column.width} bytes"
     return f"{_named(column)} ({kind})"
 
@@ -99,12 +100,12 @@ def _named(column: Column) -> str:
     return column.name.lower()
 
 
-def half_a_document(schema: RowSchema, part: Survivors, untold: Sequence[str] = ()) -> DataError:
+def half_a_document(schema: RowSchema, part: Survivors, unlogged: Sequence[str] = ()) -> DataError:
     """The error of a row that mentions some of its columns and is to be a document."""
     row = part.upserts[0]
     key = ", ".join(str(row[i]) for i in part.key)[:200]
-    if untold:
-        error = unsaid(schema.name, untold)
+    if unlogged:
+        error = unlogged_error(schema.name, unlogged)
         error.at(key=key)
         return error
     return DataError(

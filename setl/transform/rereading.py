@@ -82,7 +82,7 @@ class RowSource(Protocol):
 
         Returns:
             The table as it is now, and rows of this shape; None if there is no such table any
-            more, or its rows are told apart by another key.
+            more, or its rows are distinguished by another key.
 
         Raises:
             SetlError: the source cannot be asked.

@@ -19,7 +19,7 @@ from setl.errors import ConfigurationError, DataError
 from setl.model.change import DecodedRows
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import RowSchema
-from setl.model.untold import unsaid
+from setl.model.unlogged_columns import unlogged_error
 from setl.transform.columns import identity_indexes
 from setl.transform.compaction import Compactor
 from setl.transform.documents import DocumentKeys, DocumentSource
@@ -31,7 +31,7 @@ from setl.transform.projection import half_a_document
 from setl.transform.rereading import RereadRows
 from setl.transform.survivors import Survivors
 from setl.transform.unchanged import UnchangedRows
-from setl.transform.untold import needed_by_spark_sql
+from setl.transform.unlogged_columns import needed_by_spark_sql
 from setl.transform.work import TransformPlan, WorkItem, codec_named, single_items
 
 
@@ -116,7 +116,7 @@ class _Compaction:
         payload = item.payload
         scanned = scanner.scan(payload, 0, item.version)
         if named and _may_have_null(scanned.keys):
-            self.take_records(item)  # rows without a key are told apart by all that they hold
+            self.take_records(item)  # rows without a key are distinguished by all that they hold
             return
         if scanned.keys:
             images.take(scanner, payload, scanned)
@@ -277,10 +277,10 @@ def document_source(plan: TransformPlan) -> DocumentSource:
 def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: bool) -> None:
     route, compactor, unchanged = table.route, table.compactor, table.unchanged
     schema = decoded.schema
-    if schema.untold and isinstance(compactor, Compactor):
-        needed = needed_by_spark_sql(route, schema.untold)
+    if schema.unlogged and isinstance(compactor, Compactor):
+        needed = needed_by_spark_sql(route, schema.unlogged)
         if needed:
-            raise unsaid(schema.name, needed)
+            raise unlogged_error(schema.name, needed)
     if unchanged is not None and skipping:
         decoded = unchanged.left_out(decoded)
     if route.processor is None:
@@ -292,9 +292,9 @@ def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: boo
 
 def _excluded(plan: TransformPlan, route: Route, part: Survivors) -> list[Refused]:
     """The survivors that are known to be faulty."""
-    untold = tuple(name for _, name in passing_columns(route, part.schema.untold))
-    if plan.isolates and route.into_index and part.upserts and (part.partial or untold):
-        error = half_a_document(part.schema, part, untold)
+    unlogged = tuple(name for _, name in passing_columns(route, part.schema.unlogged))
+    if plan.isolates and route.into_index and part.upserts and (part.partial or unlogged):
+        error = half_a_document(part.schema, part, unlogged)
         return [(number, error) for number in range(len(part.upserts))]
     if not plan.excluded:
         return []

@@ -30,7 +30,7 @@ class UnchangedRows:
         Raises:
             ConfigurationError: the columns do not fit the mapping.
         """
-        if decoded.op is not Op.UPDATE or decoded.schema.untold:
+        if decoded.op is not Op.UPDATE or decoded.schema.unlogged:
             return decoded
         if decoded.schema is not self._schema:
             plan = ColumnPlan.build(decoded.schema, self._route)

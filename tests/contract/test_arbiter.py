@@ -956,7 +956,7 @@ def test_a_session_that_is_named_in_a_sender_does_not_count(a, b):
     assert b.alarms.take(AlarmSender("n1", ("mail",))) == mine, "the same node, another session"
 
 
-def test_a_sender_that_tells_somebody_replaces_one_that_tells_nobody(position, a, b):
+def test_a_sender_that_reports_somebody_replaces_one_that_reports_nobody(position, a, b):
     nobody = a.alarms.take(AlarmSender("n1"))
     assert b.alarms.take(AlarmSender("n2")) == nobody
     somebody = b.alarms.take(AlarmSender("n2", ("hook",)))

@@ -73,7 +73,7 @@ def test_what_was_stored_is_loaded(backend, checkpoint):
     assert backend.store().load() == checkpoint
 
 
-def test_it_tells_how_long_ago_was_stored_what_it_loads(backend):
+def test_it_reports_how_long_ago_was_stored_what_it_loads(backend):
     store = backend.store()
     assert store.age() is None
     store.load()

@@ -78,7 +78,7 @@ def test_a_letter_that_is_dropped_while_it_is_loaded_again_does_not_come_back(st
     assert store.find(pipeline) == [replace(refused[1], attempts=2), refused[2]]
 
 
-def test_the_states_of_letters_are_told_without_their_rows(store, pipeline):
+def test_the_states_of_letters_are_reported_without_their_rows(store, pipeline):
     assert store.states(pipeline) == {}
     store.keep([letter(pipeline, 1), letter(pipeline, 2, state=State.SUPERSEDED)])
     ids = [letter(pipeline, n).id for n in (1, 2)]

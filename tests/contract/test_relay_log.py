@@ -126,7 +126,7 @@ def test_a_record_without_a_key(side):
     assert side.read(1) == [Stored(b"v", position(1).encoded(), None, NOW)]
 
 
-def test_a_new_leader_is_told_the_last_position_of_each_partition(side):
+def test_a_new_leader_is_reported_the_last_position_of_each_partition(side):
     log = side.log()
     log.take_over()
     append(log, records(1, 2))  # partitions 1 and 2
@@ -278,11 +278,11 @@ def test_a_full_queue_has_a_limit(own):
     log = topic.log(limit=5.0, kafka={"queue.buffering.max.messages": 10})
     log.take_over()
     broker.pause()
-    with pytest.raises(TransientError) as told:
+    with pytest.raises(TransientError) as entry:
         append(log, records(1, 300))
     with pytest.raises(TransientError) as again:
         log.flush()
-    assert again.value is told.value
+    assert again.value is entry.value
     broker.resume()
     positions = topic.log().take_over()
     for partition in range(PARTITIONS):

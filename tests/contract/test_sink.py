@@ -271,7 +271,7 @@ def test_text_arrives_as_it_left(target, text):
     assert stream.rows() == {item(1, text), item(2, None)}
 
 
-def test_a_composite_key_tells_rows_apart(target):
+def test_a_composite_key_reports_rows_apart(target):
     stream = Stream(target, "stock", STOCK, (0, 1))
     rows = {("a", 1, "x"), ("a", 2, "x"), ("b", 1, "x"), ("a,1", 1, "x"), ("a\\", 1, "x")}
     stream.apply(sorted(rows))

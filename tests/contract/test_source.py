@@ -157,7 +157,7 @@ def test_how_far_the_end_is_costs_no_question(side):
     assert source.behind() == behind
 
 
-def test_a_pipeline_without_checkpoint_starts_where_it_is_told(side):
+def test_a_pipeline_without_checkpoint_starts_where_it_is_reported(side):
     side.begin_anew()
     side.write()
     assert side.source("latest").initial().order == side.source().latest().order

@@ -80,12 +80,12 @@ class Channel:
         are missing.
         """
 
-        def told():
+        def reported():
             found = self._look()
             assert NO_ANSWER not in {p["state"] for p in found.values()}, found
             return found
 
-        return eventually(told, 60)
+        return eventually(reported, 60)
 
     def _look(self):
         done = command(self.cluster, "list", "-o", "json")

@@ -81,10 +81,10 @@ class OtherServer:
     def answer(self, statement):
         """What it says by itself: an error, rows, or None for what the real server says."""
         self.statements.append(statement)
-        told = refusal(self.profile, statement)
-        if told is not None:
-            self.refused.append((told[0], statement))
-            return _error(*told)
+        reported = refusal(self.profile, statement)
+        if reported is not None:
+            self.refused.append((reported[0], statement))
+            return _error(*reported)
         if "mysql.rds_configuration" in statement:
             if self.hours == "hidden":
                 return _error(1142, "SELECT command denied to user for table 'rds_configuration'")
@@ -96,7 +96,7 @@ class OtherServer:
             return _rows([one[1]], [[self.variables[one[1].lower()]]])
         return None
 
-    def told(self, statement, names, rows):
+    def reported(self, statement, names, rows):
         """The rows of an answer as this server has them."""
         if re.match(r"SHOW GLOBAL VARIABLES", statement, re.IGNORECASE):
             own = {**self.variables, "version": self.profile.version}
@@ -189,7 +189,7 @@ class _Conversation:
         rows = []
         while not _is_end(row := _packet(real)[1]):
             rows.append(_texts(row))
-        for at, piece in enumerate(_rows(*self._server.told(statement, names, rows)), start=1):
+        for at, piece in enumerate(_rows(*self._server.reported(statement, names, rows)), start=1):
             _send(self._client, at, piece)
 
 

@@ -81,12 +81,12 @@ def test_the_cookie_is_secure_where_a_proxy_ends_tls(node, exposure, proto, secu
     assert ("; secure" in anna.attributes.lower()) is secure
 
 
-def test_a_proxy_that_is_not_named_is_told_of_once(node, caplog):
+def test_a_proxy_that_is_not_named_is_reported_of_once(node, caplog):
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
             node.ask("GET", "/health", headers={"X-Forwarded-For": "198.51.100.7"})
-    told = [each for each in caplog.records if "`behind`" in each.message]
-    assert [each.setl for each in told] == [{"proxy": "127.0.0.1"}]
+    reported = [each for each in caplog.records if "`behind`" in each.message]
+    assert [each.setl for each in reported] == [{"proxy": "127.0.0.1"}]
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ class Impostor:
         self._listening = socket.create_server(("127.0.0.1", 0))
         self._listening.settimeout(20)
         self.port = self._listening.getsockname()[1]
-        self.told: list[bytes] = []
+        self.reported: list[bytes] = []
         self.thread = threading.Thread(target=self._serve, daemon=True)
         self.thread.start()
 
@@ -83,11 +83,11 @@ class Impostor:
             if self._tls:
                 client.recv(36)  # the request for TLS, as long as it always is
                 client, number = self._tls.wrap_socket(client, server_side=True), 3
-            self.told.append(client.recv(4096))
+            self.reported.append(client.recv(4096))
             prompt = b"\x05Password: " if self._plugin == b"dialog" else SALT + b"\0"
             client.sendall(packet(number, b"\xfe" + self._plugin + b"\0" + prompt))
             while more := client.recv(4096):
-                self.told.append(more)
+                self.reported.append(more)
                 body = more[4:]
                 number = more[3] + 1
                 if body in {b"\1", b"\2"}:
@@ -98,8 +98,11 @@ class Impostor:
     def has_the_password(self):
         """Whether it was told as it is, or encrypted for a key that it has itself."""
         self.thread.join(20)
-        assert self.told, "it was asked"
-        return any(PASSWORD.encode() in told or PASSWORD in _opened(told[4:]) for told in self.told)
+        assert self.reported, "it was asked"
+        return any(
+            PASSWORD.encode() in reported or PASSWORD in _opened(reported[4:])
+            for reported in self.reported
+        )
 
 
 def _opened(body):
@@ -162,7 +165,9 @@ def test_with_the_right_key_an_impostor_gets_what_it_cannot_read(far, tmp_path, 
     with pytest.raises(SetlError):
         connect(endpoint(impostor, server_public_key=str(pem), connect_timeout=1))
     assert not impostor.has_the_password()
-    assert any(len(told) == 4 + 256 for told in impostor.told), "it was encrypted and sent"
+    assert any(len(reported) == 4 + 256 for reported in impostor.reported), (
+        "it was encrypted and sent"
+    )
 
 
 @pytest.mark.parametrize("plugin", SWITCHED_TO[-2:])
@@ -190,7 +195,7 @@ def test_tls_that_is_taken_away_is_missed_before_anything_is_sent(tmp_path):
     with pytest.raises(UntrustedServerError, match="does not offer it"):
         connect(endpoint(impostor, ssl_ca=str(authority.certificate)))
     impostor.thread.join(20)
-    assert impostor.told in ([], [b""])
+    assert impostor.reported in ([], [b""])
 
 
 def test_no_release_of_the_library_takes_tls_away(monkeypatch, tmp_path):

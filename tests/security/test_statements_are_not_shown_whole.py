@@ -53,7 +53,7 @@ def policy(choice: Any):
     return progress, SchemaChangePolicy(choice, None, leadership, progress, "shop".__eq__)
 
 
-def told(statement, caplog, choice="ignore"):
+def reported(statement, caplog, choice="ignore"):
     """What is shown and logged of a statement."""
     progress, changes = policy(choice)
     session = StatementSession("shop")
@@ -67,24 +67,24 @@ def told(statement, caplog, choice="ignore"):
 
 @pytest.mark.parametrize("statement", OF_MAPPED_TABLES)
 def test_of_a_mapped_table_its_texts_are_hidden(statement, caplog):
-    shown, logged = told(statement, caplog)
+    shown, logged = reported(statement, caplog)
     assert "shop." in shown
     assert MARKER not in shown + logged
     with pytest.raises(FatalError) as stopped:
-        told(statement, caplog, "stop")
+        reported(statement, caplog, "stop")
     assert MARKER not in str(stopped.value)
 
 
 @pytest.mark.parametrize(("statement", "outlined"), OF_OTHER_OBJECTS)
 def test_of_another_object_its_name_is_shown(statement, outlined, caplog):
-    shown, logged = told(statement, caplog)
+    shown, logged = reported(statement, caplog)
     assert shown.startswith(f"{outlined} (")
     assert MARKER not in shown + logged
 
 
 @pytest.mark.parametrize("statement", OF_OTHER_SCHEMAS)
 def test_of_a_schema_that_is_not_mapped_nothing_is_shown(statement, caplog):
-    shown, logged = told(statement, caplog)
+    shown, logged = reported(statement, caplog)
     assert shown.startswith("DDL in a schema of which no table is mapped (")
     assert MARKER not in shown + logged
     assert "elsewhere" not in shown + logged

@@ -46,15 +46,15 @@ class MarkedNode(Node):
     said = None
 
     def status(self):
-        told = super().status()
+        reported = super().status()
         error = self.said
         if error is None:
-            return told
+            return reported
         lines = tuple(
             replace(line, unable=str(error), decision=f"cannot lead: {error}")
-            for line in told.pipelines
+            for line in reported.pipelines
         )
-        return replace(told, pipelines=lines, trouble=unexpected(ValueError(MARKER)))
+        return replace(reported, pipelines=lines, trouble=unexpected(ValueError(MARKER)))
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_with_the_token_a_session_or_the_key_all_is_shown(node):
         assert MARKER not in event_of(node, page)
 
 
-def test_a_wrong_token_is_told_and_counted_and_a_probe_only_shows_less(node):
+def test_a_wrong_token_is_reported_and_counted_and_a_probe_only_shows_less(node):
     mark(node, CASES["a unique key"])
     for path in ("/status", "/cluster", "/history"):
         assert node.ask("GET", path, token="wrong").code == 401

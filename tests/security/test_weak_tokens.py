@@ -21,11 +21,11 @@ from setl.cli.nodes.http_token import refuse_weak
 def test_it_is_refused_at_start(monkeypatch, capsys, command, token, why):
     monkeypatch.setenv("SETL_HTTP_TOKEN", token)
     assert run([command, "--zookeeper", "127.0.0.1:1"]) == 2
-    told = capsys.readouterr().err
-    assert "SETL_HTTP_TOKEN" in told
-    assert why in told
-    assert "openssl rand -hex 32" in told
-    assert len(token) < 3 or token not in told
+    reported = capsys.readouterr().err
+    assert "SETL_HTTP_TOKEN" in reported
+    assert why in reported
+    assert "openssl rand -hex 32" in reported
+    assert len(token) < 3 or token not in reported
 
 
 @pytest.mark.parametrize("token", ["", "open-sesame-4711", "a" * 64])

@@ -22,8 +22,8 @@ def test_a_process_gets_no_secret():
     options["env"] = dict.fromkeys((*SECRETS, *KEPT), "hunter2")
     options["text"] = True
     with subprocess.Popen(["/usr/bin/env"], **options) as process:
-        told, _ = process.communicate(timeout=20)
-    names = {line.partition("=")[0] for line in told.splitlines()}
+        reported, _ = process.communicate(timeout=20)
+    names = {line.partition("=")[0] for line in reported.splitlines()}
     assert names == {*KEPT, "PYTHONSAFEPATH"}
 
 

@@ -65,7 +65,7 @@ def test_a_thousand_rows_with_three_faulty_ones_take_no_hundred_statements():
     assert statement.attempts <= 61
 
 
-def test_who_is_told_may_end_it():
+def test_who_is_reported_may_end_it():
     statement = Statement({1, 5})
 
     def end(number, error):

@@ -12,7 +12,7 @@ from setl_drills.oracle.shapes import Column, Shape
 
 TABLES = ("t1", "t2", "t3", "t4")
 _IDENTIFYING = ("PRIMARY", "u")
-"""Without it, rows could not be told apart."""
+"""Without it, rows could not be distinguished."""
 
 
 class Alters:

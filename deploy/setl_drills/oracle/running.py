@@ -157,13 +157,13 @@ def play_through_node(
         tally.add(outcome)
         if outcome.wrong or (outcome.kind and new):
             say(f"round {number}: {outcome.kind}\n{rounds.file(number)}")
-            say(told(outcome, brief=True))
+            say(as_text(outcome, brief=True))
             if shrink:
-                say(told(rounds.smaller(outcome, shrink)))
+                say(as_text(rounds.smaller(outcome, shrink)))
     return tally
 
 
-def told(outcome: Outcome, *, brief: bool = False) -> str:
+def as_text(outcome: Outcome, *, brief: bool = False) -> str:
     """What came of a history, for people: what is wrong, and the statements that lead to it."""
     lines = [str(difference) for difference in outcome.differences]
     if outcome.stopped is not None:

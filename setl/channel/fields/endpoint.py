@@ -42,12 +42,12 @@ class SourceConfig(StrictModel):
     Attributes:
         system: ``module:function`` that makes the `setl.systems.port.SourceSystem` of it.
         reads_origin: whether changes are read from `origin` itself.
-        tells_signs: whether its records say which numbers have no sign.
+        has_signs: whether its records say which numbers have no sign.
     """
 
     system: ClassVar[str]
     reads_origin: ClassVar[bool] = False
-    tells_signs: ClassVar[bool] = True
+    has_signs: ClassVar[bool] = True
 
     @property
     def address(self) -> str:

@@ -59,7 +59,7 @@ class DtsSource(SourceConfig):
     """A DTS subscription: records on one partition of a Kafka topic."""
 
     system: ClassVar[str] = "setl.systems.kafka.source_system:KafkaSource"
-    tells_signs: ClassVar[bool] = False
+    has_signs: ClassVar[bool] = False
 
     type: Literal["dts"] = Field(description="A DTS subscription, read from Kafka.")
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")

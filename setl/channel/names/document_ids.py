@@ -68,14 +68,14 @@ class IdsOf(NamedTuple):
         template: its `id` as the file has it; "" for the default.
         of_each_table: whether the entry has a wildcard, so that tables with other keys may have
             their rows in the same index.
-        tells_types: whether records say what type a column has. Those that do not tell its sign
-            tell the type of each value, which a table that is loaded need not have.
+        distinguishes_types: whether records say what type a column has. Those that do not tell its
+            sign tell the type of each value, which a table that is loaded need not have.
     """
 
     entry: str = ""
     template: str = ""
     of_each_table: bool = False
-    tells_types: bool = True
+    distinguishes_types: bool = True
 
 
 def parse_id(text: str) -> IdTemplate:

@@ -7,7 +7,7 @@ from zlib import crc32
 from setl.channel.file import ChannelFile
 
 WRITER_BITS = 10
-"""Low bits of the ID of a row of the mark table that tell apart what writes at the same time."""
+"""Low bits of the ID of a row of the mark table that distinguish what writes at the same time."""
 
 MAX_SLOTS = 1 << WRITER_BITS
 """Tasks of one pipeline that can write at the same time."""

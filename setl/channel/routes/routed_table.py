@@ -36,7 +36,7 @@ class RoutedTable:
         target: its `to`; None for the default.
         mapping: the entry.
         id: its `id`; None for the default.
-        tells_types: see `IdsOf`.
+        distinguishes_types: see `IdsOf`.
         mapped_by: a digest of the entry, see `_mapped_by`.
     """
 
@@ -45,7 +45,7 @@ class RoutedTable:
     target: TargetPattern | None
     mapping: TableMapping
     id: IdTemplate | None = None
-    tells_types: bool = True
+    distinguishes_types: bool = True
     mapped_by: str = ""
 
     @property
@@ -79,7 +79,7 @@ def compiled(index: int, pipeline: Pipeline) -> RoutedTable:
         raise ConfigurationError(f"tables[{index}]: `from`, `except` or `to` {error}") from error
     except IdTemplateError as error:
         raise ConfigurationError(f"tables[{index}].id {error}") from error
-    tells = pipeline.source.tells_signs
+    tells = pipeline.source.has_signs
     return RoutedTable(index, pattern, target, mapping, template, tells, _mapped_by(mapping))
 
 

@@ -349,7 +349,9 @@ def _route(entry: RoutedTable, target: tuple[str, str], template: IdTemplate | N
         documents=_documents(entry),
         rereads=mapping.read == "source",
         skips_unchanged=mapping.unchanged == "skip",
-        ids_of=IdsOf(entry.name, mapping.id or "", entry.pattern.exact is None, entry.tells_types),
+        ids_of=IdsOf(
+            entry.name, mapping.id or "", entry.pattern.exact is None, entry.distinguishes_types
+        ),
         mapped_by=entry.mapped_by,
     )
 

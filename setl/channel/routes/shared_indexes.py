@@ -57,7 +57,7 @@ class SharedIndexes:
             same_table = (schema, name) == table
             if entry == route.index and (own_ids or same_table):
                 continue
-            if form is None or other is None or not form.tells_apart(other):
+            if form is None or other is None or not form.distinguishes(other):
                 raise ConfigurationError(
                     f"rows of {'.'.join(table)} and of {schema}.{name} may become the same document"
                     f" of index {route.target[1]}",

@@ -107,7 +107,7 @@ def _apart(one: IdTemplate | None, other: IdTemplate | None) -> bool:
     """Whether ids made by two templates surely differ."""
     if one is None or other is None:
         return False
-    return DocumentForm(one.texts, ()).tells_apart(DocumentForm(other.texts, ()))
+    return DocumentForm(one.texts, ()).distinguishes(DocumentForm(other.texts, ()))
 
 
 def _keeps_name(pattern: TablePattern, to: str | None, target_type: object) -> bool:

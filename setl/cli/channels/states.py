@@ -116,7 +116,7 @@ def _unless_stopped(arbiter: Arbiter, name: str, state: ChannelState) -> Channel
 def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_PipelineState]:
     """Wait until every pipeline is where the channel's state says, or for `limit` seconds."""
     began = time.monotonic()
-    told = False
+    reported = False
     running: dict[str, tuple[tuple[str, int | None], float]] = {}
     while True:
         states: list[_PipelineState] | None = None
@@ -128,8 +128,8 @@ def _follow(arbiter: Arbiter, channel: Channel, limit: float) -> Sequence[_Pipel
             if waited >= limit:
                 raise
         if states is not None:
-            if not told and waited >= _NOTICE_AFTER:
-                told = _report_missing(states)
+            if not reported and waited >= _NOTICE_AFTER:
+                reported = _report_missing(states)
             failed_again = waited >= _OLD_FAILURE
             states = [_once_steady(state, running, time.monotonic()) for state in states]
             ended = all(state.there or (state.failed and failed_again) for state in states)

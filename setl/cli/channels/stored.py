@@ -101,7 +101,7 @@ def apply(  # noqa: PLR0917 - click passes options by name
             refuse_faults(channel, arbiter, "stored", otherwise, f"`setl check {file} -o sql`")
         if seen is not None and base is None and not yes and has_terminal():
             _confirm_changes(seen, definition, channel)
-        with acting(arbiter, "apply", name) as told:
+        with acting(arbiter, "apply", name) as entry:
             stored = applying.store(
                 arbiter,
                 name,
@@ -110,9 +110,9 @@ def apply(  # noqa: PLR0917 - click passes options by name
                 looked=goes_on or not checks,
                 way_out=way_out,
             )
-            told.outcome = applying.stored_sentence(stored, seen)
+            entry.outcome = applying.stored_sentence(stored, seen)
     console().print(
-        told.outcome
+        entry.outcome
         + ("" if stored.state is ChannelState.START else f"; `setl start {stored.name}` starts it")
     )
 

@@ -105,14 +105,14 @@ def cutover(  # noqa: PLR0917 - click passes options by name
         ident = pipeline_named(arbiter.facts(), name)
         if what == "status":
             found = arbiter.cutovers.read(ident)
-            _tell_status(ident, CutOver.from_json(found[0]) if found else None, output)
+            _print_status(ident, CutOver.from_json(found[0]) if found else None, output)
             return
         with _verifying(spark) as verify:
             access = _access(arbiter, ident, verify)
             clock, said = SystemClock(), _Said(ident, output)
             course = Course(ident, arbiter, access, rules, clock, time.sleep, said)
             if what == "dry-run":
-                _tell_plan(ident, access.known(), rules, output)
+                _print_plan(ident, access.known(), rules, output)
                 return
             interrupt_when_left()
             before = course.record()
@@ -230,11 +230,13 @@ class _Said:
         self._output = output
         self._lines: list[dict[str, Any]] = []
 
-    def __call__(self, told: StepReport) -> None:
+    def __call__(self, step_report: StepReport) -> None:
         """Say one thing, on standard error: the result alone is on standard output."""
-        problems = list(told.problems)
-        self._lines.append({"step": told.step.value, "text": told.text, "problems": problems})
-        to_stderr(": ".join([told.step.value, told.text, *problems]))
+        problems = list(step_report.problems)
+        self._lines.append(
+            {"step": step_report.step.value, "text": step_report.text, "problems": problems}
+        )
+        to_stderr(": ".join([step_report.step.value, step_report.text, *problems]))
 
     def done(self, record: CutOver, *, by_hand: bool, back: bool) -> None:
         """Say that the application may move, and what is left to do."""
@@ -275,7 +277,7 @@ def _row(ident: PipelineId, record: CutOver) -> dict[str, Any]:
     }
 
 
-def _tell_status(ident: PipelineId, record: CutOver | None, output: str) -> None:
+def _print_status(ident: PipelineId, record: CutOver | None, output: str) -> None:
     if output != "table":
         print_value({"pipeline": str(ident)} if record is None else _row(ident, record), output)
     elif record is None:
@@ -284,7 +286,7 @@ def _tell_status(ident: PipelineId, record: CutOver | None, output: str) -> None
         console().print(f"{ident}: {record.sentence(moment(record.begun))}")
 
 
-def _tell_plan(ident: PipelineId, known: Known, rules: Rules, output: str) -> None:
+def _print_plan(ident: PipelineId, known: Known, rules: Rules, output: str) -> None:
     against = objections(known, rules)
     steps = [{"step": step.value, "what": WHAT[step]} for step in ORDER]
     back = known.way_back.name if known.way_back else ""

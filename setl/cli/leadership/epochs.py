@@ -105,10 +105,12 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
         before = arbiter.epochs.base()
         needed = coming <= wanted
         if needed or low:
-            told = f"set the base of epochs to {wanted}" if needed else "leave the base as it is"
+            reported = (
+                f"set the base of epochs to {wanted}" if needed else "leave the base as it is"
+            )
             names = ", ".join(f"{x.mainstem.nid} of {x.ident}" for x in low if x.mainstem)
             confirm(
-                f"Are you sure you want to {told}" + (f", and depose {names}?" if low else "?"),
+                f"Are you sure you want to {reported}" + (f", and depose {names}?" if low else "?"),
                 yes=yes,
             )
         with acting(arbiter, "epoch raise", str(wanted)):
@@ -117,7 +119,7 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
                 if line.mainstem is not None:
                     arbiter.mainstems.depose(line.ident, line.mainstem)
         coming = arbiter.epochs.next()
-    _tell(_Raised(before, after, coming, tuple(str(line.ident) for line in low)), output)
+    _print(_Raised(before, after, coming, tuple(str(line.ident) for line in low)), output)
 
 
 def _wanted(lines: list[_Line], to: int | None) -> int:
@@ -135,7 +137,7 @@ def _wanted(lines: list[_Line], to: int | None) -> int:
     return highest if to is None else to
 
 
-def _tell(raised: _Raised, output: str) -> None:
+def _print(raised: _Raised, output: str) -> None:
     changed = raised.base > raised.before
     if output != "table":
         outcome = "done" if changed or raised.deposed else "unchanged"

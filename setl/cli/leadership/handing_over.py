@@ -134,9 +134,9 @@ def switchover(  # noqa: PLR0917 - click passes options by name
         def send() -> Signal:
             return requests.switchover(arbiter, ident, preference, asked, to=to, at=due)
 
-        with acting(arbiter, "switchover", str(ident)) as told:
+        with acting(arbiter, "switchover", str(ident)) as entry:
             sent = sent_by(send, ident, SignalKind.SWITCHOVER, output)
-            told.outcome = _sent_words(sent)
+            entry.outcome = _sent_words(sent)
             _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)
 
 
@@ -173,9 +173,9 @@ def failover(  # noqa: PLR0917 - click passes options by name
         def send() -> Signal:
             return requests.failover(arbiter, ident, preference, asked, to=to)
 
-        with acting(arbiter, "failover", str(ident)) as told:
+        with acting(arbiter, "failover", str(ident)) as entry:
             sent = sent_by(send, ident, SignalKind.FAILOVER, output)
-            told.outcome = _sent_words(sent)
+            entry.outcome = _sent_words(sent)
             if output == "table" and view.leader:
                 console().print("What is in flight will be redelivered.")
             _follow(arbiter, ident, sent, wait=wait, limit=timeout, output=output)

@@ -106,9 +106,9 @@ def rebalance(  # noqa: PLR0917 - click passes options by name
             return
         confirm(before_rebalance(len(steps)), yes=yes)
         try:
-            with acting(arbiter, "rebalance", _ON) as told:
+            with acting(arbiter, "rebalance", _ON) as entry:
                 _carry_out(arbiter, steps, timeout)
-                told.outcome = units.count(len(steps), "switchover", "switchovers") + " done"
+                entry.outcome = units.count(len(steps), "switchover", "switchovers") + " done"
         finally:
             _show_steps(plan, steps, _leads_now(arbiter), output)
 
@@ -142,13 +142,13 @@ def _hand_over(arbiter: Arbiter, step: _Step, limit: float) -> None:
         raise refusal(move.pipeline, SignalKind.SWITCHOVER, why, "table")
     channel = arbiter.channels.one(move.pipeline.channel)
     preference = preference_of(channel, move.pipeline.pipeline)
-    with acting(arbiter, "switchover", str(move.pipeline)) as told:
+    with acting(arbiter, "switchover", str(move.pipeline)) as entry:
         try:
             sent = requests.switchover(arbiter, move.pipeline, preference, requester(), to=move.to)
         except Refused as error:
             raise refusal(move.pipeline, SignalKind.SWITCHOVER, str(error), "table") from None
         outcome = carried_through(arbiter, move.pipeline, sent, limit)
-        told.outcome = f"done: {move.leader} → {outcome.to}, to rebalance"
+        entry.outcome = f"done: {move.leader} → {outcome.to}, to rebalance"
     step.outcome, step.epoch = "done", outcome.epoch
     step.seconds, step.redelivered = outcome.seconds, outcome.redelivered
 

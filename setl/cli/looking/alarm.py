@@ -37,7 +37,7 @@ from setl.node.alarms.status import failing_in
 from setl.node.cluster.view import look_at, moment
 from setl.node.stored import pipelines_of
 
-_COLUMNS = ("severity", "rule", "about", "lasts", "text", "told")
+_COLUMNS = ("severity", "rule", "about", "lasts", "text", "last_sent")
 _SILENCE_COLUMNS = ("id", "about", "rule", "until", "by", "reason")
 _POLL = 0.5
 
@@ -77,9 +77,9 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
             "lasts": each.lasts(now),
             "text": each.text,
             "way_out": each.way_out,
-            "told": "silenced"
+            "last_sent": "silenced"
             if any(s.covers(each.key, now) for s in quiet)
-            else moment(each.told or None),
+            else moment(each.last_sent_at or None),
         }
         for each in firing(kept.alarms)
     ]

@@ -112,8 +112,8 @@ def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     load = figures.get("table_load")
     if load and load["state"] not in _ENDED:
         yield "loads", load_sentence(load)
-    if told := figures.get("verification"):
-        yield "verified", standing_sentence(told)
+    if verification := figures.get("verification"):
+        yield "verified", standing_sentence(verification)
     yield from _trouble_lines(figures)
     for standby in pipeline.standbys:
         yield "standby", f"{standby.node}, {standby_words(standby).removeprefix('standby, ')}"

@@ -11,26 +11,29 @@ from setl.operate.units import duration, figure
 _NAMED = 3  # rows of a table
 
 
-def standing_sentence(told: Mapping[str, Any]) -> str:
+def standing_sentence(verification: Mapping[str, Any]) -> str:
     """How standing verification does, in one line.
 
     Args:
-        told: `setl.run.measured.figures.VerificationFigures` as JSON.
+        verification: `setl.run.measured.figures.VerificationFigures` as JSON.
     """
-    number, tables = told["differences"], len(told["findings"]) + told["unnamed_tables"]
+    number, tables = (
+        verification["differences"],
+        len(verification["findings"]) + verification["unnamed_tables"],
+    )
     parts = ["nothing is known to differ"]
     if number:
         keys = count(number, "key")
         parts = [f"{keys} of {count(tables, 'table')} differ{'s' if number == 1 else ''}"]
-    parts.append(f"pass {told['number']} is at {100 * told['coverage']:.0f} %")
-    if told["age"] is not None and told["last"]:
-        parts.append(f"the last whole one ended {duration(told['age'])} ago")
-    if told["tables_left_out"]:
-        parts.append(count(told["tables_left_out"], "table") + " could not be compared")
-    if told["repairs_no_more"]:
-        parts.append(told["repairs_no_more"])
-    if told["error"]:
-        parts.append(f"it fails: {told['error']}")
+    parts.append(f"pass {verification['number']} is at {100 * verification['coverage']:.0f} %")
+    if verification["age"] is not None and verification["last"]:
+        parts.append(f"the last whole one ended {duration(verification['age'])} ago")
+    if verification["tables_left_out"]:
+        parts.append(count(verification["tables_left_out"], "table") + " could not be compared")
+    if verification["repairs_no_more"]:
+        parts.append(verification["repairs_no_more"])
+    if verification["error"]:
+        parts.append(f"it fails: {verification['error']}")
     return ", ".join(parts)
 
 
@@ -52,27 +55,29 @@ def finding_sentence(found: Mapping[str, Any]) -> str:
     return "; ".join([*parts, *([f"such as {', '.join(rows)}"] if rows else [])])
 
 
-def differences_of(told: Mapping[str, Any] | None) -> int | None:
+def differences_of(verification: Mapping[str, Any] | None) -> int | None:
     """Keys that differ, None if nothing is verified."""
-    return told["differences"] if told else None
+    return verification["differences"] if verification else None
 
 
-def verification_figures(told: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+def verification_figures(verification: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """Every figure of standing verification, as rows of `setl status`; none if there is none."""
-    if not told:
+    if not verification:
         return []
-    last: Mapping[str, Any] = told["last"] or {}
-    plain = {name: value for name, value in told.items() if not isinstance(value, dict | list)}
+    last: Mapping[str, Any] = verification["last"] or {}
+    plain = {
+        name: value for name, value in verification.items() if not isinstance(value, dict | list)
+    }
     return [
         *(_figure(name.replace("_", " "), figure(name, value)) for name, value in plain.items()),
         *(
             _figure(f"last pass, {name.replace('_', ' ')}", figure(name, value))
             for name, value in last.items()
         ),
-        *(_figure(found["table"], finding_sentence(found)) for found in told["findings"]),
+        *(_figure(found["table"], finding_sentence(found)) for found in verification["findings"]),
         *(
             _figure(name, f"compared as a whole each time: {why}")
-            for name, why in told.get("whole", {}).items()
+            for name, why in verification.get("whole", {}).items()
         ),
     ]
 

@@ -230,10 +230,12 @@ def _load_lines(pipeline: PipelineView) -> list[str]:
 
 def _verification_lines(pipeline: PipelineView) -> list[str]:
     """What standing verification says, if somebody has to know it."""
-    told = pipeline.figures.get("verification")
-    if not told or not (told["differences"] or told["error"] or told["tables_left_out"]):
+    verification = pipeline.figures.get("verification")
+    if not verification or not (
+        verification["differences"] or verification["error"] or verification["tables_left_out"]
+    ):
         return []
-    return [f"{pipeline.ident} is verified: {standing_sentence(told)}"]
+    return [f"{pipeline.ident} is verified: {standing_sentence(verification)}"]
 
 
 @click.command()

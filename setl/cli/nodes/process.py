@@ -284,10 +284,10 @@ def _print_config(context: click.Context) -> None:
 
 def _alarms_line(alarms: AlarmSettings) -> str:
     """Whom the node tells of alarms, without secrets; an address may have one in its path."""
-    told = [urlsplit(webhook.url).netloc.rpartition("@")[2] for webhook in alarms.webhooks]
+    reported = [urlsplit(webhook.url).netloc.rpartition("@")[2] for webhook in alarms.webhooks]
     if alarms.mail is not None:
-        told += [f"{address} at {alarms.mail.host}" for address in alarms.mail.to]
-    return f"# alarms go to: {', '.join(told) or 'nobody'}"
+        reported += [f"{address} at {alarms.mail.host}" for address in alarms.mail.to]
+    return f"# alarms go to: {', '.join(reported) or 'nobody'}"
 
 
 def run_process(settings: NodeSettings, engine: Engine) -> None:

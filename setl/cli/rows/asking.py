@@ -45,7 +45,7 @@ def carried_out(
     ended: list[LoadRequest] = []
     for request in requests:
         made = stored.add(request)
-        tell_leader(arbiter, ident)
+        notify_leader(arbiter, ident)
         ended.append(_await(arbiter, ident, made, until, show))
     return ended
 
@@ -70,9 +70,9 @@ def _await(
             raise AnswerNo(
                 f"load {short_id(request.id)} of {ident} is not done in time; it goes on"
             )
-        told = leader_status(arbiter.facts(), ident)
-        mine = told.get("id") == request.id
-        words = load_sentence(told) if mine else waiting_words(arbiter, ident)
+        status = leader_status(arbiter.facts(), ident)
+        mine = status.get("id") == request.id
+        words = load_sentence(status) if mine else waiting_words(arbiter, ident)
         show(words)
         if not mine and words not in {_ITS_TURN, said}:
             # It may wait for ever, and who reads no terminal is shown nothing else.
@@ -100,7 +100,7 @@ def sent_words(arbiter: Arbiter, ident: PipelineId) -> str:
     return "" if words == _ITS_TURN else f"; it {words}"
 
 
-def tell_leader(arbiter: Arbiter, ident: PipelineId) -> None:
+def notify_leader(arbiter: Arbiter, ident: PipelineId) -> None:
     """Have the leader look at once; without one the next leader looks by itself."""
     try:
         ask_leader(arbiter, ident, SignalKind.LOADS, requester())

@@ -168,16 +168,16 @@ def retry(  # noqa: PLR0917 - click passes options by name
         asked = Retry(store, ident, ids, Router(config), force=force)
         if asked.left_out:
             to_stderr(f"{asked.left_out} (--force)")
-        with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as told:
+        with joined(zookeeper, root) as arbiter, acting(arbiter, "retry", str(ident)) as entry:
             asked.ask(arbiter)
-            told.outcome = count(len(asked.wanted), *_AGAIN)
+            entry.outcome = count(len(asked.wanted), *_AGAIN)
             until = time.monotonic() + (timeout if runs else 0)
             while asked.waits() and time.monotonic() < until:
                 time.sleep(_POLL_SECONDS)
             outcome = asked.outcome(arbiter)
-            told.outcome = str(outcome)
+            entry.outcome = str(outcome)
         refused = [_row(x) for some in letters_of(store, ident, outcome.refused) for x in some]
-    _tell_outcome(ident, outcome, refused, output)
+    _print_outcome(ident, outcome, refused, output)
     if outcome.waiting and runs:
         raise AnswerNo(f"{len(outcome.waiting)} are not loaded yet after {timeout:g} s;"
                        " `setl status` says what the leader does")  # fmt: skip
@@ -224,9 +224,9 @@ def drop(  # noqa: PLR0917 - click passes options by name
         waiting = sum(state in WAITING for state in chosen.values())
         if chosen:
             confirm(before_drop(ident, len(chosen), waiting), yes=yes)
-        with joined(zookeeper, root) as arbiter, acting(arbiter, "drop", str(ident)) as told:
+        with joined(zookeeper, root) as arbiter, acting(arbiter, "drop", str(ident)) as entry:
             dropped = store.remove(chosen)
-            told.outcome = count(dropped, "dead letter") + " dropped"
+            entry.outcome = count(dropped, "dead letter") + " dropped"
     if output == "table":
         console().print(f"{ident}: {dropped} dropped")
     else:
@@ -310,7 +310,7 @@ def _one_choice(ids: Collection[str], *, everything: bool) -> None:
         raise click.UsageError("give the ids of dead letters, or one of the options that choose")
 
 
-def _tell_outcome(
+def _print_outcome(
     ident: PipelineId, outcome: RetryOutcome, refused: Sequence[Mapping[str, Any]], output: str
 ) -> None:
     if output != "table":

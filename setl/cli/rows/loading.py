@@ -26,7 +26,7 @@ from setl.cli.access.cluster import (
 )
 from setl.cli.access.spark_options import spark_options
 from setl.cli.access.stored_channels import pipeline_config, stored_file
-from setl.cli.rows.asking import carried_out, leader_status, sent_words, short_id, tell_leader
+from setl.cli.rows.asking import carried_out, leader_status, notify_leader, sent_words, short_id
 from setl.cli.rows.keys_file import read_keys
 from setl.cli.rows.mapped_tables import refuse_unmapped
 from setl.cli.terminal.completion import complete_name, complete_pipeline
@@ -136,8 +136,8 @@ def begin(  # noqa: PLR0917 - click passes options by name
         config = pipeline_config(channel, ident) if replacing else None
         refuse_unmapped(partial(stored_file, channel), ident, tables)
         _ask_if_overwritten(channel, ident, tables, yes=yes)
-        with acting(arbiter, "load", str(ident)) as told:
-            told.outcome = f"asked for: {request.what}"
+        with acting(arbiter, "load", str(ident)) as entry:
+            entry.outcome = f"asked for: {request.what}"
             _carry_out(arbiter, ident, [request], _Waiting(wait, timeout, output))
     if config is not None:
         _delete_others(ident, config, tables, spark, partial(joined, zookeeper, root), yes=yes)
@@ -188,8 +188,8 @@ def resend(  # noqa: PLR0917 - click passes options by name
         channel = channel_named(arbiter, ident.channel)
         refuse_unmapped(partial(stored_file, channel), ident, (table,))
         _ask_if_overwritten(channel, ident, (table,), yes=yes)
-        with acting(arbiter, "resend", str(ident)) as told:
-            told.outcome = f"asked for: {requests[0].what}"
+        with acting(arbiter, "resend", str(ident)) as entry:
+            entry.outcome = f"asked for: {requests[0].what}"
             _carry_out(arbiter, ident, requests, _Waiting(wait, timeout, output))
 
 
@@ -204,9 +204,9 @@ def list_(name: str | None, zookeeper: str, root: str, output: str) -> None:
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
         for ident in _pipelines(facts, name):
-            told = leader_status(facts, ident)
+            status = leader_status(facts, ident)
             for request in StoredLoadRequests(arbiter, ident).all():
-                mine = told if told.get("id") == request.id and not request.ended else {}
+                mine = status if status.get("id") == request.id and not request.ended else {}
                 rows.append(_row(ident, request, mine))
                 if mine:
                     lines.append(f"{ident} {short_id(request.id)}: {load_sentence(mine)}")
@@ -239,7 +239,7 @@ def _changing(name: str, state: RequestState, text: str) -> click.Command:
             chosen = _chosen(ident, requests.unanswered(), ids)
             with acting(arbiter, f"load-{name}", str(ident)):
                 changed = [requests.change_state(request.id, state) for request in chosen]
-                tell_leader(arbiter, ident)
+                notify_leader(arbiter, ident)
         rows = [_row(ident, request, {}) for request in changed if request is not None]
         if output != "table":
             print_value(rows, output)
@@ -348,19 +348,19 @@ def _chosen(
     return [by_id[short_id(name)] for name in ids] or list(found)
 
 
-def _row(ident: PipelineId, request: LoadRequest, told: dict[str, Any]) -> dict[str, Any]:
+def _row(ident: PipelineId, request: LoadRequest, status: dict[str, Any]) -> dict[str, Any]:
     return {
         "pipeline": str(ident),
         "id": short_id(request.id),
         "reason": request.reason,
         "what": request.what,
-        "state": told.get("state") or request.state.value,
-        "rows": told.get("rows", request.rows),
+        "state": status.get("state") or request.state.value,
+        "rows": status.get("rows", request.rows),
         "by": request.by,
         "sent": moment(request.sent or None),
         "ended": moment(request.ended or None),
         "answer": request.answer,
-        "progress": told or None,
+        "progress": status or None,
     }
 
 
@@ -381,7 +381,7 @@ def _carry_out(
     if not waiting.wait:
         stored = StoredLoadRequests(arbiter, ident)
         sent = [stored.add(request) for request in requests]
-        tell_leader(arbiter, ident)
+        notify_leader(arbiter, ident)
         _show(ident, sent, waiting.output, sent_words(arbiter, ident))
         return
     goes_on = f"the load goes on, and `setl load cancel {ident}` ends it"

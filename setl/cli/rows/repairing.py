@@ -179,8 +179,8 @@ def _send(one: Compared, verdict: TableVerdict, repair: Repair, connect: Connect
         task = shown.add_task(f"{one.ident}: repairs {repair.target}", total=None)
 
         show = partial(_show, shown, task, one.ident)
-        with acting(arbiter, "repair", str(one.ident)) as told:
-            told.outcome = f"asked for: {count(repair.keys, 'key', 'keys')} of {verdict.table}"
+        with acting(arbiter, "repair", str(one.ident)) as entry:
+            entry.outcome = f"asked for: {count(repair.keys, 'key', 'keys')} of {verdict.table}"
             ended = carried_out(arbiter, one.ident, repair.requests, show)
     failed = [r.answer for r in ended if r.state is not RequestState.DONE]
     if failed:

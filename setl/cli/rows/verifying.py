@@ -131,7 +131,9 @@ def verify(  # noqa: PLR0917 - click passes options by name
             failures: list[tuple[str, str, SetlError]] = []
             for channel, config in chosen:
 
-                def tell(verdict: TableVerdict, name: str = f"{channel}/{config.name}") -> None:
+                def print_verdict(
+                    verdict: TableVerdict, name: str = f"{channel}/{config.name}"
+                ) -> None:
                     # At once, and beside the result: the whole may take hours, or be interrupted.
                     shown.console.print(_sentence(name, verdict), soft_wrap=True)
 
@@ -140,7 +142,9 @@ def verify(  # noqa: PLR0917 - click passes options by name
                 ) -> None:
                     failures.append((name, target, error))
 
-                found += compares.compare(channel, config, tables=table, finished=tell, failed=fail)
+                found += compares.compare(
+                    channel, config, tables=table, finished=print_verdict, failed=fail
+                )
             if repair:
                 shown.stop()
                 found = repaired(found, compares, connect, yes=yes, overwritten=overwritten)

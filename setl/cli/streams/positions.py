@@ -158,9 +158,9 @@ def reset(  # noqa: PLR0917 - click passes options by name
             to_stderr(f"warning: {planned.damage}; it will be written over")
         confirm(before_move(ident, planned.found), yes=yes)
         try:
-            with acting(arbiter, "position reset", str(ident)) as told:
+            with acting(arbiter, "position reset", str(ident)) as entry:
                 moved = move(config, ident, planned.found, arbiter=arbiter, nid=nid)
-                told.outcome = f"moved to {checkpoint_words(moved.after)}"
+                entry.outcome = f"moved to {checkpoint_words(moved.after)}"
         except Refused as error:
             raise AnswerNo(f"reset of {ident} refused: {error}") from None
     if output == "table":

@@ -31,7 +31,7 @@ from setl.operate.waiting import Runs, Verdict, Waited, wait_for
 from setl.systems.registry import system_of
 
 _EXIT_NO = 1
-_TELL_EVERY = 1.0
+_REPORT_EVERY = 1.0
 
 
 @click.command()
@@ -79,7 +79,7 @@ def wait(  # noqa: PLR0917 - click passes options by name
                 pause=time.sleep,
                 progress=ProgressLine(ident),
             )
-    _tell(outcomes, output)
+    _print(outcomes, output)
     if any(waited.verdict is not Verdict.PASSED for waited in outcomes.values()):
         sys.exit(_EXIT_NO)
 
@@ -111,7 +111,7 @@ class ProgressLine:
 
     def __call__(self, waited: Waited) -> None:
         """Say it, if the last time was long enough ago."""
-        if waited.seconds - self._last_line_at < _TELL_EVERY:
+        if waited.seconds - self._last_line_at < _REPORT_EVERY:
             return
         self._last_line_at = waited.seconds
         far = f", {waited.behind:,} {waited.unit} to go" if waited.behind else ""
@@ -119,7 +119,7 @@ class ProgressLine:
         to_stderr(f"{line}, {waited.seconds:.0f} s")
 
 
-def _tell(outcomes: dict[PipelineId, Waited], output: str) -> None:
+def _print(outcomes: dict[PipelineId, Waited], output: str) -> None:
     if output != "table":
         print_value([_row(ident, waited) for ident, waited in outcomes.items()], output)
         return

@@ -49,7 +49,7 @@ def to_stderr(text: str) -> None:
 
 
 def raise_all(errors: Sequence[Exception]) -> None:
-    """Say why an answer is not whole: the last error is raised, the others are told."""
+    """Say why an answer is not whole: the last error is raised, the others are reported."""
     for error in errors[:-1]:
         to_stderr(f"Error: {error}")
     if errors:

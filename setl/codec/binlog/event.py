@@ -133,9 +133,9 @@ def layout_fault(format_description: bytes) -> str:
         return f"checksums are of the kind {fronts[count]}"
     known = _FRONTS | (_MARIADB_FRONTS if is_mariadb(event) else _MYSQL_FRONTS)
     for kind, size in known.items():
-        told = fronts[kind - 1] if kind <= count else size
-        if told != size and (told or kind not in _NOT_WRITTEN):
-            return f"events of type {kind} have {told} bytes in front and not {size}"
+        expects = fronts[kind - 1] if kind <= count else size
+        if expects != size and (expects or kind not in _NOT_WRITTEN):
+            return f"events of type {kind} have {expects} bytes in front and not {size}"
     return ""
 
 

@@ -30,7 +30,7 @@ from setl.codec.binlog.refused import (
 from setl.codec.binlog.rows.row_events import RowEvents
 from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, with_position
 from setl.codec.binlog.rows.seeming_sequences import HeldRows, IsTable
-from setl.codec.binlog.rows.untold import Generated
+from setl.codec.binlog.rows.unlogged_columns import Generated
 from setl.codec.binlog.rows.versioned import Versions
 from setl.codec.binlog.statements.query import as_query
 from setl.codec.binlog.statements.stream_statements import StreamStatements
@@ -138,7 +138,7 @@ class BinlogHeaderReader:
             is_table: whether a name is a table's, asked where a sequence looks like one.
             digits: of times in MariaDB's old format, see `setl.codec.binlog.tables.old_times`.
             versions: of MariaDB's versioned tables, see `setl.codec.binlog.rows.versioned`.
-            generated: columns of MariaDB's tables, see `setl.codec.binlog.rows.untold`.
+            generated: columns of MariaDB's tables, see `setl.codec.binlog.rows.unlogged_columns`.
         """
         self._position = StreamPosition(start)
         self._bounds = TransactionBounds(self._position, hold_bytes, is_whole)

@@ -97,7 +97,7 @@ def too_dense(size: int, position: BinlogPosition, transaction: str) -> FatalErr
     """The error about a compressed transaction with more events than bytes to place them at."""
     return FatalError(
         f"a transaction was compressed to {size} bytes and holds more changes than that, so "
-        "they cannot be told apart by their places",
+        "they cannot be distinguished by their places",
         hint="SET SESSION binlog_transaction_compression=OFF where such transactions come from. "
         + past(position)
         + _LOAD,

@@ -1,6 +1,6 @@
 """The reader of names: of schemas, tables and columns, quoted or not, qualified or not.
 
-Where only a name can stand, nothing else needs to be told apart. What stands around names and is
+Where only a name can stand, nothing else needs to be distinguished. What stands around names and is
 read the same way everywhere is here too: lists, and IF [NOT] EXISTS.
 """
 

@@ -84,7 +84,7 @@ class Faults:
             delete,
             change.group,
             change.document,
-            change.untold,
+            change.unlogged,
         )
         row = FaultyRow(
             change.target,

@@ -45,7 +45,7 @@ def content_to_text(content: Content, mapped_by: str = "") -> str:
             "columns": _columns_to_json(schema.columns),
             "key": schema.key,
             "unique": schema.unique,
-            "untold": schema.untold,
+            "untold": schema.unlogged,
             "operation": content.op.value,
             "before": row_to_json(content.before),
             "after": row_to_json(content.after),
@@ -62,7 +62,7 @@ def content_to_text(content: Content, mapped_by: str = "") -> str:
             "values": row_to_json(content.values),
             "group": content.group,
             "document": None if content.document is None else asdict(content.document),
-            "untold": content.untold,
+            "untold": content.unlogged,
         }
     if mapped_by:
         value["mapped_by"] = mapped_by
@@ -101,17 +101,19 @@ def _content(value: dict[str, Any]) -> Content:
     key = tuple(value["key"])
     if value["form"] == "change":
         unique = tuple(tuple(indexes) for indexes in value["unique"])
-        untold = tuple(value.get("untold", ()))
+        unlogged = tuple(value.get("untold", ()))
         name = value["schema"], value["table"]
-        schema = RowSchema(*name, columns, key, unique, untold=untold)
+        schema = RowSchema(*name, columns, key, unique, unlogged=unlogged)
         before, after = _row_from_json(value["before"]), _row_from_json(value["after"])
         op, partial = Op(value["operation"]), value["partial"]
         return SourceChange(schema, op, before, after, partial, value["number"])
     values, delete = _row_from_json(value["values"]) or (), value["operation"] == "delete"
     space, name = value["target"]
     document = None if value["document"] is None else _form_from_json(value["document"])
-    untold = tuple(value.get("untold", ()))
-    return TargetRow((space, name), columns, key, values, delete, value["group"], document, untold)
+    unlogged = tuple(value.get("untold", ()))
+    return TargetRow(
+        (space, name), columns, key, values, delete, value["group"], document, unlogged
+    )
 
 
 def row_to_json(row: Row | None) -> list[Any] | None:

@@ -246,8 +246,8 @@ class AlarmSender:
             yield from judge_pipeline(each, now)
 
     def _of_nodes(self, view: ClusterView, now: float) -> Iterable[Judgement]:
-        told = (str((answer or {}).get("lost_channels") or "") for answer in view.answers.values())
-        yield judge_channels(next(filter(None, told), ""))
+        entry = (str((answer or {}).get("lost_channels") or "") for answer in view.answers.values())
+        yield judge_channels(next(filter(None, entry), ""))
         yield from map(judge_zookeeper, servers_in(view.answers))
         yield from (judge_certificate(each, now) for each in needed_in(view.answers))
         if not self._settings.least_disk_free:
@@ -269,9 +269,9 @@ class AlarmSender:
         ident = PipelineId(due.channel, due.pipeline)
         who = Requester(f"alarms of {self._nid}", now)
         try:
-            with recorded(self._arbiter, who, "restart", str(ident), self._clock.now) as told:
+            with recorded(self._arbiter, who, "restart", str(ident), self._clock.now) as entry:
                 requests.ask_leader(self._arbiter, ident, SignalKind.RESTART, who)
-                told.outcome = f"asked for; {due.number} of {due.limit} within an hour"
+                entry.outcome = f"asked for; {due.number} of {due.limit} within an hour"
         except ArbiterError as error:
             _log.warning(
                 "a stopped pipeline was not started again",

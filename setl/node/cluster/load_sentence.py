@@ -32,7 +32,7 @@ def load_sentence(load: Mapping[str, Any]) -> str:
         parts.append(f"{_duration(load['seconds_left'])} left")
     if load.get("table"):
         left = load.get("tables_left")
-        # The estimate of one table may be less than it has; that of all is told as well.
+        # The estimate of one table may be less than it has; that of all is reported as well.
         here, whole = load.get("table_rows", 0), load.get("table_rows_expected")
         inside = f": {_part(here, max(here, whole))}" if whole else ""
         parts.append(f"now {load['table']}{inside}")

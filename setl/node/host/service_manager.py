@@ -44,7 +44,7 @@ class ServiceManager(Protocol):
         """It works at this moment. Without this call for long enough it counts as hanging.
 
         Args:
-            sentence: how it does, for people; only asked for if that is to be told.
+            sentence: how it does, for people; only asked for if that is to be reported.
         """
         ...
 
@@ -137,7 +137,7 @@ class Systemd:
             self._said, self._last_ping = "", None
             if not self._failed:
                 _log.warning(
-                    "the service manager cannot be told how this process does",
+                    "the service manager is unknown how this process does",
                     extra=fields(error=str(error)),
                 )
             self._failed = True

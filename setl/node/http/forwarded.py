@@ -21,7 +21,7 @@ class Forwarded:
         """For the proxies that `exposure` names."""
         self._application = application
         self._exposure = exposure
-        self._told = False
+        self._logged = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See the specification of ASGI."""
@@ -34,8 +34,8 @@ class Forwarded:
                 said = proto.rpartition(",")[2].strip().lower()
                 if said in _SCHEMES:
                     scope["scheme"] = said
-            elif "x-forwarded-for" in headers and not self._told:
-                self._told = True
+            elif "x-forwarded-for" in headers and not self._logged:
+                self._logged = True
                 _log.warning(
                     "requests come through a proxy that `behind` does not name: whoever guesses"
                     " tokens through it makes all its clients wait",

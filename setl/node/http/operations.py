@@ -218,14 +218,14 @@ class Operations:
         requester = self._requester(request)
 
         def act() -> _Result:
-            with recorded(self._arbiter, requester, what, on, self._clock.now) as told:
+            with recorded(self._arbiter, requester, what, on, self._clock.now) as entry:
                 result = call()
                 if isinstance(result, Sent):
-                    told.outcome = f"asked for: {result.signal.leader or 'nobody'} → " + (
+                    entry.outcome = f"asked for: {result.signal.leader or 'nobody'} → " + (
                         result.signal.to or "whoever is next"
                     )
                 elif isinstance(result, Reply) and "error" in result.body:
-                    told.outcome = f"{NOT_DONE}{result.body['error']}"
+                    entry.outcome = f"{NOT_DONE}{result.body['error']}"
                 return result
 
         return act

@@ -169,7 +169,7 @@ class NodeHttp:
 
     def _application(self) -> Starlette:
         look = self._probes()
-        told: dict[str, Callable[[Request], Reply]] = {
+        reported: dict[str, Callable[[Request], Reply]] = {
             "/cluster": lambda r: _of_cluster(self._moment(r)),
             "/status": lambda r: Reply(OK, as_json(self._moment(r).status)),
         }
@@ -179,7 +179,7 @@ class NodeHttp:
                 *(Route(path, _probe(answer), methods=_READING) for path, answer in look.items()),
                 *(
                     Route(path, _probe(self._unless_wrong(answer)), methods=_READING)
-                    for path, answer in told.items()
+                    for path, answer in reported.items()
                 ),
                 Route("/history", self._show_history, methods=_READING),
                 Route("/metrics", self._metrics, methods=["GET", "HEAD"]),

@@ -308,14 +308,14 @@ class Candidacy:
         except TransientError as error:
             self._try_again(mainstem, error, counted)
             if isinstance(error, NodeFullError):
-                self._lacking.tell(revision, error)
+                self._lacking.note_failure(revision, error)
         except SetlError as error:
             fenced = isinstance(error, FencedError)
             if fenced:
                 self._fenced = mainstem.epoch, revision
             else:
                 if isinstance(error, NodeLacksError):
-                    self._lacking.tell(revision, error)
+                    self._lacking.note_failure(revision, error)
                 self._failed_at = revision
             error.at(pipeline=self.pipeline)
             self._progress.enter(RunState.FAILED, error.text)

@@ -35,16 +35,16 @@ class CycleProblem:
 
     def occurred(self, error: Exception) -> None:
         """Note that it happened; each text is logged once, that of a defect with its traceback."""
-        told = isinstance(error, ArbiterError)  # a sentence for people, such as a refused login
+        logged = isinstance(error, ArbiterError)  # a sentence for people, such as a refused login
         sentence = str(error)[:500]
-        if not told:
+        if not logged:
             sentence = f"unexpected {type(error).__name__}: {sentence}"
         if self._since is None:
             self._since = self._clock.monotonic()
         if sentence != self.sentence:
             _log.error(
                 "a cycle failed",
-                exc_info=None if told else error,
+                exc_info=None if logged else error,
                 extra=fields(**self._log_fields, error=sentence),
             )
         self.sentence = sentence

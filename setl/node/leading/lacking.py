@@ -76,7 +76,7 @@ class Lacking:
         """Whether something is kept, which may count or not as other nodes come and go."""
         return self._failure is not None
 
-    def tell(self, revision: int, error: NodeLacksError | NodeFullError) -> None:
+    def note_failure(self, revision: int, error: NodeLacksError | NodeFullError) -> None:
         """Keep what a run has failed with; from any thread."""
         if isinstance(error, NodeFullError):
             until = self._clock.monotonic() + _FULL_SECONDS
@@ -84,8 +84,8 @@ class Lacking:
             return
         again = f"`setl start {self._pipeline.channel}` lets this node try again"
         refused = isinstance(error, LoginRefusedError | UntrustedServerError)
-        told = ErrorText(f"{error}; {again}", f"{error.public}; {again}")
-        self._failure = _Failure(revision, told, if_others=refused, until=None)
+        error_text = ErrorText(f"{error}; {again}", f"{error.public}; {again}")
+        self._failure = _Failure(revision, error_text, if_others=refused, until=None)
 
     def find(self, channel: Channel | None, facts: Facts) -> str:
         """What is missing here, "" for nothing.

@@ -114,8 +114,8 @@ class LeadershipRecord:
         short = error if len(error) <= _ERROR_KEPT else error[: _ERROR_KEPT - 1] + "…"
         item = self._item(mainstem, election)
         until = self._clock.now() if self.at_work else item.applied_until
-        told = replace(item, error=short, error_public=public(error), applied_until=until)
-        self._amend(told, mainstem)
+        reported = replace(item, error=short, error_public=public(error), applied_until=until)
+        self._amend(reported, mainstem)
 
     def ended(self, mainstem: Mainstem, at: float, *, stopped: bool = False) -> None:
         """It has given the leadership up, after changes were applied until `at`.
@@ -147,7 +147,7 @@ class LeadershipRecord:
         The leadership before may have ended long before it was given up, or never have applied
         anything; and who has only just started saw nothing.
         """
-        seen, told = election and election.vacancy, None
+        seen, reported = election and election.vacancy, None
         before: Sequence[HistoryItem] = ()
         with suppress(ArbiterError):  # what was seen has to do
             before = [
@@ -155,13 +155,13 @@ class LeadershipRecord:
                 for item in self._arbiter.history.all(self._pipeline)
                 if item.epoch < mainstem.epoch
             ]
-            told = before[-1].applied_until if before else None
-        if told is None:
+            reported = before[-1].applied_until if before else None
+        if reported is None:
             return seen
-        noticed = told if _only_guessed(before) else None
-        if seen is not None and told >= seen.earliest - _EXACT:
-            told = min(max(told, seen.earliest), seen.latest)
-        return Vacancy(told, told, noticed)
+        noticed = reported if _only_guessed(before) else None
+        if seen is not None and reported >= seen.earliest - _EXACT:
+            reported = min(max(reported, seen.earliest), seen.latest)
+        return Vacancy(reported, reported, noticed)
 
     def _amend(self, item: HistoryItem, mainstem: Mainstem) -> None:
         self._noted = item

@@ -65,30 +65,30 @@ class RunThread:
 
     def suspend(self) -> None:
         """See `Running.suspend`."""
-        self._tell(_suspend)
+        self._send(_suspend)
 
     def resume(self) -> None:
         """See `Running.resume`."""
-        self._tell(_resume)
+        self._send(_resume)
 
     def stop(self) -> None:
         """See `Running.stop`."""
-        self._tell(_stop)
+        self._send(_stop)
 
     def abort(self) -> None:
         """See `Running.abort`."""
-        self._tell(_abort)
+        self._send(_abort)
 
     def look_at_loads(self) -> None:
         """See `Running.look_at_loads`."""
-        self._tell(_look_at_loads)
+        self._send(_look_at_loads)
 
     def rollback(self) -> threading.Event | None:
         """See `Running.rollback`; None if there is no run."""
         with self._lock:
             return self._run.rollback() if self._run is not None and self.busy else None
 
-    def _tell(self, what: Callable[[Running], None]) -> None:
+    def _send(self, what: Callable[[Running], None]) -> None:
         with self._lock:
             if not self.busy:
                 return
@@ -97,7 +97,9 @@ class RunThread:
             else:
                 # In the order of what was told last: a second silence comes after the contact
                 # between, and the run must not begin as if that still lasted.
-                self._pending_calls = [told for told in self._pending_calls if told is not what]
+                self._pending_calls = [
+                    reported for reported in self._pending_calls if reported is not what
+                ]
                 self._pending_calls.append(what)
 
 

@@ -74,7 +74,7 @@ class StallWatch:
         over = observer.run.ended() and observer.run.progress.pace().retrying is None
         stall = None if over else observer.look(self._questions)
         observer.run.progress.stalls(stall)
-        self._tell(name, observer.run, stall)
+        self._report(name, observer.run, stall)
         if over:
             self._forget(name, observer)
 
@@ -83,7 +83,7 @@ class StallWatch:
             if self._observers.get(name) is observer:
                 del self._observers[name]
 
-    def _tell(self, name: tuple[str, str], run: Observed, stall: Stall | None) -> None:
+    def _report(self, name: tuple[str, str], run: Observed, stall: Stall | None) -> None:
         """One line at the beginning of a stall, one at its end."""
         before = self._stalls.get(name)
         if stall is not None:

@@ -66,7 +66,7 @@ class Watchdog:
         self._stirred = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._last = Contact.CONNECTED
-        self._told = ""  # why there is no contact
+        self._logged = ""  # why there is no contact
 
     def start(self) -> None:
         """Begin to watch."""
@@ -81,8 +81,8 @@ class Watchdog:
     def pause(self) -> float:
         """Seconds until the next look, if nothing stirs before.
 
-        Silence ends the contact by itself, at a time that is known. What is over is told again and
-        again: a run that begins meanwhile has to hear of it, too.
+        Silence ends the contact by itself, at a time that is known. What is over is reported again
+        and again: a run that begins meanwhile has to hear of it, too.
         """
         if self._last is not Contact.CONNECTED:
             return _LOOK_SECONDS
@@ -100,21 +100,21 @@ class Watchdog:
                 extra={"setl": {"contact": contact.value, "silent_seconds": round(silent, 1)}},
             )
             self._last = contact
-            self._told = ""
+            self._logged = ""
         if contact is not Contact.CONNECTED:
             for candidacy in self._candidacies():
                 if contact is Contact.LOST:
                     candidacy.abort()
                 else:
                     candidacy.suspend()
-            self._tell_trouble()
+            self._log_problem()
         return contact
 
-    def _tell_trouble(self) -> None:
+    def _log_problem(self) -> None:
         """Say once why ZooKeeper is not reached: a certificate, for example, may be at fault."""
         trouble = self._session.trouble()
-        if trouble and trouble != self._told:
-            self._told = trouble
+        if trouble and trouble != self._logged:
+            self._logged = trouble
             _log.warning("ZooKeeper is not reached", extra={"setl": {"error": trouble}})
 
     def _watch(self) -> None:

@@ -1,4 +1,4 @@
-"""Rows written by table and kind, as Prometheus counters: within a bound, which is told when hit.
+"""Rows written by table and kind, as Prometheus counters, up to a bound.
 
 Each table is three series. Prometheus keeps each of them, so a channel of ten thousand tables must
 not become thirty thousand series unasked.
@@ -53,11 +53,11 @@ class TableSeries:
             if line.mine:
                 beyond.add_metric(key, float(OTHERS in tables))
                 if OTHERS in tables:
-                    self._tell(line)
+                    self._add_metrics(line)
         yield rows
         yield beyond
 
-    def _tell(self, line: PipelineStatus) -> None:
+    def _add_metrics(self, line: PipelineStatus) -> None:
         key = line.channel, line.pipeline, line.epoch
         if key in self._warned:
             return

@@ -238,17 +238,17 @@ def _of_verification(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         for name, text in counters.items()
     }
     for line in lines:
-        told, key = line.figures.verification, [line.channel, line.pipeline]
-        if told is None:
+        verification, key = line.figures.verification, [line.channel, line.pipeline]
+        if verification is None:
             continue
-        gauge["differences"].add_metric(key, float(told.differences))
-        gauge["coverage_ratio"].add_metric(key, told.coverage)
-        gauge["failing"].add_metric(key, float(bool(told.error)))
-        gauge["left_out_tables"].add_metric(key, float(told.tables_left_out))
-        if told.age is not None:
-            gauge["age_seconds"].add_metric(key, told.age)
+        gauge["differences"].add_metric(key, float(verification.differences))
+        gauge["coverage_ratio"].add_metric(key, verification.coverage)
+        gauge["failing"].add_metric(key, float(bool(verification.error)))
+        gauge["left_out_tables"].add_metric(key, float(verification.tables_left_out))
+        if verification.age is not None:
+            gauge["age_seconds"].add_metric(key, verification.age)
         for name, family in counter.items():
-            family.add_metric(key, float(getattr(told.counters, name)))
+            family.add_metric(key, float(getattr(verification.counters, name)))
     yield from gauge.values()
     yield from counter.values()
 

@@ -100,7 +100,7 @@ class Course:
         self._rules = rules
         self._clock = clock
         self._pause = pause
-        self._tell = tell
+        self._report = tell
         self._revision: int | None = None
 
     def record(self) -> CutOver | None:
@@ -199,23 +199,23 @@ class Course:
     def _patiently(self, call: Callable[[], _T], without: str) -> _T:
         """Do what putting back needs again and again: a server may be away for a moment only."""
         deadline = self._clock.monotonic() + self._rules.timeout
-        told = False
+        announced = False
         while True:
             try:
                 return call()
             except (TransientError, Unreachable) as error:
                 if self._clock.monotonic() >= deadline:
                     raise
-                if not told:
+                if not announced:
                     text = f"{without}; tried for {self._rules.timeout:g} s"
                     self._say(StepReport(Step.STOP_WRITES, text, (str(error),)))
-                    told = True
+                    announced = True
                 self._pause(_POLL)
 
-    def _say(self, told: StepReport) -> None:
+    def _say(self, step_report: StepReport) -> None:
         """Tell it if somebody hears it: putting back goes on without a terminal."""
         with suppress(OSError):
-            self._tell(told)
+            self._report(step_report)
 
     def _keep(self, record: CutOver) -> None:
         self._revision = self._arbiter.cutovers.store(self._ident, record.to_json(), self._revision)
@@ -263,15 +263,15 @@ class Course:
         text = "the source is read-only"
         if now.others:
             text += f"; but {', '.join(now.others)} may write all the same: end their connections"
-        self._tell(StepReport(Step.STOP_WRITES, text))
+        self._report(StepReport(Step.STOP_WRITES, text))
 
     def _await_operator(self) -> None:
         deadline = self._clock.monotonic() + self._rules.timeout
-        told = False
+        announced = False
         while not _is_stopped(self._access.writes()):
-            if not told:
-                self._tell(StepReport(Step.STOP_WRITES, "make the source read-only now"))
-                told = True
+            if not announced:
+                self._report(StepReport(Step.STOP_WRITES, "make the source read-only now"))
+                announced = True
             if self._clock.monotonic() >= deadline:
                 raise Failed("the source was not made read-only in time")
             self._pause(_POLL)
@@ -280,7 +280,7 @@ class Course:
         found = [problem for problem in problems if problem]
         if found:
             raise Failed("; ".join(found))
-        self._tell(StepReport(step, text))
+        self._report(StepReport(step, text))
 
 
 def _reason(error: BaseException) -> str:

@@ -52,7 +52,10 @@ def known_epoch(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> KnownEpoc
 
 
 def refuses(known: KnownEpoch, leads: Mainstem) -> bool:
-    """Whether a target refuses a leadership; two of the same number are told apart by the node."""
+    """Whether a target refuses a leadership.
+
+    Two of the same number are distinguished by the node.
+    """
     if leads.epoch == known.epoch:
         return known.nid not in ("", leads.nid)
     return leads.epoch < known.epoch

@@ -69,7 +69,7 @@ def _row(content: TargetRow, letter: DeadLetter) -> TargetChanges:
         document=content.document,
         source=letter.source,
         mapped_by=letter.mapped_by,
-        untold=content.untold,
+        unlogged=content.unlogged,
     )
 
 

@@ -100,11 +100,11 @@ class Progress:
             self._lag.begin()
 
     def _verifies_no_more(self, state: RunState) -> None:
-        told = self._figures.verification
-        if told is not None:
-            told = replace(told, state=GIVING_WAY, waits_for=f"the pipeline is {state.value}")
+        figures = self._figures.verification
+        if figures is not None:
+            figures = replace(figures, state=GIVING_WAY, waits_for=f"the pipeline is {state.value}")
             standby = state is RunState.STANDBY
-            self._set(verification=None if standby else told)
+            self._set(verification=None if standby else figures)
 
     def begin_attempt(self) -> None:
         """Begin to take over; after a failure it is still being tried again."""
@@ -240,8 +240,8 @@ class Progress:
             rate = 0.0
             if load is not None and before is not None and now > before[1]:
                 rate = (load.rows - before[2]) / (now - before[1])
-            told = None if load is None else table_load_figures(load, outlook, rate)
-            self._set(table_load=told)
+            figures = None if load is None else table_load_figures(load, outlook, rate)
+            self._set(table_load=figures)
 
     def loaded_ranges(self, done: Loaded) -> None:
         """Add what a load of ranges of tables did; its rows are no changes of the stream."""

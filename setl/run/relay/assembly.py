@@ -24,7 +24,7 @@ from setl.run.relay.work import RelayParts, RelayWork, SequencerFactory
 from setl.run.run import PipelineRun
 from setl.run.selecting import passed_statements, select_settings
 from setl.run.stalls.observer import Views
-from setl.select.heartbeat import tells_lag
+from setl.select.heartbeat import shows_lag
 from setl.select.reader import SelectLoop
 from setl.systems.port import Relaying, SourceSystem
 from setl.systems.refusals import no_log
@@ -65,7 +65,7 @@ def build_relay_run(
         heartbeat=relaying.heartbeat,
         rows=pipeline.batch_rows,
         codec=BinlogRowCodec(),
-        heartbeat_id=heartbeat.id if heartbeat and tells_lag(heartbeat) else 0,
+        heartbeat_id=heartbeat.id if heartbeat and shows_lag(heartbeat) else 0,
     )
     parts = RunParts(
         source=source,

@@ -37,7 +37,7 @@ class DealtByKey:
             context: where to run it.
             branches: the branch of each route with expressions; others may be added.
             sink: where to.
-            state: is told when its tasks begin to write.
+            state: is reported when its tasks begin to write.
         """
         self._context = context
         self._branches = branches

@@ -88,7 +88,7 @@ class StretchByStretch:
             context: where to run it.
             codec: tells new rows from other changes.
             sink: where to.
-            state: is told when tasks may write.
+            state: is reported when tasks may write.
             following: runs what cannot be run stretch by stretch.
         """
         self._context = context
@@ -120,7 +120,7 @@ class StretchByStretch:
         if any(each.report.error is not None for each in found):
             return [each.report for each in found]
         if any(each.apart for each in found) or keys_meet(found):
-            # The targets at fault are not told apart: where several are loaded at once, it is
+            # The targets at fault are not distinguished: where several are loaded at once, it is
             # enough that the next load does not try again.
             self._dealt |= targets
             _log.info(

@@ -48,7 +48,7 @@ class TableByTable:
         Args:
             context: where to run it.
             sink: where to.
-            state: is told when tasks may write.
+            state: is reported when tasks may write.
             by_key: runs what cannot be run table by table.
         """
         self._context = context

@@ -42,7 +42,7 @@ _MAKES_ITS_OWN = ("yarn", "k8s")
 def secured(
     master: str, conf: Mapping[str, str], environment: Mapping[str, str]
 ) -> tuple[dict[str, str], str]:
-    """The settings that let nobody else in, and the secret that Spark is to be told.
+    """The settings that let nobody else in, and the secret that Spark is to be reported.
 
     Args:
         master: of the session.

@@ -329,7 +329,7 @@ class SparkGone(FatalError):  # noqa: N818 - reads as what it is
     """The JVM of this process's Spark session has ended; the process cannot load any more.
 
     There is no way back inside the process: what its tasks left behind in the targets is only
-    told apart by a higher epoch, which a new leadership brings. So the node gives up all its
+    distinguished by a higher epoch, which a new leadership brings. So the node gives up all its
     leaderships and ends, and whoever supervises it starts another.
     """
 

@@ -252,12 +252,12 @@ def keys_of(
         found_by = ()
     deletes = _identified_by(names, reader)
     items: list[LoadItem] = []
-    for told in (True, False):
-        routes = [route for route in table.routes if deletes(route) is told]
+    for reported in (True, False):
+        routes = [route for route in table.routes if deletes(route) is reported]
         if routes:
             shown = reader.showing(size.position.position, inside=size.position.inside)
             for read, own in _by_policy(routes, shown, size.back):
-                of_keys = KeyRows(read, key, tuple(keys), told, found_by)
+                of_keys = KeyRows(read, key, tuple(keys), reported, found_by)
                 items.append((_item(table, of_keys), own))
     return Step(items, moved, len(keys), tuple(refused))
 

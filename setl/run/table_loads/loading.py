@@ -102,7 +102,7 @@ class TableLoading:
         self._checked = ""  # the request that was seen to make sense
         self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
         self._way = GivingWay(parts.limits, lambda: progress.figures().lag, clock)
-        self._told = LoadProgress(progress, self._tables, self._way)
+        self._reported = LoadProgress(progress, self._tables, self._way)
 
     def begin(self, load: TableLoad | None) -> None:
         """A leadership goes on with a load, or there is none.
@@ -246,14 +246,14 @@ class TableLoading:
         moved = self._read(reached, request, ticket, allowed)
         if moved is not None:
             left = len(moved.left(self._tables.names_of(moved)))
-            self._told.tell(moved, tables_left=left)
+            self._reported.publish(moved, tables_left=left)
         return moved
 
     def _has_to_wait(
         self, load: TableLoad, request: LoadRequest | None, reached: Checkpoint
     ) -> bool:
         if request is not None and request.state is RequestState.PAUSED:
-            self._told.tell(load, paused=True)
+            self._reported.publish(load, paused=True)
             return True
         if reached.repeats:
             return True  # the target is ahead of the stream, and may be of what is read
@@ -282,7 +282,7 @@ class TableLoading:
         self._tables.list_anew()
         named, there = self._tables.routes_of(load), [table.name for table in self._tables.mapped]
         self._alone = with_targets_of_their_own(named, there, self._parts.router)
-        self._told.expect(load, self._queue.of(load))
+        self._reported.expect(load, self._queue.of(load))
 
     def _doubt(self, load: TableLoad) -> str:
         there = {table.text for table in self._tables.mapped}
@@ -293,7 +293,7 @@ class TableLoading:
     def _end(self, load: TableLoad) -> TableLoad:
         self._alone, self._waiting = (), None
         ended = replace(load, ended=self._clock.now())
-        self._told.tell(ended)
+        self._reported.publish(ended)
         self._queue.look_again()  # it is answered once it is kept
         _log.info(
             "tables are loaded",
@@ -315,7 +315,7 @@ class TableLoading:
         try:
             with self._tables.opened() as there:
                 if not self._may_step(there):
-                    self._told.tell(load)
+                    self._reported.publish(load)
                     return None
                 step = self._next(reached, load, request, there)
                 if step.refused:  # also where it is all that was asked for
@@ -401,7 +401,7 @@ class TableLoading:
         if load.reads:
             with self._tables.opened() as there:
                 load = self._all_is_read(load, there)
-        self._told.tell(load)
+        self._reported.publish(load)
         return load
 
     def _pass_is_over(self, load: TableLoad, there: SourceTables) -> TableLoad:

@@ -19,7 +19,7 @@ class LoadProgress:
         """Nothing is known of a load yet.
 
         Args:
-            progress: is told.
+            progress: is reported.
             tables: the source's.
             way: knows for what the load waits.
         """
@@ -38,7 +38,7 @@ class LoadProgress:
         row_bytes = size / rows if rows else 0.0
         self._outlook = LoadOutlook(rows_expected=expected, row_bytes=row_bytes)
 
-    def tell(
+    def publish(
         self, load: TableLoad, *, tables_left: int | None = None, paused: bool = False
     ) -> None:
         """Tell how far the load has come.

@@ -23,10 +23,10 @@ class Refusals:
 
     def may_pass(self, error: SetlError) -> bool:
         """Whether the stream may bring what an error is about; the next time it may not."""
-        told = error.where.get("table"), error.message
-        if not isinstance(error, (ConfigurationError, DataError)) or told in self._seen:
+        reported = error.where.get("table"), error.message
+        if not isinstance(error, (ConfigurationError, DataError)) or reported in self._seen:
             return False
-        self._seen.add(told)
+        self._seen.add(reported)
         return len(self._seen) <= _MOST
 
     def forget(self) -> None:

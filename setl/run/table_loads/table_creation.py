@@ -95,7 +95,7 @@ class TableCreating:
                 return parts.comes_anew(target_name(target), load.load, there=False)
 
             ran = parts.creation.create(ticket, tables, describe, latest, comes_anew)
-        self._tell("target table created", ran)
+        self._report("target table created", ran)
         if not load.comes:
             self.complete(ticket)
 
@@ -107,9 +107,9 @@ class TableCreating:
         """
         if self._parts is not None:
             ran = self._parts.creation.complete(ticket)
-            self._tell("keys added to a target table", ran)
+            self._report("keys added to a target table", ran)
 
-    def _tell(self, message: str, ran: Sequence[str]) -> None:
+    def _report(self, message: str, ran: Sequence[str]) -> None:
         for statement in ran:
             position = fields(**self._leadership.fields, ran=statement[:_SHOWN])
             _log.info(message, extra=position)

@@ -95,12 +95,14 @@ class ActingKeys:
     def divided(self, entry: Entry) -> Sequence[tuple[Entry, Turn]]:
         """See `KeyTurns.divided`."""
         related, name = self._related, (entry.schema, entry.table)
-        told = [(self._turn(one, name, related), one) for one in single_entries(self._codec, entry)]
-        turns = {turn for turn, _ in told}
-        if len(turns) == 1 and (len(told) == 1 or Turn.MOVES not in turns):
+        reported = [
+            (self._turn(one, name, related), one) for one in single_entries(self._codec, entry)
+        ]
+        turns = {turn for turn, _ in reported}
+        if len(turns) == 1 and (len(reported) == 1 or Turn.MOVES not in turns):
             return [(entry, turns.pop())]
         parts: list[tuple[Entry, Turn]] = []
-        for turn, group in groupby(told, key=itemgetter(0)):
+        for turn, group in groupby(reported, key=itemgetter(0)):
             together = [one for _, one in group]
             if turn is Turn.MOVES or len(together) == 1:
                 parts += [(one, turn) for one in together]
@@ -109,10 +111,10 @@ class ActingKeys:
         return parts
 
     def _turn(self, entry: Entry, name: Name, related: _Related) -> Turn:
-        told = self._codec.operation(entry.payload)
-        if told is None:
+        reported = self._codec.operation(entry.payload)
+        if reported is None:
             return Turn.CHANGES
-        op, checked = told
+        op, checked = reported
         if op is Op.DELETE:
             return Turn.ACTS if checked and name in related.removing else Turn.REMOVES
         if op is Op.UPDATE and checked and name in related.moving:
@@ -229,10 +231,10 @@ class ActingKeys:
         found: set[Name] = set()
         for entry, _ in rows:
             name = (entry.schema, entry.table)
-            told = self._codec.operation(next(single_entries(self._codec, entry)).payload)
-            if told == (Op.DELETE, True):
+            reported = self._codec.operation(next(single_entries(self._codec, entry)).payload)
+            if reported == (Op.DELETE, True):
                 found |= self._below(self._children(name))
-            elif told is not None and told[0] is Op.UPDATE and name in self._related.moving:
+            elif reported is not None and reported[0] is Op.UPDATE and name in self._related.moving:
                 found |= self._below({name})
         return tuple(sorted(".".join(name) for name in found))
 

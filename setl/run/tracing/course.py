@@ -54,26 +54,28 @@ class Course:
 
     def acknowledged(self) -> None:
         """The batches have ended well."""
-        self._tell("")
+        self._export("")
 
     def failed(self, error: str) -> None:
         """They are rolled back; in the stage in which they were."""
         if self._tracer is not None and self._batches:
             stage = "load" if self._spans else "extract"
             self._passed(stage, self._clock.now())
-        self._tell(error)
+        self._export(error)
 
     def _passed(self, stage: str, now: float) -> None:
         self._spans.append(Span(stage, self._since, max(now, self._since)))
         self._since = now
 
-    def _tell(self, error: str) -> None:
+    def _export(self, error: str) -> None:
         batches, self._batches = self._batches, ()
         if self._tracer is None or not batches:
             return
         now = self._clock.now()
         ago = now - self._clock.monotonic()
-        self._tracer.tell([self._trace(batch, len(batches), ago, now, error) for batch in batches])
+        self._tracer.export(
+            [self._trace(batch, len(batches), ago, now, error) for batch in batches]
+        )
 
     def _trace(self, batch: Batch, together: int, ago: float, now: float, error: str) -> BatchTrace:
         spans, begun = tuple(self._spans), self._spans[0].begun if self._spans else now

@@ -46,12 +46,12 @@ class OpenTelemetryTracer:
         self._provider.add_span_processor(BatchSpanProcessor(sent))
         self._tracer = self._provider.get_tracer("setl", __version__)
 
-    def tell(self, traces: Sequence[BatchTrace]) -> None:
-        """See `Tracer.tell`."""
+    def export(self, traces: Sequence[BatchTrace]) -> None:
+        """See `Tracer.export`."""
         for trace in traces:
-            self._tell(trace)
+            self._export(trace)
 
-    def _tell(self, trace: BatchTrace) -> None:
+    def _export(self, trace: BatchTrace) -> None:
         leadership = trace.leadership
         attributes: dict[str, str | int] = {
             "setl.channel": leadership.channel,

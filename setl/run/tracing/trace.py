@@ -59,10 +59,10 @@ class Tracer(Protocol):
     Order: as batches end. Idempotence: a batch that is applied again is a trace again. Crash:
     traces that are not sent yet are lost; nothing else depends on them.
 
-    `tell` is called by runs' threads, at once. It neither waits nor raises.
+    `export` is called by runs' threads, at once. It neither waits nor raises.
     """
 
-    def tell(self, traces: Sequence[BatchTrace]) -> None:
+    def export(self, traces: Sequence[BatchTrace]) -> None:
         """Batches have ended."""
         ...
 

@@ -43,7 +43,7 @@ def stream_end(pipeline: Pipeline, latest: Callable[[], Position]) -> StreamEnd:
         ConfigurationError: see `compared_tables`.
         SetlError: the source does not answer.
     """
-    if system_of(pipeline.source).tells_end:
+    if system_of(pipeline.source).has_end:
         return StreamEnd(latest(), 0.0)
     with compared_tables(pipeline) as there:
         return StreamEnd(None, there.now())

@@ -21,7 +21,7 @@ from setl.model.standing import (
 )
 
 if TYPE_CHECKING:
-    # Spark comes with these, and figures of all pipelines are told with what is here.
+    # Spark comes with these, and figures of all pipelines are reported with what is here.
     from setl.bulk.range_comparison import RangeOutcome
     from setl.bulk.verdict import TableVerdict
 

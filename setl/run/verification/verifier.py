@@ -148,7 +148,7 @@ class Verifier:
         except Exception as error:  # noqa: BLE001 - a defect in it must not look like an end of it
             self._log.failed_unexpectedly()
             pause = self._failed(TransientError(unexpected(error)))
-        self._tell()
+        self._publish()
         return pause
 
     def _next(self) -> float:
@@ -353,7 +353,7 @@ class Verifier:
             raise ConfigurationError(f"its position cannot be kept: {error}") from error
         kept.stored = kept.state
 
-    def _tell(self) -> None:
+    def _publish(self) -> None:
         if self._stopping.is_set():
             return
         kept = self._kept

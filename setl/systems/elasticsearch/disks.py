@@ -60,8 +60,8 @@ def _keeps_rows(node: dict[str, Any]) -> bool:
 def _paths(node: dict[str, Any]) -> list[dict[str, Any]]:
     """What is told of each path, or of all together."""
     fs = part(node, "fs")
-    told: object = fs.get("data")
-    paths = cast("list[object]", told) if isinstance(told, list) else []
+    data: object = fs.get("data")
+    paths = cast("list[object]", data) if isinstance(data, list) else []
     return [cast("dict[str, Any]", path) for path in paths if isinstance(path, dict)] or [
         part(fs, "total")
     ]

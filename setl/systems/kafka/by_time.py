@@ -123,7 +123,7 @@ def with_all_since(
     """The offset, or one before it, before which nothing was committed at or after a time.
 
     Raises:
-        PositionLostError: this cannot be told, since the transactions before it are too large.
+        PositionLostError: this is unknown, since the transactions before it are too large.
         TransientError: the records do not come by `deadline`.
     """
     until, step = offset, _STEP_BACK

@@ -21,7 +21,7 @@ LOGGER: Final = logging.getLogger(__name__.rpartition(".")[0] + ".librdkafka")
 
 # Errors go by their names here: the constants of librdkafka's own begin with an underscore.
 # A transaction that outlived its limit at the broker is answered in the same way as one of a
-# former leader. It cannot be told apart, and to try again might fence the leader that there is.
+# former leader. It cannot be distinguished, and to try again might fence the leader that there is.
 _FENCED = frozenset(("_FENCED", "PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"))
 _UNSUPPORTED = frozenset(
     ("_UNSUPPORTED_FEATURE", "UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_VERSION")

@@ -100,8 +100,8 @@ class KafkaSource:
         )
 
     @property
-    def tells_end(self) -> bool:
-        """See `SourceSystem.tells_end`; records come some time after their commits."""
+    def has_end(self) -> bool:
+        """See `SourceSystem.has_end`; records come some time after their commits."""
         return False
 
     def tables(self, *, logged: bool = False) -> AbstractContextManager[SourceTables] | None:

@@ -127,10 +127,11 @@ def why_not_key(key: ForeignKey, others: Sequence[ForeignKey], parent_key: Seque
     if any("SET DEFAULT" in action for action in key.actions):
         return "SET DEFAULT means something else to each server"
     if sorted(map(str.lower, key.parent_columns)) != sorted(map(str.lower, parent_key)):
-        told = ", ".join(parent_key) or "nothing"
+        reported = ", ".join(parent_key) or "nothing"
         return (
-            f"it refers to {', '.join(key.parent_columns)}, and rows of {key.parent} are told apart"
-            f" by {told}"
+            f"it refers to {', '.join(key.parent_columns)}, and rows of {key.parent} are "
+            f"distinguished"
+            f" by {reported}"
         )
     own = {name.lower() for name in key.columns}
     for other in others:

@@ -410,8 +410,8 @@ def _width(data_type: str, kind: Kind) -> int:
 def _capacity(row: ColumnRow) -> Capacity:
     data_type = row.data_type.lower()
     scale = row.fraction if row.scale is None else row.scale
-    # MariaDB before 10.10 gives a TIMESTAMP that takes no NULL the time of day, unless it is told
-    # otherwise; and in any server the next number is what AUTO_INCREMENT makes of NULL.
+    # MariaDB before 10.10 gives a TIMESTAMP that takes no NULL the time of day, unless it is
+    # reported otherwise; and in any server the next number is what AUTO_INCREMENT makes of NULL.
     counts = "auto_increment" in row.extra.lower()
     return Capacity(
         data_type,

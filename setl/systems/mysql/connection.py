@@ -430,8 +430,8 @@ def _typed(error: BaseException, number: int) -> SetlError:
         )
     if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         hint = _NO_ROOM if number in _FULL_ERRORS or _FULL.search(text) else ""
-        told = f"{product}: {text or _TRANSIENT.get(number, 'no answer')} [{number}]"
-        return TransientError(told, hint=hint)
+        reported = f"{product}: {text or _TRANSIENT.get(number, 'no answer')} [{number}]"
+        return TransientError(reported, hint=hint)
     overlapless = number == _NOT_SUPPORTED and "OVERLAPS" in text
     if overlapless or number in _REFUSED or number in _CONFIGURATION:
         kind = LoginRefusedError if number in _REFUSED else ConfigurationError

@@ -59,8 +59,8 @@ class Server:
         self.connection = connection
         # Names of files among them may be of any bytes.
         with undecoded(connection):
-            told = self.rows("SHOW GLOBAL VARIABLES")
-        self.variables = {_decoded(name).lower(): _decoded(value) for name, value in told}
+            reported = self.rows("SHOW GLOBAL VARIABLES")
+        self.variables = {_decoded(name).lower(): _decoded(value) for name, value in reported}
         self.kind = ServerKind.of(self.variables.get("version", ""), self.variables)
         self.mariadb, self.version = self.kind.mariadb, self.kind.version
         self.product = self.kind.product

@@ -74,8 +74,8 @@ class ServerKind:
         brand = "MariaDB" if mariadb else "MySQL"
         if known.get("version_comment", "").startswith("Percona"):
             brand = "Percona Server"
-        told = version.removeprefix(_BEFORE_MARIADB_11).partition("-")[0]
-        return cls(mariadb, numbers, f"{service.value} {brand} {told}".strip(), service)
+        reported = version.removeprefix(_BEFORE_MARIADB_11).partition("-")[0]
+        return cls(mariadb, numbers, f"{service.value} {brand} {reported}".strip(), service)
 
     @property
     def managed(self) -> bool:

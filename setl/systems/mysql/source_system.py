@@ -112,8 +112,8 @@ class MysqlSourceSystem:
         return None
 
     @property
-    def tells_end(self) -> bool:
-        """See `SourceSystem.tells_end`."""
+    def has_end(self) -> bool:
+        """See `SourceSystem.has_end`."""
         return True
 
     def tables(self, *, logged: bool = False) -> AbstractContextManager[SourceTables]:

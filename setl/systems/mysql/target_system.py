@@ -62,7 +62,7 @@ from setl.systems.write_stop import WriteStop
 class MysqlTargetSystem(TargetSystem):
     """The `TargetSystem` of a server that is written to."""
 
-    tells_applied = True
+    reports_applied = True
 
     def __init__(self, config: MysqlTarget) -> None:
         """Nothing is connected yet."""

@@ -26,8 +26,8 @@ from tests.bench.peers.plain_script import (
     Settings,
     answer,
     elasticsearch_writer,
+    logged_settings,
     mysql_writer,
-    told_settings,
     wait_for_go,
 )
 
@@ -133,13 +133,13 @@ def put_down(settings: Settings, file: Path) -> None:
 
 def main() -> None:
     """Run as the module says."""
-    told = told_settings()
-    settings, folder = Settings(**told["settings"]), Path(told["folder"])
+    reported = logged_settings()
+    settings, folder = Settings(**reported["settings"]), Path(reported["folder"])
     os.chdir(folder)  # it writes its log there
-    if not told["snapshot"]:
+    if not reported["snapshot"]:
         put_down(settings, folder / _OFFSETS)
-    handler = Handler(settings, told["changes"], told["times"])
-    DebeziumJsonEngine(properties(settings, folder, snapshot=told["snapshot"]), handler).run()
+    handler = Handler(settings, reported["changes"], reported["times"])
+    DebeziumJsonEngine(properties(settings, folder, snapshot=reported["snapshot"]), handler).run()
     sys.exit("the engine ended before everything was applied")
 
 

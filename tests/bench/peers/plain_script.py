@@ -69,7 +69,7 @@ class Settings:
 
 def changes() -> None:
     """Run until the end position is applied."""
-    settings = Settings(**told_settings())
+    settings = Settings(**logged_settings())
     write = (elasticsearch_writer if "url" in settings.target else mysql_writer)(settings)
     wait_for_go()
     began = time.perf_counter()
@@ -206,7 +206,7 @@ class Rows:
 
 def documents() -> None:
     """Build the documents of a whole table, then only write them."""
-    settings = Rows(**told_settings())
+    settings = Rows(**logged_settings())
     shape = _SHAPES.get(settings.workload, NARROW)
     connected = pymysql.connect(charset="utf8mb4", **settings.source)
     with connected as connection, connection.cursor() as cursor:
@@ -227,7 +227,7 @@ def documents() -> None:
 # -- how a script is measured: settings, ready, go, its answer, and waiting to be let go
 
 
-def told_settings() -> dict[str, Any]:
+def logged_settings() -> dict[str, Any]:
     """What it is told, the first line of standard input.
 
     From now on whatever else is printed goes to standard error: a JVM in this process logs to
@@ -235,8 +235,8 @@ def told_settings() -> dict[str, Any]:
     """
     _turns.append(os.dup(1))
     os.dup2(2, 1)
-    told: dict[str, Any] = json.loads(sys.stdin.readline())
-    return told
+    reported: dict[str, Any] = json.loads(sys.stdin.readline())
+    return reported
 
 
 def wait_for_go() -> None:

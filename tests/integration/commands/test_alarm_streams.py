@@ -119,7 +119,7 @@ def https(certificate):
     server.server_close()
 
 
-def test_elasticsearch_tells_when_its_certificate_expires(authority, certificate):
+def test_elasticsearch_reports_when_its_certificate_expires(authority, certificate):
     with https(certificate) as address:
         config = ElasticsearchTarget(
             type="elasticsearch",
@@ -129,7 +129,7 @@ def test_elasticsearch_tells_when_its_certificate_expires(authority, certificate
         assert expirations(config) == [seen(address, certificate)]
 
 
-def test_elasticsearch_tells_how_much_room_it_has(elasticsearch):
+def test_elasticsearch_reports_how_much_room_it_has(elasticsearch):
     system = system_of(ElasticsearchTarget(type="elasticsearch", hosts=[elasticsearch.url]))
     assert isinstance(system, DiskTarget)
     [disk] = system.disks() or []

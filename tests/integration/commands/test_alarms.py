@@ -65,7 +65,7 @@ class Hook:
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/hook?key=hidden"
 
-    def told(self):
+    def last_sent_at(self):
         """Event and rule of everything that came."""
         found = [json.loads(body) for body in list(self.bodies)]
         return [(a["event"], a["rule"]) for body in found for a in body["alarms"]]
@@ -173,12 +173,12 @@ def made(zookeeper, hook, mailbox):
     return make
 
 
-def test_one_node_of_two_tells_webhook_and_mailbox_once_each(made, hook, mailbox):
+def test_one_node_of_two_reports_webhook_and_mailbox_once_each(made, hook, mailbox):
     with made() as cluster:
         for nid in ("n1", "n2"):
             cluster.node(nid)
-        eventually(lambda: hook.told() and mailbox.messages, 20)
-        assert hook.told() == [("firing", "no_leader")]
+        eventually(lambda: hook.last_sent_at() and mailbox.messages, 20)
+        assert hook.last_sent_at() == [("firing", "no_leader")]
         [sender] = cluster.senders()
         body, headers = json.loads(hook.bodies[0]), hook.headers[0]
         assert (body["version"], body["cluster"], body["node"]) == (1, "tests", sender)
@@ -190,8 +190,8 @@ def test_one_node_of_two_tells_webhook_and_mailbox_once_each(made, hook, mailbox
         assert to == ["dba@example.org"]
         assert mail["Subject"] == "[setl tests] ALARM no_leader shop/ab"
         assert "no node" in mail.get_payload()
-        told = cluster.nodes[sender][0].status()
-        assert [(alarm.rule, alarm.severity) for alarm in told.firing] == [
+        last_sent_at = cluster.nodes[sender][0].status()
+        assert [(alarm.rule, alarm.severity) for alarm in last_sent_at.firing] == [
             ("no_leader", "critical")
         ]
         registry = CollectorRegistry()
@@ -201,26 +201,26 @@ def test_one_node_of_two_tells_webhook_and_mailbox_once_each(made, hook, mailbox
         assert "hidden" not in metrics
         assert SECRET not in metrics
         cluster.start(False)
-        eventually(lambda: len(hook.told()) == len(mailbox.messages) == 2, 20)
-        assert hook.told()[1] == ("recovered", "no_leader")
+        eventually(lambda: len(hook.last_sent_at()) == len(mailbox.messages) == 2, 20)
+        assert hook.last_sent_at()[1] == ("recovered", "no_leader")
         eventually(lambda: kept_alarms(cluster.operator).notices == (), 20)
         assert kept_alarms(cluster.operator).alarms == ()
 
 
-def test_the_next_sender_neither_forgets_nor_tells_again(made, hook, mailbox):
+def test_the_next_sender_neither_forgets_nor_reports_again(made, hook, mailbox):
     with made() as cluster:
         cluster.node("n1")
-        eventually(lambda: hook.told() and not kept_alarms(cluster.operator).notices, 20)
+        eventually(lambda: hook.last_sent_at() and not kept_alarms(cluster.operator).notices, 20)
         cluster.node("n2")
         cluster.kill("n1")
         eventually(lambda: cluster.senders() == ["n2"], 20)
         looks = cluster.nodes["n2"][0].status
         eventually(lambda: [a.rule for a in looks().firing] == ["no_leader"], 20)
         ask_for_test(cluster.operator, "t", "me", 1.0 + SystemClock().now())
-        eventually(lambda: ("test", "test") in hook.told(), 20)
-        assert hook.told() == [("firing", "no_leader"), ("test", "test")]
+        eventually(lambda: ("test", "test") in hook.last_sent_at(), 20)
+        assert hook.last_sent_at() == [("firing", "no_leader"), ("test", "test")]
         cluster.start(False)
-        eventually(lambda: ("recovered", "no_leader") in hook.told(), 20)
+        eventually(lambda: ("recovered", "no_leader") in hook.last_sent_at(), 20)
         eventually(lambda: len(mailbox.messages) == 3, 20)
 
 
@@ -234,7 +234,7 @@ def test_a_sender_that_dies_while_it_sends_costs_one_message_twice_at_most(made,
         eventually(lambda: len(hook.bodies) == 2, 20)
         ids = {json.loads(body)["id"] for body in hook.bodies}
         assert len(ids) == 1
-        assert hook.told() == [("firing", "no_leader")] * 2
+        assert hook.last_sent_at() == [("firing", "no_leader")] * 2
 
 
 def test_a_test_that_is_asked_for_while_a_message_is_sent_sends_it_no_second_time(made, hook):
@@ -247,9 +247,9 @@ def test_a_test_that_is_asked_for_while_a_message_is_sent_sends_it_no_second_tim
 
         hook.before = ask_once
         cluster.node("n1")
-        eventually(lambda: ("test", "test") in hook.told(), 20)
+        eventually(lambda: ("test", "test") in hook.last_sent_at(), 20)
         eventually(lambda: not kept_alarms(cluster.operator).notices, 20)
-        assert hook.told() == [("firing", "no_leader"), ("test", "test")]
+        assert hook.last_sent_at() == [("firing", "no_leader"), ("test", "test")]
 
 
 def test_a_receiver_that_refuses_is_shown_and_gets_everything_later(made, hook, mailbox):
@@ -264,20 +264,20 @@ def test_a_receiver_that_refuses_is_shown_and_gets_everything_later(made, hook, 
         eventually(lambda: sender.status().failures[name] >= 2, 30)
         assert len(mailbox.messages) == 1
         hook.status = 200
-        eventually(lambda: hook.told() == [("firing", "no_leader")], 30)
+        eventually(lambda: hook.last_sent_at() == [("firing", "no_leader")], 30)
         eventually(lambda: not sender.status().failing, 20)
         assert len(mailbox.messages) == 1
 
 
-def test_a_silence_holds_back_what_is_told_when_it_ends(made, hook, mailbox):
+def test_a_silence_holds_back_what_is_reported_when_it_ends(made, hook, mailbox):
     with made() as cluster:
         now = SystemClock().now()
         silence(cluster.operator, Silence("s1", now + 600, "shop", by="me"), now)
         sender = cluster.node("n1")
         eventually(lambda: [a.silenced for a in sender.status().firing] == [True], 20)
         ask_for_test(cluster.operator, "t", "me", now)
-        eventually(lambda: hook.told() == [("test", "test")], 20)
+        eventually(lambda: hook.last_sent_at() == [("test", "test")], 20)
         ended = end_silence(cluster.operator, "s1", now)
         assert ended is not None
         assert ended.by == "me"
-        eventually(lambda: hook.told()[1:] == [("firing", "no_leader")], 20)
+        eventually(lambda: hook.last_sent_at()[1:] == [("firing", "no_leader")], 20)

@@ -72,14 +72,14 @@ def test_the_whole_of_check(played, db, profile):
     a, b = played(profile)
     a.hours = b.hours = "168"
     findings = [f for f in check_channel(channel(a, b, db, ddl="pass")) if f.level != "ok"]
-    told = [f.what for f in findings]
-    assert a.refused == b.refused == [], told
+    reported = [f.what for f in findings]
+    assert a.refused == b.refused == [], reported
     if profile.reads:
-        assert {f.code for f in findings} <= {"old-server"}, told
+        assert {f.code for f in findings} <= {"old-server"}, reported
         return
-    assert [f.level for f in findings] == ["error", "error"], told
-    assert "cannot be a source: its binlog does not name columns" in told[0]
-    assert "cannot be a target" in told[1]
+    assert [f.level for f in findings] == ["error", "error"], reported
+    assert "cannot be a source: its binlog does not name columns" in reported[0]
+    assert "cannot be a target" in reported[1]
 
 
 @pytest.mark.parametrize("profile", USED)
@@ -115,7 +115,7 @@ def test_neither_is_one_that_is_refused_ever_begun_with(servers, played, positio
 
 
 @pytest.mark.parametrize("profile", OF_AMAZON)
-def test_what_an_operator_of_amazons_servers_is_told_can_be_done(servers, played, db, profile):
+def test_what_an_operator_of_amazons_servers_is_reported_can_be_done(servers, played, db, profile):
     a, b = played(profile)
     a.variables |= {
         "binlog_row_metadata": "MINIMAL", "sync_binlog": "0", "gtid_mode": "OFF", "log_bin": "OFF",
@@ -244,8 +244,8 @@ def test_tables_may_be_at_a_mysql_5_7_whose_changes_come_by_way_of_kafka(
     with Server.opened(endpoint(a)) as server:
         server.grants()
         check_tables(check, server, report)
-    told = [each.what for each in report.findings if each.level != "ok"]
-    assert [table.schema.name for table in check.tables] == [f"{db}.orders"], told
+    reported = [each.what for each in report.findings if each.level != "ok"]
+    assert [table.schema.name for table in check.tables] == [f"{db}.orders"], reported
     with closing(connect(endpoint(a))) as connection, connection.cursor() as cursor:
         ending = show_all_before(connection, KafkaPosition("t", 0, 1))
         cursor.execute(f"SELECT id FROM {db}.orders{ending}")

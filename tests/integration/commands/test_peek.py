@@ -138,7 +138,7 @@ def test_rows_and_ddl_are_shown_unless_all_is_asked_for(fixture_topic, objects):
     assert {line["table"] for line in marked} >= {"xdual"}
 
 
-def test_the_gtid_of_a_transaction_is_told_with_its_rows(fixture_topic, objects):
+def test_the_gtid_of_a_transaction_is_reported_with_its_rows(fixture_topic, objects):
     found = objects(fixture_topic.address, "--from", "earliest", "--all", "-n", "6")
     begin, *rows, commit, following = found
     assert begin["transaction"] == begin["record"]["tags"]["GTID"]
@@ -392,9 +392,9 @@ def test_a_position_inside_a_transaction_or_purged_is_refused(site_a, db, server
 
 
 def test_a_password_on_the_command_line_is_refused_and_not_repeated(printed):
-    told = printed("mysql://root:hunter2@127.0.0.1:3306", status=2)
-    assert "SETL_PEEK_PASSWORD" in told
-    assert "hunter2" not in told
+    reported = printed("mysql://root:hunter2@127.0.0.1:3306", status=2)
+    assert "SETL_PEEK_PASSWORD" in reported
+    assert "hunter2" not in reported
 
 
 @pytest.fixture
@@ -455,8 +455,8 @@ def system_rows(server):
 def test_a_file_with_several_pipelines_needs_one_named(two_pipelines, printed):
     assert f"write one of {two_pipelines}:one" in printed(str(two_pipelines), status=2)
     assert "has no pipeline 'three'" in printed(f"{two_pipelines}:three", status=2)
-    told = printed(f"{two_pipelines}:one", "--target", status=2)
-    assert "the pipeline one writes no records" in told
+    reported = printed(f"{two_pipelines}:one", "--target", status=2)
+    assert "the pipeline one writes no records" in reported
 
 
 def test_what_is_in_transactions_that_were_not_committed_is_not_waited_for(topic, objects):

@@ -230,7 +230,7 @@ def test_a_missing_privilege(scene, end, revoke, what, fix):
     assert scene.faults() == []
 
 
-def test_an_account_with_nothing_is_told_everything_at_once(scene):
+def test_an_account_with_nothing_is_reported_everything_at_once(scene):
     for end in scene.servers:
         scene.run(end, "DROP USER ACCOUNT", f"CREATE USER ACCOUNT IDENTIFIED BY '{PASSWORD}'")
     for fault in scene.faults():
@@ -238,7 +238,7 @@ def test_an_account_with_nothing_is_told_everything_at_once(scene):
     assert scene.faults() == []
 
 
-def test_what_is_lacking_at_both_ends_is_told_at_once(scene):
+def test_what_is_lacking_at_both_ends_is_reported_at_once(scene):
     scene.run("source", f"REVOKE SELECT ON `{scene.schema}`.* FROM ACCOUNT")
     scene.run("target", f"REVOKE UPDATE ON `{scene.schema}`.* FROM ACCOUNT")
     assert [fault.what for fault in scene.faults()] == [
@@ -643,11 +643,13 @@ def test_generated_columns_that_depend_on_the_session(scene):
 
 def test_generated_columns_that_the_source_does_not_log(scene):
     with scene.servers["source"].connect() as connection:
-        untold = logs_no_generated(connection)
+        unlogged = logs_no_generated(connection)
     orders = f"{scene.schema}.orders"
     for mapping, needed in [({}, False), ({"where": "id > 0"}, True), ({"exclude": ["id"]}, False)]:
         found = check_channel(scene.channel([{"from": orders, **mapping}]))
-        assert [f.position for f in found if f.code == NOT_LOGGED] == [orders] * (untold and needed)
+        assert [f.position for f in found if f.code == NOT_LOGGED] == [orders] * (
+            unlogged and needed
+        )
 
 
 @pytest.mark.family("mysql", why="MariaDB has no indexes over expressions")
@@ -691,7 +693,7 @@ def test_tables_that_from_does_not_find(scene):
     ]
 
 
-def test_tables_whose_rows_cannot_be_told_apart(scene):
+def test_tables_whose_rows_cannot_be_reported_apart(scene):
     for end in scene.servers:
         scene.run(end, "CREATE TABLE SCHEMA.plain (a INT NOT NULL, b INT)")
     name = f"{scene.schema}.plain"

@@ -172,8 +172,8 @@ def test_who_stands_still_is_not_waited_for(waiting, capsys):
     began = time.monotonic()
     assert waiting.command("--timeout", "600") == 1
     assert time.monotonic() - began < 60
-    told = outcome(capsys)
-    assert (told["outcome"], "set to STOP" in told["why"]) == ("stopped", True)
+    reported = outcome(capsys)
+    assert (reported["outcome"], "set to STOP" in reported["why"]) == ("stopped", True)
 
 
 def test_positions_that_are_none(waiting):

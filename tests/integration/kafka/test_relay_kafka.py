@@ -157,12 +157,12 @@ def test_a_setting_that_librdkafka_refuses(topic):
         topic.log(kafka={"batch.num.messages": -5}).take_over()
 
 
-def test_no_password_is_told(caplog):
+def test_no_password_is_reported(caplog):
     caplog.set_level(logging.DEBUG)
     more = {"user": "u", "password": "hush-hush", "kafka": {"debug": "all"}}
-    with pytest.raises(TransientError) as told:
+    with pytest.raises(TransientError) as entry:
         RelayTopic("127.0.0.1:1").log(limit=0.5, **more).take_over()
-    assert "hush" not in str(told.value) + caplog.text
+    assert "hush" not in str(entry.value) + caplog.text
 
 
 def checked(topic, **more):
@@ -171,7 +171,7 @@ def checked(topic, **more):
     return [(finding.level, finding.what) for finding in report.findings]
 
 
-def told(findings, level):
+def entry(findings, level):
     return " ".join(what for found, what in findings if found == level)
 
 
@@ -185,7 +185,7 @@ def test_check_of_a_topic_that_will_be_made(topic):
 def test_check_does_not_disturb_a_leader(topic):
     log = relay(topic, 5)
     append(log, 6, 5)
-    assert told(checked(topic), "error") == ""
+    assert entry(checked(topic), "error") == ""
     log.flush()
     assert len(topic.read()) == 10
 
@@ -194,8 +194,8 @@ def test_check_of_a_topic_that_suits(topic):
     topic.make({"cleanup.policy": "delete", "retention.ms": str(7 * 24 * 3600 * 1000)})
     findings = checked(topic)
     assert {level for level, _ in findings} == {"ok"}
-    assert "7 days" in told(findings, "ok")
-    assert "max.message.bytes" in told(findings, "ok")
+    assert "7 days" in entry(findings, "ok")
+    assert "max.message.bytes" in entry(findings, "ok")
 
 
 def test_check_of_a_topic_that_does_not(kafka):
@@ -204,11 +204,11 @@ def test_check_of_a_topic_that_does_not(kafka):
         "cleanup.policy": "compact", "retention.ms": "3600000", "max.message.bytes": "1000"
     })  # fmt: skip
     findings = checked(topic, partition_by="order", partitions=1)
-    assert "compacted" in told(findings, "error")
-    assert "3 partitions, of which rows only go to the first" in told(findings, "warning")
-    assert "1 hours" in told(findings, "warning")
-    assert "up to 1000 bytes" in told(findings, "warning")
-    assert "has 3 partitions, not 2" in told(
+    assert "compacted" in entry(findings, "error")
+    assert "3 partitions, of which rows only go to the first" in entry(findings, "warning")
+    assert "1 hours" in entry(findings, "warning")
+    assert "up to 1000 bytes" in entry(findings, "warning")
+    assert "has 3 partitions, not 2" in entry(
         checked(topic, partition_by="key", partitions=2), "warning"
     )
 
@@ -239,4 +239,4 @@ def test_check_of_brokers_without_transactions(topic, monkeypatch):
     (error,) = [finding for finding in report.findings if finding.level == "error"]
     assert "too old" in error.what
     assert "delivery: idempotent" in error.fix[0]
-    assert told(checked(topic, delivery="idempotent"), "error") == ""
+    assert entry(checked(topic, delivery="idempotent"), "error") == ""

@@ -38,7 +38,7 @@ def source_of(site):
     return MysqlSource.model_validate({**mysql(site), "password": site.password})
 
 
-def test_a_source_tells_when_a_position_may_be_purged(site_a, retention):
+def test_a_source_reports_when_a_position_may_be_purged(site_a, retention):
     config = source_of(site_a)
     source = system_of(config)
     assert isinstance(source, RemovingSource)
@@ -138,7 +138,9 @@ def test_a_stopped_pipeline_and_a_position_near_its_purge_raise_alarms(channel, 
     assert done.returncode == 1
     assert "names no receiver" in done.stderr
     command(cluster, "alarm", "silence", channel.name, "--rule", "stopped", "--reason", "known")
-    assert eventually(lambda: alarms(cluster, channel)["ab", "stopped"]["told"] == "silenced", 20)
+    assert eventually(
+        lambda: alarms(cluster, channel)["ab", "stopped"]["last_sent"] == "silenced", 20
+    )
     is_started_again_until_the_cause_is_gone(channel, cluster)
 
 

@@ -143,8 +143,8 @@ def test_a_node_that_leaves_in_order_redelivers_nothing(channel, cluster):
         eventually(lambda: channel.count(channel.b) == 210, 30)
 
         def counted():
-            told = channel.listed()["ab"]
-            return told if told.get("rows_applied") == 10 else None
+            reported = channel.listed()["ab"]
+            return reported if reported.get("rows_applied") == 10 else None
 
         # Rows are counted a moment after they can be seen.
         assert eventually(counted, 30)["rows_redelivered"] == 0

@@ -139,7 +139,7 @@ def test_a_node_loses_its_python_workers_then_their_daemon_then_the_jvm(node, se
         epoch = eventually(node.epoch, 60)
         for pid in node.python_workers()[1:]:
             os.kill(pid, signal.SIGKILL)
-    # What its tasks have left behind can only be told apart under another epoch.
+    # What its tasks have left behind can only be distinguished under another epoch.
     eventually(lambda: (node.epoch() or 0) > epoch, 60)
     assert "a Python worker of Spark ended in the middle of a task" in node.log.read_text()
     arrives(servers, db, 3)

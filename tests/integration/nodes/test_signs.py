@@ -80,7 +80,7 @@ def test_a_node_that_has_the_secret_leads_and_the_others_say_what_they_lack(
     assert "cannot lead this pipeline" in refused.stderr
 
 
-def test_lag_grows_in_a_pause_and_in_a_failure_that_start_tells(channel, cluster):
+def test_lag_grows_in_a_pause_and_in_a_failure_that_start_reports(channel, cluster):
     write(channel.a, channel.db, 1, 10)
     eventually(lambda: channel.count(channel.b) == 10, 60)
     leader = channel.leader()

@@ -58,9 +58,9 @@ def changed(servers, position, small_steps, monkeypatch):  # noqa: F811
         def reached(point, passed=failpoints.reached):
             if point == "tables.before_job":
                 assert known.wait(60)  # the run may be here before this thread knows it
-            told = runs[0].figures.table_load if point == "tables.before_job" else None
-            if told and not struck and told.table == f"{base}.t" and told.rows > 300:
-                struck.append(told.rows)
+            reported = runs[0].figures.table_load if point == "tables.before_job" else None
+            if reported and not struck and reported.table == f"{base}.t" and reported.rows > 300:
+                struck.append(reported.rows)
                 execute(a, *statement.format(db=base).split(";"))
                 if ddl == "ignore" and everywhere:
                     execute(b, *statement.format(db=base).split(";"))
@@ -95,7 +95,7 @@ def test_every_row_arrives(servers, changed, case, ddl):
     eventually(lambda: are_equal(servers, base), 60, interval=0.3)
 
 
-def test_names_that_change_positions_are_told(servers, changed):
+def test_names_that_change_positions_are_reported(servers, changed):
     base, running = changed(PLAIN, NUMBERS, SWAP, "pass")
     eventually(lambda: running.figures.table_load.state == "failed", 60)
     assert are_equal(servers, base)

@@ -10,7 +10,7 @@ from setl.errors import FatalError, FencedError, TransientError
 from setl.run.measured.figures import RunState
 from tests.held_points import held
 from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
-from tests.integration.types.test_global_settings import told
+from tests.integration.types.test_global_settings import reported
 from tests.waiting import eventually
 
 TABLE = "CREATE TABLE {db}.t (id BIGINT PRIMARY KEY, a INT NULL, b VARCHAR(40) NULL)"
@@ -128,7 +128,7 @@ def test_a_table_is_made_where_rows_can_go_whatever_the_target_makes_by_itself(
 ):
     a, b = servers
     _, running = passing(servers, db, position)
-    with told(b, "default_storage_engine", "MyISAM"):
+    with reported(b, "default_storage_engine", "MyISAM"):
         execute(a, f"CREATE TABLE {db}.u (id INT PRIMARY KEY)", f"INSERT INTO {db}.u VALUES (1)")
         running.applied(1)
     execute(

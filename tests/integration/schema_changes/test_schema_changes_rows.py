@@ -191,7 +191,7 @@ def test_a_session_in_another_database_takes_the_default_that_it_took_then(sites
         execute(sites.a, f"DROP DATABASE {other}")
 
 
-def test_a_default_that_nothing_tells_stops(sites):
+def test_a_default_that_nothing_reports_stops(sites):
     table, _ = sites.entries(
         "CREATE TABLE s (a VARCHAR(9) PRIMARY KEY)", f"ALTER DATABASE {sites.db} COLLATE ucs2_bin"
     )
@@ -324,7 +324,7 @@ def test_options_that_the_target_does_not_know_are_those_of_the_source(sites):
 @pytest.mark.parametrize(
     "statement", [*REFUSED, *(pytest.param(s, marks=OF_MARIADB) for s in REFUSED_OF_MARIADB)]
 )
-def test_what_nothing_tells_is_refused_with_the_way_out(sites, mariadb, statement):
+def test_what_nothing_reports_is_refused_with_the_way_out(sites, mariadb, statement):
     if statement in REFUSED_OF_MARIADB and not mariadb:
         pytest.skip("MySQL refuses it itself")
     (entry,) = sites.entries(statement)

@@ -228,7 +228,7 @@ def test_a_table_of_the_target_alone_does_not_go_with_the_source_s(sites):
     assert "_t_old" in names(sites.b, sites.db)
 
 
-def test_a_shadow_that_does_not_take_the_position_of_its_table_is_told(sites):
+def test_a_shadow_that_does_not_take_the_position_of_its_table_is_reported(sites):
     run(sites, "CREATE TABLE _t_gho LIKE t", "RENAME TABLE t TO _t_del")
     assert sites.rows(sites.b)
     (entry,) = sites.entries("CREATE TABLE t (id INT PRIMARY KEY)")

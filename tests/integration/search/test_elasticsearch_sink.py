@@ -311,12 +311,12 @@ class _Handler(BaseHTTPRequestHandler):
         # A delete has no document in the line after it.
         actions = [line for line in lines if {"index", "delete"} & line.keys()]
         self.cluster.ids.append([next(iter(a.values()))["_id"] for a in actions])
-        told = self.cluster.answers.pop(0)
-        if isinstance(told, int):
-            self._answer(told, {"error": {"type": "told", "reason": "so"}, "status": told})
+        reported = self.cluster.answers.pop(0)
+        if isinstance(reported, int):
+            self._answer(reported, {"error": {"type": "told", "reason": "so"}, "status": reported})
             return
         items = []
-        for action, status in zip(actions, told, strict=False):
+        for action, status in zip(actions, reported, strict=False):
             (operation,) = action
             result = {"status": status}
             if status >= 300:
@@ -324,7 +324,7 @@ class _Handler(BaseHTTPRequestHandler):
             if status == 404:
                 result["error"]["type"] = "index_not_found_exception"
             items.append({operation: result})
-        failed = any(status >= 300 for status in told)
+        failed = any(status >= 300 for status in reported)
         self.cluster.meet()
         self._answer(200, {"errors": failed, "items": items})
 

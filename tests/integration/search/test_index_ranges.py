@@ -187,7 +187,7 @@ def test_keys_of_several_columns_times_and_documents_of_several_tables(indexed):
     assert indexed.compared("orders")[0] == {"5": What.DIFFERENT, "6": What.MISSING}
 
 
-def test_an_index_that_sorts_in_another_way_is_compared_as_a_whole_and_that_is_told(indexed):
+def test_an_index_that_sorts_in_another_way_is_compared_as_a_whole_and_that_is_reported(indexed):
     indexed.delete("folded", "a_7")
     found, ranges, rows, whole = indexed.compared("folded")
     assert (found, ranges, rows) == ({"a_7": What.MISSING}, 1, ROWS // 6)

@@ -210,7 +210,7 @@ def test_without_a_gtid_for_each_transaction_nothing_is_proved(own):
 
 
 @MYSQL
-def test_a_reset_is_told_at_once_while_a_stream_is_open(own):
+def test_a_reset_is_reported_at_once_while_a_stream_is_open(own):
     table = make_table(own)
     source: Any = source_of(own)
     for times in (0, 40):

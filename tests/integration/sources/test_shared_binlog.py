@@ -160,10 +160,10 @@ def test_readers_of_different_speed_share_one_connection(server, table):
         rest(server, table, left)
 
         # The connection is killed: everybody is told, and goes on behind what it has.
-        told = [len(each.errors) for each in left]
+        reported = [len(each.errors) for each in left]
         execute(server, f"KILL {dump_threads(server)[0]}")
         write(server, table, 20)
-        eventually(lambda: all(len(e.errors) > n for e, n in zip(left, told, strict=True)), 60)
+        eventually(lambda: all(len(e.errors) > n for e, n in zip(left, reported, strict=True)), 60)
         rest(server, table, left)
         assert execute(server, f"SELECT MAX(id) = COUNT(*) FROM {table}") == ((1,),)
         all_came(server, table, left)

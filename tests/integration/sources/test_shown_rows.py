@@ -32,7 +32,7 @@ def read(server, db, position):
             return cursor.fetchone()[0], ending.strip()
 
 
-def told_file(server):
+def named_file(server):
     """The file of which the server says that its tables show it."""
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT")
@@ -49,7 +49,7 @@ def test_a_new_binlog_file_says_nothing_of_the_one_before(servers, db):
     execute(a, create, f"INSERT INTO {db}.t VALUES (1, 1)")
     with ThreadPoolExecutor(3) as pool, ExitStack() as hanging:
         hanging.enter_context(commits_that_hang(a))
-        before = told_file(a) if mariadb else ""
+        before = named_file(a) if mariadb else ""
         gtid = "" if mariadb else f"{uuid.uuid4()}:1"
         position = BinlogPosition("binlog.000001", 4, gtid)
         named = (f"SET gtid_next = '{gtid}'",) if gtid else ()
@@ -58,8 +58,8 @@ def test_a_new_binlog_file_says_nothing_of_the_one_before(servers, db):
         eventually(lambda: execute(a, hangs) != (), 60)
         flushing = pool.submit(execute, a, NEW_FILE)
         if mariadb:
-            eventually(lambda: told_file(a) != before, 60)
-            position = BinlogPosition(told_file(a), 4)
+            eventually(lambda: named_file(a) != before, 60)
+            position = BinlogPosition(named_file(a), 4)
         reading = pool.submit(read, a, db, position)
         waits = LOCKED_OUT if mariadb else WAITING_FOR_GTIDS
         eventually(lambda: reading.done() or execute(a, waits) != (), 60, interval=INNODB_RENEWED)
@@ -99,14 +99,14 @@ def test_rows_of_a_binlog_file_with_transactions_are_read_without_locks(servers,
     execute(a, NEW_FILE, create, f"INSERT INTO {db}.t VALUES (1, 1, REPEAT('x', 100000))")
     position = BinlogPosition("binlog.000001", 4)
     if mariadb:
-        position = BinlogPosition(told_file(a), 4)
+        position = BinlogPosition(named_file(a), 4)
     else:
         position = replace(position, gtid=execute(a, "SELECT @@GLOBAL.gtid_executed")[0][0])
     assert read(a, db, position) == (1, "")
 
 
 @pytest.mark.family("mysql", why="MariaDB tells everybody which transactions are prepared")
-def test_an_account_that_is_not_told_of_prepared_transactions_reads_under_locks(servers, db):
+def test_an_account_that_is_not_reported_of_prepared_transactions_reads_under_locks(servers, db):
     a, _ = servers
     name = f"u_{uuid.uuid4().hex[:8]}"
     execute(

@@ -394,7 +394,7 @@ def test_domains_that_are_interleaved_otherwise_lose_nothing(pair):
         rest = set(transactions(read_until(one, lambda found: len(transactions(found)) >= 4)))
         found = transactions(read_until(two, lambda found: rest <= set(transactions(found))))
     assert len(rest) == 4
-    assert len(found) > 4  # the rest, and what cannot be told apart by one place
+    assert len(found) > 4  # the rest, and what cannot be distinguished by one place
     assert source_of(pair.two).locate(moved) is moved
 
 
@@ -565,7 +565,7 @@ def test_reset_is_lost_even_when_files_offsets_and_gtids_come_again(own):
     entries = read_to_end(own, start)
     checkpoint = checkpoint_at(entries, commits(entries)[5])
     assert source_of(own).locate(checkpoint) is checkpoint
-    time.sleep(1.1)  # a file begun in the same second is told apart by its contents alone
+    time.sleep(1.1)  # a file begun in the same second is distinguished by its contents alone
     execute(own, "RESET MASTER")
     with pytest.raises(PositionLostError, match="binlogs were reset"):
         source_of(own).locate(checkpoint)

@@ -192,6 +192,6 @@ def test_a_target_that_hangs_or_is_down_holds_the_source_back(channel, target):
     assert max(held[late:]) - max(held[:late]) < 8 * MIB, "it reads on"
     assert max(s[3] for s in seen) <= BUFFER
     channel.applied(240)
-    told = command(channel.node, "status", channel.name, "-v").stdout
+    reported = command(channel.node, "status", channel.name, "-v").stdout
     for words in ("buffered bytes", size(BUFFER), "held back seconds", "memory of m1: driver"):
-        assert words in told, told
+        assert words in reported, reported

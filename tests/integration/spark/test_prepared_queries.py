@@ -147,7 +147,7 @@ def test_each_load_has_its_own_ticket_and_plan(shop):
     assert "no" in str(report.error)
 
 
-def test_what_a_load_was_told_is_gone_after_it(shop):
+def test_what_a_load_was_reported_is_gone_after_it(shop):
     shop.load((1, 1, "ann"))
     context = shop.jobs._spark.context
     assert context.getLocalProperty("setl.load") is None

@@ -132,9 +132,9 @@ class Channel:
                 connection.commit()
 
     def figures(self):
-        return eventually(self._told, 60)
+        return eventually(self._reported, 60)
 
-    def _told(self):
+    def _reported(self):
         """What the node says of the pipeline; it may be held up for longer than it is asked."""
         status = self.cluster.status("n1", timeout=5) or {"pipelines": []}
         found = [p for p in status["pipelines"] if p["channel"] == self.name]

@@ -68,7 +68,7 @@ def test_what_the_machine_lacked_is_tried_again(failure):
         assert error.message == ("a Spark task failed: ConnectionResetError: the machine was busy")
 
 
-def test_a_worker_that_ends_is_told_of(failure):
+def test_a_worker_that_ends_is_reported_of(failure):
     error = spark_error(failure(death), cancelled=False)
     assert isinstance(error, TransientError)
     assert error.message == "a Python worker of Spark ended in the middle of a task"

@@ -73,12 +73,12 @@ def test_a_command_that_starts_spark_ends_and_its_jvm_with_it(tmp_path, moment):
                 interval=0.005,
             )
             process.send_signal(signal.SIGINT)
-            told, said = process.communicate(timeout=280)
+            reported, said = process.communicate(timeout=280)
         finally:
             process.kill()
         if seen != "over":
             break
-    assert (process.returncode, told, said) == (EXIT_INTERRUPTED, "", "interrupted\n")
+    assert (process.returncode, reported, said) == (EXIT_INTERRUPTED, "", "interrupted\n")
     eventually(lambda: not javas_of(mark), 60)
 
 

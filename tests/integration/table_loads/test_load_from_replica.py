@@ -65,8 +65,8 @@ def test_a_replica_s_rows_arrive_while_its_primary_is_written(
     eventually(lambda: has_rows(replica, f"{name}.orders", 1500), 120)
     with written(a, f"{name}.orders", 1750):
         running = position.lead(loading(replica, mysql(b), [{"from": f"{name}.orders"}]))
-        told = wait_until_loaded(running)
-    assert told.rows > 500
+        reported = wait_until_loaded(running)
+    assert reported.rows > 500
     eventually(
         lambda: rows(b, f"{name}.orders") == rows(a, f"{name}.orders"),
         60,

@@ -52,20 +52,20 @@ class Schema:
             *there, *extras, *fill,
         )  # fmt: skip
 
-    def write(self, stopping, draw, told):
+    def write(self, stopping, draw, reported):
         """Change rows until told to stop."""
 
         def change(cursor):
-            for statement in self.changes(draw, told["transactions"]):
+            for statement in self.changes(draw, reported["transactions"]):
                 cursor.execute(statement)
 
         try:
             with self.here.connect(autocommit=False, database=self.name) as connection:
                 while not stopping.wait(0.02):
                     repeated(connection, change)
-                    told["transactions"] += 1
+                    reported["transactions"] += 1
         except Exception as error:  # noqa: BLE001 - told by the thread that waits
-            told["error"] = error
+            reported["error"] = error
 
     def differences(self):
         found = []
@@ -140,10 +140,10 @@ def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas
         "tables": [{"from": f"{schema.name}.*"} for schema in schemas],
     }
     file = parse_channel({"channel": fresh_name("known"), "pipelines": [pipeline]})
-    stopping, told = threading.Event(), [{"transactions": 0} for _ in schemas]
+    stopping, reported = threading.Event(), [{"transactions": 0} for _ in schemas]
     writers = [
         threading.Thread(target=schema.write, args=(stopping, random.Random(number), each))
-        for number, (schema, each) in enumerate(zip(schemas, told, strict=True))
+        for number, (schema, each) in enumerate(zip(schemas, reported, strict=True))
     ]
     for thread in writers:
         thread.start()
@@ -153,13 +153,13 @@ def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas
         running = position.lead(file)
         wait_until_loaded(running, LIMIT)
         # Whatever comes after the load, too.
-        enough = [max(50, each["transactions"] + 20) for each in told]
-        eventually(lambda: has_written(told, enough), LIMIT)
+        enough = [max(50, each["transactions"] + 20) for each in reported]
+        eventually(lambda: has_written(reported, enough), LIMIT)
     finally:
         stopping.set()
         for thread in writers:
             thread.join(60)
-    assert [each for each in told if "error" in each or each["transactions"] < 50] == []
+    assert [each for each in reported if "error" in each or each["transactions"] < 50] == []
     for schema in schemas:
         eventually(
             lambda schema=schema: not schema.differences(), LIMIT, interval=0.5, message=schema.name
@@ -167,5 +167,5 @@ def test_known_schemas_while_all_is_changed_and_two_leaders_die(servers, schemas
     assert running.thread.is_alive(), running.error
 
 
-def has_written(told, enough):
-    return all(each["transactions"] >= least for each, least in zip(told, enough, strict=True))
+def has_written(reported, enough):
+    return all(each["transactions"] >= least for each, least in zip(reported, enough, strict=True))

@@ -78,12 +78,12 @@ def test_each_row_arrives_once_whatever_the_collation(servers, position, small_s
                     [(key, i) for i, key in enumerate(keys_of(table, draw))],
                 )
         count = sum(len(rows(a, f"{name}.{table}")) for table in tables)
-        told = wait_until_loaded(position.lead(loading(a, mysql(b), [{"from": f"{name}.*"}])))
+        reported = wait_until_loaded(position.lead(loading(a, mysql(b), [{"from": f"{name}.*"}])))
         for table in tables:
             here, there = (sorted(map(str, rows(s, f"{name}.{table}"))) for s in servers)
             assert here == there, table
             assert len(here) > 100, table
-        assert told.rows == count
+        assert reported.rows == count
     finally:
         for server in servers:
             execute(server, f"DROP DATABASE IF EXISTS {name}")

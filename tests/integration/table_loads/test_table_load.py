@@ -47,9 +47,9 @@ def loading(source, target, tables, name=None, **options):
 def is_loaded(running):
     if not running.thread.is_alive():
         raise RuntimeError(f"the run ended: {running.error}")
-    told = running.figures.table_load
-    assert told is not None
-    assert told.state == "done", (told, running.figures.error)
+    reported = running.figures.table_load
+    assert reported is not None
+    assert reported.state == "done", (reported, running.figures.error)
     return True
 
 
@@ -146,8 +146,8 @@ def test_rows_that_were_there_arrive_while_all_is_changed(servers, db, position,
     fill(a, f"{db}.orders", 1500)
     with written(a, f"{db}.orders", 1750):
         running = position.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
-        told = wait_until_loaded(running)
-    assert told.rows > 500
+        reported = wait_until_loaded(running)
+    assert reported.rows > 500
     in_step(a, b, running, db)
     assert running.figures.rows_total > 0
 
@@ -199,11 +199,11 @@ def test_every_kind_of_key(servers, position, small_steps):
             execute(a, f"INSERT INTO {name}.k_{table} VALUES {', '.join(made)}")
         tables = [{"from": f"{name}.k_none", "key": ["a"]}, {"from": f"{name}.*"}]
         running = position.lead(loading(a, mysql(b), tables))
-        told = wait_until_loaded(running)
+        reported = wait_until_loaded(running)
         for table in (*KEYS, "two", "none", "empty"):
             here, there = (rows(s, f"{name}.k_{table}") for s in servers)
             assert sorted(map(str, here)) == sorted(map(str, there)), table
-        assert told.rows == 600 * (len(KEYS) - 1) + 4 + 1200
+        assert reported.rows == 600 * (len(KEYS) - 1) + 4 + 1200
     finally:
         for server in servers:
             execute(server, f"DROP DATABASE IF EXISTS {name}")
@@ -297,8 +297,8 @@ def test_a_hundred_small_tables(servers, position):
                 a, f"INSERT INTO {name}.t{i} SELECT seq, {i} FROM (SELECT 1 seq UNION SELECT 2) s"
             )
         running = position.lead(loading(a, mysql(b), [{"from": f"{name}.*"}]))
-        told = wait_until_loaded(running)
-        assert told.rows == 200
+        reported = wait_until_loaded(running)
+        assert reported.rows == 200
         assert running.figures.loads <= 20
         for i in range(100):
             assert rows(b, f"{name}.t{i}") == ((1, i), (2, i))

@@ -72,7 +72,7 @@ def test_a_full_target_is_tried_again_ever_more_slowly(servers, full, position):
         eventually(lambda: attempt(1) and running.figures.state is RunState.RETRYING, 60)
         seen.clear()
         eventually(lambda: attempt(4), 60)
-        assert {(state, told) for _, state, told in seen} == {(RunState.RETRYING, True)}
+        assert {(state, reported) for _, state, reported in seen} == {(RunState.RETRYING, True)}
         assert sorted(seen, key=lambda each: each[0]) == seen, "they are counted on"
         figures = eventually(lambda: running.figures.stalled_reason and running.figures, 60)
         assert figures.stalled_reason == "retrying"

@@ -173,7 +173,7 @@ def test_where_no_key_is_refused(servers, keyless):
     table = keyless("a INT, b VARCHAR(9)")
     for mapping in ({"where": "a > 1"}, {"columns": {"c": "upper(b)"}}, {"read": "source"}):
         assert (
-            "so its rows cannot be told apart"
+            "so its rows cannot be distinguished"
             in said(channel(servers, table, **mapping), "error")[0]
         )
     check = PipelineCheck(channel(servers, table).pipelines[0], two_way=True)

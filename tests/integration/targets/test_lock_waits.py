@@ -191,7 +191,7 @@ def waiting(endpoint, key):
     return seen if seen.waits else None
 
 
-def test_a_lock_of_another_leadership_is_told_as_such(server, table, key, opened):
+def test_a_lock_of_another_leadership_is_reported_as_such(server, table, key, opened):
     endpoint = endpoint_of(server)
     ours, holder = opened(endpoint, key), opened(endpoint, "other/p", epoch=11, nid="n2")
     run(holder, f"UPDATE {table} SET v = 5 WHERE id = 1")

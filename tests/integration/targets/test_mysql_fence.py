@@ -415,7 +415,7 @@ def test_a_transaction_is_begun_with_one_message(site, monkeypatch):
         writer.rollback()
 
 
-def test_an_outdated_leader_is_told_so_whatever_else_is_wrong(site):
+def test_an_outdated_leader_is_reported_so_whatever_else_is_wrong(site):
     site.fence().raise_to(2, "n2")
     marks = f"SELECT * FROM retl.retl_mark WHERE ID = {mark_id(site.key, 0)}"
     with closing(Writer(site.endpoint, lock_wait=5)) as writer:

@@ -147,8 +147,8 @@ def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers,
 def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, position):
     a, b = servers
     seen = []
-    told = SimpleNamespace(tell=seen.extend)
-    position.build_run = partial(position.build_run, tracer=told)
+    reported = SimpleNamespace(tell=seen.extend)
+    position.build_run = partial(position.build_run, tracer=reported)
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'one'), (2, 'two')")
     running = position.lead(file)

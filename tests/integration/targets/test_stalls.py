@@ -63,13 +63,13 @@ def watched(position):
 def stalls(running, reason, *words):
     """Wait until a reason is told, in words of which some are given; returns these figures."""
 
-    def told():
+    def reported():
         figures = running.figures
         assert figures.stalled_reason == reason, figures
         assert all(word in figures.stalled for word in words), figures.stalled
         return figures
 
-    return eventually(told, SOON)
+    return eventually(reported, SOON)
 
 
 def goes_on(running):

@@ -59,7 +59,7 @@ def test_it_has_no_tables_to_be_created(server, db, spark, tmp_path):
         position.lead(file)
 
 
-def test_a_pipeline_runs_into_it_and_verify_tells_what_differs(server, db, spark, tmp_path):
+def test_a_pipeline_runs_into_it_and_verify_reports_what_differs(server, db, spark, tmp_path):
     tables = [{"from": f"{db}.orders", "columns": {"name": "concat(name, '!')"}}]
     file = one_way(server, {"type": "jsonlines", "folder": str(tmp_path)}, tables)
     pipeline: Pipeline = file.pipelines[0]

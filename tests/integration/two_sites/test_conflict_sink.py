@@ -67,14 +67,14 @@ class StartPoint:
             list(heard),
             returning=returning,
         )
-        told = History(RECENT_TABLE, policy, "", (), (), marks=list(marks))
+        reported = History(RECENT_TABLE, policy, "", (), (), marks=list(marks))
         ticket = ticket_for(self.schema, epoch=epoch)
-        return self.sink.resolve_conflicts(ticket, [history, told])
+        return self.sink.resolve_conflicts(ticket, [history, reported])
 
     def rows(self):
         return rows_of(self.server, f"SELECT * FROM {self.schema}.t ORDER BY 1")
 
-    def told(self, what="winner"):
+    def reported(self, what="winner"):
         of_pipeline = f"pipeline = '{self.ticket.pipeline_key}'"
         return rows_of(self.server, f"SELECT {what} FROM retl.setl_conflict WHERE {of_pipeline}")
 
@@ -103,7 +103,7 @@ def test_all_changes_of_a_key_are_one_write_and_each_is_taken_once(position):
     assert (loaded.upserts, loaded.deletes, position.rows()) == (2, 0, [(1, "b", 7), (2, "x", 7)])
     execute(position.server, f"DELETE FROM {position.schema}.t WHERE id = 1")
     again = position.resolve(*steps, step(4, (2, "x"), None))
-    assert (again.upserts, again.deletes, position.rows(), position.told()) == (0, 1, [], [])
+    assert (again.upserts, again.deletes, position.rows(), position.reported()) == (0, 1, [], [])
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_a_row_that_appears_between_reading_and_writing_is_read_again(position, 
     loaded = position.resolve(step(1, None, (1, "a")), step(2, (2, "x"), (2, "y")))
     assert position.rows() == [(1, "a", 7), (2, "y", 7)]
     assert loaded.conflicts_source == 2
-    assert len(position.told()) == len(position.kept()) == 2
+    assert len(position.reported()) == len(position.kept()) == 2
 
 
 def test_rows_that_are_decided_about_do_not_change_meanwhile(position, while_it_decides):
@@ -172,12 +172,12 @@ def test_what_is_taken_in_is_kept_until_the_other_site_has_passed_it(position):
 
 
 @pytest.mark.parametrize(("value", "stays"), [(4, [(1, "y", 5)]), (6, [])])
-def test_how_new_a_deleted_row_was_tells_the_other_site(position, value, stays):
+def test_how_new_a_deleted_row_was_reports_the_other_site(position, value, stays):
     named = {"columns": ("id", "name", "more"), "newest": "more"}
     position.resolve(step(1, (1, "x", 1), (1, "y", 5)), **named)
     assert position.rows() == []
-    told = WritesSeen(2, (1,), SiteWrites(((9, value),), 0, None))
-    position.resolve(heard=[told], marks=[Mark(2, 20, 9, 1)], **named)
+    reported = WritesSeen(2, (1,), SiteWrites(((9, value),), 0, None))
+    position.resolve(heard=[reported], marks=[Mark(2, 20, 9, 1)], **named)
     assert position.rows() == stays
     # What was written then is to be passed, too.
     assert position.kept("number") == ([(2,)] if stays else [])
@@ -190,8 +190,8 @@ def test_a_table_that_is_not_written_any_more_is_looked_at_too(position):
     execute(position.server, f"UPDATE {position.schema}.t SET name = 'own'")
     position.resolve(step(3, (1, "c"), (1, "d")))
     assert position.rows() == [(1, "d", 7)]
-    told = [WritesSeen(4, (1,), SiteWrites(((9, None),), 2, (1, "own")))]
-    position.resolve(heard=told, marks=[Mark(4, 20, 9, 0)])
+    reported = [WritesSeen(4, (1,), SiteWrites(((9, None),), 2, (1, "own")))]
+    position.resolve(heard=reported, marks=[Mark(4, 20, 9, 0)])
     marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
     marks.marks.append(Mark(5, 21, 0, 2))
     position.sink.resolve_conflicts(position.ticket, [marks])
@@ -212,10 +212,10 @@ def test_a_load_that_brings_nothing_new_is_answered_once(position):
     of_pipeline = f"pipeline = '{position.ticket.pipeline_key}' AND kept IS NULL"
     for version in (2, 3):
         position.resolve(marks=[Mark(version, version, version, 0)])
-        told = rows_of(
+        reported = rows_of(
             position.server, f"SELECT through, passed FROM retl.setl_recent WHERE {of_pipeline}"
         )
-        assert told == [(0, version)]
+        assert reported == [(0, version)]
     position.resolve(marks=[Mark(4, 4, 0, 0)])
     assert rows_of(position.server, f"SELECT passed FROM retl.setl_recent WHERE {of_pipeline}") == [
         (3,)
@@ -313,13 +313,13 @@ def test_when_too_many_rows_wait_the_oldest_are_forgotten_with_a_word(position, 
     monkeypatch.setattr(recent, "COUNT_EVERY", 4)
     monkeypatch.setattr(recent.forget_old, "__defaults__", (3,))
     position.resolve(*(step(n, None, (n, "a")) for n in (1, 2, 3)))
-    assert (position.told(), len(position.kept())) == ([], 3)
+    assert (position.reported(), len(position.kept())) == ([], 3)
     position.resolve(*(step(n, None, (n, "a")) for n in (4, 5)))
     assert position.kept("row_key") == [('{"id": 3}',), ('{"id": 4}',), ('{"id": 5}',)]
-    assert position.told("winner, held") == [("forgot", '{"rows forgotten": 2}')]
+    assert position.reported("winner, held") == [("forgot", '{"rows forgotten": 2}')]
 
 
-def test_a_row_too_large_to_be_told_is_named(position):
+def test_a_row_too_large_to_be_reported_is_named(position):
     position.table("id INT PRIMARY KEY, name LONGTEXT")
     (packet,) = rows_of(position.server, "SELECT @@max_allowed_packet")[0]
     with pytest.raises(DataError, match="is too large") as caught:

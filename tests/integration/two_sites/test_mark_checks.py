@@ -140,8 +140,8 @@ def test_a_relay_needs_no_row(servers, subscription, marked, position):
 def test_unless_it_is_asked_for_nothing_is_written_and_that_is_said(servers, subscription):
     source = subscription[1]
     unnamed = {k: v for k, v in source.items() if k != "database"}
-    for given, told in ((source, "was not looked at"), (unnamed, "cannot be found out")):
-        findings = [f for f in check_channel(channel(given, *servers)) if told in f.what]
+    for given, reported in ((source, "was not looked at"), (unnamed, "cannot be found out")):
+        findings = [f for f in check_channel(channel(given, *servers)) if reported in f.what]
         assert [f.level for f in findings] == ["warning"]
 
 

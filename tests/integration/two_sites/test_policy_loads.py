@@ -86,9 +86,9 @@ def loaded(sites, *names):
             run = sites.runs[name]
             if not run.thread.is_alive():
                 raise RuntimeError(f"{name} has ended: {run.error}")
-            told = run.figures.table_load
-            assert told is not None, name
-            assert told.state == "done", (name, told, run.figures.error)
+            reported = run.figures.table_load
+            assert reported is not None, name
+            assert reported.state == "done", (name, reported, run.figures.error)
         return True
 
     eventually(done, 180, message="the tables are loaded")
@@ -223,6 +223,6 @@ def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sit
     a, b = both.wait_until_equal(timeout=180)
     assert a == b
     assert {row[0]: row[1] for row in a if row[0] >= 1000} == expected
-    told = [run.figures.verification for run in both.runs.values()]
-    assert sum(each.counters.repaired for each in told) >= 5
+    reported = [run.figures.verification for run in both.runs.values()]
+    assert sum(each.counters.repaired for each in reported) >= 5
     assert sum(run.figures.echoes_passed for run in both.runs.values()) == 0

@@ -71,21 +71,21 @@ def test_triggers_that_may_change_rows_are_named(sites):
 
 
 def test_tables_whose_numbers_both_sites_give_are_named(sites, request):
-    def told():
+    def reported():
         found = [f for f in check_channel(sites.file) if f.code == "same-numbers"]
         return [(f.level, sites.table in f.what) for f in found]
 
     first, second = sites.servers
     counting = f"ALTER TABLE {sites.table} MODIFY id INT NOT NULL AUTO_INCREMENT"
     execute(first, counting)
-    assert told() == []
+    assert reported() == []
     execute(second, counting)
-    assert told() == [("warning", True)] * 2
+    assert reported() == [("warning", True)] * 2
     for server, offset in ((first, 1), (second, 2)):
         back = "auto_increment_increment = 1", "auto_increment_offset = 1"
         request.addfinalizer(lambda server=server, back=back: set_globals(server, *back))
         set_globals(server, "auto_increment_increment = 2", f"auto_increment_offset = {offset}")
-    assert told() == []
+    assert reported() == []
 
 
 def set_globals(server, *settings):

@@ -83,7 +83,7 @@ class SameTable:
         self.rows = [rows_of(reader) for reader in self.readers]
         assert [len(rows) for rows in self.rows] == [self.count] * 2
         # Behind its own values, a column holds nothing but NULL; one of these is enough.
-        self.told = {name: 1 + len(values) for name, (_, values) in types.items()}
+        self.reported = {name: 1 + len(values) for name, (_, values) in types.items()}
 
     def pairs(self):
         """Each column of both servers, with its position."""
@@ -94,14 +94,16 @@ class SameTable:
         """A column's values as they were at first, in the order of the key, down to a NULL."""
         name = self.readers[side].schema.columns[position].name
         values = [row[position] for row in self.rows[side]]
-        assert set(values[self.told[name] - 1 :]) == {None}, name
-        return values[: self.told[name]]
+        assert set(values[self.reported[name] - 1 :]) == {None}, name
+        return values[: self.reported[name]]
 
     def sums(self, side, column, form, count=None):
         """The checksum of each of these values by itself, without its key."""
         reader = self.readers[side]
         with reader.checksums([Formed(column, form)], reader.schema.columns[:1]) as checksum:
-            return [checksum(Chunk((i,), (i + 1,))) for i in range(count or self.told[column.name])]
+            return [
+                checksum(Chunk((i,), (i + 1,))) for i in range(count or self.reported[column.name])
+            ]
 
     def value(self, column):
         """What row 1 of site B has now."""

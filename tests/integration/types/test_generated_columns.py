@@ -8,7 +8,7 @@ from setl.errors import DataError
 from setl.load.deadletters.keeping import Faults
 from setl.model.change import TargetChanges
 from setl.systems.mysql.load.targets import Targets
-from setl.systems.mysql.sink.untold import told_alone
+from setl.systems.mysql.sink.unlogged_columns import logged_columns_only
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.integration.types.test_types_mysql import has_loaded
 from tests.mysql_servers import logs_no_generated
@@ -123,8 +123,8 @@ def same(servers, db):
 def test_the_values_are_the_sources_whatever_session_wrote_the_row(servers, position, fresh_db):
     a, b = servers
     with a.connect() as connection:
-        untold = logs_no_generated(connection)
-    if untold:
+        unlogged = logs_no_generated(connection)
+    if unlogged:
         running = position.lead(one_way(a, mysql(b), [{"from": f"{fresh_db}.days"}]))
         write(a, fresh_db)
         assert "computes depends on the time zone of the session" in running.ends().message
@@ -160,14 +160,14 @@ def test_rows_without_their_generated_columns(servers, fresh_db, table, refused)
         targets = Targets(SystemClock())
         described = targets.described(connection, (fresh_db, table))
         plain = tuple(c for c in described.columns if not c.generated)
-        untold = tuple(c.name for c in described.columns if c.generated)
+        unlogged = tuple(c.name for c in described.columns if c.generated)
         change = TargetChanges(
-            (fresh_db, table), plain, (0,), [(1, *[None] * (len(plain) - 1))], untold=untold
+            (fresh_db, table), plain, (0,), [(1, *[None] * (len(plain) - 1))], unlogged=unlogged
         )
         if not refused:
-            assert told_alone(targets, connection, [change], Faults((), 0)) == [change]
+            assert logged_columns_only(targets, connection, [change], Faults((), 0)) == [change]
             return
         with pytest.raises(DataError, match=f"does not say what {refused} of its row") as caught:
-            told_alone(targets, connection, [change], Faults((), 0))
+            logged_columns_only(targets, connection, [change], Faults((), 0))
         assert "depends on the time zone" in caught.value.message
         assert "read: source" in caught.value.hint

@@ -27,7 +27,7 @@ def schema(site_a):
 
 
 @contextmanager
-def told(server, name, value):
+def reported(server, name, value):
     """A server that gives new sessions this value."""
     ((before,),) = execute(server, f"SELECT @@GLOBAL.{name}")
     execute(server, f"SET GLOBAL {name} = {value}")
@@ -50,7 +50,7 @@ def keys_of(server, schema, table="t"):
 
 @pytest.mark.parametrize(("name", "value"), [("sql_select_limit", 2), ("max_join_size", 1)])
 def test_a_table_is_read_with_all_columns_and_rows(site_a, schema, name, value):
-    with told(site_a, name, value):
+    with reported(site_a, name, value):
         assert keys_of(site_a, schema) == (("id", "a", "b"), [1, 2, 3])
 
 
@@ -61,7 +61,7 @@ def test_numbers_are_read_with_all_their_digits(site_a, schema):
         f"CREATE TABLE {schema}.n (id DOUBLE, d DOUBLE UNSIGNED)",
         f"INSERT INTO {schema}.n VALUES ({value!r}, {value!r})",
     )
-    with told(site_a, "sql_buffer_result", 1):
+    with reported(site_a, "sql_buffer_result", 1):
         endpoint = endpoint_of(site_a)
         with closing(connect(endpoint)) as connection:
             described = read_table(connection, schema, "n")
@@ -79,7 +79,7 @@ def test_rows_that_are_not_committed_are_not_read(site_a, schema):
         name = "tx_isolation" if is_mariadb(connection) else "transaction_isolation"
     with closing(site_a.connect(autocommit=False)) as client, client.cursor() as cursor:
         cursor.execute(f"INSERT INTO {schema}.t VALUES (4, 4, 4)")
-        with told(site_a, name, "'READ-UNCOMMITTED'"):
+        with reported(site_a, name, "'READ-UNCOMMITTED'"):
             assert keys_of(site_a, schema)[1] == [1, 2, 3]
 
 
@@ -91,7 +91,7 @@ def test_a_read_may_take_longer_than_statements_of_others(site_a, schema):
     assert described is not None
     slow = Condition("SLEEP(0.5) = 0", ())
     limit = ("max_statement_time", 1) if mariadb else ("max_execution_time", 1000)
-    with told(site_a, *limit):
+    with reported(site_a, *limit):
         read = TableReader(endpoint, described).read(described.columns, slow)
         assert [row[0] for rows in read for row in rows] == [1, 2, 3]
 
@@ -99,7 +99,7 @@ def test_a_read_may_take_longer_than_statements_of_others(site_a, schema):
 @pytest.mark.family("mariadb", why="MySQL has no system-versioned tables")
 def test_a_versioned_table_is_read_as_it_is_now(site_a, schema):
     execute(site_a, f"ALTER TABLE {schema}.t ADD SYSTEM VERSIONING")
-    with told(site_a, "system_versioning_asof", "'2001-01-01 00:00:00'"):
+    with reported(site_a, "system_versioning_asof", "'2001-01-01 00:00:00'"):
         assert keys_of(site_a, schema)[1] == [1, 2, 3]
 
 
@@ -110,7 +110,7 @@ def test_a_key_that_the_server_made_is_a_column(site_a, schema):
         "SET SESSION sql_generate_invisible_primary_key = ON",
         f"CREATE TABLE {schema}.g (a INT)",
     )
-    with told(site_a, "show_gipk_in_create_table_and_information_schema", "OFF"):
+    with reported(site_a, "show_gipk_in_create_table_and_information_schema", "OFF"):
         assert keys_of(site_a, schema, "g")[0] == ("my_row_id", "a")
 
 
@@ -124,7 +124,7 @@ def test_a_key_that_the_server_made_is_a_column(site_a, schema):
     ],
 )
 def test_what_is_written_stays(site_a, schema, name, value):
-    with told(site_a, name, value):
+    with reported(site_a, name, value):
         with closing(connect(endpoint_of(site_a))) as connection, connection.cursor() as cursor:
             connection.begin()
             cursor.execute(f"INSERT INTO {schema}.t VALUES (4, 4, 4)")
@@ -143,7 +143,7 @@ def test_a_transaction_that_a_server_begins_for_each_connection_is_left(site_a, 
     endpoint = replace(endpoint_of(site_a), user=schema, password="x")
     try:
         with (
-            told(site_a, "init_connect", "'START TRANSACTION'"),
+            reported(site_a, "init_connect", "'START TRANSACTION'"),
             closing(connect(endpoint)) as connection,
             connection.cursor() as cursor,
         ):

@@ -213,8 +213,8 @@ def test_a_statement_is_said_in_the_targets_words(servers, mixed, position):
     if family == "mariadb":
         execute(a, f"CREATE SEQUENCE {mixed}.s")
     file = one_way(a, mysql(b), [{"from": f"{mixed}.*"}], ddl="pass")
-    (told,) = (f for f in check_channel(file) if f.code == "default-collation")
-    execute(b, *told.statements)
+    (reported,) = (f for f in check_channel(file) if f.code == "default-collation")
+    execute(b, *reported.statements)
     said = " | ".join(f.what for f in check_channel(file))
     assert "that names no collation gets" in said
     assert statements[0].split()[-1] in said

@@ -215,9 +215,11 @@ LABELS_BY_BYTES = [("big5", "C840"), ("gbk", "A140")]
 def texts_by_bytes(servers, db):
     """Tables with text that has no UTF-8 form, in keys and columns: its bytes, and others."""
     codes = NO_CHARACTERS + OF_MARIADB * all(isinstance(server, MariaDb) for server in servers)
-    told = [(charset, second, first) for charset, (first, second) in ENCODINGS.items()]
+    reported = [(charset, second, first) for charset, (first, second) in ENCODINGS.items()]
     tables = {}
-    for number, (charset, code, plain) in enumerate([*told, *((*both, both[1]) for both in codes)]):
+    for number, (charset, code, plain) in enumerate(
+        [*reported, *((*both, both[1]) for both in codes)]
+    ):
         text = f"VARCHAR(9) CHARACTER SET {charset}"
         for kind, definition in {
             "key": f"n INT, k {text} COLLATE {charset}_bin PRIMARY KEY, v {text}",
@@ -328,8 +330,8 @@ def test_every_type_that_was_there_before(servers, fresh_db, writer, position, m
 
 def has_loaded(running):
     assert running.thread.is_alive(), running.error
-    told = running.figures.table_load
-    return told is not None and told.state == "done"
+    reported = running.figures.table_load
+    return reported is not None and reported.state == "done"
 
 
 def all_same(servers, tables):

@@ -36,7 +36,7 @@ class Case(NamedTuple):
 
 # fmt: off
 CASES = {
-    # Rows that a server tells apart, and that may look alike on their way.
+    # Rows that a server distinguishes, and that may look alike on their way.
     "labels": Case("e ENUM('', 'a') PRIMARY KEY, v INT", "(0,1),('',1),('a',1)", "('',1),('a',1)"),
     "one_character": Case(
         "k VARCHAR(9) CHARSET cp932 COLLATE cp932_bin PRIMARY KEY, v INT",

@@ -47,18 +47,18 @@ def when(running, so, timeout=180):
     def is_so():
         if not running.thread.is_alive():
             raise RuntimeError(f"the run ended: {running.error}")
-        told = running.figures.verification
-        assert told is not None
-        assert so(told), told
-        return told
+        reported = running.figures.verification
+        assert reported is not None
+        assert so(reported), reported
+        return reported
 
     return eventually(is_so, timeout, message="verification has come there")
 
 
 def passes(running, number=1):
     """Wait for so many further whole passes."""
-    told = running.figures.verification
-    now = told.last.number if told is not None and told.last is not None else 0
+    reported = running.figures.verification
+    now = reported.last.number if reported is not None and reported.last is not None else 0
     # A pass that is under way may have been before what has happened since.
     return when(running, lambda t: t.last is not None and t.last.number > now + number)
 
@@ -111,7 +111,7 @@ def lines_of(caplog, message):
 
 
 @pytest.mark.family("mariadb", why="test_verify_damage finds and repairs it on both, in flight too")
-def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_writes(
+def test_what_is_damaged_by_hand_is_found_reported_and_repaired_while_a_writer_writes(
     servers, db, position, caplog
 ):
     a, b = servers
@@ -120,18 +120,22 @@ def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_write
     fill(a, f"{db}.orders", 3000)
     running.applied(3000)
     with writing(a, f"{db}.orders", 0):
-        told = passes(running)
-        assert (told.differences, told.counters.found, told.error) == (0, 0, "")
-        assert told.last.rows > 2000
+        reported = passes(running)
+        assert (reported.differences, reported.counters.found, reported.error) == (0, 0, "")
+        assert reported.last.rows > 2000
         execute(
             b,
             f"UPDATE {db}.orders SET name = 'wrong' WHERE id = 1000",
             f"DELETE FROM {db}.orders WHERE id = 2999",
             f"INSERT INTO {db}.orders (id, name) VALUES (5000, 'extra')",
         )
-        told = when(running, lambda t: t.counters.repaired >= 3)
-        told = passes(running)
-        assert (told.differences, told.counters.found, told.counters.repaired) == (0, 3, 3)
+        reported = when(running, lambda t: t.counters.repaired >= 3)
+        reported = passes(running)
+        assert (reported.differences, reported.counters.found, reported.counters.repaired) == (
+            0,
+            3,
+            3,
+        )
     assert lines_of(caplog, "verification found differences")
     found = [line["keys"] for line in lines_of(caplog, "verification found differences")]
     assert {key for keys in found for key in keys.split("; ")} <= {
@@ -146,7 +150,7 @@ def test_what_is_damaged_by_hand_is_found_told_and_repaired_while_a_writer_write
     eventually(lambda: rows(b, f"{db}.orders") == rows(a, f"{db}.orders"), 60)
 
 
-def test_the_position_survives_a_change_of_leader_and_what_differs_stays_told(
+def test_the_position_survives_a_change_of_leader_and_what_differs_stays_reported(
     servers, db, position
 ):
     a, b = servers
@@ -166,13 +170,13 @@ def test_the_position_survives_a_change_of_leader_and_what_differs_stays_told(
     settings = StandingVerification(every=3600, rate=200_000)
     quick = slow.pipelines[0].model_copy(update={"verify": settings})
     running = position.lead(slow.model_copy(update={"pipelines": [quick]}))
-    told = when(running, lambda t: t.rows)
-    assert (told.number, told.differences) == (1, 1)
-    assert told.rows >= kept.now.rows
-    told = when(running, lambda t: t.last is not None)
-    assert (told.last.rows, told.last.differences, told.coverage) == (4000, 1, 1.0)
-    assert told.counters.rows == 4000 - kept.now.rows, "this leader began where the other was"
-    assert (told.findings[0].missing, told.findings[0].rows[0].key) == (1, "10")
+    reported = when(running, lambda t: t.rows)
+    assert (reported.number, reported.differences) == (1, 1)
+    assert reported.rows >= kept.now.rows
+    reported = when(running, lambda t: t.last is not None)
+    assert (reported.last.rows, reported.last.differences, reported.coverage) == (4000, 1, 1.0)
+    assert reported.counters.rows == 4000 - kept.now.rows, "this leader began where the other was"
+    assert (reported.findings[0].missing, reported.findings[0].rows[0].key) == (1, "10")
 
 
 @pytest.mark.family("mariadb", why="when rows are looked at again is setl's own")
@@ -185,13 +189,15 @@ def test_rows_on_their_way_in_the_other_direction_are_no_differences(servers, db
     # Each site has rows of its own.
     with writing(a, f"{db}.orders", 10_000), writing(b, f"{db}.orders", 20_000):
         for running in runs.values():
-            told = passes(running)
-            assert (told.differences, told.counters.found, told.error) == (0, 0, ""), told
+            reported = passes(running)
+            assert (reported.differences, reported.counters.found, reported.error) == (0, 0, ""), (
+                reported
+            )
     with b.connect() as connection, connection.cursor() as cursor:
         cursor.execute("SET SESSION sql_log_bin = 0")
         cursor.execute(f"DELETE FROM {db}.orders WHERE id = 7")
-    told = when(runs["ab"], lambda t: t.differences == 1)
-    assert (told.findings[0].missing, told.repaired) == (1, 0)
+    reported = when(runs["ab"], lambda t: t.differences == 1)
+    assert (reported.findings[0].missing, reported.repaired) == (1, 0)
 
 
 @pytest.mark.family("mariadb", why="what is about Elasticsearch is the same for both")
@@ -205,7 +211,7 @@ def test_a_document_that_somebody_changed_is_repaired(site_a, servers, elasticse
     running.applied(50)
     assert passes(running).differences == 0
     index.call("POST", "/_update/7?refresh=true", {"doc": {"name": "wrong"}})
-    told = when(running, lambda t: t.counters.repaired == 1)
-    told = passes(running)
-    assert (told.differences, told.counters.found) == (0, 1)
+    reported = when(running, lambda t: t.counters.repaired == 1)
+    reported = passes(running)
+    assert (reported.differences, reported.counters.found) == (0, 1)
     assert index.document(7)["name"] == "näme 7"

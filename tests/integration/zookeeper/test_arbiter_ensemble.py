@@ -159,7 +159,7 @@ def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, join
     assert woken.wait(20)
     # What I3 lives on: no sign of life counts from now on, whatever the third member says.
     eventually(lambda: time.monotonic() > arbiter.session.last_contact() + timeout, 2 * timeout)
-    told = len(seen)  # between the two deaths there may have been a quorum for a moment
+    reported = len(seen)  # between the two deaths there may have been a quorum for a moment
     assert arbiter.session.last_contact() <= gone
     for ask in (
         arbiter.channels.all,
@@ -176,7 +176,7 @@ def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, join
         assert time.monotonic() - began < call_limit
     assert arbiter.session.contact() is not Contact.CONNECTED
     assert Contact.SUSPENDED in seen
-    assert Contact.CONNECTED not in seen[told:]
+    assert Contact.CONNECTED not in seen[reported:]
 
     for server in stopped:
         server.launch()
@@ -204,7 +204,7 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
         servers_of(ensemble.hosts), arbiter.session.contact, partial(ask_server, tls=tls), tls
     )
     logs = [server.log for server in ensemble.servers]
-    told = [log.read_text().count("NettyServerCnxnFactory") for log in logs]
+    reported = [log.read_text().count("NettyServerCnxnFactory") for log in logs]
     for _ in range(LOOKS):
         watch.look()
     assert {seen.address for seen in watch.seen() if seen.answers is False} == {gone.hosts}
@@ -216,7 +216,7 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
     assert arbiter.session.session_id() == held.session
     # Nor does a look put anything into the log of a server that is well.
     now = [log.read_text().count("NettyServerCnxnFactory") for log in logs]
-    assert (now[0], now[2]) == (told[0], told[2])
+    assert (now[0], now[2]) == (reported[0], reported[2])
 
 
 def test_a_session_cannot_begin_without_a_quorum_and_says_so(ensemble, joined):

@@ -244,7 +244,7 @@ def test_a_root_in_a_folder_that_only_an_administrator_writes_to(zookeeper, join
     [None, Access(digest="setl:wrong"), Access(digest="other:s3cret-word")],
     ids=["no credentials", "wrong password", "other user"],
 )
-def test_a_stranger_to_the_digest_is_told_so_at_once(zookeeper, joined, root, stranger):
+def test_a_stranger_to_the_digest_is_reported_so_at_once(zookeeper, joined, root, stranger):
     use(joined(zookeeper.hosts, DIGEST))
     said = refusal(joined, zookeeper.hosts, stranger)
     assert said == (
@@ -254,7 +254,7 @@ def test_a_stranger_to_the_digest_is_told_so_at_once(zookeeper, joined, root, st
     assert joined(zookeeper.hosts, DIGEST).channels.one("shop").name == "shop"
 
 
-def test_a_stranger_to_the_login_is_told_so_at_once(secured, security, joined):
+def test_a_stranger_to_the_login_is_reported_so_at_once(secured, security, joined):
     use(joined(secured.hosts, both(security)))
     for_tls = tls(security)
     for access, why in [
@@ -313,7 +313,7 @@ def test_certificates_that_do_not_fit_are_refused_on_either_side(
         assert why in refusal(joined, secured.hosts, access)
 
 
-def test_the_name_in_a_certificate_counts_unless_told_otherwise(tmp_path, joined):
+def test_the_name_in_a_certificate_counts_unless_reported_otherwise(tmp_path, joined):
     security = ZooKeeperSecurity(tmp_path / "s", tls=True, server_names=("zk.example",))
     with ZooKeeper(tmp_path / "zookeeper", "zookeeper-elsewhere", security=security) as server:
         said = refusal(joined, server.hosts, Access(tls=tls(security)))

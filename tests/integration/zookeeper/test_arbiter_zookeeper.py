@@ -446,5 +446,7 @@ def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_ser
 
 def server_packets(server):
     """Packets that a server has received and sent."""
-    told = four_letter_word(server.host, server.port, "mntr")
-    return sum(map(int, re.findall(r"^zk_packets_(?:received|sent)\s+(\d+)", told, re.MULTILINE)))
+    reported = four_letter_word(server.host, server.port, "mntr")
+    return sum(
+        map(int, re.findall(r"^zk_packets_(?:received|sent)\s+(\d+)", reported, re.MULTILINE))
+    )

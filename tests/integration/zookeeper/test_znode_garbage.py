@@ -178,9 +178,9 @@ def test_garbage_in_every_znode(world, capsys):
         capsys.readouterr()
     world.put("channels/bad", b"{")
     assert run(["list", "--zookeeper", world.hosts, "--root", world.root, "-o", "json"]) == 0
-    told = capsys.readouterr().out
-    assert f"{world.root}/channels/bad" in told
-    assert "is not JSON" in told
+    reported = capsys.readouterr().out
+    assert f"{world.root}/channels/bad" in reported
+    assert "is not JSON" in reported
     assert run(["start", "bad", "--zookeeper", world.hosts, "--root", world.root]) != 0
     capsys.readouterr()
     # Stored anew, it runs again.

@@ -78,7 +78,7 @@ def test_it_is_over_when_all_has_been_well_for_a_while(watched):
     assert watched.alarms == ()
 
 
-def test_one_that_comes_and_goes_is_told_once(watched):
+def test_one_that_comes_and_goes_is_reported_once(watched):
     raised(watched)
     for _ in range(10):
         assert watched.after(30, holds=False) == []
@@ -113,7 +113,7 @@ def test_one_that_is_not_watched_any_more_is_over(watched):
     assert watched.alarms == ()
 
 
-def test_a_silence_delays_and_an_end_is_told_of_what_was_told(watched):
+def test_a_silence_delays_and_an_end_is_reported_of_what_was_reported(watched):
     watched.silence(600, channel="shop")
     watched.after(0)
     assert watched.after(200) == []
@@ -125,7 +125,7 @@ def test_a_silence_delays_and_an_end_is_told_of_what_was_told(watched):
     assert watched.after(60, holds=False) == ["recovered"]
 
 
-def test_what_was_never_told_ends_without_a_word(watched):
+def test_what_was_never_reported_ends_without_a_word(watched):
     watched.silence(10_000)
     watched.after(0)
     watched.after(200)
@@ -216,7 +216,7 @@ def test_nothing_else_is_started_again(facts):
     assert list(due_restarts([stopped()], (), {}, 5000.0)) == []
 
 
-def test_whoever_looks_gets_the_words_of_now_and_nobody_is_told_anew(watched):
+def test_whoever_looks_gets_the_words_of_now_and_nobody_is_reported_anew(watched):
     raised(watched)
     assert watched.after(60, text="is 9 min behind") == []
     now = replace(RULE, text="is 9 min behind")
@@ -227,15 +227,17 @@ def test_whoever_looks_gets_the_words_of_now_and_nobody_is_told_anew(watched):
         assert alarm.text == "is 6 min behind"
 
 
-@pytest.mark.parametrize(("known", "told"), [(False, []), (True, ["recovered"])])
-def test_an_alarm_about_a_server_that_does_not_answer_is_not_over(known, told):
+@pytest.mark.parametrize(("known", "last_sent_at"), [(False, []), (True, ["recovered"])])
+def test_an_alarm_about_a_server_that_does_not_answer_is_not_over(known, last_sent_at):
     """A node that has just begun to decide has never heard of what the server told before."""
     key = AlarmKey("certificate", "shop", "ab", "db1:3306")
-    alarms = (Alarm(key, 1000.0, severity="warning", text="expires", fired=1000.0, told=1000.0),)
+    alarms = (
+        Alarm(key, 1000.0, severity="warning", text="expires", fired=1000.0, last_sent_at=1000.0),
+    )
     unknown = set() if known else {AlarmKey("certificate", "shop", "ab")}
     kinds = []
     for now in (2000.0, 2100.0):
         alarms, events = decide((), alarms, (), now, unknown)
         kinds += [event.kind for event in events]
-    assert kinds == told
+    assert kinds == last_sent_at
     assert bool(alarms) is not known

@@ -177,13 +177,13 @@ def lasting(begun, left, rules=None):
     return found.severity if found.holds else ""
 
 
-def test_what_lives_for_days_is_told_of_in_the_last_sixth_of_its_life():
+def test_what_lives_for_days_is_reported_of_in_the_last_sixth_of_its_life():
     assert lasting(4, 2.5) == ""
     assert lasting(5.2, 0.8) == "warning"
     assert lasting(5.8, 0.2) == "critical"
     assert (lasting(351, 14), lasting(352, 13)) == ("", "warning")
-    told = Alarms.model_validate({"expiry": {"before": "3d"}})
-    assert lasting(4, 2.5, told) == "warning"
+    last_sent_at = Alarms.model_validate({"expiry": {"before": "3d"}})
+    assert lasting(4, 2.5, last_sent_at) == "warning"
 
 
 def test_a_nodes_disk():

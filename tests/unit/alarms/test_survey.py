@@ -61,7 +61,7 @@ def asks(telling):
     survey.stop()
 
 
-def test_what_a_server_told_stays_true_while_it_does_not_answer(telling, asks):
+def test_what_a_server_reported_stays_true_while_it_does_not_answer(telling, asks):
     assert asks() == TOLD
     telling.answer = SILENT
     found = asks()
@@ -71,7 +71,7 @@ def test_what_a_server_told_stays_true_while_it_does_not_answer(telling, asks):
     assert asks() == Surveyed()
 
 
-def test_what_one_of_two_servers_told_stays_true_while_the_other_alone_answers(telling, asks):
+def test_what_one_of_two_servers_reported_stays_true_while_the_other_alone_answers(telling, asks):
     asks()
     renewed = Expiration("certificate", "es1:9200", 2.0)
     other = Expiration("certificate", "db1:3306", 3.0)

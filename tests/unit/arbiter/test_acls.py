@@ -38,6 +38,6 @@ def test_reading_is_enough_to_be_open(acls):
     assert open_to_all([*mine, *acls])
 
 
-def test_nobody_is_told_to_close_the_whole_tree():
+def test_nobody_is_reported_to_close_the_whole_tree():
     assert "setAcl -R /setl auth::cdrwa" in way_out("/setl")
     assert "setAcl" not in way_out("/")

@@ -34,7 +34,7 @@ def life_of(file):
     return [(each.expires - time.time()) / DAY for each in certificates_in(str(file))]
 
 
-def test_a_file_tells_how_long_each_of_its_certificates_is_valid(authority, tmp_path):
+def test_a_file_reports_how_long_each_of_its_certificates_is_valid(authority, tmp_path):
     late, key = authority.issue("late", life=timedelta(minutes=-1))
     far, _ = authority.issue("far", life=timedelta(days=40_000))  # written with four digits of year
     whole = tmp_path / "whole.pem"

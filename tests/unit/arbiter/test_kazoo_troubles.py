@@ -156,7 +156,7 @@ def test_a_server_that_does_anything_but_refuse_is_there():
 @pytest.mark.parametrize(
     ("number", "there_is_none"), [(socket.EAI_NONAME, True), (socket.EAI_AGAIN, False)]
 )
-def test_a_name_that_nobody_knows_is_told(monkeypatch, number, there_is_none):
+def test_a_name_that_nobody_knows_is_reported(monkeypatch, number, there_is_none):
     def unknown(*_, **__):
         raise socket.gaierror(number, "so says the resolver")
 
@@ -166,7 +166,7 @@ def test_a_name_that_nobody_knows_is_told(monkeypatch, number, there_is_none):
     assert (took < 1.5) == there_is_none
 
 
-def test_a_plain_server_is_told_from_a_wrong_certificate(serve, authority):
+def test_a_plain_server_is_reported_from_a_wrong_certificate(serve, authority):
     hosts = serve(lambda connection: connection.recv(1))
     tls = Tls(ca=str(authority.certificate))
     said = refused_saying(hosts, [f"{hosts}: "], access=Access(tls=tls))

@@ -66,5 +66,5 @@ def test_a_sign_of_life_says_when_a_vacancy_may_have_begun():
     assert silent.later_by(7.0) == Vacancy(101.0, 101.0, noticed=107.0)
     unwatched = Vacancy(20.0, 94.0, noticed=100.0)
     assert unwatched.after(60.0) == Vacancy(60.0, 94.0, noticed=100.0)
-    told = Vacancy(94.0, 94.0)
-    assert told.after(50.0) == told
+    describe_failures = Vacancy(94.0, 94.0)
+    assert describe_failures.after(50.0) == describe_failures

@@ -200,8 +200,8 @@ def test_time_does_not_run_backwards():
         ManualClock().advance(-1)
 
 
-def test_facts_are_read_again_only_when_something_tells_of_a_change(a, b):
-    a.link.tells_news = True
+def test_facts_are_read_again_only_when_something_reports_of_a_change(a, b):
+    a.link.has_new_writes = True
     first, calls = a.facts(), a.link.calls
     assert a.facts() is first
     assert a.link.calls == calls
@@ -212,13 +212,13 @@ def test_facts_are_read_again_only_when_something_tells_of_a_change(a, b):
 
 
 def test_facts_are_read_anew_while_nothing_would_tell_of_changes(a):
-    a.link.tells_news = True
+    a.link.has_new_writes = True
     a.facts()
-    a.link.tells_news = False
+    a.link.has_new_writes = False
     calls = a.link.calls
     a.facts()
     assert a.link.calls > calls
-    a.link.tells_news = True
+    a.link.has_new_writes = True
     calls = a.link.calls
     a.facts()  # what was read in between may be older than the news
     assert a.link.calls > calls
@@ -226,7 +226,7 @@ def test_facts_are_read_anew_while_nothing_would_tell_of_changes(a):
 
 def test_facts_are_kept_for_as_long_as_nothing_at_all_has_changed(a, b, cluster):
     """A watch that was lost is found out 30 s later, by the number of any change."""
-    a.link.tells_news = a.link.tells_changes = True
+    a.link.has_new_writes = a.link.has_changes = True
     first, calls = a.facts(), a.link.calls
     cluster.advance(3600)
     assert a.facts() is first
@@ -242,7 +242,7 @@ def test_facts_are_kept_for_as_long_as_nothing_at_all_has_changed(a, b, cluster)
 
 
 def test_facts_are_not_kept_for_ever(a, cluster):
-    a.link.tells_news = True
+    a.link.has_new_writes = True
     a.facts()
     calls = a.link.calls
     cluster.advance(60)

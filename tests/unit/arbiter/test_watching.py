@@ -232,7 +232,7 @@ def test_what_is_gone_is_forgotten(tree, watch):
     assert watch.armed == 7
 
 
-def test_news_are_told_once_all_is_armed_and_differ_with_every_change(tree, watch):
+def test_news_are_reported_once_all_is_armed_and_differ_with_every_change(tree, watch):
     tree.paths |= {"/s/nodes", "/s/nodes/n1", "/s/channels/c/p/signals"}
     tree.paths |= {"/s/channels/c/p/signals/signal-1"}
     assert watch.news is None

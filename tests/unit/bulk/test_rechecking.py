@@ -127,7 +127,7 @@ def test_a_row_that_goes_and_comes_back_within_a_look_is_no_difference():
     assert (rechecked.different, rechecked.undecided, rechecked.caught_up) == ([], [], 1)
 
 
-def test_a_difference_is_told_as_it_was_last():
+def test_a_difference_is_reported_as_it_was_last():
     rechecking = Rechecking([difference("1", "a", "b")], Merging.NONE)
     rechecking.look(look({"1": "a"}, {}, {"1": "a"}))
     (found,) = rechecking.end().different

@@ -11,7 +11,7 @@ UnicodeDecodeError: 'ascii' codec can't decode byte 0x85 in position 0
 """
 
 
-def test_the_workers_own_message_is_told():
+def test_the_workers_own_message_is_reported():
     error = spark_failure(_TOLD.strip())
     assert isinstance(error, FatalError)
     assert "UnicodeDecodeError: 'ascii' codec can't decode byte 0x85" in error.message

@@ -134,7 +134,7 @@ def test_tables_whose_rows_could_be_one_document(tables, path):
         [{"from": "s.a", "to": "x"}, {"from": "s.a", "to": "y", "id": "{table}-{id}"}],
     ],
 )  # fmt: skip
-def test_tables_that_are_told_apart(tables):
+def test_tables_that_are_reported_apart(tables):
     assert channel(*tables)
 
 
@@ -165,7 +165,7 @@ def test_the_names_of_the_table_are_filled_in():
     assert one == DocumentForm(("s.part_1-", ""), (0,), routing=1)
     assert one is not None
     assert two is not None
-    assert one.tells_apart(two)
+    assert one.distinguishes(two)
     assert pickle.loads(pickle.dumps(first)) == first
 
 

@@ -57,7 +57,7 @@ def test_a_name_that_another_pipeline_has_already():
         read_expanded(ChannelDefinition(definition), {})
 
 
-def test_a_mistake_is_told_in_the_positions_of_the_file():
+def test_a_mistake_is_reported_in_the_positions_of_the_file():
     definition = changed(SOURCE, {**DTS, "partitions": 2})
     definition = changed("pipelines[1]", {**ONE_WAY["pipelines"][0], "name": "a b"}, definition)
     with pytest.raises(ChannelFileError, match=r"pipelines\[1\].name"):

@@ -105,17 +105,17 @@ def refused(path, value, environment, **further):
 @pytest.mark.parametrize("name", ["SETL_HTTP_TOKEN", "SETL_ZOOKEEPER_DIGEST", "setl_x"])
 @pytest.mark.parametrize("path", ["source.host", "source.password", "tables[0].where"])
 def test_variables_of_setl_are_none_of_a_channel_files(path, name):
-    told = refused(f"pipelines[0].{path}", f"${{{name}}}", {name: "hunter2"})
-    assert "setl's own" in told[f"pipelines[0].{path}"]
-    assert "hunter2" not in str(told)
+    reported = refused(f"pipelines[0].{path}", f"${{{name}}}", {name: "hunter2"})
+    assert "setl's own" in reported[f"pipelines[0].{path}"]
+    assert "hunter2" not in str(reported)
 
 
 def test_a_node_says_which_variables_channel_files_may_use():
     environment = {"SHOP_HOST": "db1", "OTHER_HOST": "db2", ALLOWED: "SHOP_* DTS_USER"}
     definition = changed("pipelines[0].source.host", "${SHOP_HOST}")
     assert pipelines_of(resolve_and_parse(definition, environment))[0].source.host == "db1"
-    told = refused("pipelines[0].source.host", "${OTHER_HOST}", environment)
-    assert told == {
+    reported = refused("pipelines[0].source.host", "${OTHER_HOST}", environment)
+    assert reported == {
         "pipelines[0].source.host": f"names OTHER_HOST; {ALLOWED} lets channel files use only"
         " SHOP_*, DTS_USER"
     }
@@ -138,14 +138,16 @@ def test_a_secret_only_stands_where_secrets_do(path, text, name):
     written = {k: v.format(reference) for k, v in text.items()} if isinstance(text, dict) else (
         text.format(reference)
     )  # fmt: skip
-    told = refused(f"pipelines[0].{path}", written, {name: "hunter2"})
-    assert next(m for p, m in told.items() if path in p).startswith(f"names {name}, a secret")
-    assert "hunter2" not in str(told)
+    reported = refused(f"pipelines[0].{path}", written, {name: "hunter2"})
+    assert next(m for p, m in reported.items() if path in p).startswith(f"names {name}, a secret")
+    assert "hunter2" not in str(reported)
 
 
 def test_a_secret_by_its_use_stands_nowhere_else():
-    told = refused("pipelines[0].source.user", "${WORD}", {"WORD": "hunter2"}, password="${WORD}")
-    assert told["pipelines[0].source.user"].startswith("names WORD, a secret")
+    reported = refused(
+        "pipelines[0].source.user", "${WORD}", {"WORD": "hunter2"}, password="${WORD}"
+    )
+    assert reported["pipelines[0].source.user"].startswith("names WORD, a secret")
 
 
 @pytest.mark.parametrize(
@@ -183,5 +185,5 @@ def test_columns_named_password_are_no_secrets():
     "function", ["os:system", "subprocess:run", "builtins:eval", "os.path:join"]
 )
 def test_a_processor_is_no_function_of_pythons_own_library(function):
-    told = refused("pipelines[0].tables[0].processor", function, {})
-    assert "module of Python's own" in told["pipelines[0].tables[0].processor"]
+    reported = refused("pipelines[0].tables[0].processor", function, {})
+    assert "module of Python's own" in reported["pipelines[0].tables[0].processor"]

@@ -54,11 +54,13 @@ def test_what_was_planned_is_applied_as_long_as_it_holds(shop, file, capsys):
     shop.arbiter.channels.put("shop", THEIRS)
     assert shop.run("apply", str(file), "--base", base) == 1
     found = revision_of(shop.arbiter.channels.one("shop"))
-    told = capsys.readouterr().err
-    assert f"the stored file of channel shop is revision {found}, and the new one was made" in told
-    assert f"from revision {base}; nothing was stored" in told
-    assert f"`setl plan {file}`" in told
-    assert "`setl history --actions shop`" in told
+    reported = capsys.readouterr().err
+    assert (
+        f"the stored file of channel shop is revision {found}, and the new one was made" in reported
+    )
+    assert f"from revision {base}; nothing was stored" in reported
+    assert f"`setl plan {file}`" in reported
+    assert "`setl history --actions shop`" in reported
     assert kept(shop) == THEIRS
     assert shop.run("apply", str(file), "--base", found) == 0
     new = revision_of(shop.arbiter.channels.one("shop"))
@@ -165,7 +167,7 @@ def test_a_channel_that_is_started_meanwhile_is_not_changed_unlooked_at(
     assert kept(shop) == OURS
 
 
-def test_of_two_who_store_at_once_one_is_told(shop, file, capsys, monkeypatch):
+def test_of_two_who_store_at_once_one_is_reported(shop, file, capsys, monkeypatch):
     """The write itself is a compare-and-set."""
     store = Channels.store
 
@@ -187,9 +189,9 @@ def test_at_a_terminal_a_person_sees_what_changes_and_is_asked(
     monkeypatch.setattr(confirmation.click, "confirm", lambda text, err: at_a_terminal.append(text))
     assert shop.run("apply", str(file)) == 1
     assert at_a_terminal == [f"Store this file as channel shop, in place of revision {base}?"]
-    told = capsys.readouterr()
-    assert "ab: window: 16 → 7" in told.out
-    assert "nothing was done" in told.err
+    reported = capsys.readouterr()
+    assert "ab: window: 16 → 7" in reported.out
+    assert "nothing was done" in reported.err
     assert kept(shop) == definition()
     assert not shop.arbiter.actions.all()
 
@@ -226,8 +228,8 @@ def test_a_file_that_was_only_shown_does_not_store_hidden_as_a_password(
     assert yaml.safe_load(shown)["pipelines"][1]["target"]["password"] == "(hidden)"
     file.write_text(shown)
     assert shop.run(command, str(file)) == 2
-    assert "pipelines[1].target.password" in (told := capsys.readouterr().err)
-    assert "(hidden) stands for a secret that is not shown; write ${NAME} instead" in told
+    assert "pipelines[1].target.password" in (reported := capsys.readouterr().err)
+    assert "(hidden) stands for a secret that is not shown; write ${NAME} instead" in reported
     assert kept(shop) == ours
 
 

@@ -82,9 +82,9 @@ def test_a_channel_that_cannot_be_read_here_is_named_and_hides_no_letters(shop, 
     end = {"type": "mysql", "host": "db1", "user": "u", "password": "${NOT_HERE}"}
     shop.put("another", pipelines=["p"], source=end)
     assert shop.run("deadletter", "list") == 2
-    told = capsys.readouterr()
-    assert ids(1)[0] in told.out
-    assert "NOT_HERE is not set (channel another)" in told.err
+    reported = capsys.readouterr()
+    assert ids(1)[0] in reported.out
+    assert "NOT_HERE is not set (channel another)" in reported.err
     assert shop.run("deadletter", "show", *ids(1)) == 0
     assert shop.run("deadletter", "retry", *ids(1), "--timeout", "0") in {0, 1}
     assert store.letters[ids(1)[0]].state is State.RETRY
@@ -93,7 +93,7 @@ def test_a_channel_that_cannot_be_read_here_is_named_and_hides_no_letters(shop, 
     assert "(channel another)" in capsys.readouterr().err
 
 
-def test_a_retry_waits_for_the_leader_and_tells_the_outcome(shop, store, capsys, monkeypatch):
+def test_a_retry_waits_for_the_leader_and_reports_the_outcome(shop, store, capsys, monkeypatch):
     shop.node("n1").leads(AB)
     mark = store.mark
 
@@ -104,10 +104,10 @@ def test_a_retry_waits_for_the_leader_and_tells_the_outcome(shop, store, capsys,
 
     monkeypatch.setattr(store, "mark", loaded)
     assert shop.run("deadletter", "retry", "ab", *ids(1, 2), "-o", "json") == 1
-    told = capsys.readouterr()
-    outcome = json.loads(told.out)
+    reported = capsys.readouterr()
+    outcome = json.loads(reported.out)
     assert (outcome["loaded"], outcome["refused"], outcome["waiting"]) == (1, 1, 0)
-    assert "1 were refused again" in told.err
+    assert "1 were refused again" in reported.err
 
 
 def test_a_letter_that_is_superseded_meanwhile_is_not_loaded(shop, store, capsys, monkeypatch):
@@ -125,7 +125,7 @@ def test_a_letter_that_is_superseded_meanwhile_is_not_loaded(shop, store, capsys
     assert store.letters[ids(1)[0]].state is State.SUPERSEDED
 
 
-def test_a_letter_that_somebody_drops_meanwhile_is_not_told_as_loaded(
+def test_a_letter_that_somebody_drops_meanwhile_is_not_reported_as_loaded(
     shop, store, capsys, monkeypatch
 ):
     shop.node("n1").leads(AB)
@@ -138,10 +138,10 @@ def test_a_letter_that_somebody_drops_meanwhile_is_not_told_as_loaded(
 
     monkeypatch.setattr(store, "mark", dropped)
     assert shop.run("deadletter", "retry", "ab", "--all", "-o", "json") == 1
-    told = capsys.readouterr()
-    outcome = json.loads(told.out[told.out.index("{") :])
+    reported = capsys.readouterr()
+    outcome = json.loads(reported.out[reported.out.index("{") :])
     assert (outcome["loaded"], outcome["loaded_or_dropped"], outcome["refused"]) == (0, 2, 0)
-    assert "it is not known which of these were loaded" in told.err
+    assert "it is not known which of these were loaded" in reported.err
 
 
 def test_waiting_for_a_retry_reads_no_rows(shop, store, monkeypatch):
@@ -166,9 +166,9 @@ def test_waiting_for_a_retry_reads_no_rows(shop, store, monkeypatch):
 def test_a_retry_of_a_pipeline_that_does_not_run_waits_for_nobody(shop, store, capsys):
     shop.state(ChannelState.STOP)
     assert shop.run("deadletter", "retry", "ab", "--all") == 0
-    told = capsys.readouterr()
-    assert "0 loaded, 0 refused again, 2 waiting" in told.out
-    assert "1 left out" in told.err
+    reported = capsys.readouterr()
+    assert "0 loaded, 0 refused again, 2 waiting" in reported.out
+    assert "1 left out" in reported.err
     retried = {x.version - 1000 for x in store.letters.values() if x.state is State.RETRY}
     assert retried == {1, 2}
 
@@ -238,8 +238,8 @@ def test_ids_that_do_not_tell_one_pipeline_are_refused(shop, store, capsys):
     shop.put("other", pipelines=["quiet"], faulty_rows="dead_letter")
     foreign = letter("other/quiet", 5).id
     assert shop.run("deadletter", "retry", *ids(1), foreign) == 2
-    assert "shop/ab" in (told := capsys.readouterr().err)
-    assert "other/quiet" in told
+    assert "shop/ab" in (reported := capsys.readouterr().err)
+    assert "other/quiet" in reported
     assert shop.run("deadletter", "retry", *ids(1), "feedfeedfeedfeed") == 1
     assert "there is no dead letter feedfeedfeedfeed; nothing was done" in capsys.readouterr().err
     assert shop.run("deadletter", "retry", "feed") == 2
@@ -265,13 +265,13 @@ def test_a_target_without_the_table_is_named_in_plain_words(shop, monkeypatch, c
     connection = FakeConnection(pymysql.err.ProgrammingError(1146, "Table 'retl.x' doesn't exist"))
     monkeypatch.setattr("setl.systems.mysql.stored.deadletters.connect", lambda _: connection)
     assert shop.run("deadletter", "list") == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith(
+    reported = capsys.readouterr()
+    assert reported.out == ""
+    assert reported.err.startswith(
         "Error: the target has no table retl.setl_deadletter, so no faulty row was ever put aside"
         " there (server db2:3306, pipeline shop/ab). With `faulty_rows: dead_letter`"
     )
-    assert "1146" not in told.err
+    assert "1146" not in reported.err
     assert connection.closed
 
 

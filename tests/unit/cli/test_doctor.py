@@ -26,13 +26,13 @@ def test_what_is_gathered(shop, tmp_path, monkeypatch):
     assert shop.run("doctor", "-f", str(report)) == 0
     text = report.read_text()
     assert "hunter2" not in text
-    told = yaml.safe_load(text)
-    assert told["environment"]["SETL_ZOOKEEPER"] == "zk1:2181"
-    assert told["environment"]["SETL_HTTP_TOKEN"] == "(set)"
-    assert told["machine"]["libraries"]["pyspark"][0].isdigit()
-    (warning,) = told["warnings"]
+    reported = yaml.safe_load(text)
+    assert reported["environment"]["SETL_ZOOKEEPER"] == "zk1:2181"
+    assert reported["environment"]["SETL_HTTP_TOKEN"] == "(set)"
+    assert reported["machine"]["libraries"]["pyspark"][0].isdigit()
+    (warning,) = reported["warnings"]
     assert "the password of SETL_ZOOKEEPER_DIGEST goes in plain" in warning
-    cluster = told["cluster"]
+    cluster = reported["cluster"]
     assert cluster["nodes"]["n1"]["answers"] is True
     assert cluster["channels"]["shop"]["state"] == "START"
     forth, back = cluster["channels"]["shop"]["file"]["pipelines"]
@@ -49,11 +49,11 @@ def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
     monkeypatch.setattr("setl.cli.looking.doctor.joined", _refused)
     assert run(["doctor"]) == 0
     printed = capsys.readouterr()
-    told = yaml.safe_load(printed.out)
-    assert told["cluster"] == {"error": f"ZooKeeper: {HIDDEN}"}
+    reported = yaml.safe_load(printed.out)
+    assert reported["cluster"] == {"error": f"ZooKeeper: {HIDDEN}"}
     assert "nobody answers" in printed.err
-    assert told["warnings"] == []  # of ZooKeeper on this machine
-    assert told["machine"]["java"]
+    assert reported["warnings"] == []  # of ZooKeeper on this machine
+    assert reported["machine"]["java"]
 
 
 def _refused(*_):

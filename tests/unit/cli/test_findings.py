@@ -90,7 +90,7 @@ def test_what_would_not_work_cannot_be_accepted():
     assert found.fix == ("This cannot be accepted: the channel would not work",)
 
 
-def test_what_is_accepted_and_not_there_is_told_unless_a_server_is_silent():
+def test_what_is_accepted_and_not_there_is_reported_unless_a_server_is_silent():
     again = pipeline("foreign-key-action@s.other")
     assert [f.id for f in with_accepted(again, [CASCADE])] == [
         "foreign-key-action@s.t", "accept-unused",
@@ -181,10 +181,10 @@ def test_a_running_channel_is_not_given_a_file_that_cannot_work(
     file = tmp_path / "shop.yaml"
     file.write_text(json.dumps(definition(window=7)))
     assert shop.run("apply", str(file)) == 1
-    told = capsys.readouterr().err
-    assert "channel shop is not stored; 1 to fix first:" in told
-    assert "the table has no key [no-key@s.u]" in told
-    assert "not checked from here: ab, target db2:3306: no connection" in told
+    reported = capsys.readouterr().err
+    assert "channel shop is not stored; 1 to fix first:" in reported
+    assert "the table has no key [no-key@s.u]" in reported
+    assert "not checked from here: ab, target db2:3306: no connection" in reported
     assert "window" not in shop.arbiter.channels.one("shop").definition["pipelines"][0]
     assert shop.run("apply", str(file), "--no-check") == 0
     assert shop.arbiter.channels.one("shop").definition["pipelines"][0]["window"] == 7
@@ -195,9 +195,9 @@ def test_sql_of_one_server(shop, tmp_path, monkeypatch, capsys):
     file = tmp_path / "shop.yaml"
     file.write_text(json.dumps(definition()))
     assert shop.run("check", str(file), "-o", "sql", "--server", "db2:3306") == 1
-    told = capsys.readouterr().out
-    assert "GRANT SELECT" in told
-    assert "db1" not in told
+    reported = capsys.readouterr().out
+    assert "GRANT SELECT" in reported
+    assert "db1" not in reported
 
 
 @pytest.mark.parametrize(

@@ -56,17 +56,17 @@ def outcome(capsys):
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_switchover_is_carried_out_and_told(pair, capsys):
+def test_a_switchover_is_carried_out_and_reported(pair, capsys):
     thread = obey(pair)
     assert pair.run("switchover", "ab", "--to", "n2", "-o", "json") == 0
     thread.join()
-    told = outcome(capsys)
-    assert (told["outcome"], told["from"], told["to"], told["state"]) == (
+    reported = outcome(capsys)
+    assert (reported["outcome"], reported["from"], reported["to"], reported["state"]) == (
         "done", "n1", "n2", "running",
     )  # fmt: skip
-    assert told["epoch"] == pair.arbiter.mainstems.one(AB).epoch
-    assert told["redelivered"] == 0
-    assert told["seconds"] >= 0
+    assert reported["epoch"] == pair.arbiter.mainstems.one(AB).epoch
+    assert reported["redelivered"] == 0
+    assert reported["seconds"] >= 0
 
 
 def test_people_get_a_sentence(pair, capsys):
@@ -121,9 +121,9 @@ def test_the_leader_may_refuse_later(pair, capsys):
 
 def test_no_answer_in_time(pair, capsys):
     assert pair.run("switchover", "ab", "--timeout", "0.3") == 1
-    told = capsys.readouterr().err
-    assert re.search(r"is not done after \d\.\d s: n1 leads", told)
-    assert "the request stands" in told
+    reported = capsys.readouterr().err
+    assert re.search(r"is not done after \d\.\d s: n1 leads", reported)
+    assert "the request stands" in reported
     assert pair.run("switchover", "ab") == 1
     assert "a switchover by" in capsys.readouterr().err
 
@@ -134,9 +134,9 @@ def test_done_but_nothing_runs(pair, capsys):
     pair.nodes["n2"].says = lambda *_, **__: None
     assert pair.run("switchover", "ab", "--timeout", "1", "-o", "json") == 1
     thread.join()
-    told = outcome(capsys)
-    assert told["outcome"] == "timeout"
-    assert "is done, but nothing runs" in told["reason"]
+    reported = outcome(capsys)
+    assert reported["outcome"] == "timeout"
+    assert "is done, but nothing runs" in reported["reason"]
 
 
 def test_done_but_the_new_leader_failed(pair, capsys):
@@ -147,11 +147,11 @@ def test_done_but_the_new_leader_failed(pair, capsys):
     thread = obey(pair)
     assert pair.run("switchover", "ab", "-o", "json") == 1
     thread.join()
-    told = outcome(capsys)
-    assert told["outcome"] == "failed"
-    assert "is done, but the new leader failed after " in told["reason"]
-    assert "after 60" not in told["reason"]
-    assert told["reason"].endswith(
+    reported = outcome(capsys)
+    assert reported["outcome"] == "failed"
+    assert "is done, but the new leader failed after " in reported["reason"]
+    assert "after 60" not in reported["reason"]
+    assert reported["reason"].endswith(
         "failed: Access denied; `setl switchover shop/ab` lets another node lead"
     )
 
@@ -173,9 +173,11 @@ def test_a_new_leader_that_leaves_the_lead_again_is_no_success(pair, capsys):
     thread = obey(pair)
     assert pair.run("switchover", "ab", "--to", "n2", "-o", "json") == 1
     thread.join()
-    told = outcome(capsys)
-    assert (told["outcome"], told["to"], told["state"]) == ("failed", "n1", "running")
-    assert "n2 has left the lead again; n2 cannot lead: Access denied; n1 leads" in told["reason"]
+    reported = outcome(capsys)
+    assert (reported["outcome"], reported["to"], reported["state"]) == ("failed", "n1", "running")
+    assert (
+        "n2 has left the lead again; n2 cannot lead: Access denied; n1 leads" in reported["reason"]
+    )
 
 
 def test_a_failover_of_a_paused_channel_is_done_when_the_new_leader_holds(pair, capsys):
@@ -186,9 +188,9 @@ def test_a_failover_of_a_paused_channel_is_done_when_the_new_leader_holds(pair, 
     thread = obey(pair, SignalKind.FAILOVER)
     assert pair.run("failover", "ab", "--to", "n2", "--timeout", "5") == 0
     thread.join()
-    told = capsys.readouterr().out
-    assert 'failed shop/ab over from n1 to "n2"' in told
-    assert "paused; `setl resume shop` goes on" in told
+    reported = capsys.readouterr().out
+    assert 'failed shop/ab over from n1 to "n2"' in reported
+    assert "paused; `setl resume shop` goes on" in reported
 
 
 def test_without_waiting(pair, capsys):
@@ -261,8 +263,8 @@ def test_a_failover_works_without_a_leader(pair, capsys):
     thread.start()
     assert pair.run("failover", "ab", "-o", "json") == 0
     thread.join()
-    told = outcome(capsys)
-    assert (told["from"], told["to"]) == ("", "n2")
+    reported = outcome(capsys)
+    assert (reported["from"], reported["to"]) == ("", "n2")
 
 
 def test_signals_ask_the_leader(pair, capsys):

@@ -116,7 +116,7 @@ with going_on("the load goes on"):
 """
 
 
-def test_what_goes_on_without_the_command_is_told():
+def test_what_goes_on_without_the_command_is_reported():
     _, said = interrupted(_WAITING)
     assert said == "interrupted; the load goes on\n"
 

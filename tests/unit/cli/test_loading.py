@@ -53,7 +53,7 @@ class Leader(threading.Thread):
         self.join()
 
 
-def test_a_load_is_asked_for_and_the_leader_told(shop, capsys):
+def test_a_load_is_asked_for_and_the_leader_reported(shop, capsys):
     leader = shop.node("n1").leads(AB)
     (row,) = shown(shop, capsys, "load", "ab", "--table", "s.t", "--where", "a > 1", "--no-wait")
     assert (row["pipeline"], row["what"], row["state"]) == ("shop/ab", "s.t where a > 1", "waiting")
@@ -71,7 +71,7 @@ def test_the_command_waits_for_the_outcome(shop, capsys):
     assert capsys.readouterr().out == "shop/ab load 0: 3 rows are in the target\n"
 
 
-def test_a_load_that_fails_is_told(shop, capsys):
+def test_a_load_that_fails_is_reported(shop, capsys):
     shop.node("n1").leads(AB)
     with Leader(shop, RequestState.FAILED, "it has no column x"):
         assert shop.run("load", "ab") == 1
@@ -91,11 +91,11 @@ def test_nobody_leads(shop, capsys):
 def test_a_load_of_a_pipeline_that_has_failed_says_what_it_waits_for(shop, capsys):
     shop.node("n1").leads(AB, state="failed", error="position lost")
     assert shop.run("load", "ab", "--timeout", "0.8") == 1
-    told = capsys.readouterr().err
+    reported = capsys.readouterr().err
     why = (
         "waits, since the pipeline has failed; once it is mended, `setl start shop`: position lost"
     )
-    assert told.count(f"shop/ab {why}\n") == 1
+    assert reported.count(f"shop/ab {why}\n") == 1
     assert shop.run("load", "ab", "--no-wait") == 0
     assert f"; it {why}" in " ".join(capsys.readouterr().out.split())
 
@@ -116,7 +116,7 @@ def test_what_makes_no_sense_is_refused(shop, capsys, arguments, message):
     assert requests(shop).all() == []
 
 
-def test_the_list_tells_how_far_the_leader_is(shop, capsys):
+def test_the_list_reports_how_far_the_leader_is(shop, capsys):
     progress = {
         "id": "load-0000000000", "state": "reading", "table": "s.t", "tables_left": 2, "rows": 500,
         "rows_per_second": 100.0, "begun": 1.0, "ended": 0, "rows_expected": 2000,

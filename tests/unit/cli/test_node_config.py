@@ -17,7 +17,7 @@ spark_conf: {spark.driver.memory: 2}
 """
 
 
-def test_all_mistakes_are_told_at_once(tmp_path):
+def test_all_mistakes_are_reported_at_once(tmp_path):
     file = tmp_path / "node.yaml"
     file.write_text(WRONG)
     environment = {"SETL_LOG_FORMAT": "xml", "SETL_HTTP": "0.0.0.0:99999", "SETL_LOG_LEVEL": "info"}
@@ -39,9 +39,9 @@ def test_what_is_no_configuration(tmp_path, text, capsys):
     file = tmp_path / "node.yaml"
     file.write_text(text)
     assert run(["node", "--config", str(file), "--print-config"]) == 2
-    told = capsys.readouterr().err
-    assert "node.yaml has 1 mistake" in told
-    assert "channel" not in told
+    reported = capsys.readouterr().err
+    assert "node.yaml has 1 mistake" in reported
+    assert "channel" not in reported
 
 
 def printed(capsys, *arguments, status=0):

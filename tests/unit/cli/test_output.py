@@ -138,7 +138,7 @@ def test_but_sql_is_printed_as_it_is_or_not_at_all(monkeypatch, encoding):
     printed = in_encoding(monkeypatch, encoding)
     main.run(["--help"])
     checking.print_exactly("ALTER TABLE t;")
-    with pytest.raises(ConfigurationError, match="the script has letters") as told:
+    with pytest.raises(ConfigurationError, match="the script has letters") as entry:
         checking.print_exactly("ALTER TABLE `✖`;")
-    assert "PYTHONIOENCODING" in told.value.hint
+    assert "PYTHONIOENCODING" in entry.value.hint
     assert printed().splitlines()[-1] == "ALTER TABLE t;"

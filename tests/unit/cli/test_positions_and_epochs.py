@@ -28,9 +28,12 @@ def search(shop, monkeypatch):
 
 def test_a_reset_shows_before_and_after(search, capsys):
     assert search.run("position", "reset", "p", "--to", "earliest", "-o", "json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["before"]["resume"], told["after"]["resume"]) == ("b.000007:4", "b.000002:99")
-    assert (told["before"]["generation"], told["after"]["generation"]) == (1, 2)
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["before"]["resume"], reported["after"]["resume"]) == (
+        "b.000007:4",
+        "b.000002:99",
+    )
+    assert (reported["before"]["generation"], reported["after"]["generation"]) == (1, 2)
     assert search.run("position", "reset", "p", "--to", "earliest") == 0
     shown = capsys.readouterr().out
     assert "b.000002:99, generation 2 → b.000002:99, generation 3" in shown
@@ -64,12 +67,12 @@ def test_a_missing_secret_is_wrong_configuration(search, capsys):
 def test_a_channel_that_cannot_be_read_here_hides_no_other_position(search, capsys):
     search.put("hidden", pipelines=["h"], target={**SEARCH, "api_key": "${TEST_ABSENT_KEY}"})
     assert search.run("position", "show", "search", "hidden", "-o", "json") == 2
-    told = capsys.readouterr()
-    assert [row["pipeline"] for row in json.loads(told.out)] == ["search/p"]
-    assert "TEST_ABSENT_KEY is not set (channel hidden" in told.err
+    reported = capsys.readouterr()
+    assert [row["pipeline"] for row in json.loads(reported.out)] == ["search/p"]
+    assert "TEST_ABSENT_KEY is not set (channel hidden" in reported.err
 
 
-def test_show_tells_what_it_knows_and_what_not(search, capsys, monkeypatch):
+def test_show_reports_what_it_knows_and_what_not(search, capsys, monkeypatch):
     monkeypatch.undo()  # the source is asked, and not there
     assert search.run("position", "show", "search", "-o", "json") == 3
     printed = capsys.readouterr()
@@ -88,9 +91,9 @@ def only_search(search, monkeypatch):
 
 def test_epochs_fit(only_search, capsys):
     assert only_search.run("epoch", "show", "-o", "json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["base"] == 0
-    assert told["pipelines"] == [
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["base"] == 0
+    assert reported["pipelines"] == [
         {
             "pipeline": "search/p", "leader": "", "epoch": None, "target_epoch": 3, "ok": True,
             "verdict": "ok",
@@ -109,8 +112,8 @@ def test_epochs_are_raised_above_what_is_known(only_search, capsys):
     assert only_search.run("epoch", "show", "search") == 1
     assert "refuses the present" in " ".join(capsys.readouterr().out.split())
     assert only_search.run("epoch", "raise", "-o", "json") == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["before"], told["base"], told["deposed"]) == (0, 5000, ["search/p"])
+    reported = json.loads(capsys.readouterr().out)
+    assert (reported["before"], reported["base"], reported["deposed"]) == (0, 5000, ["search/p"])
     assert node.arbiter.mainstems.one(ID) is None
     assert node.arbiter.mainstems.campaign(ID, "n1").epoch > 5000 > low.epoch
     assert only_search.run("epoch", "show") == 0

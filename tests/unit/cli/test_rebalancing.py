@@ -70,7 +70,7 @@ class Nodes:
         new.arbiter.signals.answer(pipeline, signal, SignalState.DONE, "n2 leads")
 
 
-def told(shop, capsys, *arguments, status=0):
+def reported(shop, capsys, *arguments, status=0):
     assert shop.run("rebalance", *arguments, "-o", "json") == status
     return json.loads(capsys.readouterr().out)
 
@@ -80,19 +80,19 @@ def test_a_dry_run_shows_the_plan_and_does_nothing(joined, capsys):
     shown = capsys.readouterr().out
     assert "n1 leads 4, n2 leads 0" in shown
     assert "then: n1 leads 2, n2 leads 2" in shown
-    plan = told(joined, capsys, "--dry-run")
+    plan = reported(joined, capsys, "--dry-run")
     assert [(m["from"], m["to"], m["outcome"]) for m in plan["moves"]] == [
         ("n1", "n2", "planned")
     ] * 2
     assert plan["leads_after"] == {"n1": 2, "n2": 2}
-    assert len(told(joined, capsys, "--dry-run", "--at-most", "1")["moves"]) == 1
+    assert len(reported(joined, capsys, "--dry-run", "--at-most", "1")["moves"]) == 1
     assert not any(joined.arbiter.signals.all(p) for p in PIPELINES)
     assert not joined.arbiter.actions.all()
 
 
 def test_switchovers_are_done_in_order_and_kept_in_the_log_of_actions(joined, capsys):
     with Nodes(joined) as nodes:
-        result = told(joined, capsys, "--yes")
+        result = reported(joined, capsys, "--yes")
     assert [str(p) for p in nodes.done] == [m["pipeline"] for m in result["moves"]]
     assert [(m["outcome"], m["redelivered"]) for m in result["moves"]] == [("done", 0)] * 2
     assert result["leads_after"] == {"n1": 2, "n2": 2}
@@ -102,10 +102,10 @@ def test_switchovers_are_done_in_order_and_kept_in_the_log_of_actions(joined, ca
     )  # fmt: skip
     assert [(a.what, a.on) for a in each] == [("switchover", str(p)) for p in nodes.done]
     assert each[0].outcome == "done: n1 → n2, to rebalance"
-    assert not told(joined, capsys, "--yes")["moves"]
+    assert not reported(joined, capsys, "--yes")["moves"]
 
 
-def test_a_giver_that_has_left_by_then_is_told(joined, capsys):
+def test_a_giver_that_has_left_by_then_is_reported(joined, capsys):
     class Leaves(Nodes):
         def _obey(self, pipeline, signal):
             super()._obey(pipeline, signal)
@@ -178,7 +178,7 @@ def test_a_pipeline_that_has_something_in_hand_stays(joined, capsys, prepare, wh
     for pipeline in PIPELINES:
         prepare(joined, pipeline)
     capsys.readouterr()
-    plan = told(joined, capsys)
+    plan = reported(joined, capsys)
     assert plan["moves"] == []
     assert [s["reason"] for s in plan["stays"]] == [why] * 4
     assert joined.run("rebalance") == 0
@@ -187,7 +187,7 @@ def test_a_pipeline_that_has_something_in_hand_stays(joined, capsys, prepare, wh
 
 def test_a_node_that_does_not_answer_gets_nothing(joined, capsys):
     joined.nodes["n2"].stop()
-    plan = told(joined, capsys)
+    plan = reported(joined, capsys)
     assert plan["moves"] == []
     assert plan["closed"] == [{"node": "n2", "reason": "does not answer over HTTP"}]
 
@@ -197,7 +197,7 @@ def test_a_node_that_can_lead_nothing_says_what_it_lacks(joined, capsys):
     node = joined.nodes["n2"]
     told_so = replace(node.arbiter.facts().nodes["n2"], unable=dict.fromkeys(PIPELINES, why))
     node.arbiter.nodes.announce(told_so)
-    plan = told(joined, capsys)
+    plan = reported(joined, capsys)
     assert plan["moves"] == []
     assert plan["closed"] == [{"node": "n2", "reason": f"can lead none of these: {why}"}]
 

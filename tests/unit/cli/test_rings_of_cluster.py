@@ -25,9 +25,11 @@ def back(tmp_path):
 
 def test_a_ring_is_refused_unless_it_is_asked_for(shop, back, capsys):
     assert shop.run("apply", str(back)) == 1
-    told = capsys.readouterr().err
-    assert "a change would go round for ever: back/p (db2:3306 to db1:3306), shop/ab (db1" in told
-    assert "--allow-ring" in told
+    reported = capsys.readouterr().err
+    assert (
+        "a change would go round for ever: back/p (db2:3306 to db1:3306), shop/ab (db1" in reported
+    )
+    assert "--allow-ring" in reported
     assert [c.name for c in shop.arbiter.channels.all()] == ["shop"]
     assert shop.run("apply", "--allow-ring", str(back)) == 0
     assert "warning: a change would go round" in capsys.readouterr().err

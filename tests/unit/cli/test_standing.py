@@ -50,10 +50,10 @@ def test_the_last_result_is_shown_without_comparing(shop, capsys):
 
 
 def test_what_differs_stands_in_the_list_and_everything_in_status(shop, capsys):
-    told = asdict(
+    reported = asdict(
         verification_figures(after_a_pass(2), 3600.0, 1e9 + 65, whole={"copy.x": "of a reason"})
     )
-    shop.node("n1").leads(AB, verification=told)
+    shop.node("n1").leads(AB, verification=reported)
     text = printed(shop, capsys, "list")
     assert (
         "shop/ab is verified: 2 keys of 1 table differ, pass 1 is at 100 %, the last whole one"
@@ -68,6 +68,6 @@ def test_what_differs_stands_in_the_list_and_everything_in_status(shop, capsys):
 
 
 def test_equal_tables_need_no_line_in_the_list(shop, capsys):
-    told = asdict(verification_figures(after_a_pass(0), 3600.0, 1e9 + 65))
-    shop.node("n1").leads(AB, verification=told)
+    reported = asdict(verification_figures(after_a_pass(0), 3600.0, 1e9 + 65))
+    shop.node("n1").leads(AB, verification=reported)
     assert "is verified" not in printed(shop, capsys, "list")

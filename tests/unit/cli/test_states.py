@@ -53,10 +53,10 @@ def test_pause_waits_until_every_pipeline_holds(led, capsys):
 def test_what_does_not_follow_is_named(led, capsys):
     led.nodes["n1"].says(AB, "paused")
     assert led.run("pause", "shop", "--timeout", "0.3") == 1
-    told = capsys.readouterr().err
-    assert "not everything followed in 0.3 s" in told
-    assert "shop/ba: running on n1" in told
-    assert "shop/ab:" not in told
+    reported = capsys.readouterr().err
+    assert "not everything followed in 0.3 s" in reported
+    assert "shop/ba: running on n1" in reported
+    assert "shop/ab:" not in reported
 
 
 def test_without_waiting(led, capsys):
@@ -75,9 +75,9 @@ def test_stop_waits_until_nobody_leads(led, capsys):
     thread = when_state_is(led, ChannelState.STOP, resign)
     assert led.run("stop", "shop", "-o", "json") == 0
     thread.join()
-    told = json.loads(capsys.readouterr().out)
-    assert told["done"]
-    assert [p["leader"] for p in told["pipelines"]] == ["", ""]
+    reported = json.loads(capsys.readouterr().out)
+    assert reported["done"]
+    assert [p["leader"] for p in reported["pipelines"]] == ["", ""]
 
 
 def test_resume_leaves_pause_only(led, capsys):
@@ -137,9 +137,9 @@ def test_a_channel_for_which_every_node_lacks_something_has_failed(shop, capsys,
     assert "but failed" in printed.err
     assert f"no leader: has no node that can lead it: n1: {why}" in printed.err
     assert shop.run("topology", "solo") == 0
-    told = " ".join(capsys.readouterr().out.split())
-    assert "number 1 to take over" not in told
-    assert f"cannot lead: {why}"[:40] in told
+    reported = " ".join(capsys.readouterr().out.split())
+    assert "number 1 to take over" not in reported
+    assert f"cannot lead: {why}"[:40] in reported
 
 
 def test_starting_what_no_process_serves_says_what_it_waits_for(shop, capsys, monkeypatch):
@@ -186,12 +186,12 @@ def test_a_stopped_channel_with_something_to_mend_is_not_started(led, capsys, mo
     led.state(state)
     monkeypatch.setattr("setl.operate.starting.check_channel", lambda file: [*FAULTS, UNSEEN])
     assert led.run("start", "shop", "--no-wait") == (1 if state is ChannelState.STOP else 0)
-    told = capsys.readouterr().err
+    reported = capsys.readouterr().err
     if state is ChannelState.STOP:
-        assert "channel shop is not started; 1 to fix first" in told
-        assert "s.t: the table is missing" in told
-        assert "CREATE TABLE s.t …;" in told
-        assert "may hurt" not in told
+        assert "channel shop is not started; 1 to fix first" in reported
+        assert "s.t: the table is missing" in reported
+        assert "CREATE TABLE s.t …;" in reported
+        assert "may hurt" not in reported
         assert led.arbiter.channels.one("shop").state is ChannelState.STOP
         assert led.run("start", "shop", "--no-wait", "--no-check") == 0
     assert led.arbiter.channels.one("shop").state is ChannelState.START
@@ -220,6 +220,6 @@ def test_references_that_only_nodes_can_resolve_keep_nothing_from_starting(shop,
     source = {"type": "mysql", "host": "db1", "user": "u", "password": "${ONLY_ON_NODES}"}
     shop.arbiter.channels.put("other", definition("other", source=source))
     assert shop.run("start", "other", "--no-wait") == 0
-    told = capsys.readouterr().err
-    assert "not checked, since its references are not set here" in told
-    assert "ONLY_ON_NODES" in told
+    reported = capsys.readouterr().err
+    assert "not checked, since its references are not set here" in reported
+    assert "ONLY_ON_NODES" in reported

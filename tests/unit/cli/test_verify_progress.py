@@ -77,25 +77,25 @@ SAID = [
 ]
 
 
-def test_targets_are_told_of_beside_the_result(verified, capsys):
+def test_targets_are_reported_of_beside_the_result(verified, capsys):
     assert verified() == 1
-    told = capsys.readouterr()
-    assert [row["target"] for row in json.loads(told.out)] == ["s.t", "s.u"]
-    assert [line.rstrip() for line in told.err.splitlines() if line.strip()] == SAID
+    reported = capsys.readouterr()
+    assert [row["target"] for row in json.loads(reported.out)] == ["s.t", "s.u"]
+    assert [line.rstrip() for line in reported.err.splitlines() if line.strip()] == SAID
 
 
 def test_what_was_compared_before_a_failure_is_known(verified, capsys):
     with pytest.raises(BrokenError):
         verified(fails=True)
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert [line.rstrip() for line in told.err.splitlines() if line.strip()] == SAID
+    reported = capsys.readouterr()
+    assert reported.out == ""
+    assert [line.rstrip() for line in reported.err.splitlines() if line.strip()] == SAID
 
 
 def test_a_target_that_cannot_be_compared_is_an_error_beside_the_others(verified, capsys):
     assert verified(one_fails=True) == 2
-    told = capsys.readouterr()
-    equal, failed = json.loads(told.out)
+    reported = capsys.readouterr()
+    equal, failed = json.loads(reported.out)
     assert (equal["target"], equal["differences"], equal["merged"]) == ("s.t", 0, 0)
     assert failed == {"pipeline": "shop/ab", "target": "s.v", "error": "no such table (target s.v)"}
-    assert "Error: no such table" in told.err
+    assert "Error: no such table" in reported.err

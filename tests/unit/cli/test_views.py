@@ -242,13 +242,13 @@ def test_status_is_short_and_has_units(shop, capsys):
 
 
 @pytest.mark.parametrize("stalled", ["", "no progress: the end of a transaction. Abort it"])
-def test_what_a_pipeline_waits_for_is_told_once(shop, capsys, stalled):
+def test_what_a_pipeline_waits_for_is_reported_once(shop, capsys, stalled):
     shop.node("n1").leads(AB, waiting_for="the end of a transaction", stalled=stalled)
     for command in ("status", "list"):
         assert printed(shop, capsys, command).count("the end of a transaction") == 1
 
 
-def test_lost_channels_are_told_once(shop, capsys, monkeypatch):
+def test_lost_channels_are_reported_once(shop, capsys, monkeypatch):
     answer = {"pipelines": [], "lost_channels": "ZooKeeper was set up anew"}
     answers = {"n1": answer, "n2": answer}
     monkeypatch.setattr("setl.node.cluster.view.ask_nodes", lambda nodes: answers)
@@ -256,7 +256,7 @@ def test_lost_channels_are_told_once(shop, capsys, monkeypatch):
         assert printed(shop, capsys, command).count("ZooKeeper was set up anew") == 1
 
 
-def test_a_lost_zookeeper_server_is_told_once(shop, capsys, monkeypatch):
+def test_a_lost_zookeeper_server_is_reported_once(shop, capsys, monkeypatch):
     seen = [{"address": f"zk{n}:2181", "answers": n != 2} for n in (1, 2, 3)]
     answer = {"pipelines": [], "zookeeper": seen}
     answers = {"n1": answer, "n2": answer}
@@ -268,7 +268,7 @@ def test_a_lost_zookeeper_server_is_told_once(shop, capsys, monkeypatch):
         assert text.count("See whether it runs and has joined the others") == 1
 
 
-def test_a_certificate_for_zookeeper_that_expires_is_told_once(shop, capsys, monkeypatch):
+def test_a_certificate_for_zookeeper_that_expires_is_reported_once(shop, capsys, monkeypatch):
     day, now = 86_400.0, time.time()
     of = {"kind": "authority", "of": "CN=ca", "begins": now - 300 * day, "expires": now + 5.5 * day}
     answer = {"pipelines": [], "zookeeper_certificates": [of]}
@@ -283,7 +283,7 @@ def test_a_certificate_for_zookeeper_that_expires_is_told_once(shop, capsys, mon
 
 
 @pytest.mark.parametrize("step", ["drain", "done"])
-def test_a_cut_over_that_was_left_alone_is_told(shop, capsys, step):
+def test_a_cut_over_that_was_left_alone_is_reported(shop, capsys, step):
     """Its command may be gone, and the source of a pipeline that runs well is read-only."""
     node = shop.node("n1")
     node.leads(AB)
@@ -405,21 +405,21 @@ def test_help_fits_on_one_screen(shop, capsys):
     assert not [line for line in lines if line.endswith("...") and "Usage" not in line]
 
 
-def test_what_operators_did_is_told_with_its_outcome(shop, capsys):
+def test_what_operators_did_is_reported_with_its_outcome(shop, capsys):
     shop.put("shop")
     shop.node("n1").leads(AB)
 
-    def told(*arguments):
+    def reported(*arguments):
         capsys.readouterr()
         assert shop.run("history", "--actions", *arguments, "-o", "json") == 0
         return json.loads(capsys.readouterr().out)
 
     assert shop.run("switchover", "shop/ab", "--to", "nobody", "--yes", "--no-wait") == 1
     assert shop.run("pause", "shop", "--no-wait") == 0
-    rows = told()
+    rows = reported()
     assert [(r["what"], r["on"]) for r in rows] == [("switchover", "shop/ab"), ("pause", "shop")]
     assert rows[0]["outcome"].startswith("not done: ")
     assert rows[1]["outcome"] == "done"
     assert all("@" in r["by"] for r in rows)
-    assert told("shop/ab") == told("shop") == rows
-    assert told("shop/ba") == rows[1:]
+    assert reported("shop/ab") == reported("shop") == rows
+    assert reported("shop/ba") == rows[1:]

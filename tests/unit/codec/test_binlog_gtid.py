@@ -84,7 +84,7 @@ def test_previous_gtids_have_exclusive_ends():
 @pytest.mark.parametrize(
     "text", ["", f"{A}:1-5:8,{B}:3", f"{A}:1-5,{A}:nightly:2-3:9,{B}:{'t' * 32}:7"]
 )
-def test_a_server_is_told_what_it_would_tell(text):
+def test_a_server_is_reported_what_it_would_tell(text):
     gtids = MysqlGtids(text)
     assert str(MysqlGtids.from_previous_event(gtids.encoded())) == text
 

@@ -182,7 +182,7 @@ def test_the_end_of_a_binlog_is_reached_behind_events_without_a_transaction():
     assert kinds(entries) == ["HEARTBEAT"] * 2
 
 
-def test_no_position_is_told_between_a_gtid_and_its_transaction():
+def test_no_position_is_reported_between_a_gtid_and_its_transaction():
     writer = EventWriter(mariadb=True)
     opening, gtid = writer.opening(), writer.mariadb_gtid(8, domain=1, server=101)
     checkpoint = writer.event(161, b"\0" * 20)
@@ -398,15 +398,19 @@ def test_a_prepared_transaction_without_rows_that_go_anywhere_may_be_rolled_back
     ],
 )
 @pytest.mark.parametrize("end", ["COMMIT", "ROLLBACK"])
-def test_a_statement_instead_of_rows_is_told_however_its_transaction_ends(text, end):
+def test_a_statement_instead_of_rows_is_reported_however_its_transaction_ends(text, end):
     """A table without transactions keeps what it did."""
     writer = EventWriter()
     before = [*writer.opening(), writer.gtid(1), writer.query("BEGIN"), writer.query("SAVEPOINT a")]
     after = [writer.query("ROLLBACK TO a"), writer.query(end)]
     entries, _ = entries_of([*before, writer.query(text), *one_row(writer), *after])
     assert kinds(entries) == ["BEGIN", "STATEMENT", "COMMIT"]
-    told = entries[1]
-    assert (told.statement, told.schema, told.transaction) == (text, "shop", f"{SERVER}:1")
+    reported = entries[1]
+    assert (reported.statement, reported.schema, reported.transaction) == (
+        text,
+        "shop",
+        f"{SERVER}:1",
+    )
 
 
 def test_a_statement_by_itself_is_a_transaction():
@@ -505,7 +509,7 @@ def test_damage_gives_a_fatal_error_or_entries(at, bit, cut):
     b"CREATE TABLE c AS SELECT 1 a",
 ])  # fmt: skip
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_statement_that_may_change_rows_is_told(text, inside):
+def test_a_statement_that_may_change_rows_is_reported(text, inside):
     writer = EventWriter()
     begin, end = ([writer.query("BEGIN")], [writer.xid()]) if inside else ([], [])
     entries, _ = entries_of([*writer.opening(), *begin, writer.query(text), *end])

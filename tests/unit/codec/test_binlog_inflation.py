@@ -83,7 +83,7 @@ def test_rows_of_one_size_are_counted_exactly_though_few_are_looked_at():
     ("at", "byte", "said"),
     [(29, 0x02, "unknown way"), (29, 0xA2, "unknown way"), (32, 0, "uncompressed")],
 )
-def test_damage_is_told(at, byte, said):
+def test_damage_is_reported(at, byte, said):
     writer = EventWriter(mariadb=True)
     event = bytearray(writer.squeezed(plain_rows(23, range(100))))
     event[at] = byte

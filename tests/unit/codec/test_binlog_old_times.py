@@ -43,7 +43,7 @@ def whole(type_, date, clock):
     return struct.pack("<Q", (year * 10_000 + month * 100 + day) * 1_000_000 + number)
 
 
-def decode(types, images, told=None) -> Any:
+def decode(types, images, reported=None) -> Any:
     """The rows of (bits of NULL, values) for columns of these types behind an id, and a text."""
     writer = EventWriter(mariadb=True)
     columns = [(3, b""), *((t, b"") for t in types), VARCHAR]
@@ -61,7 +61,7 @@ def decode(types, images, told=None) -> Any:
         writer.rows(23, len(columns), rows),
         writer.xid(),
     ]
-    known = {} if told is None else dict(zip(labels[1:], told, strict=False))
+    known = {} if reported is None else dict(zip(labels[1:], reported, strict=False))
     entries, _ = entries_of(events, digits=lambda *_: known)
     (entry,) = (e for e in entries if e.payload and e.context)
     return BinlogRowCodec().decode(entry.payload, entry.context)
@@ -72,7 +72,7 @@ def decode(types, images, told=None) -> Any:
     st.lists(st.tuples(DATES, CLOCK, FRACTIONS, st.binary(max_size=9)), min_size=1, max_size=6),
     st.sampled_from(("told", "unknown", "likely none")),
 )
-def test_fractions_are_refused_whether_the_digits_are_told_or_not(columns, rows, told):
+def test_fractions_are_refused_whether_the_digits_are_reported_or_not(columns, rows, reported):
     images = [
         (
             0,
@@ -82,10 +82,10 @@ def test_fractions_are_refused_whether_the_digits_are_told_or_not(columns, rows,
         )
         for date, clock, micros, text in rows
     ]
-    if told == "likely none":
+    if reported == "likely none":
         # A DATETIME(6) that reads as whole seconds is taken for that.
         assume(DATETIME not in (t for t, _ in columns))
-    digits = {"told": [str(d) for _, d in columns], "likely none": "-" * len(columns)}.get(told)
+    digits = {"told": [str(d) for _, d in columns], "likely none": "-" * len(columns)}.get(reported)
     with pytest.raises(ConfigurationError, match=r"column c0 (is|may be) a ") as caught:
         decode([t for t, _ in columns], images, digits)
     assert "ALTER TABLE … FORCE" in caught.value.hint
@@ -116,14 +116,14 @@ def test_three_rows_that_look_like_four_are_refused():
     st.lists(st.tuples(DATES, CLOCK), min_size=1, max_size=6),
     st.sampled_from(("", "0", "-")),
 )
-def test_whole_seconds_arrive_or_are_refused_where_nobody_can_tell(types, rows, told):
+def test_whole_seconds_arrive_or_are_refused_where_nobody_can_tell(types, rows, reported):
     images = [
         (0, b"".join(whole(t, date, clock) for t in types) + b"\1\0x") for date, clock in rows
     ]
     try:
-        decoded = decode(types, images, told * len(types) or None)
+        decoded = decode(types, images, reported * len(types) or None)
     except ConfigurationError:
-        assert told != "0"
+        assert reported != "0"
         return
     assert [after[-1] for _, after in decoded.images] == ["x"] * len(rows)
     if DATETIME in types:

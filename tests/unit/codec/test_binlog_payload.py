@@ -191,7 +191,7 @@ def test_frames_may_follow_each_other_and_say_their_size():
         ({"size": 100_000}, "and not 100000"),
     ],
 )
-def test_damage_is_told(change, said):
+def test_damage_is_reported(change, said):
     writer = EventWriter()
     events = [*writer.opening(), writer.gtid(1), writer.payload(inner(row(7)), **change)]
     with pytest.raises(FatalError, match=said) as caught:
@@ -223,7 +223,7 @@ def test_a_payload_that_ends_inside_an_event():
         entries_of(events)
 
 
-def test_statements_inside_are_told_as_anywhere():
+def test_statements_inside_are_reported_as_anywhere():
     writer = EventWriter()
     step = [lambda w: [w.query("INSERT INTO t VALUES (1)")]]
     events = [*writer.opening(), writer.gtid(1), writer.payload(inner(*step))]

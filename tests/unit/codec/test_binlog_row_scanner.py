@@ -157,8 +157,8 @@ def rows_of_table(codec, context):
 
 
 def test_code_reads_what_a_server_wrote():
-    events, told = stored("every_type")
-    start = BinlogPosition(told["start"]["file"], told["start"]["offset"])
+    events, reported = stored("every_type")
+    start = BinlogPosition(reported["start"]["file"], reported["start"]["offset"])
     entries, _ = entries_of(events, start)
     fast, plain = BinlogRowCodec(), BinlogRowCodec()
     seen = 0

@@ -442,7 +442,7 @@ def test_positions_with_32_bits(offset, end, expected):
 
 
 @pytest.mark.parametrize("kind", [23, 30])
-def test_new_rows_alone_are_told_without_decoding(kind):
+def test_new_rows_alone_are_reported_without_decoding(kind):
     writer = EventWriter()
     events = transaction(writer, *[lambda w, n=n: row(w, n, kind=kind) for n in range(9)])
     _, run, _ = both(events, run_events=1000)

@@ -14,7 +14,7 @@ from setl.model.session import StatementSession
 from tests.unit.codec.binlog_events import EventWriter, entries_of, mysql_transaction, one_row
 
 
-def test_a_begin_tells_who_wrote_its_transaction():
+def test_a_begin_reports_who_wrote_its_transaction():
     writer = EventWriter()
     (begin, *_), _ = entries_of([*writer.opening(), *mysql_transaction(writer, 5, one_row)])
     assert author_of(begin.payload) == Author(server_id=1, thread_id=7)

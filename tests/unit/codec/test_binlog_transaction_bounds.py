@@ -222,7 +222,7 @@ SEQUENCE = (
         (None, 30, "XID", False, False, True),  # MySQL has no sequences
     ],
 )
-def test_rows_of_a_sequence_are_told_from_those_of_its_copy(
+def test_rows_of_a_sequence_are_reported_from_those_of_its_copy(
     flags, kind, end, other, known, is_table
 ):
     writer = EventWriter(mariadb=flags is not None)

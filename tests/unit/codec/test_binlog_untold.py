@@ -14,7 +14,7 @@ from setl.model.change import ABSENT, Op, TargetChanges
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.sink.untold import unfilled
+from setl.systems.mysql.sink.unlogged_columns import unfilled
 from setl.transform.compaction import Compactor
 from setl.transform.merging import merge
 from setl.transform.projection import project
@@ -42,7 +42,7 @@ def test_updates_are_of_the_columns_that_they_tell(changes):
     whole, *updates = changes[:5]
     assert whole.schema.names == ALL
     assert whole.images == [(None, (1, 1, 2, 2, "b")), (None, (2, 2, 3, 4, "c"))]
-    assert {(u.op, u.schema.names, u.schema.untold, u.schema.key) for u in updates} == {
+    assert {(u.op, u.schema.names, u.schema.unlogged, u.schema.key) for u in updates} == {
         (Op.UPDATE, TOLD, ("v", "s"), (0,))
     }
     assert [u.images for u in updates] == [
@@ -59,9 +59,9 @@ def test_a_delete_has_its_key(changes):
 
 def test_sessions_with_other_images(changes):
     without_text, without_doubles, minimal = changes[6:]
-    assert without_text.schema.untold == ("v", "s", "b")
+    assert without_text.schema.unlogged == ("v", "s", "b")
     assert without_text.images == [((2, 9), (2, 4))]
-    assert without_doubles.schema.untold == ("v", "s")
+    assert without_doubles.schema.unlogged == ("v", "s")
     assert without_doubles.images == [((2, 4, "k"), (2, 5, "k"))]
     # Here what is not there is unchanged, unless it is generated.
     assert minimal.schema.names == ALL
@@ -73,7 +73,7 @@ def test_sessions_with_other_images(changes):
 def test_a_minimal_update_says_nothing_of_generated_columns_that_are_known(logged):
     *whole, last = [entry for entry in logged if entry.kind is EntryKind.ROWS]
     known = BinlogRowCodec().decode(last.payload, (*last.context, b"", b"", b"s\0v"))
-    assert (known.schema.names, known.schema.untold) == (TOLD, ("v", "s"))
+    assert (known.schema.names, known.schema.unlogged) == (TOLD, ("v", "s"))
     assert known.images == [((2, ABSENT, ABSENT), (ABSENT, 6, ABSENT))]
     same = BinlogRowCodec().decode(whole[0].payload, (*whole[0].context, b"", b"", b"s\0v"))
     assert same.schema.names == ALL
@@ -92,16 +92,17 @@ def written(route, *changes):
     return project([(route, part.schema, part) for part in compactor.survivors()])
 
 
-def told(changes):
+def reported(changes):
     return {
-        (change.untold, tuple(c.name for c in change.columns)): change.upserts for change in changes
+        (change.unlogged, tuple(c.name for c in change.columns)): change.upserts
+        for change in changes
     }
 
 
 def test_an_insert_lends_nothing_to_an_update_behind_it(changes):
     """The row moves to another key, and its generated columns have other values there."""
     found = written(Route(0, ("x", "t")), *changes[:3])
-    assert told(found) == {
+    assert reported(found) == {
         ((), ALL): [(2, 2, 3, 4, "c")],
         (("v", "s"), TOLD): [(5, 8, "b")],
     }
@@ -113,7 +114,7 @@ def test_neither_does_one_of_another_task(changes):
     route = Route(0, ("x", "t"))
     first, second = written(route, changes[0]), written(route, changes[1]._replace())
     second[0].upsert_versions[:] = [7]
-    assert told(merge([*first, *second])) == {
+    assert reported(merge([*first, *second])) == {
         ((), ALL): [(2, 2, 3, 4, "c")],
         (("v", "s"), TOLD): [(1, 7, "b")],
     }
@@ -125,7 +126,7 @@ def test_what_is_not_mapped_is_not_missing(changes):
         Route(0, ("x", "t"), include=("id", "a")),
     ):
         (change,) = written(route, changes[1])
-        assert change.untold == ()
+        assert change.unlogged == ()
 
 
 def test_a_document_needs_all_of_its_columns(changes):
@@ -137,7 +138,7 @@ def test_a_document_needs_all_of_its_columns(changes):
 
 def test_a_renamed_column_is_missing_under_its_new_name(changes):
     (change,) = written(Route(0, ("x", "t"), renames={"w": "v"}, exclude=("s",)), changes[1])
-    assert change.untold == ("w",)
+    assert change.unlogged == ("w",)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,7 @@ def test_a_target_that_computes_it_needs_no_value(v, given, missing):
         (0,),
     )
     columns = (Column("id", Kind.INTEGER), *(Column(name, Kind.INTEGER) for name in given))
-    change = TargetChanges(("x", "t"), columns, (0,), untold=("V", "elsewhere"))
+    change = TargetChanges(("x", "t"), columns, (0,), unlogged=("V", "elsewhere"))
     assert unfilled(change, target) == missing
 
 
@@ -171,7 +172,7 @@ def test_an_insert_of_a_younger_mariadb_may_be_a_replace(version, narrow):
     event = writer.rows(23, 2, [b"\0" + struct.pack("<i", 1)], present=b"\1")
     if narrow:
         rows = BinlogRowCodec().decode(event, (opening, table))
-        assert (rows.images, rows.schema.untold) == ([(None, (1,))], ("g",))
+        assert (rows.images, rows.schema.unlogged) == ([(None, (1,))], ("g",))
         return
     with pytest.raises(DataError, match="an insert leaves columns out"):
         BinlogRowCodec().decode(event, (opening, table))
@@ -183,10 +184,10 @@ def test_a_minimal_update_takes_no_generated_column_of_the_row_before_it(logged,
     minimal = BinlogRowCodec().decode(last.payload, (*last.context, b"", b"", b"s\0v"))
     route = Route(0, ("x", "t"))
     found = written(route, changes[0], minimal)
-    assert told(found) == {((), ALL): [(1, 1, 2, 2, "b")], (("v", "s"), TOLD): [(2, 6, "c")]}
+    assert reported(found) == {((), ALL): [(1, 1, 2, 2, "b")], (("v", "s"), TOLD): [(2, 6, "c")]}
     first, second = written(route, changes[0]), written(route, minimal)
     second[0].upsert_versions[:] = [7]
-    assert told(merge([*first, *second])) == {
+    assert reported(merge([*first, *second])) == {
         ((), ALL): [(1, 1, 2, 2, "b")],
         (("v", "s"), TOLD): [(2, 6, "c")],
     }

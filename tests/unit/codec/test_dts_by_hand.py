@@ -343,7 +343,7 @@ def test_what_is_no_run_is_one_record():
 
 
 @pytest.mark.parametrize("operation", ["INSERT", "INIT", "UPDATE", "DELETE"])
-def test_new_rows_are_told_by_the_first_record_of_a_run(operation):
+def test_new_rows_are_reported_by_the_first_record_of_a_run(operation):
     value = usual(operation, 1)
     for payload in (value, joined([(1, value), (2, usual("UPDATE", 2))])):
         assert DtsRowCodec().likely_inserts(payload) == (operation in {"INSERT", "INIT"})
@@ -354,7 +354,7 @@ def test_what_cannot_be_read_is_no_new_row():
         assert not DtsRowCodec().likely_inserts(value)
 
 
-def test_a_row_like_the_one_before_is_told_by_its_table():
+def test_a_row_like_the_one_before_is_reported_by_its_table():
     def goes_on(first, second, *, logical_names=True):
         reader = DtsHeaderReader(logical_names=logical_names)
         reader.read(first, AT)
@@ -387,7 +387,7 @@ def test_a_row_like_the_one_before_is_told_by_its_table():
     assert goes_on(one, logical, logical_names=False)
 
 
-def test_tables_are_told_in_turn_once_they_were_read():
+def test_tables_are_reported_in_turn_once_they_were_read():
     reader, items = DtsHeaderReader(), usual("INSERT", 2, name="shop.items")
     reader.read(usual("INSERT", 1), AT)
     assert reader.table_of_row(items) is None

@@ -116,7 +116,7 @@ _DAMAGE = st.tuples(st.integers(0, 400), st.sampled_from([0, 0, 1, 2, 4, 0x80, 0
 
 @settings(max_examples=1500, deadline=None)
 @given(_MIDDLES, _MIDDLES, st.lists(_DAMAGE, max_size=2), st.integers(0, 40))
-def test_what_is_told_so_is_what_reading_tells(first, second, damage, cut):
+def test_what_is_reported_so_is_what_reading_reports(first, second, damage, cut):
     """Also of bytes that are damaged, or cut off."""
     value = bytearray(second)
     for position, bits in damage:

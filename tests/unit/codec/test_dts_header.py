@@ -127,7 +127,7 @@ def test_ddl_without_a_statement_is_an_error():
 
 
 @pytest.mark.parametrize("name", [None, ""])
-def test_ddl_whose_schema_nobody_tells_is_an_error(name):
+def test_ddl_whose_schema_nobody_reports_is_an_error(name):
     with pytest.raises(DataError, match="names no schema for its table: TRUNCATE t"):
         read_header(record("DDL", objectName=name, afterImages="TRUNCATE t"), AT)
     entry = read_header(record("DDL", objectName=name, afterImages="TRUNCATE a.t"), AT)

@@ -116,7 +116,7 @@ def test_arrays_of_doubles_that_are_damaged():
     assert json_text(bytes(twice)) == "[0.5, 0.5, 2.5]"
 
 
-def test_what_has_decimals_is_told_apart():
+def test_what_has_decimals_is_reported_apart():
     decimal = opaque(246, bytes.fromhex("0302 81 0a"))
     assert type(json_text(document([0.5, "1.10", 7]))) is ServerJson
     assert type(json_text(decimal)) is str

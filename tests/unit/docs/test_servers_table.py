@@ -19,11 +19,11 @@ def series(profile):
 
 
 def test_each_server_that_the_stub_plays_is_in_the_table():
-    told = {name: what for name, how, what in TABLE if how == "a stub"}
+    reported = {name: what for name, how, what in TABLE if how == "a stub"}
     real = {name for name, how, _ in TABLE if how == "the server"}
-    assert {series(each) for each in PROFILES} - real == set(told)
+    assert {series(each) for each in PROFILES} - real == set(reported)
     refused = {series(each) for each in PROFILES if not each.reads}
-    assert {name for name, what in told.items() if what == "refused"} == refused
+    assert {name for name, what in reported.items() if what == "refused"} == refused
 
 
 def test_each_server_that_is_real_can_be_installed():

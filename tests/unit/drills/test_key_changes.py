@@ -7,7 +7,7 @@ from setl_drills.binlog import KeyChange, key_changes
 ITEMS = RowSchema("drill", "items", (Column("site", Kind.TEXT), Column("id", Kind.INTEGER)), (1,))
 
 
-def test_a_change_of_key_is_told_from_one_of_values():
+def test_a_change_of_key_is_reported_from_one_of_values():
     rows = DecodedRows(ITEMS, Op.UPDATE, [(("a", 1), ("a", 1)), (("a", 2), ("a", 3))])
     assert list(key_changes(rows)) == [
         KeyChange("items", Op.UPDATE, 1, 1),

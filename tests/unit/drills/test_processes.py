@@ -1,4 +1,4 @@
-"""The processes of a node are found, told apart, frozen and measured through /proc."""
+"""The processes of a node are found, distinguished, frozen and measured through /proc."""
 
 import signal
 import subprocess

@@ -103,7 +103,7 @@ def test_a_writer_of_this_channel_whose_number_is_changed(stream, changed):
     assert echoes(stream, identity=replace(ME, writers=frozenset())) == (0, 0)
 
 
-def test_a_row_of_the_mark_table_that_is_removed_tells_nothing(stream):
+def test_a_row_of_the_mark_table_that_is_removed_reports_nothing(stream):
     stream.begin()
     stream.mark(None, before=own_row(OWN), op=Op.DELETE)
     stream.row(expected=True)

@@ -60,7 +60,7 @@ def test_what_says_something_else_is_decoded_by_itself():
     assert len(codec.asked) == 2, "each source has its own last one"
 
 
-def test_what_cannot_be_decoded_is_told_to_each():
+def test_what_cannot_be_decoded_is_reported_to_each():
     heartbeats, codec = Heartbeats(), cast("Any", Codec())
     for _ in range(2):
         with pytest.raises(DataError, match="damaged"):

@@ -117,19 +117,19 @@ def test_a_lane_that_dies_says_in_the_middle_of_what(all_kinds):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_whatever_ends_the_run_ends_its_lanes_and_their_servers(tmp_path, number):
-    told = tmp_path / "told"
-    environment = {**os.environ, **FEW_PLUGINS, "TMPDIR": str(tmp_path), "TOLD": str(told)}
+    reported = tmp_path / "told"
+    environment = {**os.environ, **FEW_PLUGINS, "TMPDIR": str(tmp_path), "TOLD": str(reported)}
     with subprocess.Popen(
         command(tmp_path, {"two": HANGS}),
         cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True,
     ) as running:  # fmt: skip
-        eventually(lambda: told.exists() and len(told.read_text().split()) == 2, 200)
+        eventually(lambda: reported.exists() and len(reported.read_text().split()) == 2, 200)
         running.send_signal(number)
         out, _ = running.communicate(timeout=200)
     assert running.returncode == (-9 if number == signal.SIGKILL else 130)
     if number != signal.SIGKILL:
         assert "test: two was in the middle of: " in out
-    for pid in told.read_text().split():
+    for pid in reported.read_text().split():
         eventually(lambda pid=pid: gone(int(pid)), 30)
 
 

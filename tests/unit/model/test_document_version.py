@@ -72,8 +72,8 @@ def test_versions_grow_with_the_stream(generation, first, positions, cut, counte
     if not counted and first > (1 << 31) - (1 << 21):
         return  # a checkpoint of before begins below 2^20
     found, _ = versions(begun, entries, cut)
-    told = [(e.position.order, v) for e, v in zip(entries, found, strict=True)]
-    for (before, lower), (after, higher) in pairwise(told):
+    reported = [(e.position.order, v) for e, v in zip(entries, found, strict=True)]
+    for (before, lower), (after, higher) in pairwise(reported):
         assert lower < higher or (before == after and lower == higher)
     assert all(v < 1 << 63 for v in found)
     assert found[0] > old_version(generation if counted else 1, 0, 0)
@@ -143,7 +143,7 @@ def test_long_files_move_up_those_behind_them():
     assert count.past_all([(106, 100), (107, 4 * GIB)]).of(108) == 108 + 2 + 100 + 1
 
 
-def test_a_load_over_the_end_of_a_long_file_tells_the_two_apart():
+def test_a_load_over_the_end_of_a_long_file_reports_the_two_apart():
     tracker = CheckpointTracker(Checkpoint(at(5, 4)))
     long, behind = at(5, 5 * GIB), at(6, 200)
     reached = tracker.advance_all(
@@ -154,7 +154,7 @@ def test_a_load_over_the_end_of_a_long_file_tells_the_two_apart():
     assert reached.version_of(behind) == old_version(1, 7, 200)
 
 
-def test_the_end_of_all_generations_is_told():
+def test_the_end_of_all_generations_is_reported():
     assert document_version(2_047, at(1_048_575, (1 << 32) - 1)) == (1 << 63) - 1
     for generation, position in ((2_048, at(1, 4)), (2_047, at(1_048_576, 4))):
         with pytest.raises(FatalError, match="used up its 2048 generations") as raised:

@@ -214,7 +214,7 @@ def test_json_is_what_was_written(value):
 # ---- rows
 
 
-def test_null_and_absent_are_told_apart():
+def test_null_and_absent_are_reported_apart():
     row = TypedRow(schema_of(("a", Kind.TEXT), ("b", Kind.DATE)), (None, ABSENT))
     assert (row.is_null("a"), row.is_absent("a"), row.value("a")) == (True, False, None)
     assert (row.is_null("b"), row.is_absent("b"), row.value("b")) == (False, True, ABSENT)

@@ -31,8 +31,8 @@ def test_every_alert_fires_when_it_should_and_stays_silent_otherwise():
 def test_for_every_alert_there_is_a_case_in_which_it_fires_and_one_in_which_it_does_not():
     fires, silent = set(), set()
     for case in yaml.safe_load(FIRING.read_text())["tests"]:
-        for told in case["alert_rule_test"]:
-            (fires if told.get("exp_alerts") else silent).add(told["alertname"])
+        for reported in case["alert_rule_test"]:
+            (fires if reported.get("exp_alerts") else silent).add(reported["alertname"])
     assert fires == silent == set(rules())
 
 

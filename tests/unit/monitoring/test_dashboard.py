@@ -79,7 +79,7 @@ def ready(expr):
     return re.sub(r"\$\w+", ".*", expr)
 
 
-def test_grafana_finds_it_where_it_is_told_to_look():
+def test_grafana_finds_it_where_it_is_reported_to_look():
     provider = yaml.safe_load((GRAFANA / "provisioning/dashboards/setl.yml").read_text())
     assert provider["providers"][0]["options"]["path"].endswith("/grafana/dashboards")
     source = yaml.safe_load((GRAFANA / "provisioning/datasources/prometheus.yml").read_text())

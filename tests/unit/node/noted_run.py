@@ -18,14 +18,14 @@ class NotedRun:
         self.epoch = epoch
         self.progress = progress
         self.ident = ident
-        self.told = []
+        self.reported = []
         self.ends = threading.Event()
         self.failure = None
         self.rolled_back = threading.Event()
 
     @property
     def abandoned(self):
-        return "abort" in self.told or isinstance(self.failure, TransientError)
+        return "abort" in self.reported or isinstance(self.failure, TransientError)
 
     @property
     def observed(self):
@@ -43,19 +43,19 @@ class NotedRun:
             raise self.failure
 
     def stop(self):
-        self.told.append("stop")
+        self.reported.append("stop")
         self.ends.set()
 
     def abort(self):
-        self.told.append("abort")
+        self.reported.append("abort")
         self.ends.set()
 
     def suspend(self):
-        self.told.append("suspend")
+        self.reported.append("suspend")
 
     def resume(self):
-        self.told.append("resume")
+        self.reported.append("resume")
 
     def rollback(self):
-        self.told.append("rollback")
+        self.reported.append("rollback")
         return self.rolled_back

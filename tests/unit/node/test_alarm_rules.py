@@ -54,15 +54,15 @@ def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkey
     """ZooKeeper was emptied, with the alarms that were raised before."""
     clock = ManualClock()
     arbiter = MemoryArbiter(MemoryCluster(clock))
-    told = "ZooKeeper holds none of the channels that it held (shop): it was set up anew."
-    lost = {"pipelines": [], "lost_channels": f"{told} `setl apply` them again"}
+    last_sent_at = "ZooKeeper holds none of the channels that it held (shop): it was set up anew."
+    lost = {"pipelines": [], "lost_channels": f"{last_sent_at} `setl apply` them again"}
     answers = {"n1": None, "n2": lost}
     monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes, whole: answers)
     sender = sender_of(arbiter, clock)
     sender.look()
     (alarm,) = sender.status().firing
     assert (alarm.rule, alarm.severity) == ("channels_lost", "critical")
-    assert alarm.text == told.removesuffix(".")
+    assert alarm.text == last_sent_at.removesuffix(".")
     lost["lost_channels"] = ""
     clock.advance(1)
     sender.look()

@@ -30,13 +30,13 @@ print(shared)
 
 
 def arenas(tmp_path, how, **environment):
-    told = tmp_path / "arenas"
+    reported = tmp_path / "arenas"
     known = {k: v for k, v in os.environ.items() if k != "MALLOC_ARENA_MAX"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, how, str(told)],
+        [sys.executable, "-c", PROGRAM, how, str(reported)],
         env={**known, **environment}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    return done.stdout.strip() == "True", told.read_text().count("<heap ")
+    return done.stdout.strip() == "True", reported.read_text().count("<heap ")
 
 
 @pytest.mark.skipif(not allocator._is_glibc(), reason="other C libraries have no such arenas")

@@ -134,8 +134,8 @@ def test_a_pipeline_that_becomes_one_of_another_kind_is_handed_over(world):
 
     eventually(handed_over)
     assert loader.taken == set()
-    assert "stop" in loader.runs[0].told
-    assert "abort" not in loader.runs[0].told
+    assert "stop" in loader.runs[0].reported
+    assert "abort" not in loader.runs[0].reported
     assert relay.taken == {TO_SEARCH, TO_KAFKA}
 
 
@@ -217,14 +217,14 @@ def test_a_run_that_ends_is_followed_by_another_although_looks_show_the_same(wor
     assert at_rest.runs[1].epoch > at_rest.runs[0].epoch
 
 
-@pytest.mark.parametrize("told", ["suspend", "abort"])
-def test_what_the_watchdog_did_between_two_looks_is_not_forgotten(world, at_rest, told):
+@pytest.mark.parametrize("reported", ["suspend", "abort"])
+def test_what_the_watchdog_did_between_two_looks_is_not_forgotten(world, at_rest, reported):
     run, [candidacy] = at_rest.runs[0], at_rest.candidacies.current()
-    run.told.clear()
-    getattr(candidacy, told)()
+    run.reported.clear()
+    getattr(candidacy, reported)()
     world.tick()
-    if told == "suspend":
-        assert run.told == ["suspend", "resume"]
+    if reported == "suspend":
+        assert run.reported == ["suspend", "resume"]
         return
     eventually(lambda: world.tick() or len(at_rest.runs) == 2)
     assert at_rest.runs[1].epoch > run.epoch
@@ -234,7 +234,7 @@ def test_a_session_that_goes_silent_is_noticed_although_looks_show_the_same(worl
     seen = look(at_rest.arbiter, at_rest.clock, at_rest.snapshot)
     assert seen.facts is at_rest.snapshot.facts
     at_rest.candidacies.tick(replace(seen, last_contact=seen.taken - 8.5), warm=True)
-    assert at_rest.runs[0].told[-1] == "abort"
+    assert at_rest.runs[0].reported[-1] == "abort"
 
 
 def test_a_request_is_answered_once_it_is_carried_out(world, at_rest):
@@ -288,10 +288,10 @@ def test_a_definition_that_changes_is_run_at_once_when_the_run_before_has_ended(
     world.tick(4)
     eventually(lambda: node.runs)
     run = node.runs[0]
-    run.stop = lambda: run.told.append("stop")  # it loads, and ends later
+    run.stop = lambda: run.reported.append("stop")  # it loads, and ends later
     world.put({**SHOP, "note": "another"})
     world.tick(1)
-    assert "stop" in run.told
+    assert "stop" in run.reported
     if back:
         world.put(SHOP)
     world.tick(1)
@@ -302,13 +302,13 @@ def test_a_definition_that_changes_is_run_at_once_when_the_run_before_has_ended(
     mainstem = world.operator.mainstems.one(TO_SEARCH)
     assert mainstem is not None
     assert node.runs[1].epoch == mainstem.epoch > run.epoch
-    assert "abort" not in node.runs[1].told
+    assert "abort" not in node.runs[1].reported
 
 
 def test_what_the_watchdog_does_during_a_look_is_not_forgotten(world, at_rest):
     """It is held up between what it says and what it does, and a look comes in between."""
     run, [candidacy] = at_rest.runs[0], at_rest.candidacies.current()
-    run.told.clear()
+    run.reported.clear()
     real = run.suspend
 
     def held_up():
@@ -321,7 +321,7 @@ def test_what_the_watchdog_does_during_a_look_is_not_forgotten(world, at_rest):
     run.suspend = held_up
     candidacy.suspend()
     world.tick()
-    assert run.told[-1] == "resume"
+    assert run.reported[-1] == "resume"
 
 
 def test_a_request_that_was_answered_lets_a_candidacy_rest_again(world, at_rest):
@@ -358,7 +358,7 @@ def test_a_run_of_a_definition_that_was_replaced_is_not_begun_anew(world, monkey
     world.tick(4)
     eventually(lambda: node.runs)
     run, [candidacy] = node.runs[0], node.candidacies.current()
-    run.stop = lambda: run.told.append("stop")  # it loads, and ends later
+    run.stop = lambda: run.reported.append("stop")  # it loads, and ends later
     real = candidacy._campaign.cycle
 
     def cycle(*given, **named):
@@ -411,6 +411,6 @@ def test_a_run_that_cannot_be_stopped_does_not_keep_a_node_that_leaves(world):
 
     broken.stop = stop
     node.candidacies.close(5)
-    assert whole.told[-1] == "stop"
+    assert whole.reported[-1] == "stop"
     assert {p.pipeline for p in world.leaders()} <= {"a"}
     broken.ends.set()

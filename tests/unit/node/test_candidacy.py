@@ -42,7 +42,7 @@ def test_a_rollback_is_answered_when_it_is_done(cluster, node, operator):
     requests.ask_leader(operator, PIPELINE, SignalKind.ROLLBACK, ROOT)
     node.tick()
     node.tick()
-    assert run.told.count("rollback") == 1
+    assert run.reported.count("rollback") == 1
     assert answer(operator)[0] is SignalState.PENDING
     run.rolled_back.set()
     node.tick()
@@ -53,7 +53,7 @@ def test_a_restart_is_answered_when_the_next_run_has_begun(cluster, node, operat
     run = leading(cluster, node)
     requests.ask_leader(operator, PIPELINE, SignalKind.RESTART, ROOT)
     node.tick()
-    assert "stop" in run.told
+    assert "stop" in run.reported
     node.idle()
     eventually(lambda: (node.tick(), answer(operator)[0] is SignalState.DONE)[1])
     assert [r.epoch for r in node.runs] == [run.epoch, run.epoch]
@@ -89,7 +89,7 @@ def test_a_request_to_an_earlier_leadership_is_refused(cluster, node, operator):
     assert "the leader has changed: n1 leads" in text
 
 
-def test_what_is_told_while_the_run_is_built_is_not_lost(cluster, node):
+def test_what_is_reported_while_the_run_is_built_is_not_lost(cluster, node):
     node.may_build.clear()
     node.tick()
     cluster.advance(0.5)
@@ -100,7 +100,7 @@ def test_what_is_told_while_the_run_is_built_is_not_lost(cluster, node):
     node.candidacy.abort()
     node.may_build.set()
     node.idle()
-    assert node.runs[0].told == ["suspend", "abort"]
+    assert node.runs[0].reported == ["suspend", "abort"]
 
 
 def test_a_run_that_was_cancelled_is_followed_by_one_under_another_epoch(cluster, node):
@@ -113,7 +113,7 @@ def test_a_run_that_was_cancelled_is_followed_by_one_under_another_epoch(cluster
 
 def test_a_run_that_failed_for_good_is_not_tried_again_under_another_epoch(cluster, node):
     run = leading(cluster, node)
-    run.told.append("abort")  # it also left tasks behind
+    run.reported.append("abort")  # it also left tasks behind
     run.failure = FatalError("division by zero")
     run.ends.set()
     node.idle()
@@ -255,13 +255,13 @@ def test_nothing_is_resumed_on_the_word_of_an_old_look(cluster, node):
     snapshot = look(node.arbiter, node.clock, node.snapshot)
     node.arbiter.link.suspend()
     node.candidacy.tick(snapshot, warm=True, turn=0)
-    assert "resume" not in run.told
+    assert "resume" not in run.reported
 
 
 def test_closing_drains_and_resigns(cluster, node, operator):
     run = leading(cluster, node)
     node.candidacy.close(5)
-    assert run.told[-1] == "stop"
+    assert run.reported[-1] == "stop"
     assert operator.mainstems.one(PIPELINE) is None
 
 

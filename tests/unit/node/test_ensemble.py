@@ -13,7 +13,7 @@ NONE = set[int]()
 NO_SESSION = None
 
 
-def told(*history):
+def reported(*history):
     """What is known after looks; each is the set of servers that were silent."""
     looks = ()
     for silent in history:
@@ -42,7 +42,7 @@ def told(*history):
     ],
 )
 def test_a_server_is_lost_that_is_silent_twice_while_others_answer(history, known):
-    assert told(*history) == known
+    assert reported(*history) == known
 
 
 def said(*lost):
@@ -79,9 +79,9 @@ def test_what_no_node_knows_is_neither_lost_nor_well():
 )
 def test_it_says_how_many_more_may_be_lost(servers, lost, words):
     seen = [{"address": f"zk{n}", "answers": n >= lost} for n in range(servers)]
-    told = lost_in({"n1": {"zookeeper": seen}})
-    assert len(told) == lost
-    assert all(words in each.sentence and "n1 sees it so" in each.sentence for each in told)
+    reported = lost_in({"n1": {"zookeeper": seen}})
+    assert len(reported) == lost
+    assert all(words in each.sentence and "n1 sees it so" in each.sentence for each in reported)
 
 
 class Ensemble:
@@ -158,6 +158,6 @@ def test_one_server_is_not_looked_at():
     assert (ensemble.asked, ensemble.watch.seen()) == ([], ())
 
 
-def test_an_ipv6_address_is_told_as_people_write_it():
+def test_an_ipv6_address_is_reported_as_people_write_it():
     watch = EnsembleWatch([("::1", 2181), ("zk2", 2181)], lambda: Contact.CONNECTED, ask)
     assert [each.address for each in watch.seen()] == ["[::1]:2181", "zk2:2181"]

@@ -88,7 +88,7 @@ def test_what_an_executor_lacks_is_named():
     assert "--archives" in caught.value.hint
 
 
-def test_other_versions_are_told_and_do_no_harm(caplog):
+def test_other_versions_are_reported_and_do_no_harm(caplog):
     with caplog.at_level(logging.WARNING):
         check_executors(context(seen=[seen("a"), seen("b", pyarrow="1.0")]))
     (record,) = caplog.records
@@ -120,30 +120,30 @@ def quick(monkeypatch):
     monkeypatch.setattr(executors, "_LOOK_SECONDS", 0.02)
 
 
-def test_a_session_that_the_cluster_ends_is_told_once(quick):
-    told, ended = [], threading.Event()
-    watch = ContextWatch(context(stopped=ended.is_set), told.append)
+def test_a_session_that_the_cluster_ends_is_reported_once(quick):
+    reported, ended = [], threading.Event()
+    watch = ContextWatch(context(stopped=ended.is_set), reported.append)
     watch.start()
     threading.Event().wait(0.1)
-    assert told == []
+    assert reported == []
     ended.set()
-    eventually(lambda: told)
+    eventually(lambda: reported)
     watch._thread.join(60)
-    (error,) = told
+    (error,) = reported
     assert isinstance(error, SparkGone)
     assert "Spark has ended this node's session" in str(error)
 
 
 def test_a_jvm_that_does_not_answer_is_not_taken_for_one(quick):
-    told, asked = [], []
+    reported, asked = [], []
 
     def fail():
         asked.append(1)
         return Py4JError("gone")
 
-    watch = ContextWatch(context(stopped=fail), told.append)
+    watch = ContextWatch(context(stopped=fail), reported.append)
     watch.start()
     eventually(lambda: len(asked) > 2)
     watch.stop()
     watch._thread.join(60)
-    assert told == []
+    assert reported == []

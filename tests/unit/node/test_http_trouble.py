@@ -34,7 +34,7 @@ def test_other_errors_of_the_arbiter(node, monkeypatch, error, code):
     assert str(error) in reply.json["error"]
 
 
-def test_a_defect_is_told_and_logged(node, monkeypatch, caplog):
+def test_a_defect_is_reported_and_logged(node, monkeypatch, caplog):
     def fail(*_):
         raise ZeroDivisionError
 

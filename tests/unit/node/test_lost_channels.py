@@ -23,7 +23,7 @@ def arbiter(*actions) -> Any:
     return SimpleNamespace(actions=SimpleNamespace(all=lambda: actions))
 
 
-def test_channels_that_are_gone_in_a_new_session_are_told_once_until_there_are_some(caplog):
+def test_channels_that_are_gone_in_a_new_session_are_reported_once_until_there_are_some(caplog):
     lost = LostChannels("n1")
     for snapshot in (looked("a", "b", session=1), looked("a", "b", session=1)):
         lost.seen(snapshot, arbiter())

@@ -55,11 +55,11 @@ def test_contact(contact, number):
 def test_servers_of_zookeeper_of_which_something_is_known():
     seen = (ServerSeen("zk1:2181", True), ServerSeen("zk2:2181", False), ServerSeen("zk3:2181"))
     registry = collected(RUNS, zookeeper=seen)
-    told = [
+    reported = [
         registry.get_sample_value("setl_zookeeper_server_answers", {"server": each.address})
         for each in seen
     ]
-    assert told == [1, 0, None]
+    assert reported == [1, 0, None]
 
 
 def test_a_run_that_goes_on():
@@ -78,14 +78,14 @@ def test_a_load_of_tables():
         bytes_per_second=2e6, seconds_left=15.0, given_way=3,
     )  # fmt: skip
     registry = collected(replace(RUNS, table_load=load))
-    told = {
+    reported = {
         name: registry.get_sample_value(f"setl_table_load_{name}", LABELS)
         for name in (
             "active", "rows", "expected_rows", "rows_per_second", "bytes_per_second",
             "left_seconds", "given_way",
         )
     }  # fmt: skip
-    assert list(told.values()) == [1, 500, 2000, 100.0, 2e6, 15.0, 3]
+    assert list(reported.values()) == [1, 500, 2000, 100.0, 2e6, 15.0, 3]
     assert collected(RUNS).get_sample_value("setl_table_load_left_seconds", LABELS) is None
 
 
@@ -119,7 +119,7 @@ def test_a_standby_has_no_stage():
 
 
 def test_a_pipeline_that_is_verified_has_series_for_alarms_and_others_have_none():
-    told = VerificationFigures(
+    reported = VerificationFigures(
         "comparing",
         coverage=0.25,
         age=12.5,
@@ -128,7 +128,7 @@ def test_a_pipeline_that_is_verified_has_series_for_alarms_and_others_have_none(
         error="gone",
         counters=VerifiedSoFar(rows=900, found=5, repaired=2),
     )
-    registry = collected(replace(RUNS, verification=told))
+    registry = collected(replace(RUNS, verification=reported))
     names = {
         "differences": 3, "age_seconds": 12.5, "coverage_ratio": 0.25, "failing": 1,
         "left_out_tables": 1, "rows_total": 900, "found_total": 5, "repaired_total": 2,

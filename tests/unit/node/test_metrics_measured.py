@@ -89,7 +89,7 @@ def test_a_load_of_nothing_is_no_time_of_a_stage():
     assert not any(measure is STAGE for measure, _ in progress.measured())
 
 
-def test_tables_beyond_the_limit_are_counted_together_and_told_once(caplog):
+def test_tables_beyond_the_limit_are_counted_together_and_reported_once(caplog):
     many = {f"shop.t{n}": TableRows(1, 2, 3) for n in range(5)}
     figures = [Figures(tables=many)]
     collector = NodeCollector(lambda: status_of(figures[0]), most_tables=3)
@@ -109,12 +109,12 @@ def test_tables_beyond_the_limit_are_counted_together_and_told_once(caplog):
     # What was counted alone stays so, and nothing goes back.
     figures[0] = Figures(tables={**many, "shop.t4": TableRows(9), OTHERS: TableRows(5)})
     assert [rows("shop.t0"), rows(OTHERS)] == [1, 15]
-    told = [r for r in caplog.records if "counted together" in r.message]
-    assert len(told) == 1
-    assert told[0].setl["limit"] == 3
+    reported = [r for r in caplog.records if "counted together" in r.message]
+    assert len(reported) == 1
+    assert reported[0].setl["limit"] == 3
 
 
-def test_within_the_limit_nothing_is_told(caplog):
+def test_within_the_limit_nothing_is_reported(caplog):
     registry = registry_of(Figures(tables={"shop.t": TableRows(4, 1)}), most_tables=1)
     kinds = {k: registry.get_sample_value(
         "setl_table_rows_total", {**LABELS, "table": "shop.t", "kind": k}
@@ -125,8 +125,8 @@ def test_within_the_limit_nothing_is_told(caplog):
 
 
 def test_the_page_is_as_prometheus_wants_it(measured):
-    told = VerificationFigures("comparing", age=1.0)
-    full = replace(measured.figures(), verification=told, stage=Stage.LOAD, lag=0.5, behind=3)
+    reported = VerificationFigures("comparing", age=1.0)
+    full = replace(measured.figures(), verification=reported, stage=Stage.LOAD, lag=0.5, behind=3)
     text = generate_latest(registry_of(full, measured.measured())).decode()
     assert {m.name for m in MEASURES} <= {
         line.split(" ")[2] for line in text.split("\n") if "# T" in line

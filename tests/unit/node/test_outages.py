@@ -222,7 +222,7 @@ def test_a_leadership_that_was_given_up_counts_from_then(cluster, operator, ends
     assert last(operator).outage_least is None
 
 
-def test_who_tells_only_after_the_next_has_begun_that_it_gave_up_is_heard(
+def test_who_reports_only_after_the_next_has_begun_that_it_gave_up_is_heard(
     cluster, operator, ends, monkeypatch
 ):
     node, other = Node(cluster), Node(cluster, "n2")
@@ -233,16 +233,16 @@ def test_who_tells_only_after_the_next_has_begun_that_it_gave_up_is_heard(
     cluster.advance(3600)
     node.tick()
     node.candidacy.close(5)
-    told, history = [], other.arbiter.history.all
+    reported, history = [], other.arbiter.history.all
 
     def late(pipeline):
-        told.append(pipeline)
+        reported.append(pipeline)
         found = history(pipeline)
-        return found if len(told) > 1 else [replace(i, applied_until=None) for i in found]
+        return found if len(reported) > 1 else [replace(i, applied_until=None) for i in found]
 
     monkeypatch.setattr(other.arbiter.history, "all", late)
     takes_up(cluster, other, 1.0, 3600.0)
-    assert len(told) == 2
+    assert len(reported) == 2
     assert (last(operator).outage < 5, last(operator).outage_least) == (True, None)
 
 

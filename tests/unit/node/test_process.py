@@ -269,7 +269,7 @@ def test_stopping_drains_and_gives_the_leadership_up(world):
     engine = Engine(RELAY)
     with world.process("r1", engine):
         eventually(lambda: running(engine))
-    assert engine.runs[0].told[-1] == "stop"
+    assert engine.runs[0].reported[-1] == "stop"
     assert world.leaders() == {}
     assert "r1" not in world.operator.facts().nodes
     assert engine.said == ["start", "stop"]
@@ -340,7 +340,9 @@ def test_an_exception_in_one_cycle_does_not_end_a_node(world, monkeypatch, caplo
     assert failed[0].exc_info
 
 
-def test_a_refusal_is_told_of_once_although_nothing_answers_in_between(world, monkeypatch, caplog):
+def test_a_refusal_is_reported_of_once_although_nothing_answers_in_between(
+    world, monkeypatch, caplog
+):
     """Credentials that were changed: each new session is refused, and then there is none."""
     # A node that leads something is not announced anew before that has ended.
     change_state(world.operator, "shop", ChannelState.STOP)
@@ -404,9 +406,9 @@ def test_a_node_looks_at_every_server_of_zookeeper(world, monkeypatch):
     with ending_connections(listening), world.process("n1", Engine(LOAD), at=at) as process:
         seen = (ServerSeen(addresses[0], True), ServerSeen(addresses[1], False))
         eventually(lambda: process.status().zookeeper == seen)
-        told = [{"address": e.address, "answers": e.answers, "refused": ""} for e in seen]
+        reported = [{"address": e.address, "answers": e.answers, "refused": ""} for e in seen]
         for page in ("/status", "/cluster"):
-            assert world.ask("n1", page)["zookeeper"] == told
+            assert world.ask("n1", page)["zookeeper"] == reported
 
 
 def test_a_node_that_stays_blind_gives_its_leaderships_up(world, monkeypatch):
@@ -420,7 +422,7 @@ def test_a_node_that_stays_blind_gives_its_leaderships_up(world, monkeypatch):
 
         monkeypatch.setattr(process._arbiter, "facts", fail)
         eventually(lambda: world.leaders() == {})
-        assert engine.runs[0].told[-1] == "stop"
+        assert engine.runs[0].reported[-1] == "stop"
 
 
 def test_garbage_in_the_own_znode_is_written_over(world, caplog):
@@ -438,7 +440,7 @@ def test_garbage_in_the_own_znode_is_written_over(world, caplog):
     assert {line["znode"] for line in said} <= {"/setl/nodes/n1"}
 
 
-def test_an_engine_is_told_which_channels_there_are(world):
+def test_an_engine_is_reported_which_channels_there_are(world):
     """Before it starts, so that a node is warm for what is there; and of what comes later."""
 
     class Asking(Engine):

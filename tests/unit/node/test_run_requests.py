@@ -34,7 +34,7 @@ def test_a_restart_that_fails_again_is_refused_and_the_next_one_is_carried_out(
     eventually(lambda: node.state is RunState.RUNNING)  # the request is answered before
 
 
-def test_a_run_that_fails_while_it_is_told_to_restart_is_begun_anew(cluster, node, operator):
+def test_a_run_that_fails_while_it_is_reported_to_restart_is_begun_anew(cluster, node, operator):
     run = leading(cluster, node)
     run.failure = FatalError("the table is gone")
     ask(operator, SignalKind.RESTART)
@@ -53,7 +53,7 @@ def test_a_restart_during_a_build_is_answered_by_the_run_that_follows(cluster, n
     node.tick()
     node.may_build.set()
     node.idle()
-    assert node.runs[0].told[-1] == "stop"
+    assert node.runs[0].reported[-1] == "stop"
     node.may_build.clear()
     node.tick()
     assert answer(operator)[0] is SignalState.PENDING
@@ -67,7 +67,7 @@ def test_a_rollback_is_done_when_another_run_has_begun_instead(cluster, node, op
     run = leading(cluster, node)
     ask(operator, SignalKind.ROLLBACK)
     node.tick()
-    assert run.told[-1] == "rollback"
+    assert run.reported[-1] == "rollback"
     run.failure = TransientError("cut off")
     run.ends.set()
     node.idle()
@@ -102,5 +102,5 @@ def test_a_second_silence_during_a_build_is_not_forgotten_after_the_first(cluste
     node.tick()  # in contact again
     node.candidacy.suspend()
     node.may_build.set()
-    eventually(lambda: node.runs and node.runs[0].told)
-    assert node.runs[0].told[-1] == "suspend"
+    eventually(lambda: node.runs and node.runs[0].reported)
+    assert node.runs[0].reported[-1] == "suspend"

@@ -40,7 +40,7 @@ def said(caplog):
     return [(r.getMessage(), r.setl["pipeline"]) for r in caplog.records]
 
 
-def test_a_stall_is_shown_and_told_once_when_it_begins_and_once_when_it_ends(parts):
+def test_a_stall_is_shown_and_reported_once_when_it_begins_and_once_when_it_ends(parts):
     clock, watch, caplog = parts
     run = Run(clock)
     watch.follow(run.observed)

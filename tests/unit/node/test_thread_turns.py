@@ -11,8 +11,8 @@ def test_many_pipelines_have_longer_turns(pipelines, seconds):
 
 
 def test_it_is_set_when_it_changes():
-    told = []
-    turns = ThreadTurns(told.append)
+    reported = []
+    turns = ThreadTurns(reported.append)
     for pipelines in (0, 3, 40, 40, 2):
         turns.share(pipelines)
-    assert told == [0.001, 0.004, 0.001]
+    assert reported == [0.001, 0.004, 0.001]

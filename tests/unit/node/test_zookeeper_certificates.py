@@ -147,7 +147,7 @@ def test_without_tls_there_is_nothing_to_know():
 # -- what all nodes say ------------------------------------------------------------------------
 
 
-def told(kind, of, days, life=365):
+def reported(kind, of, days, life=365):
     expires = NOW + days * DAY
     return {"kind": kind, "of": of, "begins": expires - life * DAY, "expires": expires}
 
@@ -156,14 +156,18 @@ def answer(*certificates):
     return {"zookeeper_certificates": list(certificates)}
 
 
-FILE, CA, ZK1 = partial(told, "client", "/zk.pem"), partial(told, "authority", "CN=ca"), "zk1:2181"
+FILE, CA, ZK1 = (
+    partial(reported, "client", "/zk.pem"),
+    partial(reported, "authority", "CN=ca"),
+    "zk1:2181",
+)
 
 
-def test_a_node_s_own_file_is_told_for_each_and_what_is_common_once():
+def test_a_node_s_own_file_is_reported_for_each_and_what_is_common_once():
     answers = {
-        "n2": answer(FILE(5), CA(10), told("server", ZK1, 3)),
-        "n1": answer(FILE(90), CA(10), told("server", ZK1, 3)),
-        "n3": answer(FILE(6), CA(400), told("server", "zk2:2181", 90)),
+        "n2": answer(FILE(5), CA(10), reported("server", ZK1, 3)),
+        "n1": answer(FILE(90), CA(10), reported("server", ZK1, 3)),
+        "n3": answer(FILE(6), CA(400), reported("server", "zk2:2181", 90)),
         "n4": None,
     }
     assert [each.subject for each in needed_in(answers)] == [
@@ -201,7 +205,9 @@ def test_a_node_s_own_file_is_told_for_each_and_what_is_common_once():
         (0.04, 1, "critical"),
     ],
 )
-def test_it_is_told_early_enough_and_short_lived_ones_are_not_always_told(days, life, severity):
+def test_it_is_reported_early_enough_and_short_lived_ones_are_not_always_reported(
+    days, life, severity
+):
     (facts,) = needed_in({"n1": answer(FILE(days, life))})
     judged = judge_certificate(facts, NOW)
     assert (judged.severity if judged.holds else None) == severity
@@ -210,7 +216,7 @@ def test_it_is_told_early_enough_and_short_lived_ones_are_not_always_told(days, 
     assert ("has expired" in judged.text) is (days < 0)
 
 
-def test_what_a_node_has_not_told_is_not_known():
+def test_what_a_node_has_not_reported_is_not_known():
     assert all_known([answer(), answer(CA(1))])
     for silent in (None, {}, {"zookeeper_certificates": None}):
         assert not all_known([answer(), silent])

@@ -14,12 +14,12 @@ from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
         ("", "ended before it was done"),
     ],
 )
-def test_what_was_asked_for_is_told_though_nobody_waited(asked, kept):
+def test_what_was_asked_for_is_reported_though_nobody_waited(asked, kept):
     arbiter = MemoryArbiter(MemoryCluster())
 
     def broken_off():
-        with recorded(arbiter, Requester("anna@db1", 1.0), "load", "shop/ab") as told:
-            told.outcome = asked
+        with recorded(arbiter, Requester("anna@db1", 1.0), "load", "shop/ab") as entry:
+            entry.outcome = asked
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -94,7 +94,7 @@ def access():
 
 def course(arbiter, access, **rules):
     clock = ManualClock()
-    return Course(AB, arbiter, access, Rules(**rules), clock, clock.advance, lambda told: None)
+    return Course(AB, arbiter, access, Rules(**rules), clock, clock.advance, lambda reported: None)
 
 
 def test_all_steps(arbiter, access):
@@ -164,8 +164,8 @@ def test_what_nobody_hears_any_more_is_put_back(arbiter, access, step):
     """Its terminal is closed, or what reads its output has ended: no later word gets through."""
     taken = []
 
-    def tell(told):
-        taken.append(told.step)
+    def tell(reported):
+        taken.append(reported.step)
         if step in taken:
             raise BrokenPipeError("Broken pipe")
 

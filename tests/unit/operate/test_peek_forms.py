@@ -46,7 +46,7 @@ def test_an_envelope_has_what_the_fixture_says():
             assert envelope.statement == meaning["ddl"]
 
 
-def test_an_envelope_tells_records_of_both_lengths_apart():
+def test_an_envelope_reports_records_of_both_lengths_apart():
     values = {"id": 9, "tags": {"a": "b"}, "processTimestamps": [1, 2]}
     short = read_envelope(record("BEGIN", **values))
     long = read_envelope(record("BEGIN", length=15, **values))
@@ -56,7 +56,7 @@ def test_an_envelope_tells_records_of_both_lengths_apart():
 
 
 @pytest.mark.parametrize("filler", [b"", b"\0" * 48, b"mock"])
-def test_fillers_are_told_as_such(filler):
+def test_fillers_are_reported_as_such(filler):
     assert read_envelope(filler) == Envelope(FILLER)
 
 
@@ -161,9 +161,9 @@ def test_the_shape_of_a_row_of_a_topic():
 def test_json_cuts_nothing_and_leaves_out_what_is_absent():
     large = "x" * 100_000
     seen = SeenRecord(AT, "UPDATE", change=change_of(Kind.TEXT, [ABSENT], [large]))
-    told = json.loads(json_line(seen))
-    assert (told["before"], told["after"]["c"]) == ({"id": 1}, large)
-    assert (told["file"], told["offset"], told["timestamp"]) == ("b.000001", 77, None)
+    reported = json.loads(json_line(seen))
+    assert (reported["before"], reported["after"]["c"]) == ({"id": 1}, large)
+    assert (reported["file"], reported["offset"], reported["timestamp"]) == ("b.000001", 77, None)
 
 
 def test_json_is_json_whatever_a_value_is():
@@ -198,7 +198,7 @@ def test_which_records_are_wanted():
 
 
 @pytest.mark.parametrize(
-    ("statement", "told"),
+    ("statement", "reported"),
     [
         ("CREATE USER a IDENTIFIED BY 'se''cret\\'x'", "CREATE USER a IDENTIFIED BY '***'"),
         ('ALTER USER a@b identified by "secret"', "ALTER USER a@b identified by '***'"),
@@ -222,8 +222,8 @@ def test_which_records_are_wanted():
         ("ALTER TABLE t ADD c ENUM('by', 'x')", "ALTER TABLE t ADD c ENUM('by', 'x')"),
     ],
 )  # fmt: skip
-def test_passwords_in_statements_are_not_shown(statement, told):
-    assert redacted(statement) == told
+def test_passwords_in_statements_are_not_shown(statement, reported):
+    assert redacted(statement) == reported
     seen = SeenRecord(AT, "DDL", statement=statement)
     assert "secret" not in json_line(seen).lower().replace("se''cret", "secret")
     assert not any("secret" in line.text.lower() for line in text_lines(seen))

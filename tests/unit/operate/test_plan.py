@@ -27,7 +27,7 @@ def changed(change):
     return definition
 
 
-def told(change, before=DEFINITION):
+def reported(change, before=DEFINITION):
     found = differences(before and parse_channel(before), parse_channel(changed(change)))
     return [(c.where, c.what, c.effect, c.warns) for c in found]
 
@@ -69,25 +69,25 @@ def test_any_change_restarts_every_pipeline_that_was_there():
         (lambda d, p: p["tables"][0].update(to="s.v"), "ab", "table s.t -> s.v is added", False),
     ],
 )  # fmt: skip
-def test_each_change_is_told(change, where, what, warns):
-    found = told(change)
+def test_each_change_is_reported(change, where, what, warns):
+    found = reported(change)
     assert [(w, says) for w, text, _, says in found if what in text] == [(where, warns)], found
 
 
-def test_no_secret_is_told():
-    found = told(lambda d, p: p["target"].update(password="hunter2", host="db7"))
+def test_no_secret_is_reported():
+    found = reported(lambda d, p: p["target"].update(password="hunter2", host="db7"))
     assert "hunter2" not in str(found)
 
 
-def test_loads_that_follow_are_told_once():
+def test_loads_that_follow_are_reported_once():
     def load(_, pipeline):
         pipeline["tables"] += [{"from": "s.u", "load": True}, {"from": "s.v"}]
 
-    found = [what for _, what, _, _ in told(load)]
+    found = [what for _, what, _, _ in reported(load)]
     assert "table s.u is loaded" in found
     assert "table s.u is not loaded" not in found
     assert "table s.v is not loaded" in found
-    begins = told(lambda d, p: p["source"].update(start={"load": True}), before=None)
+    begins = reported(lambda d, p: p["source"].update(start={"load": True}), before=None)
     assert [(w, what) for w, what, _, _ in begins if "loaded" in what] == [
         ("ab", "table s.t is loaded")
     ]

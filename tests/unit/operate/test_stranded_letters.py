@@ -55,7 +55,7 @@ def store(monkeypatch):
     return store
 
 
-def told(change, *, ask_servers=True):
+def reported(change, *, ask_servers=True):
     arbiter = MemoryArbiter(MemoryCluster())
     arbiter.channels.put("shop", DEFINITION)
     definition = json.loads(json.dumps(DEFINITION))
@@ -67,21 +67,21 @@ def told(change, *, ask_servers=True):
 
 @pytest.mark.parametrize("field", [{"where": "id > 1"}, {"to": "s.x"}, {"columns": {"a": "b"}}])
 def test_letters_of_a_table_that_is_mapped_in_another_way_need_force(store, field):
-    ((what, effect),) = told(lambda d, p: p["tables"][0].update(field))
+    ((what, effect),) = reported(lambda d, p: p["tables"][0].update(field))
     assert what == "2 open dead letters of s.t, put aside under the mapping before"
     assert "only with --force" in effect
     assert "`setl resend`" in effect
 
 
 def test_letters_of_a_table_that_is_removed_need_force(store):
-    ((what, _),) = told(lambda d, p: p["tables"].pop())
+    ((what, _),) = reported(lambda d, p: p["tables"].pop())
     assert what == "1 open dead letter of s.u, put aside under the mapping before"
 
 
 def test_a_letter_that_needs_force_already_is_no_news(store):
     for key, each in store.letters.items():
         store.letters[key] = replace(each, target="s.before")
-    assert told(lambda d, p: p["tables"].pop()) == []
+    assert reported(lambda d, p: p["tables"].pop()) == []
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_a_letter_that_needs_force_already_is_no_news(store):
         (lambda d, p: p.pop("faulty_rows"), "nothing loads them then"),
     ],
 )
-def test_letters_that_would_be_out_of_reach_are_told(store, change, why):
-    ((what, effect),) = told(change)
+def test_letters_that_would_be_out_of_reach_are_reported(store, change, why):
+    ((what, effect),) = reported(change)
     assert what == "3 open dead letters"
     assert effect.startswith(why)
     assert effect.endswith("Load them again before the file is applied")
@@ -104,8 +104,8 @@ def test_no_server_is_asked_where_nothing_changes_for_letters(store, monkeypatch
         raise AssertionError("nobody has to be asked")
 
     monkeypatch.setattr(MysqlTargetSystem, "dead_letters", asked)
-    assert told(lambda d, p: p.update(window=7)) == []
-    assert told(lambda d, p: p["tables"].pop(), ask_servers=False) == []
+    assert reported(lambda d, p: p.update(window=7)) == []
+    assert reported(lambda d, p: p["tables"].pop(), ask_servers=False) == []
 
 
 @pytest.mark.parametrize(
@@ -121,5 +121,5 @@ def test_a_target_that_does_not_say(store, monkeypatch, error, words):
         raise error
 
     monkeypatch.setattr(MysqlTargetSystem, "dead_letters", silent)
-    found = told(lambda d, p: p["tables"].pop())
+    found = reported(lambda d, p: p["tables"].pop())
     assert [what.partition(":")[0] for what, _ in found] == words

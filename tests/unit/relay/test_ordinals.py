@@ -105,7 +105,7 @@ def test_without_compression_it_is_the_distance():
         assert ordinals.advance(entry, entry.position) == distance == ordinals.last
 
 
-def test_damage_is_told():
+def test_damage_is_reported():
     entry = Entry(EntryKind.ROWS, START, 0.0, payload=b"\0" * 4 + b"\xa6" + b"\0" * 40)
     with pytest.raises(FatalError, match="damaged"):
         Ordinals().advance(entry, START)

@@ -165,7 +165,7 @@ def test_a_row_that_moves_has_to_be_known_in_full():
 
 def test_rows_that_do_not_say_what_the_server_computes_are_refused():
     """Whoever read the record would take the column for unchanged."""
-    binlog = Binlog().begin().update(replace(ORDERS, untold=("g",)), 1, 1)
+    binlog = Binlog().begin().update(replace(ORDERS, unlogged=("g",)), 1, 1)
     with pytest.raises(DataError, match=r"does not say what g of its row holds .*orders"):
         relayed(binlog)
 

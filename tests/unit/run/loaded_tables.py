@@ -171,7 +171,7 @@ class Router:
 
 class Bench:
     def __init__(
-        self, tables, router: Any = None, wanted=(), *, tells_end=True, limits=NONE, isolates=False
+        self, tables, router: Any = None, wanted=(), *, has_end=True, limits=NONE, isolates=False
     ):
         self.tables, self.clock = tables, ManualClock()
         self.full: list[tuple[str, str]] = []
@@ -186,7 +186,7 @@ class Bench:
         parts: Any = TableLoadingParts(
             self.job,
             self.tables.opened,
-            (lambda: self.end) if tells_end else None,
+            (lambda: self.end) if has_end else None,
             self._agree,
             cast("Any", router or Router()),
             lambda target: target in self.full,
@@ -243,7 +243,7 @@ class Bench:
         return tickets[-1].catching_up
 
     @property
-    def told(self) -> Any:
+    def reported(self) -> Any:
         return self.progress.figures().table_load
 
     def stream_at(self, offset):

@@ -102,7 +102,7 @@ def test_rows_are_divided_by_what_they_do(table, payload, turns):
     assert parts[-1][0].position == AT
 
 
-def test_moves_of_keys_are_told_in_order():
+def test_moves_of_keys_are_reported_in_order():
     rows = [RoutedRows(entry("p", b"U+34U 12U+55U+23"), ()), RoutedRows(entry("c", b"U+12"), ())]
     (first, second) = keys_of(found(*CHAIN)).moves(rows)
     assert (first.target, first.old, first.new) == (("x", "p"), (3,), (4,))
@@ -141,7 +141,7 @@ def test_where_schema_changes_do_not_pass_the_source_is_asked_each_time():
     assert cast("Any", keys)._keys.asked == [((), None), ((), None)]
 
 
-def test_a_key_that_nobody_knew_to_act_is_told_when_it_goes():
+def test_a_key_that_nobody_knew_to_act_is_reported_when_it_goes():
     keys = keys_of(found(lacking=[("x.c", "old")]), found())
     with pytest.raises(FatalError, match=r"the foreign key old of the target's table x\.c is gone"):
         keys.after_changes()

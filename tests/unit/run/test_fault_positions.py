@@ -28,7 +28,7 @@ def rows(*offsets):
         (KafkaPosition("orders", 2, 77), KafkaPosition("orders", 2, 99)),
     ],
 )
-def test_a_version_is_told_as_a_position(position, near):
+def test_a_version_is_reported_as_a_position(position, near):
     ticket = replace(ticket_for("p"), at=near)
     error = DataError("too long", key="3", version=document_version(5, position))
     assert with_position(error, ticket).where == {"key": "3", "position": str(position)}
@@ -42,7 +42,7 @@ def test_rows_that_were_read_from_a_table_have_no_position():
     assert with_position(error, ticket).where == {}
 
 
-def test_without_a_version_the_stretch_is_told():
+def test_without_a_version_the_stretch_is_reported():
     error = DataError("an expression failed")
     locate_fault(error, rows(100, 300, 900))
     assert error.where["position"] == "from bin.000012:100 to bin.000012:900"

@@ -121,13 +121,13 @@ def test_a_request_that_makes_no_sense_fails_and_the_stream_goes_on(what, messag
     answered = bench.request(ident)
     assert answered.state is RequestState.FAILED
     assert message in answered.answer
-    assert bench.told.state == "failed"
+    assert bench.reported.state == "failed"
     good = bench.ask(tables=("shop.a",))
     finished(bench)
     assert bench.request(good).state is RequestState.DONE
 
 
-def test_a_key_of_the_free_gate_that_is_none_is_told_though_nothing_else_is_asked_for(caplog):
+def test_a_key_of_the_free_gate_that_is_none_is_reported_though_nothing_else_is_asked_for(caplog):
     bench = Bench(Tables(a=10))
     bench.begin(None)
     bench.ask(tables=("shop.a",), key=("id",), keys=(("x",),), reason=FREE_GATE)
@@ -158,7 +158,7 @@ def test_a_load_is_paused_and_resumed():
     bench.loading.look_again()
     before = len(bench.job.loaded)
     assert bench.step() is None
-    assert bench.told.state == "paused"
+    assert bench.reported.state == "paused"
     assert not bench.loading.due(bench.reached.load)
     bench.begin(TableLoad.from_json(bench.reached.load.to_json()))  # another leader
     assert bench.steps() == []
@@ -178,7 +178,7 @@ def test_a_load_is_cancelled_and_stays_so():
         bench.requests.change_state(each, RequestState.CANCELLED)
     bench.loading.look_again()
     bench.steps()
-    assert bench.told.state == "catching up"
+    assert bench.reported.state == "catching up"
     assert bench.catching_up() == {"shop.a"}, "its rows may be ahead of the stream"
     finished(bench)
     assert bench.catching_up() == set()

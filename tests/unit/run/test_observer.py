@@ -123,7 +123,7 @@ def test_heartbeats_are_counted_from_the_last_entry_on(bench):
     assert "41 heartbeats" in stall.detail
 
 
-def test_why_no_heartbeats_are_written_is_told_until_they_are(bench):
+def test_why_no_heartbeats_are_written_is_reported_until_they_are(bench):
     bench.beats = HeartbeatStatus(written=3, errors=1, error="read-only [1290]")
     bench.after(1)
     assert bench.progress.figures().no_heartbeats == "read-only [1290]"

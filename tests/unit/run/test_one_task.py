@@ -67,8 +67,8 @@ def runner(context, event_log="false"):
         of_load = TransformPlan("binlog", router, applied_through=number)
         ticket = LoadTicket(Leadership("shop", "orders", "n1", 7), number, number)
         found: Any = under_test.run(of_load, LoadWork(ready=[share]), ticket, 1)
-        ((told, shares),) = found
-        return told.batch_id, shares[0], shares[1].applied_through
+        ((reported, shares),) = found
+        return reported.batch_id, shares[0], shares[1].applied_through
 
     return load
 

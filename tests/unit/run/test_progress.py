@@ -245,16 +245,16 @@ def test_rows_are_counted_by_table_within_a_bound():
     assert len(tables) == MOST_TABLES + 1
 
 
-def test_verification_of_a_run_that_has_ended_gives_way_and_of_a_standby_is_not_told():
+def test_verification_of_a_run_that_has_ended_gives_way_and_of_a_standby_is_not_reported():
     progress = Progress(SetClock(wall=500.0))
     progress.enter(RunState.RUNNING)
     progress.verifies(VerificationFigures("comparing", differences=3))
     progress.enter(RunState.RETRYING, "gone")
     assert progress.figures().verification == VerificationFigures("comparing", differences=3)
     progress.enter(RunState.PAUSED)
-    told = progress.figures().verification
-    assert told is not None
-    assert (told.state, told.waits_for) == ("giving way", "the pipeline is paused")
-    assert told.differences == 3
+    reported = progress.figures().verification
+    assert reported is not None
+    assert (reported.state, reported.waits_for) == ("giving way", "the pipeline is paused")
+    assert reported.differences == 3
     progress.enter(RunState.STANDBY)
     assert progress.figures().verification is None

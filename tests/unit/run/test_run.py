@@ -56,7 +56,7 @@ def test_a_run_goes_on_from_the_stored_checkpoint(begun):
     assert bench.store.stored.rows == 3
 
 
-def test_a_run_tells_when_the_leader_before_stored_what_it_goes_on_from(begun):
+def test_a_run_reports_when_the_leader_before_stored_what_it_goes_on_from(begun):
     bench = begun(TWO, stored=Checkpoint(at(4)))
     bench.store.stored_before = 40.0
     bench.start()
@@ -129,12 +129,14 @@ def test_work_that_has_to_go_back_further_is_read_for_from_there(begun):
     assert bench.job.applied == [24, 34, 24, 34, 64, 74]
 
 
-@pytest.mark.parametrize(("server", "told"), [("db1:3306", True), ("db2:3306", False)])
-def test_a_source_whose_commits_hang_is_told_of_when_it_answers_nothing(begun, server, told):
+@pytest.mark.parametrize(("server", "reported"), [("db1:3306", True), ("db2:3306", False)])
+def test_a_source_whose_commits_hang_is_reported_of_when_it_answers_nothing(
+    begun, server, reported
+):
     beats = HeartbeatStatus(3, 1, 100.0, "the commit does not end", hangs_at="db1:3306")
     bench = begun(TWO, heartbeat=SimpleNamespace(status=lambda: beats, stop=lambda: None))
     bench.run._count(TransientError("the read operation timed out", server=server))
-    assert ("its disk is full" in bench.progress.figures().error) is told
+    assert ("its disk is full" in bench.progress.figures().error) is reported
 
 
 def test_what_is_done_again_before_the_same_failure_is_no_success(begun):
@@ -332,7 +334,10 @@ def test_a_statement_that_passes_is_counted_by_its_schema(begun):
     eventually(lambda: bench.job.applied == [*ROWS_OF_TWO, 74], 10)
     figures = bench.progress.figures()
     assert figures.statements_passed == 3
-    assert {n: told.number for n, told in figures.statements_by_schema.items()} == {"x": 1, "y": 2}
+    assert {n: reported.number for n, reported in figures.statements_by_schema.items()} == {
+        "x": 1,
+        "y": 2,
+    }
 
 
 def test_a_higher_generation_starts_over_where_the_source_says(begun):

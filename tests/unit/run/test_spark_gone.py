@@ -74,29 +74,29 @@ def test_without_a_jvm_of_its_own_nothing_is_known(monkeypatch):
     assert jvm_exit(1.0) is None
 
 
-def test_the_end_of_the_jvm_is_told_once_with_how_it_ended(jvm):
-    told = []
-    watch = JvmWatch(told.append)
+def test_the_end_of_the_jvm_is_reported_once_with_how_it_ended(jvm):
+    reported = []
+    watch = JvmWatch(reported.append)
     watch.start()
     assert jvm_exit() is None
     jvm.send_signal(signal.SIGKILL)
-    eventually(lambda: told)
+    eventually(lambda: reported)
     assert jvm_exit() == -9
-    assert isinstance(told[0], SparkGone)
-    assert "was ended by signal 9" in str(told[0])
+    assert isinstance(reported[0], SparkGone)
+    assert "was ended by signal 9" in str(reported[0])
     threading.Event().wait(1.2)
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
-def test_a_jvm_that_is_ended_on_purpose_is_not_told(jvm):
-    told = []
-    watch = JvmWatch(told.append)
+def test_a_jvm_that_is_ended_on_purpose_is_not_reported(jvm):
+    reported = []
+    watch = JvmWatch(reported.append)
     watch.start()
     watch.stop()
     jvm.kill()
     watch._thread.join(60)
     assert not watch._thread.is_alive()
-    assert told == []
+    assert reported == []
 
 
 def test_an_end_that_is_under_way_is_waited_for_but_not_for_long(jvm):
@@ -155,26 +155,28 @@ def test_cancelling_does_not_wait_for_a_jvm_that_hangs(jvm):
 def test_a_jvm_that_dies_while_a_session_starts_is_gone(jvm):
     jvm.kill()
     jvm.wait()
-    told = start_error(Py4JNetworkError("Answer from Java side is empty"))
-    assert isinstance(told, SparkGone)
-    assert "was ended by signal 9" in str(told)
+    reported = start_error(Py4JNetworkError("Answer from Java side is empty"))
+    assert isinstance(reported, SparkGone)
+    assert "was ended by signal 9" in str(reported)
 
 
 def test_a_jvm_that_ends_before_it_can_be_asked_is_gone(monkeypatch):
     monkeypatch.setattr(SparkContext, "_gateway", None)
-    told = start_error(PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={}))
-    assert isinstance(told, SparkGone)
-    assert "before it was ready" in str(told)
+    reported = start_error(
+        PySparkRuntimeError(errorClass="JAVA_GATEWAY_EXITED", messageParameters={})
+    )
+    assert isinstance(reported, SparkGone)
+    assert "before it was ready" in str(reported)
     assert isinstance(start_error(FileNotFoundError("spark-submit")), SparkGone)
 
 
-def test_another_failure_of_a_start_is_told_in_one_line(jvm):
-    told = start_error(ValueError("no such master\n  at org.apache.spark\n  at java.lang"))
-    assert isinstance(told, FatalError)
-    assert told.message == "the Spark session could not be started: no such master"
+def test_another_failure_of_a_start_is_reported_in_one_line(jvm):
+    reported = start_error(ValueError("no such master\n  at org.apache.spark\n  at java.lang"))
+    assert isinstance(reported, FatalError)
+    assert reported.message == "the Spark session could not be started: no such master"
 
 
 def test_a_start_on_a_full_disk_says_where_to_make_room():
-    told = start_error(OSError(28, "No space left on device"))
-    assert "No space left" in told.message
-    assert told.hint.startswith("Make room")
+    reported = start_error(OSError(28, "No space left on device"))
+    assert "No space left" in reported.message
+    assert reported.hint.startswith("Make room")

@@ -104,7 +104,7 @@ def test_a_load_is_abandoned_when_one_of_its_tasks_ran_twice(monkeypatch):
 
 
 @pytest.mark.parametrize("error", [FencedError("fenced"), DataError("too long")])
-def test_what_such_a_task_fails_with_is_told_all_the_same(monkeypatch, error):
+def test_what_such_a_task_fails_with_is_reported_all_the_same(monkeypatch, error):
     job = job_whose_tasks_report(monkeypatch, TaskReport(error=error, repeated=True))
     with pytest.raises(type(error)):
         job.run([], TICKET, 0)

@@ -140,22 +140,22 @@ class Bench:
         assert pause >= 0
         self.clock.time += max(pause, 0.01)
         self.progress.caught_up()
-        return self.told
+        return self.reported
 
     def until(self, state):
-        return self.when(lambda told: told.state == state)
+        return self.when(lambda reported: reported.state == state)
 
     def when(self, so):
         for _ in range(5000):
             if so(self.step()):
-                return self.told
-        raise AssertionError(f"{self.told}")
+                return self.reported
+        raise AssertionError(f"{self.reported}")
 
     def whole_pass(self):
         return self.until("waiting")
 
     @property
-    def told(self) -> Any:
+    def reported(self) -> Any:
         return self.progress.figures().verification
 
     def carry_out_requests(self):
@@ -183,30 +183,35 @@ def test_equal_tables_are_compared_silently_at_the_rate_and_again_after_a_while(
     orders, users = Pair("orders", 30_000), Pair("users", 10)
     bench = Bench(orders, users)
     begun = bench.clock.time
-    told = bench.whole_pass()
-    assert (told.number, told.rows, told.differences, told.coverage) == (1, 30_010, 0, 1.0)
+    reported = bench.whole_pass()
+    assert (reported.number, reported.rows, reported.differences, reported.coverage) == (
+        1,
+        30_010,
+        0,
+        1.0,
+    )
     assert bench.clock.time - begun >= 30_000 / RATE
     assert sum(rows for _, rows in orders.compared) == 30_000
     assert len(orders.compared) > 3, "in ranges"
-    assert told.next_at == begun + 3600
-    bench.when(lambda told: told.number == 2)
+    assert reported.next_at == begun + 3600
+    bench.when(lambda reported: reported.number == 2)
     assert begun + 3600 <= bench.clock.time <= begun + 3602 + 20
     assert logged("verification found differences") == []
 
 
-def test_what_differs_is_told_once_and_until_it_is_equal_again(logged):
+def test_what_differs_is_reported_once_and_until_it_is_equal_again(logged):
     orders, users = Pair("orders", 30_000), Pair("users", 10)
     bench = Bench(orders, users)
     del orders.target[7]
     orders.target[29_000], orders.target[30_001] = "other", "extra"
-    told = bench.whole_pass()
-    assert told.differences == told.counters.found == 3
-    [found] = told.findings
+    reported = bench.whole_pass()
+    assert reported.differences == reported.counters.found == 3
+    [found] = reported.findings
     assert (found.target, found.missing, found.extra, found.different) == ("copy.orders", 1, 1, 1)
     [line] = logged("verification found differences")
     assert (line["table"], line["number"], line["keys"]) == ("shop.orders", 1, "7 missing")
     orders.target = dict(orders.source)
-    assert bench.when(lambda told: told.number == 2).differences == 3
+    assert bench.when(lambda reported: reported.number == 2).differences == 3
     assert bench.whole_pass().differences == 0
     assert bench.requests.all() == [], "it was not asked to repair"
 
@@ -226,30 +231,30 @@ def test_it_gives_way(trouble, word):
     orders = Pair("orders", 100)
     bench = Bench(orders, limits=LoadLimits(threads_running=20, lag=8.0))
     trouble(bench)
-    told = bench.step()
-    assert (told.state, orders.compared) == ("giving way", [])
-    assert word in told.waits_for
+    reported = bench.step()
+    assert (reported.state, orders.compared) == ("giving way", [])
+    assert word in reported.waits_for
 
 
 def test_a_new_leader_goes_on_where_the_last_one_was_seconds_ago():
     orders = Pair("orders", 60_000)
     bench = Bench(orders)
-    bench.when(lambda told: told.rows >= 30_000)
+    bench.when(lambda reported: reported.rows >= 30_000)
     orders.compared.clear()
     bench.lead(2)
     bench.step()
     [(after, _)] = orders.compared
     assert after is not None
     assert after[0] > 30_000 - 2 * 5 * RATE
-    told = bench.whole_pass()
-    assert (told.number, told.coverage) == (1, 1.0)
-    assert told.rows == 60_000
+    reported = bench.whole_pass()
+    assert (reported.number, reported.coverage) == (1, 1.0)
+    assert reported.rows == 60_000
 
 
 def test_a_former_leader_neither_goes_on_nor_disturbs():
     bench = Bench(Pair("orders", 600_000))
     bench.step()
-    former, position = bench.standing, bench.told.rows
+    former, position = bench.standing, bench.reported.rows
     assert position
     bench.lead(2)
     for _ in range(20):
@@ -282,21 +287,21 @@ def test_what_differs_is_repaired_and_compared_once_more(logged):
     bench = Bench(orders, repair=True)
     del orders.target[7]
     orders.target[9], orders.target[5_001] = "other", "extra"
-    told = bench.until("repairing")
-    assert (told.differences, told.repaired) == (2, 0)
+    reported = bench.until("repairing")
+    assert (reported.differences, reported.repaired) == (2, 0)
     assert bench.looked.is_set()
     [request] = bench.requests.unanswered()
     assert (request.tables, request.key) == (("shop.orders",), ("id",))
     assert (request.keys, request.reason) == (((7,), (9,)), "repair")
     assert bench.step().state == "repairing", "it waits for the load"
     bench.carry_out_requests()
-    told = bench.until("repairing")
+    reported = bench.until("repairing")
     bench.carry_out_requests()
-    told = bench.whole_pass()
+    reported = bench.whole_pass()
     assert (orders.source == orders.target) is True
-    assert (told.differences, told.repaired, told.last.found) == (0, 3, 3)
-    assert told.counters.repaired == 3
-    assert told.rows == 5_000, "a row counts once for a pass"
+    assert (reported.differences, reported.repaired, reported.last.found) == (0, 3, 3)
+    assert reported.counters.repaired == 3
+    assert reported.rows == 5_000, "a row counts once for a pass"
     assert len(logged("verification found differences")) == 1
 
 
@@ -314,15 +319,15 @@ def test_a_new_leader_goes_on_with_a_repair():
     assert len(bench.requests.all()) == 1
 
 
-def test_what_a_repair_did_not_mend_stays_told_and_is_not_sent_again_in_this_pass():
+def test_what_a_repair_did_not_mend_stays_reported_and_is_not_sent_again_in_this_pass():
     orders = Pair("orders", 100)
     bench = Bench(orders, repair=True)
     del orders.target[7]
     bench.until("repairing")
     [request] = bench.requests.unanswered()
     bench.requests.answer(request, RequestState.FAILED, "refused", rows=0, at=1.0)
-    told = bench.whole_pass()
-    assert (told.differences, told.repaired) == (1, 0)
+    reported = bench.whole_pass()
+    assert (reported.differences, reported.repaired) == (1, 0)
     assert len(bench.requests.all()) == 1
 
 
@@ -331,14 +336,14 @@ def test_where_both_sites_write_nothing_is_deleted():
     bench = Bench(orders, repair=True, opposite=lambda _: None)
     del orders.target[7]
     orders.target[500] = "same"
-    told = bench.until("repairing")
-    assert told.differences == 2
+    reported = bench.until("repairing")
+    assert reported.differences == 2
     (request,) = bench.requests.unanswered()
     assert request.keys == ((7,),), "the other direction brings the row that only the target has"
     bench.carry_out_requests()
     orders.target[500] = "same"  # what is carried out here knows of no policy
-    told = bench.whole_pass()
-    assert (told.differences, told.repaired) == (1, 1)
+    reported = bench.whole_pass()
+    assert (reported.differences, reported.repaired) == (1, 1)
 
 
 def test_where_another_pipeline_writes_as_well_nothing_is_deleted():
@@ -351,26 +356,26 @@ def test_where_another_pipeline_writes_as_well_nothing_is_deleted():
     assert request.keys == ((7,),)
 
 
-def test_more_than_a_pass_repairs_is_told_and_left_alone(logged):
+def test_more_than_a_pass_repairs_is_reported_and_left_alone(logged):
     orders = Pair("orders", 100)
     bench = Bench(orders, repair=True, repair_limit=3)
     for key in range(1, 5):
         del orders.target[key]
-    told = bench.whole_pass()
-    assert (told.differences, bench.requests.all()) == (4, [])
-    assert "repair_limit" in told.repairs_no_more
+    reported = bench.whole_pass()
+    assert (reported.differences, bench.requests.all()) == (4, [])
+    assert "repair_limit" in reported.repairs_no_more
     assert len(logged("verification repairs no more in this pass")) == 1
 
 
-def test_an_error_is_told_and_what_failed_is_tried_again():
+def test_an_error_is_reported_and_what_failed_is_tried_again():
     orders = Pair("orders", 100)
     bench = Bench(orders)
     orders.failures = [TransientError("gone"), ValueError("a defect")]
     assert "gone" in bench.step().error
-    assert bench.told.state == "failing"
+    assert bench.reported.state == "failing"
     assert "a defect" in bench.until("failing").error
-    told = bench.whole_pass()
-    assert (told.error, told.rows, told.tables_left_out) == ("", 100, 0)
+    reported = bench.whole_pass()
+    assert (reported.error, reported.rows, reported.tables_left_out) == ("", 100, 0)
     assert bench.built == 3, "what is known of the tables may be of the past"
 
 
@@ -378,12 +383,12 @@ def test_a_table_that_cannot_be_compared_is_left_out_and_the_others_are_not():
     orders, users = Pair("orders", 100), Pair("users", 10)
     bench = Bench(orders, users)
     orders.failures = [ConfigurationError("no such table")] * 100
-    told = bench.whole_pass()
+    reported = bench.whole_pass()
     assert users.compared
-    assert (told.number, told.tables_left_out, told.rows) == (1, 1, 10)
-    assert told.coverage < 1
-    assert "no such table" in told.findings[0].error
-    assert told.error == ""
+    assert (reported.number, reported.tables_left_out, reported.rows) == (1, 1, 10)
+    assert reported.coverage < 1
+    assert "no such table" in reported.findings[0].error
+    assert reported.error == ""
 
 
 def test_what_may_only_be_on_its_way_is_no_difference():
@@ -391,8 +396,8 @@ def test_what_may_only_be_on_its_way_is_no_difference():
     bench = Bench(orders)
     del orders.target[7]
     orders.note = "the pipeline did not come there"
-    told = bench.until("failing")
-    assert (told.differences, "did not come there" in told.error) == (0, True)
+    reported = bench.until("failing")
+    assert (reported.differences, "did not come there" in reported.error) == (0, True)
 
 
 def test_an_arbiter_that_does_not_answer_costs_no_table():
@@ -409,11 +414,11 @@ def test_an_arbiter_that_does_not_answer_costs_no_table():
     for _ in range(10):
         bench.step()
     del bench.arbiter.verifications.store
-    told = bench.whole_pass()
-    assert (told.tables_left_out, told.error) == (0, "")
+    reported = bench.whole_pass()
+    assert (reported.tables_left_out, reported.error) == (0, "")
 
 
-def test_its_thread_ends_when_it_is_told_to():
+def test_its_thread_ends_when_it_is_reported_to():
     bench = Bench(Pair("orders", 100))
     bench.standing.start(lambda: None)
     bench.standing.stop()
@@ -427,8 +432,8 @@ def test_what_differs_in_one_look_only_is_no_difference(logged):
     del orders.target[7]
     bench.when(lambda _: len(orders.compared) == 1)
     orders.target[7] = orders.source[7]
-    told = bench.whole_pass()
-    assert (told.differences, told.counters.found, bench.requests.all()) == (0, 0, [])
+    reported = bench.whole_pass()
+    assert (reported.differences, reported.counters.found, bench.requests.all()) == (0, 0, [])
     assert len(orders.compared) == 2
     assert logged("verification found differences") == []
 
@@ -455,21 +460,21 @@ def test_rows_that_the_other_direction_is_to_bring_are_waited_for():
     assert len(orders.compared) == 2
 
 
-def test_nothing_is_told_while_the_other_direction_does_not_come():
+def test_nothing_is_reported_while_the_other_direction_does_not_come():
     def late(_stopping):
         raise TransientError("it did not come")
 
     orders = Pair("orders", 100)
     bench = Bench(orders, opposite=late)
     orders.target[101] = "of the other site"
-    told = bench.until("failing")
-    assert (told.differences, "did not come" in told.error) == (0, True)
+    reported = bench.until("failing")
+    assert (reported.differences, "did not come" in reported.error) == (0, True)
 
 
 def test_a_source_that_cannot_be_asked_whether_it_is_busy_costs_no_table():
     orders = Pair("orders", 50_000)
     bench = Bench(orders, limits=LoadLimits(threads_running=20))
-    bench.when(lambda told: told.rows)
+    bench.when(lambda reported: reported.rows)
 
     def gone():
         raise TransientError("gone")
@@ -478,8 +483,8 @@ def test_a_source_that_cannot_be_asked_whether_it_is_busy_costs_no_table():
     for _ in range(10):
         assert bench.step().error
     del bench.tables.busy
-    told = bench.whole_pass()
-    assert (told.number, told.tables_left_out, told.rows) == (1, 0, 50_000)
+    reported = bench.whole_pass()
+    assert (reported.number, reported.tables_left_out, reported.rows) == (1, 0, 50_000)
 
 
 def test_a_range_that_is_compared_again_is_as_large_as_before():
@@ -493,13 +498,13 @@ def test_a_range_that_is_compared_again_is_as_large_as_before():
     assert looking.look(orders, (70,), 20).outcome.last == (90,)
 
 
-def test_what_is_compared_as_a_whole_is_told_with_its_reason(caplog):
+def test_what_is_compared_as_a_whole_is_reported_with_its_reason(caplog):
     caplog.set_level(logging.INFO, logger="setl.run.verification")
     cut, whole = Pair("a", 10), Pair("b", 10)
     whole.whole = "the two sides do not sort their keys alike"
     bench = Bench(cut, whole, every=1)
     bench.whole_pass()
-    told = bench.whole_pass()
-    assert told.whole == {"copy.b": "the two sides do not sort their keys alike"}
+    reported = bench.whole_pass()
+    assert reported.whole == {"copy.b": "the two sides do not sort their keys alike"}
     lines = [r for r in caplog.records if r.getMessage() == "target is compared as a whole"]
     assert len(lines) == 1, "it is said once"

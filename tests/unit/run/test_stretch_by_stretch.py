@@ -241,7 +241,7 @@ def test_rows_of_a_table_that_must_not_be_shared_out_are_not_written(world):
     assert world.written == []
 
 
-def test_an_error_of_a_task_is_told_and_nothing_is_done_again(world):
+def test_an_error_of_a_task_is_reported_and_nothing_is_done_again(world):
     world.error = DataError("no")
     reports = world.run([(1, "a")], [(1, "b")])
     assert [str(report.error) for report in reports] == ["no", "no"]

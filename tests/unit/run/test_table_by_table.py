@@ -173,7 +173,7 @@ def test_what_is_not_dealt_out_by_table_is_dealt_out_by_key(world):
     assert world.by_key[0][1] is work
 
 
-def test_an_error_of_a_task_is_told(world):
+def test_an_error_of_a_task_is_reported(world):
     world.error = DataError("no")
     reports = world.run(plan(), LoadWork([item("a"), item("b")]), TICKET, 2)
     assert [str(report.error) for report in reports] == ["no", "no"]

@@ -41,7 +41,7 @@ def test_a_leader_goes_on_from_any_step_of_another():
         assert sorted(again.job.loaded + first.job.loaded[:done]) == sorted(everything(tables))
 
 
-def test_each_step_tells_how_far_what_it_has_read_may_be_ahead_of_the_stream():
+def test_each_step_reports_how_far_what_it_has_read_may_be_ahead_of_the_stream():
     """A replica that replaces the source has to have all of that."""
     bench = Bench(Tables(a=1700))
     bench.begin(TableLoad("x"))
@@ -98,7 +98,7 @@ def test_it_is_over_when_the_stream_has_come_to_where_the_last_rows_were_read():
     ended = bench.step()
     assert ended.ended == bench.clock.now()
     assert bench.catching_up() == frozenset()
-    assert bench.told.state == "done"
+    assert bench.reported.state == "done"
     assert bench.step() is None
 
 
@@ -166,7 +166,7 @@ def test_a_table_that_gets_another_name_is_read_under_that_by_any_leader(number)
     assert done.only
 
 
-def test_tables_that_take_each_others_names_are_read_again_and_told():
+def test_tables_that_take_each_others_names_are_read_again_and_reported():
     bench = Bench(Tables(a=3, z=3))
     bench.begin(TableLoad("x"))
     bench.read_all()
@@ -177,7 +177,7 @@ def test_tables_that_take_each_others_names_are_read_again_and_told():
     assert "--table shop.a --table shop.z --replace" in bench.step().error
 
 
-def test_actions_of_foreign_keys_that_met_rows_ahead_of_the_stream_are_told():
+def test_actions_of_foreign_keys_that_met_rows_ahead_of_the_stream_are_reported():
     bench = Bench(Tables(a=3, z=3))
     bench.begin(TableLoad("x"))
     family = {("shop", "a"), ("shop", "z")}
@@ -261,9 +261,9 @@ def test_a_table_that_is_changed_again_is_waited_for_again():
 
 def test_errors_that_are_never_the_same_end_a_load_all_the_same():
     refusals = Refusals()
-    told = [refusals.may_pass(DataError(f"row {n}")) for n in range(100)]
-    assert told[0]
-    assert not told[-1]
+    reported = [refusals.may_pass(DataError(f"row {n}")) for n in range(100)]
+    assert reported[0]
+    assert not reported[-1]
     refusals.forget()
     assert refusals.may_pass(DataError("row 99"))
     assert not refusals.may_pass(TransientError("gone"))
@@ -285,7 +285,7 @@ def test_a_load_waits_for_the_other_site_to_read_what_is_kept_for_it():
     bench.begin(TableLoad("x"))
     bench.unpassed = 100_001
     assert bench.step() is None
-    assert bench.told.waits_for == "the opposite pipeline c/back has rows to read"
+    assert bench.reported.waits_for == "the opposite pipeline c/back has rows to read"
     assert not bench.loading.due(bench.reached.load)
     bench.unpassed = 99_999
     bench.clock.time += 2.0
@@ -311,7 +311,7 @@ def test_a_load_is_kept_as_json():
 
 
 def test_a_stream_that_comes_late_is_waited_for_by_the_clock_of_its_server():
-    bench = Bench(Tables(a=3), tells_end=False)
+    bench = Bench(Tables(a=3), has_end=False)
     bench.begin(TableLoad("x"))
     load = bench.steps()[-1]
     assert (load.until, load.until_time) == (None, 1000.5)
@@ -324,28 +324,28 @@ def test_a_stream_that_comes_late_is_waited_for_by_the_clock_of_its_server():
 # -- limits --------------------------------------------------------------------------------
 
 
-def test_a_load_tells_how_much_is_left_and_for_how_long():
+def test_a_load_reports_how_much_is_left_and_for_how_long():
     bench = Bench(Tables(a=5000))
     bench.begin(None)
     bench.ask()
     bench.step()
     bench.step()
-    told = bench.told
-    assert (told.rows, told.rows_expected) == (1000, 5000)
-    assert told.seconds_left == pytest.approx(4000 * 0.3 / ROWS_IN_A_STEP, abs=0.1)
-    assert told.bytes_per_second == pytest.approx(100 * ROWS_IN_A_STEP / 0.3, rel=0.01)
+    reported = bench.reported
+    assert (reported.rows, reported.rows_expected) == (1000, 5000)
+    assert reported.seconds_left == pytest.approx(4000 * 0.3 / ROWS_IN_A_STEP, abs=0.1)
+    assert reported.bytes_per_second == pytest.approx(100 * ROWS_IN_A_STEP / 0.3, rel=0.01)
 
 
-def test_a_load_tells_how_far_it_is_in_a_table():
+def test_a_load_reports_how_far_it_is_in_a_table():
     bench = Bench(Tables(a=300, b=5000))
     bench.begin(TableLoad("x"))
-    while bench.told.table != "shop.b":
+    while bench.reported.table != "shop.b":
         bench.step()
-    before, told = len(bench.job.loaded) - 300, bench.told
-    assert (told.table_rows, told.table_rows_expected) == (before, 5000)
+    before, reported = len(bench.job.loaded) - 300, bench.reported
+    assert (reported.table_rows, reported.table_rows_expected) == (before, 5000)
     bench.begin(TableLoad.from_json(bench.reached.load.to_json()))
     bench.step()
-    assert bench.told.table_rows == len(bench.job.loaded) - 300 > before
+    assert bench.reported.table_rows == len(bench.job.loaded) - 300 > before
 
 
 def test_a_busy_source_is_given_way_to():
@@ -357,7 +357,7 @@ def test_a_busy_source_is_given_way_to():
     before = len(bench.job.loaded)
     assert bench.step() is None
     assert not bench.loading.due(bench.reached.load)
-    assert (bench.told.given_way, bench.told.waits_for) == (
+    assert (bench.reported.given_way, bench.reported.waits_for) == (
         1, "the source carries out 9 statements",
     )  # fmt: skip
     bench.clock.time += 1.0
@@ -365,7 +365,7 @@ def test_a_busy_source_is_given_way_to():
     assert bench.loading.due(bench.reached.load)
     bench.step()
     assert len(bench.job.loaded) > before
-    assert bench.told.waits_for == ""
+    assert bench.reported.waits_for == ""
 
 
 def test_a_target_that_is_behind_is_given_way_to():
@@ -373,7 +373,7 @@ def test_a_target_that_is_behind_is_given_way_to():
     bench.begin(TableLoad("x", taken=()))
     bench.loading._way._lag = lambda: 2.5
     assert bench.step() is None
-    assert bench.told.waits_for == "the target is 2.5 s behind"
+    assert bench.reported.waits_for == "the target is 2.5 s behind"
     bench.loading._way._lag = lambda: None
     assert bench.step() is not None
 

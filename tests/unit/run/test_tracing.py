@@ -33,7 +33,7 @@ class Noted:
     def __init__(self):
         self.traces = []
 
-    def tell(self, traces):
+    def export(self, traces):
         self.traces += traces
 
     def close(self):
@@ -194,7 +194,7 @@ class Deaf(SpanExporter):
         pass
 
 
-def test_a_collector_that_is_gone_is_told_once_and_holds_up_nobody(caplog):
+def test_a_collector_that_is_gone_is_reported_once_and_holds_up_nobody(caplog):
     caplog.set_level(logging.INFO)
     exporter = Deaf()
     tracer = OpenTelemetryTracer("n1", exporter)
@@ -204,8 +204,8 @@ def test_a_collector_that_is_gone_is_told_once_and_holds_up_nobody(caplog):
     exporter.hears = True
     passed(tracer)
     tracer._provider.force_flush()
-    told = [r.message for r in caplog.records if r.name.startswith("setl")]
-    assert told == ["traces cannot be sent", "traces are sent again"]
+    reported = [r.message for r in caplog.records if r.name.startswith("setl")]
+    assert reported == ["traces cannot be sent", "traces are sent again"]
     tracer.close()
 
 

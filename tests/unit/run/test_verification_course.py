@@ -186,8 +186,8 @@ def test_the_age_counts_from_the_last_whole_pass_and_before_that_from_the_first_
     state = begun(Verification(), (ORDERS,), None, 10.0)
     assert verification_figures(state, HOUR, 50.0).age == 40.0
     state = compare(state, (ORDERS,), now=60.0)
-    told = verification_figures(state, HOUR, 100.0)
-    assert (told.state, told.age, told.next_at) == ("waiting", 40.0, 10.0 + HOUR)
+    reported = verification_figures(state, HOUR, 100.0)
+    assert (reported.state, reported.age, reported.next_at) == ("waiting", 40.0, 10.0 + HOUR)
     state = begun(state, (ORDERS,), None, 4000.0)
     assert verification_figures(state, HOUR, 4000.0).age == 3940.0
 

@@ -27,7 +27,7 @@ def verdict(rows, *, values=None, known=True, named=100):
     )
 
 
-def told(found):
+def reported(found):
     return (found.missing, found.extra, found.different), [s.key for s in found.sample_keys]
 
 
@@ -43,7 +43,7 @@ def told(found):
     ids=["the same", "one of them", "in another way", "no more"],
 )
 def test_a_key_counts_if_it_differs_in_the_same_way_both_times(judge, first, again, expected):
-    assert told(judge(verdict(first), verdict(again))) == expected
+    assert reported(judge(verdict(first), verdict(again))) == expected
 
 
 @pytest.mark.parametrize("judge", [seen_twice, stood_still])
@@ -56,9 +56,9 @@ def test_a_row_that_moves_on_is_undecided_where_it_may_be_changed_on_both_sides(
     first = verdict({1: D, 2: D}, values={1: (5, 4), 2: (7, 7.5)})
     again = verdict({1: D, 2: D}, values={1: (5, 4), 2: (8, 7.5)})
     found = stood_still(first, again)
-    assert told(found) == ((0, 0, 1), ["1"])
+    assert reported(found) == ((0, 0, 1), ["1"])
     assert (found.undecided, found.differing.keys) == (1, (((1,), D),)), "the other is not repaired"
-    assert told(seen_twice(first, again)) == ((0, 0, 2), ["1", "2"])
+    assert reported(seen_twice(first, again)) == ((0, 0, 2), ["1", "2"])
 
 
 def test_a_row_that_agreed_when_it_was_read_to_be_shown_is_undecided_there():
@@ -72,9 +72,9 @@ def test_a_row_that_agreed_when_it_was_read_to_be_shown_is_undecided_there():
 
 def test_where_nobody_knows_the_keys_at_the_source_rows_must_stand_still_too():
     first = verdict({1: D}, values={1: (5, 4)}, known=False)
-    assert told(seen_twice(first, first)) == ((0, 0, 1), ["1"])
+    assert reported(seen_twice(first, first)) == ((0, 0, 1), ["1"])
     again = verdict({1: D}, values={1: (6, 5)}, known=False)
-    assert told(seen_twice(first, again)) == ((0, 0, 0), [])
+    assert reported(seen_twice(first, again)) == ((0, 0, 0), [])
 
 
 def test_keys_that_are_too_many_to_be_named_count_as_far_as_both_have_them():

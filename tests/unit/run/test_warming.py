@@ -31,7 +31,7 @@ class Context:
             raise ConnectionRefusedError("no JVM")
 
 
-def test_it_goes_on_after_an_error_and_ends_when_told():
+def test_it_goes_on_after_an_error_and_ends_when_reported():
     context = Context()
     queries: list[int] = []
     keeper = KeepWarm(cast("Any", context), lambda: lambda: queries.append(1), every=0.01)

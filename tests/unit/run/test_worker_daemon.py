@@ -10,7 +10,7 @@ from setl.run.spark import worker_daemon
 COMMAND = [sys.executable, "-m", worker_daemon.__name__, "pyspark.worker"]
 
 
-def test_it_tells_its_port_and_ends_with_its_jvm():
+def test_it_reports_its_port_and_ends_with_its_jvm():
     with subprocess.Popen(
         COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "s"},

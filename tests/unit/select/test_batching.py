@@ -233,7 +233,7 @@ def test_flush_gives_complete_transactions_and_forgets_the_rest():
     assert under_test.flush() is None
 
 
-def test_ids_go_on_from_where_they_are_told_to():
+def test_ids_go_on_from_where_they_are_reported_to():
     under_test = assembler(rows=1, first_id=40)
     assert [b.id for b in under_test.add(transactions(1, 1))] == [40, 41]
     assert under_test.next_id == 42

@@ -68,7 +68,7 @@ def test_a_document_is_looked_up_once_under_its_newest_version():
     assert result.upsert_versions == [3]
 
 
-def test_the_source_is_told_which_columns_the_stream_has_by_now():
+def test_the_source_is_reported_which_columns_the_stream_has_by_now():
     wider = RowSchema("shop", "items", (*ITEMS.columns, Column("new", Kind.TEXT)), key=(0, 1))
     insert = (ITEMS, Op.INSERT, [(None, (1, 1, "a"))])
     keys, source = keys_of(ITEM, insert, (wider, Op.INSERT, [(None, (1, 2, "a", "x"))]))

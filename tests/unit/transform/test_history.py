@@ -96,7 +96,7 @@ SAID = SiteWrites(((5, "z"), (6, "a")), 4, (1, "a"))
 
 def test_rows_that_do_not_say_what_the_server_computes_are_refused():
     with pytest.raises(DataError, match="does not say what v of its row holds"):
-        steps_of(Op.INSERT, None, (1, "a", "x"), replace(SCHEMA, untold=("v",)))
+        steps_of(Op.INSERT, None, (1, "a", "x"), replace(SCHEMA, unlogged=("v",)))
 
 
 def message(said: SiteWrites | None = SAID, **values):
@@ -108,31 +108,31 @@ def message(said: SiteWrites | None = SAID, **values):
     return DecodedRows(MESSAGE, Op.INSERT, [(None, tuple(row[name] for name in TOLD))])
 
 
-def told(of, **mapping):
+def reported(of, **mapping):
     found = Histories(router(**mapping))
     found.tell(of, 9)
     return found.collected()
 
 
-def test_the_other_site_tells_what_it_has_taken_in():
-    found, marks = told(message())
+def test_the_other_site_reports_what_it_has_taken_in():
+    found, marks = reported(message())
     assert found.heard == [WritesSeen(9, (1,), SAID)]
     assert (found.target, found.columns, found.key) == (("shop", "stock"), ("id", "name"), ("id",))
     assert (marks.target, marks.marks) == (RECENT_TABLE, [Mark(9, 3, 8, 2)])
 
 
 def test_it_may_tell_no_more_than_how_far_it_has_come():
-    (marks,) = told(message(None, schema_name="", table_name="", row_key=""))
+    (marks,) = reported(message(None, schema_name="", table_name="", row_key=""))
     assert marks.marks == [Mark(9, 3, 8, 2)]
 
 
-def test_it_tells_of_deleted_rows_and_of_bytes():
-    (found, _) = told(message(SiteWrites(((5, b"\xff"),), 4, None)))
+def test_it_reports_of_deleted_rows_and_of_bytes():
+    (found, _) = reported(message(SiteWrites(((5, b"\xff"),), 4, None)))
     assert found.heard[0].said == SiteWrites(((5, b"\xff"),), 4, None)
 
 
 def test_names_are_those_of_this_sites_table():
-    (found, _) = told(message(), to="shop.goods", columns={"label": "name"})
+    (found, _) = reported(message(), to="shop.goods", columns={"label": "name"})
     assert (found.target, found.columns, found.newest) == (
         ("shop", "goods"), ("id", "label"), "label",
     )  # fmt: skip
@@ -140,14 +140,14 @@ def test_names_are_those_of_this_sites_table():
 
 def test_only_inserted_rows_say_anything():
     deleted = message()._replace(op=Op.DELETE)
-    assert told(deleted) == []
+    assert reported(deleted) == []
 
 
 def test_a_row_that_nobody_can_read_is_refused():
     with pytest.raises(DataError, match="cannot be read"):
-        told(message(column_names="{"))
+        reported(message(column_names="{"))
     with pytest.raises(DataError, match="cannot be read"):
-        told(message(row_key="[1]"))
+        reported(message(row_key="[1]"))
 
 
 def test_a_share_is_taken_apart():

@@ -47,7 +47,7 @@ def test_types_that_are_written_otherwise_are_two(before, after):
     assert made_of(before) != made_of(after)
 
 
-def test_tables_of_an_entry_with_a_wildcard_are_told_apart():
+def test_tables_of_an_entry_with_a_wildcard_are_reported_apart():
     column = Column("k", Kind.TEXT)
     assert made_of(column, table="t") == made_of(column, table="u")
     route = replace(ROUTE, ids_of=IdsOf("s.* -> i", of_each_table=True))
@@ -55,5 +55,5 @@ def test_tables_of_an_entry_with_a_wildcard_are_told_apart():
 
 
 def test_records_that_tell_the_type_of_a_value_are_not_asked_for_that_of_its_column():
-    route = replace(ROUTE, ids_of=IdsOf("s.t -> i", tells_types=False))
+    route = replace(ROUTE, ids_of=IdsOf("s.t -> i", distinguishes_types=False))
     assert made_of(Column("k", Kind.TEXT), route) == made_of(Column("k", Kind.BINARY), route)

@@ -52,7 +52,7 @@ def test_an_upsert_in_a_later_stretch_wins_over_a_delete():
     assert merged[0].upserts == [(1, "a")]
 
 
-def test_keys_of_two_columns_are_told_apart_by_both():
+def test_keys_of_two_columns_are_reported_apart_by_both():
     first = [((1, "a", "old"), 3), ((2, "a", "stays"), 4)]
     then = [((1, "b", "new"), 5), ((1, "a", "new"), 6)]
     parts = [part(rows, columns=(ID, NAME, NOTE)) for rows in (then, first)]
@@ -84,11 +84,11 @@ def test_updates_that_say_other_columns_each_are_one_that_says_all_of_them():
 
 def test_what_an_update_leaves_open_is_not_what_the_row_held_before():
     full = part([((1, "a", "old"), 3)], columns=(ID, NAME, NOTE))
-    whole = replace(part([((1, "b"), 4)]), untold=("note",))
-    partial = replace(part([((1,), 5)], columns=(ID,)), partial=True, untold=("note",))
+    whole = replace(part([((1, "b"), 4)]), unlogged=("note",))
+    partial = replace(part([((1,), 5)], columns=(ID,)), partial=True, unlogged=("note",))
     for parts, name in (([full, partial], "a"), ([full, whole, partial], "b")):
         (merged,) = merge(parts)
-        assert (merged.untold, merged.partial) == (("note",), False)
+        assert (merged.unlogged, merged.partial) == (("note",), False)
         assert state_of([merged]) == {(1,): {"id": 1, "name": name}}
 
 

@@ -54,7 +54,7 @@ def test_what_no_worker_raised():
     assert worker_error("Job aborted due to stage failure") is None
 
 
-def test_the_cause_is_told_and_not_who_passed_it_on():
+def test_the_cause_is_reported_and_not_who_passed_it_on():
     text = OF_JAVA.partition("Caused by")[0] + "Caused by: java.lang.Error: stack\n\tat x"
     error = spark_error(RuntimeError(text), cancelled=False)
     assert isinstance(error, TransientError)

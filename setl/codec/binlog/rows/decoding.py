@@ -27,12 +27,12 @@ from setl.codec.binlog.rows.operation import operation_of
 from setl.codec.binlog.rows.partial_update import partial_images
 from setl.codec.binlog.rows.row_scanner import TableRows, TableScanner
 from setl.codec.binlog.rows.runs import has_own_position, likely_inserts, records_of
-from setl.codec.binlog.rows.untold import (
+from setl.codec.binlog.rows.unlogged_columns import (
     LAST_WHOLE,
-    told_alone,
+    logged_columns_only,
     unlogged_columns_mask,
     without_doubles,
-    without_untold,
+    without_unlogged,
 )
 from setl.codec.binlog.rows.versioned import LiveRows, ends_of_rows, refusing, telling
 from setl.codec.binlog.rows.whole_seconds import (
@@ -79,22 +79,22 @@ class _Decoder(NamedTuple):
     mariadb: bool
     leaves_out: bool  # whether inserts may lack what the server computes
     generated: frozenset[str]  # columns that updates may lack for the same reason
-    narrow: dict[int, RowSchema]  # `visible` without untold columns, by `unlogged_columns_mask`
+    narrow: dict[int, RowSchema]  # `visible` without unlogged columns, by `unlogged_columns_mask`
     wire: TableDetail
     unsure: dict[int, tuple[int, ...]]  # `lengths_tried`, see `see_whole_seconds`
     live: LiveRows | None = None  # of a versioned table
 
     @property
     def shown(self) -> RowSchema:
-        """The columns of rows where nothing is untold."""
+        """The columns of rows where nothing is unlogged."""
         return self.visible if self.live is None else self.without(self.live, 0)
 
-    def without(self, live: LiveRows, untold: int) -> RowSchema:
-        """The columns without those of a versioned table, and without what is untold."""
-        kept = self.narrow.get(~untold)
+    def without(self, live: LiveRows, unlogged: int) -> RowSchema:
+        """The columns without those of a versioned table, and without what is unlogged."""
+        kept = self.narrow.get(~unlogged)
         if kept is None:
-            told = self.narrow[untold] if untold else self.visible
-            kept = self.narrow[~untold] = live.schema(told)
+            logged = self.narrow[unlogged] if unlogged else self.visible
+            kept = self.narrow[~unlogged] = live.schema(logged)
         return kept
 
 
@@ -139,7 +139,7 @@ class BinlogRowCodec:
         try:
             if payload[4] in COMPRESSED_ROWS:
                 payload, checksum = inflated_rows(payload, checksum=checksum), False
-            rows, untold = _decode_event(payload, table, checksum=checksum, keys_alone=keys_alone)
+            rows, unlogged = _decode_event(payload, table, checksum=checksum, keys_alone=keys_alone)
         except DataError as error:
             error.at(schema=table.schema.schema, table=table.schema.table)
             raise
@@ -155,14 +155,14 @@ class BinlogRowCodec:
             ) from error
         if table.visible is not table.schema:
             rows = without_hidden(rows, table.visible)
-        if untold:
-            narrow = table.narrow.get(untold)
+        if unlogged:
+            narrow = table.narrow.get(unlogged)
             if narrow is None:
-                narrow = table.narrow[untold] = without_untold(table.visible, untold)
-            rows = told_alone(rows, narrow, untold)
+                narrow = table.narrow[unlogged] = without_unlogged(table.visible, unlogged)
+            rows = logged_columns_only(rows, narrow, unlogged)
         if table.live is None:
             return rows
-        return table.live.rows(rows, table.without(table.live, untold))
+        return table.live.rows(rows, table.without(table.live, unlogged))
 
     def schema(self, payload: bytes, context: tuple[bytes, ...]) -> RowSchema:  # noqa: ARG002
         """See `setl.codec.row_codec.RowCodec.schema`; the TABLE_MAP event says it all."""
@@ -190,10 +190,10 @@ class BinlogRowCodec:
 
     def _learn(self, context: tuple[bytes, ...]) -> _Decoder:
         table = described_table(context)
-        told = b"".join(context[2:3]).decode()  # the digits of `old_times`
+        logged = b"".join(context[2:3]).decode()  # the digits of `old_times`
         try:
             # Where times may be longer than they seem, text that is none tells that they are.
-            codes = column_codes(table, lenient=not told)
+            codes = column_codes(table, lenient=not logged)
         except DAMAGED as error:
             raise damaged_description(error) from error
         json = tuple(
@@ -209,7 +209,7 @@ class BinlogRowCodec:
         for i, live in ends.items():
             read = readers[i]
             readers[i] = telling(live, read) if live_rows else refusing(read, live, table)
-        digits = dict(zip(old_times(table.columns), told, strict=bool(told)))
+        digits = dict(zip(old_times(table.columns), logged, strict=bool(logged)))
         for i, number in digits.items():
             if number not in {"0", *UNSURE}:
                 readers[i] = refusing_fractions(table, i, number)
@@ -245,10 +245,10 @@ def _live_rows(
     context: tuple[bytes, ...], table: TableDetail, ends: Collection[int]
 ) -> LiveRows | None:
     """What makes live rows of a table's rows; None if it is not known to be versioned."""
-    told = b"".join(context[3:4]).decode()
-    if not told:
+    logged = b"".join(context[3:4]).decode()
+    if not logged:
         return None
-    live = LiveRows(*told.split("\0"))
+    live = LiveRows(*logged.split("\0"))
     names = table.schema.names
     known = any(names[i] == live.end for i in ends) and live.start in names
     return live if known else None
@@ -275,7 +275,7 @@ def _decode_event(
         pairs: list[tuple[Row | None, Row | None]] = list(
             zip(images[::2], images[1::2], strict=True)
         )
-        lacking, untold = (0, 0) if keys_alone else _left_out(table, present, after)
+        lacking, unlogged = (0, 0) if keys_alone else _left_out(table, present, after)
         if lacking:
             if table.mariadb and without_doubles(table.schema, present, after):
                 pairs = [
@@ -284,13 +284,13 @@ def _decode_event(
                 ]
             else:
                 _refuse_replaced(table.schema, pairs)
-        return DecodedRows(table.schema, Op.UPDATE, pairs), untold
+        return DecodedRows(table.schema, Op.UPDATE, pairs), unlogged
     if kind in INSERTS:
-        lacking, untold = (0, 0) if keys_alone else _left_out(table, None, present)
+        lacking, unlogged = (0, 0) if keys_alone else _left_out(table, None, present)
         if lacking:
-            raise _unsaid("an insert leaves columns out, whose defaults are not known")
+            raise _not_described("an insert leaves columns out, whose defaults are not known")
         images = _images(event, at, end, table, present)
-        return DecodedRows(table.schema, Op.INSERT, [(None, image) for image in images]), untold
+        return DecodedRows(table.schema, Op.INSERT, [(None, image) for image in images]), unlogged
     if kind in DELETES:
         images = _images(event, at, end, table, present)
         return DecodedRows(table.schema, Op.DELETE, [(image, None) for image in images]), 0
@@ -312,8 +312,8 @@ def _left_out(table: _Decoder, before: int | None, after: int) -> tuple[int, int
     lacking = (1 << len(table.visible.columns)) - 1 & ~after
     if not (lacking and (table.leaves_out if before is None else table.mariadb)):
         return lacking, 0
-    untold = unlogged_columns_mask(table.visible, before, after, table.generated)
-    return lacking & ~untold, untold
+    unlogged = unlogged_columns_mask(table.visible, before, after, table.generated)
+    return lacking & ~unlogged, unlogged
 
 
 def _refuse_replaced(schema: RowSchema, pairs: list[tuple[Row | None, Row | None]]) -> None:
@@ -328,10 +328,12 @@ def _refuse_replaced(schema: RowSchema, pairs: list[tuple[Row | None, Row | None
         if before is None or after is None or not key:
             continue
         if all(after[i] is not ABSENT and after[i] == before[i] for i in key):
-            raise _unsaid("an update leaves columns out, which may have been set to their defaults")
+            raise _not_described(
+                "an update leaves columns out, which may have been set to their defaults"
+            )
 
 
-def _unsaid(what: str) -> DataError:
+def _not_described(what: str) -> DataError:
     return DataError(
         what,
         hint=f"{_FULL}What the binlog has already arrives with `read: source` for the table",

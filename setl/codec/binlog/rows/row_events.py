@@ -27,9 +27,9 @@ from setl.codec.binlog.rows.runs import (
     OpenRuns,
     offset_behind,
 )
-from setl.codec.binlog.rows.untold import LAST_WHOLE, Generated
-from setl.codec.binlog.rows.versioned import Versions, may_be_versioned, told_versions
-from setl.codec.binlog.tables.old_times import TimeDigits, old_times, told_digits
+from setl.codec.binlog.rows.unlogged_columns import LAST_WHOLE, Generated
+from setl.codec.binlog.rows.versioned import Versions, logged_versions, may_be_versioned
+from setl.codec.binlog.tables.old_times import TimeDigits, logged_digits, old_times
 from setl.codec.binlog.tables.row_schema import column_names
 from setl.codec.binlog.tables.sequences import looks_like_sequence
 from setl.codec.binlog.tables.table_map import TableMap, parse_table_map
@@ -88,7 +88,7 @@ class RowEvents:
             mixes: likewise, by a table's schema.
             digits: asked for tables that may need it, see `setl.codec.binlog.tables.old_times`.
             versions: likewise, see `setl.codec.binlog.rows.versioned`.
-            generated: likewise, see `setl.codec.binlog.rows.untold`.
+            generated: likewise, see `setl.codec.binlog.rows.unlogged_columns`.
         """
         self.runs = OpenRuns(run_events, run_bytes)
         self._mixes = mixes
@@ -142,8 +142,8 @@ class RowEvents:
         if table is None:
             parsed = parse_table_map(body)
             described = self._format if checksum else self._plain_format
-            told = self._told(parsed)
-            context = _shared_context(described, event, body, told, checksum=checksum)
+            context_parts = self._context_parts(parsed)
+            context = _shared_context(described, event, body, context_parts, checksum=checksum)
             estimate, mixes = RowEstimate(parsed), self._mixes(parsed.schema)
             table = KnownTable(parsed.schema, parsed.table, context, estimate, checksum, mixes)
             if self._mariadb and looks_like_sequence(parsed):
@@ -156,19 +156,22 @@ class RowEvents:
         self._sequences.pop(body[:6], None)
         self._tables[body[:6]] = table
 
-    def _told(self, table: TableMap) -> tuple[bytes, ...]:
-        """See `told_digits`, `told_versions` and `Generated`; () where nothing has to be known."""
+    def _context_parts(self, table: TableMap) -> tuple[bytes, ...]:
+        """See `logged_digits`, `logged_versions` and `Generated`.
+
+        () where nothing has to be known.
+        """
         seems_special = old_times(table.columns) or may_be_versioned(table)
         if not self._mariadb or not (seems_special or self._leaves_out):
             return ()
         names, _ = column_names(table)
         if not names:
             return ()
-        digits = told_digits(table, names, self._digits) if old_times(table.columns) else ""
-        told = digits.encode() if digits.strip("0") else b""
-        versions = told_versions(table, names, self._versions).encode()
+        digits = logged_digits(table, names, self._digits) if old_times(table.columns) else ""
+        context_parts = digits.encode() if digits.strip("0") else b""
+        versions = logged_versions(table, names, self._versions).encode()
         generated = self._generated(table.schema, table.table) if self._leaves_out else ()
-        found = [told, versions, "\0".join(sorted({*generated} & {*names})).encode()]
+        found = [context_parts, versions, "\0".join(sorted({*generated} & {*names})).encode()]
         while found and not found[-1]:
             found.pop()
         return tuple(found)
@@ -299,7 +302,7 @@ def _shared_context(
     format_description: bytes,
     table_map: bytes,
     body: bytes,
-    told: tuple[bytes, ...],
+    context_parts: tuple[bytes, ...],
     *,
     checksum: bool,
 ) -> tuple[bytes, ...]:
@@ -312,13 +315,14 @@ def _shared_context(
         format_description: see `_shared_format`.
         table_map: the event.
         body: the part of it that says something of the table.
-        told: the digits of times in the old format, and the columns of a versioned table.
+        context_parts: the digits of times in the old format, and the columns of a versioned table.
         checksum: whether events have one.
     """
     if len(_contexts) >= TABLES_KEPT:
         _contexts.clear()
     return _contexts.setdefault(
-        (format_description, body, told, checksum), (format_description, table_map, *told)
+        (format_description, body, context_parts, checksum),
+        (format_description, table_map, *context_parts),
     )
 
 

@@ -43,7 +43,7 @@ def may_be_versioned(table: TableMap) -> bool:
     return len(found) > 1
 
 
-def told_versions(table: TableMap, names: Sequence[str], versions: Versions) -> str:
+def logged_versions(table: TableMap, names: Sequence[str], versions: Versions) -> str:
     """The two columns of `Versions` as `with_versions` takes them, "" for none.
 
     Args:
@@ -53,8 +53,8 @@ def told_versions(table: TableMap, names: Sequence[str], versions: Versions) -> 
     """
     if not may_be_versioned(table):
         return ""
-    told = versions(table.schema, table.table)
-    return "\0".join(told) if told is not None and set(told) <= set(names) else ""
+    logged = versions(table.schema, table.table)
+    return "\0".join(logged) if logged is not None and set(logged) <= set(names) else ""
 
 
 class LiveRows(NamedTuple):
@@ -90,7 +90,7 @@ class LiveRows(NamedTuple):
         """
         names = rows.schema.names
         if self.end not in names:
-            raise _unsaid(schema)
+            raise _not_described(schema)
         end, there = names.index(self.end), self._there(rows.schema)
         pairs: list[tuple[Row | None, Row | None]] = []
         for before, after in rows.images:
@@ -98,7 +98,7 @@ class LiveRows(NamedTuple):
             lives = None if after is None else after[end]
             lives = was if lives is ABSENT else lives
             if was is ABSENT:
-                raise _unsaid(schema)
+                raise _not_described(schema)
             one = tuple([before[i] for i in there]) if before is not None and was else None
             two = tuple([after[i] for i in there]) if after is not None and lives else None
             if one is not None or two is not None:
@@ -129,7 +129,7 @@ def telling(live: tuple[bytes, ...], read: Reader) -> Reader:
     return lives
 
 
-def _unsaid(schema: RowSchema) -> DataError:
+def _not_described(schema: RowSchema) -> DataError:
     return DataError(
         "a change of a system-versioned table does not say whether its row lives",
         hint="SET GLOBAL binlog_row_image='FULL' on the source, and let no session choose"

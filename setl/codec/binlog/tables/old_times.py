@@ -45,7 +45,7 @@ def old_times(columns: Sequence[WireColumn]) -> list[int]:
     return [i for i, column in enumerate(columns) if column.type in _OLD]
 
 
-def told_digits(table: TableMap, names: Sequence[str], digits: TimeDigits) -> str:
+def logged_digits(table: TableMap, names: Sequence[str], digits: TimeDigits) -> str:
     """What is known of each of `old_times`, see `TimeDigits`.
 
     Args:

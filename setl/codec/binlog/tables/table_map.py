@@ -135,7 +135,7 @@ def _name(body: bytes, at: int) -> tuple[str, int]:
 def _columns(types: bytes, metadata: bytes) -> tuple[WireColumn, ...]:
     """The layout of each column, checked here once so that no row has to be read with care.
 
-    How many bytes of metadata a type has that is not known cannot be told, so nothing is read of
+    How many bytes of metadata a type has that is not known is unknown, so nothing is read of
     that column and those behind it. Who needs the table is refused, see `describe_table`.
     """
     columns: list[WireColumn] = []

@@ -30,7 +30,7 @@ def interrupt(number, frame):
     if len(heard) == 1:
         raise KeyboardInterrupt
 
-def tell_again(dropped):
+def report_again(dropped):
     # Python drops what is raised while it collects an object or ends an import.
     sys.__unraisablehook__(dropped)
     if issubclass(dropped.exc_type, KeyboardInterrupt):
@@ -39,7 +39,7 @@ def tell_again(dropped):
 
 # As Ctrl-C: what a command has begun is put back.
 signal.signal(signal.SIGTERM, interrupt)
-sys.unraisablehook = tell_again
+sys.unraisablehook = report_again
 threading.Thread(target=end_with_the_node, daemon=True).start()
 from setl.cli.main import run
 sys.exit(run(sys.argv[1:]))

@@ -177,7 +177,7 @@ def _load(context: ActionContext, name: str, fields: Fields) -> str:
             sent=context.requester.now,
         )
     )
-    _tell_leader(context, ident)
+    _notify_leader(context, ident)
     return f"asked the leader of {name} to load {request.what}; this page shows how far it is"
 
 
@@ -234,13 +234,13 @@ def _changes_loads(state: RequestState, word: str) -> Callable[[ActionContext, s
             raise Refused(f"{name} has no load that waits or is under way")
         for request in chosen:
             stored.change_state(request.id, state)
-        _tell_leader(context, ident)
+        _notify_leader(context, ident)
         return f"{count(len(chosen), 'load')} of {name} {word}"
 
     return change
 
 
-def _tell_leader(context: ActionContext, ident: PipelineId) -> None:
+def _notify_leader(context: ActionContext, ident: PipelineId) -> None:
     """Have the leader look at once; without one the next leader looks by itself."""
     try:
         requests.ask_leader(context.arbiter, ident, SignalKind.LOADS, context.requester)

@@ -59,7 +59,7 @@ def abort(context: ActionContext, name: str, fields: Fields) -> str:
         # The application may write to the target since then, which was not asked.
         raise Refused(f"the cut-over of {ident} is done by now; ask again")
     said: list[str] = []
-    course = _course(context, ident, lambda told: said.append(told.text))
+    course = _course(context, ident, lambda step_report: said.append(step_report.text))
     try:
         before = course.abort()
     except Conflict as error:
@@ -91,7 +91,7 @@ def _course(
         nid=f"cutover.{context.nid}",
         clock=SystemClock(),
         pause=_pause(context),
-        progress=_untold,
+        progress=_ignore,
     )
     rules = Rules(timeout=_SOURCE_SECONDS)
     return Course(ident, context.arbiter, cluster, rules, SystemClock(), _pause(context), tell)
@@ -115,5 +115,5 @@ def _uncompared(_: Pipeline) -> Sequence[TableVerdict]:
     raise Refused("a cut-over is carried on by `setl cutover`")
 
 
-def _untold(_: PipelineId) -> Callable[[Waited], None]:
+def _ignore(_: PipelineId) -> Callable[[Waited], None]:
     return lambda _: None

@@ -149,7 +149,10 @@ class Acting:
         look: Callable[[ActionContext, str, Mapping[str, str]], Looked],
         form: Mapping[str, str],
     ) -> Looked | None:
-        """What has to be known before it is done; None if it cannot be, and the session is told."""
+        """What has to be known before it is done.
+
+        None if it cannot be, and the session is reported.
+        """
         context = self._context(session)
         try:
             return await self._looks.run(lambda: look(context, asked.on, form))
@@ -192,8 +195,8 @@ class Acting:
         try:
             with recorded(
                 self._arbiter, context.requester, asked.what, asked.on, self._clock.now
-            ) as told:
-                told.outcome = asked.action.act(context, asked.on, form)
+            ) as entry:
+                entry.outcome = asked.action.act(context, asked.on, form)
         except (ArbiterError, SetlError) as error:
             session.note("error", str(error))
             return
@@ -201,7 +204,7 @@ class Acting:
             _log.exception("action failed unexpectedly", extra=fields(what=asked.what, on=asked.on))
             session.note("error", f"unexpected {type(error).__name__}; the node's log says more")
             return
-        session.note("done", told.outcome)
+        session.note("done", entry.outcome)
 
     def _working_long(
         self, session: Session, asked: Asked, context: ActionContext, form: Mapping[str, str]

@@ -63,7 +63,7 @@ class Jobs:
         Args:
             clock: for the time it takes.
             beside: runs the commands.
-            changed: is told, from another thread, that a command has ended and may have changed
+            changed: is reported, from another thread, that a command has ended and may have changed
                 anything, before `of` says so.
         """
         self._clock = clock
@@ -207,18 +207,18 @@ def _lines(value: object) -> list[str]:
     """What `setl cutover` and `setl rebalance` say, as sentences; of other commands nothing."""
     if not isinstance(value, dict):
         return []
-    told = cast("dict[str, Any]", value)
-    if "leads_after" in told:
-        after: Mapping[str, Any] = told["leads_after"] or {}
+    result = cast("dict[str, Any]", value)
+    if "leads_after" in result:
+        after: Mapping[str, Any] = result["leads_after"] or {}
         leads = ", ".join(f"{nid} leads {count}" for nid, count in after.items())
-        return [*(_moved(step) for step in told["moves"]), *([f"now: {leads}"] if leads else [])]
-    if told.get("outcome") == "done":
+        return [*(_moved(step) for step in result["moves"]), *([f"now: {leads}"] if leads else [])]
+    if result.get("outcome") == "done":
         begun = "the application may write to the target now"
-        return [begun, *map(str, told.get("left") or ())]
-    if "objections" not in told:
+        return [begun, *map(str, result.get("left") or ())]
+    if "objections" not in result:
         return []
-    steps = [f"{n}. {step['step']}: {step['what']}" for n, step in enumerate(told["steps"], 1)]
-    against = [f"against it: {each}" for each in told["objections"]]
+    steps = [f"{n}. {step['step']}: {step['what']}" for n, step in enumerate(result["steps"], 1)]
+    against = [f"against it: {each}" for each in result["objections"]]
     return [*steps, *(against or ["nothing is against it now"])]
 
 

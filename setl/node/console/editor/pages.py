@@ -164,9 +164,11 @@ class EditorPages:
         name = found.channel.channel if found.channel else ""
 
         def apply() -> str:
-            with recorded(self._arbiter, context.requester, "apply", name, self._clock.now) as told:
-                told.outcome = editing.apply(context, found, base)
-            return told.outcome
+            with recorded(
+                self._arbiter, context.requester, "apply", name, self._clock.now
+            ) as entry:
+                entry.outcome = editing.apply(context, found, base)
+            return entry.outcome
 
         session.note("done", await self._calls.run(apply))
         return RedirectResponse(channel_link(name), _SEE_OTHER, headers.PAGE)

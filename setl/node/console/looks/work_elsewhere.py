@@ -41,8 +41,8 @@ def _job(action: OperatorAction) -> Job:
     words = f"by {action.by}"
     if not action.abandoned:
         return Job(0, action.on, title, "under way", action.at, words=words)
-    told = (
+    reported = (
         "Whoever did it ended, or lost ZooKeeper, before it was over. What it had asked leaders for"
         " is done all the same; for the rest, begin it again"
     )
-    return Job(0, action.on, title, "broken off", action.at, words=words, lines=(told,))
+    return Job(0, action.on, title, "broken off", action.at, words=words, lines=(reported,))

@@ -42,38 +42,47 @@ class VerificationPart:
     unnamed: int
 
 
-def verification_part(told: Mapping[str, Any] | None, now: float) -> VerificationPart | None:
+def verification_part(
+    verification: Mapping[str, Any] | None, now: float
+) -> VerificationPart | None:
     """What a leader tells of it, None if it tells nothing.
 
     Args:
-        told: `setl.run.measured.figures.VerificationFigures` as JSON.
+        verification: `setl.run.measured.figures.VerificationFigures` as JSON.
         now: seconds since 1970 UTC.
     """
-    if not told:
+    if not verification:
         return None
-    percent, coming = round(100 * (told.get("coverage") or 0.0)), told.get("next_at")
-    differences = told.get("differences") or 0
+    percent, coming = (
+        round(100 * (verification.get("coverage") or 0.0)),
+        verification.get("next_at"),
+    )
+    differences = verification.get("differences") or 0
     words = [
         units.count(differences, "key differs", "keys differ") if differences else "nothing differs"
     ]
-    words.append(f"pass {told.get('number', 0)} {told.get('state', '')}, {percent} % done")
-    if told.get("table"):
-        words.append(f"now {told['table']}")
-    if told.get("waits_for"):
-        words.append(f"gives way to {told['waits_for']}")
+    words.append(
+        f"pass {verification.get('number', 0)} {verification.get('state', '')}, {percent} % done"
+    )
+    if verification.get("table"):
+        words.append(f"now {verification['table']}")
+    if verification.get("waits_for"):
+        words.append(f"gives way to {verification['waits_for']}")
     if coming is not None:
         words.append(f"the next one in {units.duration(max(0.0, coming - now))}")
-    if told.get("repaired"):
-        words.append(units.count(told["repaired"], "key") + " repaired")
-    if told.get("tables_left_out"):
-        words.append(units.count(told["tables_left_out"], "table") + " could not be compared")
-    findings: Sequence[Mapping[str, Any]] = told.get("findings") or ()
+    if verification.get("repaired"):
+        words.append(units.count(verification["repaired"], "key") + " repaired")
+    if verification.get("tables_left_out"):
+        words.append(
+            units.count(verification["tables_left_out"], "table") + " could not be compared"
+        )
+    findings: Sequence[Mapping[str, Any]] = verification.get("findings") or ()
     return VerificationPart(
         ", ".join(words),
         percent,
         coming is None,
         [_row(found) for found in findings],
-        int(told.get("unnamed_tables") or 0),
+        int(verification.get("unnamed_tables") or 0),
     )
 
 

@@ -79,15 +79,19 @@ class Answers:
             except Unwanted as refused:
                 code, title, text = refused.code, refused.title, str(refused)
             except ArbiterError as error:
-                code, title, text = 503, "ZooKeeper does not answer", self._told(request, error)
+                code, title, text = (
+                    503,
+                    "ZooKeeper does not answer",
+                    self._error_text(request, error),
+                )
             except SetlError as error:
-                code, title, text = 503, "That did not work", self._told(request, error)
+                code, title, text = 503, "That did not work", self._error_text(request, error)
             values = {"title": title, "text": text, "log_in": code == 401}
             return self.shown(request, "fault.html", values, "fault", code=code)
 
         return endpoint
 
-    def _told(self, request: Request, error: ArbiterError | SetlError) -> str:
+    def _error_text(self, request: Request, error: ArbiterError | SetlError) -> str:
         """What an error says, as far as whoever asks may read it."""
         if self._authenticator.session(request) is not None:
             return str(error)

@@ -58,7 +58,7 @@ class DaemonCalls:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[_T] = loop.create_future()
 
-        def tell(result: Any, error: BaseException | None) -> None:
+        def answer(result: Any, error: BaseException | None) -> None:
             self._free.release()
             if future.done():
                 return
@@ -76,7 +76,7 @@ class DaemonCalls:
             except BaseException as raised:  # noqa: BLE001 - it belongs to whoever waits
                 error = raised
             try:
-                loop.call_soon_threadsafe(tell, result, error)
+                loop.call_soon_threadsafe(answer, result, error)
             except RuntimeError:
                 return  # the node has left
 

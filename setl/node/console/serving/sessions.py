@@ -41,7 +41,7 @@ class Session:
         del self.notes[:-_MOST_NOTES]
 
     def take_notes(self) -> list[tuple[str, str]]:
-        """What there is to tell; it is told once."""
+        """What there is to tell; it is reported once."""
         notes, self.notes = self.notes, []
         return notes
 

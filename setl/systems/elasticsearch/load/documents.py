@@ -87,7 +87,7 @@ def in_characters_outside(
 ) -> list[Row]:
     """Rows with text as its characters that is carried as its bytes, but for that of the key.
 
-    Two keys that only their encodings tell apart would be one document.
+    Two keys that only their encodings distinguish would be one document.
     """
     return [
         tuple(

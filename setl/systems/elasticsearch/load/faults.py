@@ -21,7 +21,7 @@ _ABOUT_THE_INDEX = frozenset(
     {"strict_dynamic_mapping_exception", "index_closed_exception", "cluster_block_exception"}
 )
 # These have the type of faults of single documents.
-_TOLD_OF_THE_INDEX = (
+_INDEX_ERRORS = (
     "Limit of total fields",
     "no write index is defined for alias",
     "only write ops with an op_type of create are allowed in data streams",
@@ -147,7 +147,7 @@ def put_aside(
         error = error_of(result)
         reason = reason_of(item)
         index = origins[number].change.target[1]
-        about_all = any(text in reason for text in _TOLD_OF_THE_INDEX)
+        about_all = any(text in reason for text in _INDEX_ERRORS)
         if error.get("type") in _ABOUT_THE_INDEX or about_all:
             raise FatalError(
                 f"Elasticsearch refuses documents because of their index: {reason}",

@@ -67,17 +67,17 @@ def arriving(
 
 
 def _field(column: Column, name: str, facts: dict[str, ColumnFacts], source: Source) -> Field:
-    told = facts.get(column.name.lower())
+    fact = facts.get(column.name.lower())
     bits = 0
-    if told is not None:
-        bits = told.precision if column.kind is Kind.BIT else _BITS.get(told.data_type, 0)
+    if fact is not None:
+        bits = fact.precision if column.kind is Kind.BIT else _BITS.get(fact.data_type, 0)
     whole = whole_numbers(column, bits)
-    length = told.length if told is not None else 0
+    length = fact.length if fact is not None else 0
     if column.kind is not Kind.BINARY:
         length *= _BYTES_OF_A_CHARACTER
-    extent = Extent(whole, told is not None and told.data_type == "float", length)
+    extent = Extent(whole, fact is not None and fact.data_type == "float", length)
     seen = column_as_logged(replace(column, name=name))
-    unknown = not source.tells_signs and column.unsigned
+    unknown = not source.has_signs and column.unsigned
     if unknown:
         # Records of a subscription give a column's numbers, but not whether it has a sign.
         seen = replace(seen, unsigned=False)

@@ -53,7 +53,7 @@ def check_kept_ids(
             report.error(fault.message, fault.hint, code="other-ids", risk=True)
 
 
-def tell_odd_ids(arriving: Sequence[Arriving], report: Report) -> None:
+def report_odd_ids(arriving: Sequence[Arriving], report: Report) -> None:
     """Say which rows no document can be made of, since their key is no id: too long, or empty."""
     for rows in arriving:
         route, schema = rows.route, rows.schema

@@ -22,7 +22,7 @@ from setl.systems.elasticsearch.mapping import (
 )
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
 from setl.systems.elasticsearch.preflight.durability import check_kept_documents
-from setl.systems.elasticsearch.preflight.ids import check_kept_ids, tell_odd_ids
+from setl.systems.elasticsearch.preflight.ids import check_kept_ids, report_odd_ids
 from setl.systems.finding import Report
 
 _DEFAULT_GC_DELETES = "60s"
@@ -50,7 +50,7 @@ def check_index(
     """
     table_report = report.at(f"index {index}")
     check_names(arriving, table_report)
-    tell_odd_ids(arriving, table_report)
+    report_odd_ids(arriving, table_report)
     if not client.indices.exists(index=index):
         _check_missing(client, index, arriving, table_report)
         return
@@ -89,9 +89,9 @@ def _check_missing(
     check_kept_documents(index, settings, report)
     _check_ingest(settings, report)
     shown = {**settings, "gc_deletes": settings.get("gc_deletes", GC_DELETES)}
-    told = ", ".join(f"{k} {_short(v)}" for k, v in sorted(shown.items()))
+    reported = ", ".join(f"{k} {_short(v)}" for k, v in sorted(shown.items()))
     by = " as index templates of the cluster say" if template else ""
-    what = f"setl will create the index{by} ({told}), with this mapping"
+    what = f"setl will create the index{by} ({reported}), with this mapping"
     if not arriving:
         what = f"setl will create the index{by}, with a field for each column"
     if arriving:

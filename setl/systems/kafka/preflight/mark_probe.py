@@ -113,12 +113,12 @@ def _report_missing(source: DtsSource, seconds: float, report: Report) -> None:
 def _arrives(reader: TopicReader, source: DtsSource, seconds: float) -> bool:
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
-        if any(_tells(record, source) for record in reader.poll(500, min(left, 1.0))):
+        if any(_shows_source(record, source) for record in reader.poll(500, min(left, 1.0))):
             return True
     return False
 
 
-def _tells(record: Record, source: DtsSource) -> bool:
+def _shows_source(record: Record, source: DtsSource) -> bool:
     """Whether a record shows that marks come."""
     position = KafkaPosition(source.topic, source.partition, record.offset + 1)
     try:

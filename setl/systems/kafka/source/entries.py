@@ -112,7 +112,7 @@ class RecordEntries:
                     if is_repeat(record):
                         at += 1
                         continue
-                    stretching = not each and self._repeats.told
+                    stretching = not each and self._repeats.is_relayed
                 offset = offsets[at]
                 at += 1
                 if table is None:

@@ -24,13 +24,13 @@ class RelayRepeats:
 
     Attributes:
         dropped: records that were repeats, since it was made.
-        told: whether the record that was looked at last has a position that a relay wrote.
+        is_relayed: whether the record that was looked at last has a position that a relay wrote.
     """
 
     def __init__(self, topic: str, partition: int) -> None:
         """Nothing has been seen; the first record is never a repeat."""
         self.dropped = 0
-        self.told = False
+        self.is_relayed = False
         self._name = f"{topic}[{partition}]"
         self._prefix = b"\0"  # of the last position: all but its ordinal
         self._ordinal = HEARTBEAT
@@ -58,14 +58,14 @@ class RelayRepeats:
         Then it is the last one. Nearly all records are so: only the ordinal differs, and
         understanding a whole place costs ten times as much.
         """
-        self.told = False
+        self.is_relayed = False
         name, header = headers[0] if headers else ("", None)
         if name != HEADER or header is None or not header.startswith(self._prefix):
             return False
         ordinal = header[len(self._prefix) :]
         if not ordinal.isdigit() or (number := int(ordinal)) <= self._ordinal:
             return False
-        self.told = True
+        self.is_relayed = True
         self._ordinal = number
         if self._stretch:
             self._log_repeats()
@@ -75,7 +75,7 @@ class RelayRepeats:
         position = relay_position_of(headers)
         if position is None:
             return False
-        self.told = True
+        self.is_relayed = True
         order = position.order
         last = (*self._order[:3], self._ordinal)
         if order < last or (order == last and position.ordinal != HEARTBEAT):

@@ -219,7 +219,7 @@ class PastCutFiles:
         self._client.close()
 
     def _after(self, error: MesConnectionError) -> BinlogPosition | None:
-        """Where to go on after an error; None if it is to be told."""
+        """Where to go on after an error; None if it is to be reported."""
         if not ends_in_event(error):
             return None
         try:

@@ -161,7 +161,7 @@ class DumpClient:
         return found.events
 
     def stop(self) -> None:
-        """End the connection, so that who waits for it is told; from any thread."""
+        """End the connection, so that who waits for it is reported; from any thread."""
         if self._socket is not None:
             with contextlib.suppress(OSError):
                 self._socket.shutdown(socket.SHUT_RDWR)

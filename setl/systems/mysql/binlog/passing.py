@@ -88,14 +88,14 @@ def _names_all(executed: str, wanted: str) -> bool | None:
         both = MysqlGtids(f"{executed},{wanted}")
         return str(both) == str(MysqlGtids(executed))
     last = {domain: (server, number) for domain, server, number in mariadb_gtids(executed)}
-    told = True
+    reported = True
     for domain, server, number in mariadb_gtids(wanted):
         if domain not in last:
             return False
         by, newest = last[domain]
         # Each server counts on from what it has seen of a domain, unless two write to it at once.
         if by != server:
-            told = False
+            reported = False
         elif newest < number:
             return False
-    return True if told else None
+    return True if reported else None

@@ -100,7 +100,7 @@ def _check_boundary(config: MysqlSource, start: BinlogStart) -> None:
 
 
 def _event_at(endpoint: MysqlEndpoint, start: BinlogStart) -> str | None:
-    """Kind of the event at a position, "" if none begins there; None if that cannot be told."""
+    """Kind of the event at a position, "" if none begins there; None if that is unknown."""
     size = next((f.size for f in BinlogServer(endpoint).files() if f.name == start.file), None)
     if start.offset in (FIRST_OFFSET, size):
         return None  # the beginning of a file, and the end of what is written, are always right

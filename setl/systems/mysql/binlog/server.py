@@ -241,7 +241,7 @@ class BinlogServer:
         return str(row[0] or "row_start"), str(row[1] or "row_end")
 
     def generated(self, schema: str, table: str) -> list[str]:
-        """The generated columns of a table, see `setl.codec.binlog.rows.untold.Generated`.
+        """The generated columns of a table, see `setl.codec.binlog.rows.unlogged_columns.Generated`.
 
         Raises TransientError.
         """
@@ -261,8 +261,8 @@ class BinlogServer:
             TransientError: the server cannot be reached.
         """
         with self._session() as session:
-            told = {str(name): str(value) for name, value in session.rows(RETENTION_VARIABLES)}
-            kept = retention_of(told, session.version, session.rows)
+            variables = {str(name): str(value) for name, value in session.rows(RETENTION_VARIABLES)}
+            kept = retention_of(variables, session.version, session.rows)
             row = session.row("SELECT UNIX_TIMESTAMP(NOW(6))")
             return kept.seconds, float(row[0]) if row else 0.0
 

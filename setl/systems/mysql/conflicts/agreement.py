@@ -18,8 +18,8 @@ A row that was read from the source's table comes in as a write that nobody made
 kept until the source has passed it, as any other. By then all is known that the target's clients
 had done to it, though its own site did not know: a delete that was under way, above all. Where
 something is kept of the row already, the source has written it, and no row that was read
-matters. Where the target's own row stays, it is told, and the source takes it for a row that was
-read. So both hold the same two rows against each other, and no load in the other direction is
+matters. Where the target's own row stays, it is reported, and the source takes it for a row that
+was read. So both hold the same two rows against each other, and no load in the other direction is
 needed.
 
 When the writes have stopped, both sites know the same writes, so they hold the same row; and
@@ -97,13 +97,13 @@ class RowOutcome(NamedTuple):
     Attributes:
         row: what the target holds now.
         memory: what it keeps, None for nothing.
-        tells: whether this is to be told to the source.
+        is_reported: whether this is to be told to the source.
         winner: whose write stays, where both had written; None where they had not.
     """
 
     row: Row | None
     memory: RowMemory | None
-    tells: bool
+    is_reported: bool
     winner: Winner | None
 
 
@@ -177,8 +177,8 @@ def _guess(
 ) -> Guess | None:
     """The target's own last write, if it is not known."""
     if memory is None:
-        told = ours is not None and (news.said is None or ours.last > news.said.seen)
-        expected, seen, old = ours.row if told and ours else news.before, 0, None
+        reported = ours is not None and (news.said is None or ours.last > news.said.seen)
+        expected, seen, old = ours.row if reported and ours else news.before, 0, None
     else:
         # Tables are read without any progress in the stream. So what was written just before has
         # seen as much of it as what was written after, and counts as before.

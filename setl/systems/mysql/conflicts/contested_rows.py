@@ -109,8 +109,8 @@ class ContestedTable:
         heard.sort(key=lambda one: one.version)
         held.sort(key=lambda one: one.version)
         rules = _rules(described, histories[0], indexes, columns)
-        told = (tuple(steps), tuple(heard), tuple(held), tuple(found))
-        return cls(described, columns, key, rules, histories[0], *told)
+        row_parts = (tuple(steps), tuple(heard), tuple(held), tuple(found))
+        return cls(described, columns, key, rules, histories[0], *row_parts)
 
     def table(self, pipeline: str) -> Table:
         """For what is written about its rows."""

@@ -41,7 +41,7 @@ def defaults_of(
 ) -> dict[str, Value]:
     """What rows get in these columns, by name in lower case; without what differs by row.
 
-    pymysql's errors pass through. Of an empty table nothing is told: new rows get it anyway.
+    pymysql's errors pass through. Of an empty table nothing is reported: new rows get it anyway.
 
     Raises:
         ConfigurationError: a column has no default, and is not NULL.

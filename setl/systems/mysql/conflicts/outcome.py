@@ -92,7 +92,7 @@ def winner_of(rules: Rules, theirs: SiteWrites | None, ours: SiteWrites | None) 
 def likely_winner(
     rules: Rules, theirs: SiteWrites, ours: SiteWrites | None, guess: Guess
 ) -> Winner:
-    """Whose last write stays as far as that can be known before the target's own is told."""
+    """Whose last write stays as far as that can be known before the target's own is reported."""
     if guess.row is None and rules.age is not None:
         return Winner.TARGET  # it deleted a row, and how new that was is not known here
     value = None if guess.row is None else rules.value(guess.row)

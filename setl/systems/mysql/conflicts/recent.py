@@ -57,7 +57,7 @@ _UNDECIDED_TABLES = (
     " WHERE pipeline = %s AND number <= %s AND plain = 0"
     " GROUP BY schema_name, table_name, column_names, policy"
 )
-_TELL = (
+_RECORD = (
     "INSERT INTO retl.setl_recent (pipeline, number, through, passed, schema_name, table_name,"
     " row_key, column_names, policy, said, kept, plain)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
@@ -178,7 +178,7 @@ def undecided_tables(cursor: Cursor, pipeline: str, passed: int) -> list[History
     return found
 
 
-def tell(
+def record(
     cursor: Cursor,
     table: Table,
     position: ProgressMark,
@@ -213,18 +213,18 @@ def tell(
             said, kept, int(one.memory.plain),
         ))  # fmt: skip
     if rows:
-        cursor.executemany(_TELL, rows)
+        cursor.executemany(_RECORD, rows)
     return number
 
 
-def tell_progress(cursor: Cursor, pipeline: str, position: ProgressMark, number: int) -> int:
+def record_progress(cursor: Cursor, pipeline: str, position: ProgressMark, number: int) -> int:
     """Tell the source how far this site has read; returns the number given out.
 
     One such row is left: it is in the binlog, which is all that it was written for.
     """
     cursor.execute(_FORGET_PROGRESS, (pipeline,))
     cursor.execute(
-        _TELL, (pipeline, number + 1, 0, position.passed, "", "", "", "[]", "", None, None, 1)
+        _RECORD, (pipeline, number + 1, 0, position.passed, "", "", "", "[]", "", None, None, 1)
     )
     return number + 1
 

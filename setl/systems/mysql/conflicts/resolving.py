@@ -1,8 +1,8 @@
 """Loads the rows that both sites write, in one transaction of the target.
 
-The order of what the source says counts, also between tables. What is delivered again must be told
-from what is new: it could undo what was written at the target meanwhile. So one task takes all of
-it, and says in the same transaction how far it has come.
+The order of what the source says counts, also between tables. What is delivered again must be
+reported from what is new: it could undo what was written at the target meanwhile. So one task takes
+all of it, and says in the same transaction how far it has come.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Resolved:
         deletes: rows deleted.
         source: conflicts that the source's row won.
         target: conflicts that the target's row won.
-        told: rows written to ``retl.setl_conflict``.
+        reported: rows written to ``retl.setl_conflict``.
     """
 
     upserts: int = 0
     deletes: int = 0
     source: int = 0
     target: int = 0
-    told: int = 0
+    reported: int = 0
 
     def loaded(self, seconds: float) -> Loaded:
         """The same as every sink reports it."""
@@ -70,7 +70,7 @@ class Resolved:
             self.deletes + other.deletes,
             self.source + other.source,
             self.target + other.target,
-            self.told + other.told,
+            self.reported + other.reported,
         )
 
 
@@ -227,8 +227,8 @@ class _Load:
             )
             met = row_outcome(rules, rows.get(key), old.memory if old else None, news)
             if key in held and not news.written:
-                told = row_read(rules, met.row, met.memory, held[key], self._position.through)
-                met = told if told.tells else met
+                reported = row_read(rules, met.row, met.memory, held[key], self._position.through)
+                met = reported if reported.is_reported else met
             met_by_key[key] = met
         resolved = self._carried_out(contested, rows, met_by_key)
         self._remember(contested, said, kept, met_by_key)
@@ -244,7 +244,7 @@ class _Load:
         for key in keys:
             memory = kept[key].memory if key in kept else None
             met = row_read(rules, rows.get(key), memory, found[key], self._position.through)
-            if met.tells:
+            if met.is_reported:
                 met_by_key[key] = met
         resolved = self._carried_out(contested, rows, met_by_key)
         self._remember(contested, {}, {}, met_by_key)
@@ -288,7 +288,7 @@ class _Load:
         """What is to be done once, after all tables."""
         # One that says nothing but how far it has read is not answered, else it went on for ever.
         if self._number == self._before.number and any(mark.through for mark in self._marks):
-            self._number = recent.tell_progress(
+            self._number = recent.record_progress(
                 self._cursor, self._pipeline, self._position, self._number
             )
         seen = max([self._before.seen, *(mark.through for mark in self._marks)])
@@ -307,13 +307,13 @@ class _Load:
         kept: dict[Row, Numbered],
         met_by_key: dict[Row, RowOutcome],
     ) -> None:
-        told: list[RowReport] = []
+        reported: list[RowReport] = []
         changed: list[Numbered] = []
         forgotten: list[int] = []
         for key, one in met_by_key.items():
             old = kept.get(key)
-            if one.tells and one.memory is not None:
-                told.append(_report(key, said.get(key), one.memory))
+            if one.is_reported and one.memory is not None:
+                reported.append(_report(key, said.get(key), one.memory))
             elif old is not None and one.memory is not None:
                 if one.memory != old.memory:
                     changed.append(Numbered(old.number, one.memory))
@@ -323,11 +323,11 @@ class _Load:
         recent.forget(self._cursor, self._pipeline, forgotten)
         table = contested.table(self._pipeline)
         recent.keep(self._cursor, table, changed)
-        self._number = recent.tell(
+        self._number = recent.record(
             self._cursor,
             table,
             self._position,
-            told,
+            reported,
             history=contested.about,
             number=self._number,
             packet=self._limits.packet,

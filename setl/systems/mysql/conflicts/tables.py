@@ -30,7 +30,7 @@ _APPLIED = (
     "INSERT INTO retl.setl_applied (pipeline, through) VALUES (%s, %s)"
     " ON DUPLICATE KEY UPDATE through = VALUES(through)"
 )
-_TELL = (
+_RECORD = (
     "INSERT INTO retl.setl_conflict (pipeline, schema_name, table_name, row_key, column_names,"
     " policy, winner, version, incoming, held, result)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
@@ -109,7 +109,7 @@ def list_decisions(cursor: Cursor, table: Table, decisions: Sequence[Decision]) 
         return
     names = json.dumps(table.columns)
     cursor.executemany(
-        _TELL,
+        _RECORD,
         [
             (
                 table.pipeline, *table.name, table.key_text(one.key), names, table.policy,
@@ -125,7 +125,7 @@ def list_forgotten(cursor: Cursor, pipeline: str, rows: int) -> None:
     """Write down, for people, that too many rows waited for the other site."""
     policy = "the opposite pipeline stands still, run setl verify once it has caught up"
     held = json.dumps({"rows forgotten": rows})
-    cursor.execute(_TELL, (pipeline, "", "", "{}", "[]", policy, FORGOT, 0, None, held, None))
+    cursor.execute(_RECORD, (pipeline, "", "", "{}", "[]", policy, FORGOT, 0, None, held, None))
 
 
 def trim_conflicts(connection: Connection[Any], pipeline: str, keep: int = KEPT) -> int:

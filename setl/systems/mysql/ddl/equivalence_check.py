@@ -195,7 +195,7 @@ class EquivalenceCheck:
             source_had: tells whether a setting of the source had the value then that it has now.
 
         Raises:
-            FatalError: it cannot be told that rows get what they got at the source.
+            FatalError: it is unknown that rows get what they got at the source.
             SetlError: a server does not answer.
         """
         if step.renames_away:
@@ -278,7 +278,7 @@ class EquivalenceCheck:
     ) -> None:
         """Refuse foreign keys that change rows by themselves, not in the stream nor here.
 
-        What can be told of their tables is told; of their columns, when they are there, see
+        What can be told of their tables is reported; of their columns, when they are there, see
         `setl.systems.mysql.acting_keys`.
 
         Args:

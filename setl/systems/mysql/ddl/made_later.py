@@ -55,7 +55,7 @@ class HeldColumn(NamedTuple):
 def doubt_of_names_before(
     connection: Connection[Any], ddl: TableDdl, later: Collection[tuple[str, str]]
 ) -> str:
-    """Why tables that had other names before a RENAME may not be told apart by now, or "".
+    """Why tables that had other names before a RENAME may not be distinguished by now, or "".
 
     Args:
         connection: to the target.

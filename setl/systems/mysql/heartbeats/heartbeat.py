@@ -1,6 +1,6 @@
 """Heartbeats: writes to the source that come back through its stream.
 
-Without them an idle source cannot be told from a dead one, the lag of a quiet pipeline is
+Without them an idle source cannot be distinguished from a dead one, the lag of a quiet pipeline is
 unknown, and its checkpoint stays behind in a binlog that the source will purge.
 
 All nodes write the same row of a source, each at its own times. What one of them has written lately

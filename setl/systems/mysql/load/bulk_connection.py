@@ -166,8 +166,8 @@ class BulkConnection(PlainConnection):
             raise BulkError(str(error)) from error
         # In English "Records: 8  Duplicates: 0  Warnings: 0", nothing if it was one row. The byte
         # in front of it, which is its length, may be a digit too.
-        told = _NUMBER.findall(answer.message or b"")[-3:]
-        if (int(told[0]) if told else 1) != len(rows):
+        reported = _NUMBER.findall(answer.message or b"")[-3:]
+        if (int(reported[0]) if reported else 1) != len(rows):
             self._able = False
             raise RowsLostError(f"the server wrote another number of rows than {len(rows)}")
 

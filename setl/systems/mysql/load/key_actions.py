@@ -135,7 +135,8 @@ def _positions(change: TargetChanges, names: Sequence[str]) -> list[int]:
     key = [change.columns[i].name.lower() for i in change.key]
     if sorted(key) != sorted(name.lower() for name in names):
         raise FatalError(
-            f"a foreign key refers to {', '.join(names)}, and rows of its parent are told apart by"
+            f"a foreign key refers to {', '.join(names)}, and rows of its parent are "
+            f"distinguished by"
             f" {', '.join(key)}",
             hint="Start the pipeline again: keys have changed",
             table=".".join(change.target),

@@ -71,39 +71,39 @@ class Net(NamedTuple):
 def net(changes: TargetChanges) -> Net:
     """The sum of changes of rows of one shape."""
     floats = [i for i, column in enumerate(changes.columns) if column.kind is Kind.FLOAT]
-    same = _told_apart(floats)
+    same = _distinguishable(floats)
     counts: dict[Row, int] = {}
     for row in changes.upserts:
-        told = same(row)
-        counts[told] = counts.get(told, 0) + 1
+        comparable = same(row)
+        counts[comparable] = counts.get(comparable, 0) + 1
     for row in changes.deletes:
-        told = same(row)
-        counts[told] = counts.get(told, 0) - 1
+        comparable = same(row)
+        counts[comparable] = counts.get(comparable, 0) - 1
     more: list[Row] = []
     for row in reversed(changes.upserts):  # the later ones are there in the end
-        told = same(row)
-        if counts[told] > 0:
-            counts[told] -= 1
+        comparable = same(row)
+        if counts[comparable] > 0:
+            counts[comparable] -= 1
             more.append(row)
     less: list[tuple[Row, int, int]] = []
     for row, version in zip(changes.deletes, changes.delete_versions, strict=True):
-        told = same(row)
-        if counts[told] < 0:
-            less.append((row, -counts[told], version))
-            counts[told] = 0
+        comparable = same(row)
+        if counts[comparable] < 0:
+            less.append((row, -counts[comparable], version))
+            counts[comparable] = 0
     return Net(more[::-1], less)
 
 
-def _told_apart(floats: Sequence[int]) -> Callable[[Row], Row]:
+def _distinguishable(floats: Sequence[int]) -> Callable[[Row], Row]:
     """Makes of a row what is equal for equal rows only: to Python, 0.0 is -0.0."""
     if not floats:
         return lambda row: row
 
-    def told(row: Row) -> Row:
+    def comparable(row: Row) -> Row:
         signs = tuple(str(row[i]) for i in floats)
         return (*row, *signs)
 
-    return told
+    return comparable
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def refuse_computed(plan: TableWrites) -> None:
     if plan.generated.compared:
         raise ConfigurationError(
             "the source's table has no key, and the target's computes columns that it keeps or"
-            " has in an index: whether they are what they are at the source cannot be told of"
+            " has in an index: whether they are what they are at the source is unknown of"
             " a row that may be there several times",
             hint="Give both tables a primary key, or make these columns plain ones at the"
             " target (ALTER TABLE … MODIFY … without GENERATED), or name columns that are"

@@ -137,7 +137,7 @@ class RowStatement:
     def _in_characters(self, held: Sequence[Sequence[Any]]) -> list[Sequence[Any]]:
         """Text that goes to a column of another character set by its characters, but not in keys.
 
-        Two rows whose keys only their encodings tell apart would become one.
+        Two rows whose keys only their encodings distinguish would become one.
         """
         picks = self.picks or range(len(self.columns))
         return [

@@ -226,11 +226,11 @@ def _named(
         ask(text)
     except DataError:
         return error
-    except pymysql.MySQLError as told:
-        failure = translate(told)
+    except pymysql.MySQLError as problem:
+        failure = translate(problem)
         if not isinstance(failure, DataError):
             raise
-        if error_number(told) not in _DUPLICATES:
+        if error_number(problem) not in _DUPLICATES:
             return error
         named = CollisionError(f"{_UNNAMED}: {failure.message}", hint=error.hint, **error.where)
         return named.coded(failure.code)

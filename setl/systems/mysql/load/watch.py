@@ -56,20 +56,20 @@ def run_watched(
     faults = [note for note in shown if int(note[1]) in ROW_FAULTS]
     notes = [note for note in faults if column_of(note[2]).lower() not in computed]
     # The server shows no more than `max_error_count` of them, which may be none.
-    told_all = len(shown) >= counted
+    logged_all = len(shown) >= counted
     labels = not blanks or all(int(note[1]) == _TRUNCATED for note in notes)
     # Of a row that is there already, a server may say the same twice.
-    if told_all and len({(number, text) for _, number, text in notes}) == blanks and labels:
+    if logged_all and len({(number, text) for _, number, text in notes}) == blanks and labels:
         return
     _query(connection, f"ROLLBACK TO SAVEPOINT {_UNDO}".encode())
-    if not (told_all or notes):
+    if not (logged_all or notes):
         raise DataError(
             f"the target has {count(counted, 'note')} on what it made of values, and does not show"
             " them all",
             hint="SET GLOBAL max_error_count = 64 on the target",
         )
-    told = "; ".join(f"{text} [{number}]" for _, number, text in notes[:3])
-    raise DataError(f"the target would change a value: {told or 'an ENUM has another label'}")
+    reported = "; ".join(f"{text} [{number}]" for _, number, text in notes[:3])
+    raise DataError(f"the target would change a value: {reported or 'an ENUM has another label'}")
 
 
 def column_of(text: str) -> str:

@@ -148,7 +148,7 @@ def _check_key(described: RowSchema, report: Report) -> None:
         if column.kind is Kind.FLOAT or (column.kind is Kind.TEXT and not column.binary_order):
             report.error(
                 f"the key column {column.name} of {described.name} takes different values for the"
-                " same, so that rows of the two sites cannot be told apart",
+                " same, so that rows of the two sites cannot be distinguished",
                 "Use numbers, bytes or CHAR with a binary collation as key",
                 _NO_ROOM,
                 code="conflict-key",

@@ -51,8 +51,8 @@ def check_prepared(server: Server, report: Report) -> None:
         SetlError: the server stopped answering.
     """
     with translating(server.endpoint), server.connection.cursor(Cursor) as cursor:
-        told = any_prepared(cursor) is not None
-        if told or not uses_xa(cursor):
+        prepared = any_prepared(cursor) is not None
+        if prepared or not uses_xa(cursor):
             return
     report.warning(
         f"applications use XA here, and the account {server.account} is not told which transactions"

@@ -20,7 +20,7 @@ from setl.model.schema import RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.generated_by_session import dependence, dependent_columns, times_of
 from setl.systems.mysql.server import Server
-from setl.transform.untold import needed_by_spark_sql
+from setl.transform.unlogged_columns import needed_by_spark_sql
 
 _LOGS_GENERATED: Final = (10, 11)
 """The last series of MariaDB that is known to log generated columns with each update."""

@@ -90,7 +90,7 @@ def _check_joined(
                 code="joined-keys",
             )
             return
-    # What a condition or a processor leaves out cannot be told from here.
+    # What a condition or a processor leaves out cannot be distinguished from here.
     plain = [(t, r) for t, r in found if not (r.where or r.processor)]
     for (one, by), (other, to) in combinations(plain, 2):
         if source is not None and _common_key(source, one, by, other, to):

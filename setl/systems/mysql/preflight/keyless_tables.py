@@ -1,4 +1,4 @@
-"""Checks tables without a key: whether their rows can be told apart by all of their values."""
+"""Checks tables without a key: whether their rows can be distinguished by all of their values."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def check_keyless(check: PipelineCheck, schema: RowSchema, route: Route, report:
     why = _refusal(check, schema, route)
     if why:
         report.error(
-            f"{_NO_KEY}, so its rows cannot be told apart: {why}",
+            f"{_NO_KEY}, so its rows cannot be distinguished: {why}",
             "Give it one, or name columns that are unique and never NULL under `key` in"
             f" tables[{route.index}], or leave the table out",
             code="no-key",
         )
         return
     report.warning(
-        f"{_NO_KEY}: its rows are told apart by all of their columns, and each update and each"
+        f"{_NO_KEY}: its rows are distinguished by all of their columns, and each update and each"
         " delete reads all of the target's table",
         "Give the target's table an index over columns that tell its rows apart well, or both"
         " tables a primary key",
@@ -73,7 +73,7 @@ def check_keyless_load(
 
 
 def _refusal(check: PipelineCheck, schema: RowSchema, route: Route) -> str:
-    """Why rows cannot be told apart by all of their values, "" if they can."""
+    """Why rows cannot be distinguished by all of their values, "" if they can."""
     pipeline = check.pipeline
     if not isinstance(pipeline.source, MysqlSource):
         return "records of a topic may come twice, and a row that comes twice would be there twice"

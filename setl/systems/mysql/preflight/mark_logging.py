@@ -58,7 +58,7 @@ def check_replica(server: Server, report: Report) -> None:
         if option:
             report.error(
                 f"{option} keeps {SCHEMA}.{_MARK} from being replicated to this server, so what"
-                " channels write to its primary cannot be told from what users write",
+                " channels write to its primary cannot be distinguished from what users write",
                 f"Let {option} take in the schema {SCHEMA}",
                 code="mark-filter",
             )

@@ -233,7 +233,7 @@ def _fits(
     if nullable:
         report.warning(
             f"{', '.join(c.name for c in nullable)}, named under `key`, may be NULL: a row with"
-            " NULL there cannot be told apart, and is refused",
+            " NULL there cannot be distinguished, and is refused",
             f"Make it NOT NULL, or name other columns under `key` in {table_report}",
             code="key-null",
         )

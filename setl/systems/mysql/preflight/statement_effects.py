@@ -98,7 +98,7 @@ def _of_unseen(server: Server, name: Name) -> Reach:
             f"is not shown to the account {server.account}",
             server.grant(["SELECT", "TRIGGER"], server.scope_of(schema)),
         )
-    return Reach("is not there any more, so that it cannot be told what it was")
+    return Reach("is not there any more, so that it is unknown what it was")
 
 
 def _of_table(server: Server, name: Name) -> Reach:

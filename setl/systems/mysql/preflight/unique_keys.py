@@ -77,15 +77,15 @@ def check_unique_keys(
     came = _came(source, route)
     computed = {name.lower() for name in route.expressions}
     own = _own_keys(source, target, route, came)
-    told = set[str]()
+    reported = set[str]()
     for name in own:
         parts = target.keys[name]
         used = _columns(parts)
         if used & computed or route.processor or _is_numbered(used - came.keys(), used, target):
             continue  # nobody knows what an expression gives; numbers of its own are all different
         _report(name, parts, _Sides(source, target, came, text), report)
-        told.add(name)
-    if not told and (own or route.processor):
+        reported.add(name)
+    if not reported and (own or route.processor):
         _report_unknown(source, target, route, report)
 
 

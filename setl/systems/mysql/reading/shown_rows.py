@@ -146,7 +146,7 @@ def any_prepared(cursor: Cursor) -> bool | None:
     try:
         cursor.execute("XA RECOVER")
     except MySQLError as error:
-        if error.args and error.args[0] in _NOT_TOLD:
+        if error.args and error.args[0] in _NOT_SHOWN:
             return None
         raise
     return cursor.fetchone() is not None
@@ -189,8 +189,11 @@ def _snapshot_position(cursor: Cursor) -> BinlogPosition | None:
     None if the server has no binlog.
     """
     cursor.execute("SHOW STATUS LIKE 'binlog_snapshot_%'")
-    told = {_text(name).lower(): _text(value) for name, value in cursor.fetchall()}
-    file, offset = told.get("binlog_snapshot_file", ""), told.get("binlog_snapshot_position")
+    variables = {_text(name).lower(): _text(value) for name, value in cursor.fetchall()}
+    file, offset = (
+        variables.get("binlog_snapshot_file", ""),
+        variables.get("binlog_snapshot_position"),
+    )
     return BinlogPosition(file, int(offset)) if offset else None
 
 
@@ -229,7 +232,7 @@ def _has_executed(cursor: Cursor, position: BinlogPosition) -> bool:
 
 
 # MySQL's XAER_RMERR, for want of XA_RECOVER_ADMIN; access denied.
-_NOT_TOLD: Final = (1227, 1401)
+_NOT_SHOWN: Final = (1227, 1401)
 # Malformed GTID set; GTIDs are switched off.
 _NO_GTIDS: Final = (1772, 1778, 1779, 3111)
 

@@ -39,7 +39,7 @@ _UNFINISHED: Final = 1
 _MOVED_WHAT: Final = (
     "the table has no key at the source, and the stream has gone to another position since rows "
     "were"
-    " last written to it: what comes again cannot be told from what is new"
+    " last written to it: what comes again cannot be distinguished from what is new"
 )
 _UNFINISHED_WHAT: Final = (
     "the table has no key at the source, and a load of it has not come to its end: its rows lack"

@@ -66,7 +66,7 @@ from setl.systems.mysql.sink.loaded import (
 )
 from setl.systems.mysql.sink.transactions import transactions
 from setl.systems.mysql.sink.undivided import MysqlUndividedTables
-from setl.systems.mysql.sink.untold import told_alone
+from setl.systems.mysql.sink.unlogged_columns import logged_columns_only
 from setl.systems.mysql.stored.deadletters import MysqlDeadLetters
 from setl.systems.mysql.stored.marks import applied_through
 from setl.systems.mysql.values.fit import ChangedValueError
@@ -230,7 +230,7 @@ class MysqlSink:
         """
         started = self._clock.monotonic()
         resolved = self._attempts.run(ticket, lambda: self._resolution(ticket, histories))
-        self._untrimmed += resolved.told
+        self._untrimmed += resolved.reported
         seconds = self._clock.monotonic() - started
         return replace(resolved.loaded(seconds), statements=self._timings.taken())
 
@@ -249,7 +249,7 @@ class MysqlSink:
         faults = Faults(update.faulty, self._settings.dead_letter_limit)
         connection = self._writer.open()
         self._targets.as_of(ticket.schema_version)
-        changes = told_alone(self._targets, connection, changes, faults)
+        changes = logged_columns_only(self._targets, connection, changes, faults)
         writes = [self._targets.writes(connection, c) for c in changes]
         _refuse_shared(changes, writes)
         for action in ticket.key_actions:
@@ -455,11 +455,11 @@ class MysqlSink:
         self._begin(ticket, list(names))
         # A statement for the columns that a table once had may be right and leave values out.
         self._targets.confirm(connection, described)
-        told, limits = (connection, pipeline, histories, described), self._limits()
+        reported, limits = (connection, pipeline, histories, described), self._limits()
         if read:
-            resolved = resolve_read(*told, through=ticket.through, limits=limits)
+            resolved = resolve_read(*reported, through=ticket.through, limits=limits)
         else:
-            resolved = resolve_histories(*told, limits=limits)
+            resolved = resolve_histories(*reported, limits=limits)
         for name, table in described.items():
             if any(map(is_numbered, table.columns)):
                 self._targets.confirm_texts(connection, name)

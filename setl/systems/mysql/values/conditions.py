@@ -60,16 +60,16 @@ def _equal(key: Sequence[Column], row: Row) -> Condition:
     values: list[Any] = []
     for column, value in zip(key, row, strict=True):
         name = identifier(column.name)
-        told = bytes_of_lost(value) if isinstance(value, str) and is_lost(value) else None
+        reported = bytes_of_lost(value) if isinstance(value, str) and is_lost(value) else None
         if value is None:
             parts.append(f"{name} IS NULL")
-        elif told is not None:
+        elif reported is not None:
             held = column.capacity
             # By the bytes alone, no index would find it.
             if held and (found := literal_of_bytes(value, held.charset)):
                 parts.append(f"{name} = {found}")
             parts.append(f"CAST({name} AS BINARY) = %s")
-            values.append(told)
+            values.append(reported)
         else:
             parts.append(f"{name} = %s")
             values.append(literal(column, value))

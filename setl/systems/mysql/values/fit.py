@@ -151,10 +151,10 @@ def as_numbers(columns: Sequence[Column]) -> tuple[tuple[Column, ...], tuple[Num
         for position, column in enumerate(columns)
         if column.capacity is not None and is_numbered(column)
     )
-    told = list(columns)
+    reported = list(columns)
     for position, _ in numbers:
-        told[position] = replace(told[position], kind=Kind.INTEGER, unsigned=True)
-    return tuple(told), numbers
+        reported[position] = replace(reported[position], kind=Kind.INTEGER, unsigned=True)
+    return tuple(reported), numbers
 
 
 def is_single(column: Column) -> bool:

@@ -40,8 +40,8 @@ def test_a_row_comes_back_as_it_was(first, second):
         TargetRow(("", "i"), (ID, NAME, INNER), (1, 0), (first, second, None), document=form),
         TargetRow(("s.s", "t"), (ID, NAME), (0,), (first,), delete=True, group="g"),
         SourceChange(schema, Op.UPDATE, (first, 1), None, number=3),
-        SourceChange(replace(schema, untold=("v",)), Op.UPDATE, (first, 1), None),
-        TargetRow(("s", "t"), (ID,), (0,), (first,), untold=("v",)),
+        SourceChange(replace(schema, unlogged=("v",)), Op.UPDATE, (first, 1), None),
+        TargetRow(("s", "t"), (ID,), (0,), (first,), unlogged=("v",)),
         RawRecord("binlog", b"\x00\xff", (b"a", b""), ("s", "t")),
     ):
         text = content_to_text(content)
@@ -89,7 +89,7 @@ def test_the_id_is_that_of_the_change_and_not_of_the_attempt():
     assert len({first.id, *(letter.id for letter in others)}) == 6
 
 
-def test_the_position_is_told_by_the_version():
+def test_the_position_is_reported_by_the_version():
     at = BinlogPosition("db-bin.000017", 999)
     position = BinlogPosition("db-bin.000016", 4711)
     row = faulty(version=document_version(3, position))

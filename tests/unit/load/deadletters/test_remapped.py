@@ -47,7 +47,7 @@ def test_what_makes_the_same_rows():
     assert is_remapped(made, router({"from": "x.y"}))
 
 
-def test_a_letter_of_an_earlier_release_tells_its_target():
+def test_a_letter_of_an_earlier_release_reports_its_target():
     assert not is_remapped(letter("c/p", 1), router({"from": "shop.orders", "where": "id > 1"}))
     assert is_remapped(letter("c/p", 1), router({"from": "shop.orders", "to": "shop.other"}))
 

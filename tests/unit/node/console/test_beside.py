@@ -98,7 +98,7 @@ def has_ended(process):
         return True
 
 
-def test_what_python_drops_while_it_collects_an_object_is_told_again(tmp_path):
+def test_what_python_drops_while_it_collects_an_object_is_reported_again(tmp_path):
     ready = tmp_path / "ready"
     collects = f"""
 import time
@@ -130,7 +130,7 @@ def test_a_command_works_on_the_cluster_of_its_node():
 VERIFIES = 'import sys; print(\'[{"target": "s.t", "differences": \' + sys.argv[1] + \'}]\')'
 
 
-def test_long_work_is_done_one_after_another_and_tells_how_it_ended():
+def test_long_work_is_done_one_after_another_and_reports_how_it_ended():
     clock, ended = ManualClock(), []
     jobs = Jobs(clock, beside(VERIFIES))
     for number in ("0", "3"):
@@ -177,7 +177,7 @@ print({json.dumps([row])!r})
     ]
 
 
-def test_an_error_is_not_told_with_how_far_it_was():
+def test_an_error_is_not_reported_with_how_far_it_was():
     ended = []
     program = "import sys; sys.stderr.write('… s.t, 5 rows\\n'); sys.exit('no such table')"
     Jobs(ManualClock(), beside(program)).begin("shop/ab", "Verify", [], ended.append)
@@ -222,7 +222,7 @@ DONE = {"outcome": "done", "left": ["keep the source read-only"]}
         ({"other": 1}, []),
     ],
 )
-def test_what_a_cut_over_says_is_told_in_sentences(printed, lines):
+def test_what_a_cut_over_says_is_reported_in_sentences(printed, lines):
     ended = []
     program = f"print({json.dumps(printed)!r})"
     Jobs(ManualClock(), beside(program)).begin("shop/ab", "Cut over", [], ended.append)

@@ -125,8 +125,8 @@ def test_wrong_tokens_are_refused_logged_and_soon_slowed_down(node, browser, cap
     assert refused.code == 429
     node.cluster.clock.advance(0.7)
     assert b"from 127.0.0.1. Try again in 1 s." in browser.log_in().body
-    told = [r.setl for r in caplog.records if r.message == "wrong token at the console"]
-    assert told == [{"client": "127.0.0.1"}] * FREE_ATTEMPTS
+    reported = [r.setl for r in caplog.records if r.message == "wrong token at the console"]
+    assert reported == [{"client": "127.0.0.1"}] * FREE_ATTEMPTS
     node.cluster.clock.advance(2)
     assert browser.log_in().code == 303
 
@@ -153,7 +153,7 @@ def test_a_form_whose_session_is_over_does_nothing_and_leads_back_to_its_page(no
     assert outcomes(node) == []
 
 
-def test_who_has_no_javascript_is_told_that_pages_grow_old(browser):
+def test_who_has_no_javascript_is_reported_that_pages_grow_old(browser):
     assert b"<noscript>" in browser.get("/").body
     assert b"<noscript>" not in browser.get("/console/login").body
 
@@ -189,7 +189,7 @@ def test_a_form_of_another_site_or_session_is_refused(node, anna):
     assert node.operator.channels.one("shop").state is ChannelState.PAUSE
 
 
-def test_an_action_is_done_told_and_kept(node, anna):
+def test_an_action_is_done_reported_and_kept(node, anna):
     reply = anna.do("pause", "shop")
     assert (reply.code, reply.headers["Location"]) == (303, "/console/channels/shop")
     node.look()
@@ -205,7 +205,7 @@ def test_an_action_is_done_told_and_kept(node, anna):
     assert "anna" not in Browser(node).get("/console/actions").body.decode()
 
 
-def test_a_refusal_is_told_and_kept(node, anna):
+def test_a_refusal_is_reported_and_kept(node, anna):
     node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.STOP)
     anna.do("resume", "shop")
     assert "the channel shop is stopped" in anna.get("/console/channels/shop").body.decode()
@@ -290,7 +290,7 @@ def test_a_new_file_has_a_name_that_no_channel_has(node, anna):
     assert "channel: shop-3\n" in anna.get("/console/edit").body.decode()
 
 
-def test_mistakes_are_told_with_their_lines_while_somebody_types(anna, password):
+def test_mistakes_are_reported_with_their_lines_while_somebody_types(anna, password):
     wrong = FILE.replace("from:", "form:").replace("name: there", "name: no/slash")
     reply = anna.post("/console/faults", {"csrf": anna.csrf(), "text": wrong}).json
     assert {(fault["line"], fault["level"]) for fault in reply} == {(3, "error"), (7, "error")}

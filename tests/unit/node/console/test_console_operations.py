@@ -242,7 +242,7 @@ def test_the_load_is_spread_after_a_question_that_names_each_switchover(
 # -- alarms -----------------------------------------------------------------------------------
 
 
-def test_alarms_are_silenced_for_some_minutes_and_told_again(node, anna, browser):
+def test_alarms_are_silenced_for_some_minutes_and_reported_again(node, anna, browser):
     done = anna.do("alarm silence", "shop/there", rule="lag", minutes="30", reason="moving <db1>")
     assert (done.code, done.headers["Location"]) == (303, "/")
     (kept,) = silences_at(node.operator, node.cluster.clock.now())

@@ -14,7 +14,7 @@ DONE = Job(1, ON, "Cut over", "done", 1_000.0, "in 49 s", lines=("the applicatio
 ABORT = OperatorAction("bert", "cutover --abort", ON, 1_100.0, "done", 1_101.0)
 
 
-def test_whoever_looks_is_told_that_it_was_put_back_and_by_whom():
+def test_whoever_looks_is_reported_that_it_was_put_back_and_by_whom():
     (job,) = without_put_back([ABORT], [DONE])
     assert job == replace(DONE, lines=("It was put back at 1970-01-01 00:18:20 UTC by bert",))
     again = replace(DONE, began=1_200.0)

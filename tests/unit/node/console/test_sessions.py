@@ -65,7 +65,7 @@ def test_a_form_needs_the_token_of_its_session(clock):
         assert not anna.sent(wrong)
 
 
-def test_notes_are_told_once_and_bounded(clock):
+def test_notes_are_reported_once_and_bounded(clock):
     _, session = sessions(clock).open("anna")
     for n in range(30):
         session.note("done", str(n))

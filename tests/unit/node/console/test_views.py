@@ -90,13 +90,13 @@ def test_nothing_is_wrong_where_all_run_with_a_standby():
     assert [(n.name, n.leads, n.here) for n in page.nodes] == [("n1", 2, True), ("n2", 0, False)]
 
 
-def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_tells():
+def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_reports():
     alarm = FiringAlarm("lag", "shop", "ab", "", "critical", "is late", "Wait", 940.0, calm=990.0)
     disk = replace(
         alarm, rule="disk", channel="", pipeline="", subject="node n2", silenced=True, calm=0.0
     )
-    told = asdict(AlarmStatus(sends=True, firing=(alarm, disk)))
-    page = overview_of(view(alarms=told), here="n1")
+    reported = asdict(AlarmStatus(sends=True, firing=(alarm, disk)))
+    page = overview_of(view(alarms=reported), here="n1")
     assert [(row.about, row.lasts, row.silenced) for row in page.firing] == [
         ("shop/ab", "1 min, well for 10 s", False),
         ("node n2", "1 min", True),
@@ -116,8 +116,8 @@ def test_alarms_that_are_raised_are_listed_as_whoever_sends_them_tells():
 
 
 def test_without_a_node_that_decides_nobody_knows_of_alarms():
-    told = asdict(AlarmStatus(sends=True))
-    assert overview_of(view(alarms=told), here="n1").decided
+    reported = asdict(AlarmStatus(sends=True))
+    assert overview_of(view(alarms=reported), here="n1").decided
     assert not overview_of(view(), here="n1").decided
 
 
@@ -157,7 +157,7 @@ def test_what_is_wrong_is_found(options, level, words):
     assert {p.level for p in found} == {level}
 
 
-def test_who_does_not_reach_zookeeper_is_told_why():
+def test_who_does_not_reach_zookeeper_is_reported_why():
     arbiter: Any = MemoryArbiter(MemoryCluster(ManualClock()))
     arbiter.session.trouble = lambda: "zk1:2181: Connection refused"
     words = _contact_words(arbiter, 1e9)
@@ -172,7 +172,8 @@ def test_a_certificate_for_zookeeper_that_expires_is_wrong_once(days, level):
     ends = 1000.0 + days * 86_400.0
     of = {"kind": "server", "of": "zk1:2181", "begins": ends - 1e8, "expires": ends}
     answers = {
-        nid: {**(told or {}), "zookeeper_certificates": [of]} for nid, told in answers.items()
+        nid: {**(reported or {}), "zookeeper_certificates": [of]}
+        for nid, reported in answers.items()
     }
     found = [p for p in problems_of(view_of(facts, answers, 1000.0)) if "zk1:2181" in p.text]
     assert [(p.level, p.subject, bool(p.way_out)) for p in found] == [(level, "ZooKeeper", True)]
@@ -348,10 +349,10 @@ def test_what_is_wrong_with_several_pipelines_is_said_once():
 
 def test_standing_verification_is_shown_and_what_differs_is_a_warning():
     found = TableFinding("s.t", "s.u", missing=2, extra=1)
-    told = VerificationFigures(
+    reported = VerificationFigures(
         "comparing", number=4, coverage=0.256, table="s.t", differences=3, findings=[found]
     )
-    seen = view(figures={"verification": asdict(told)})
+    seen = view(figures={"verification": asdict(reported)})
     part = pipeline_page(seen, AB, ()).verification
     assert part is not None
     assert (part.percent, part.under_way) == (26, True)

@@ -20,7 +20,7 @@ def shown(*actions, own=(), session=9, now=NOW):
     return [(job.title, job.state) for job in work_elsewhere(actions, ON, own, session, now)]
 
 
-def test_what_was_broken_off_is_told_until_it_is_done_again_or_a_day_is_over():
+def test_what_was_broken_off_is_reported_until_it_is_done_again_or_a_day_is_over():
     broken = replace(REPAIR, abandoned=True)
     assert shown(REPAIR) == [("Verify and repair", "under way")]
     assert shown(broken) == [("Verify and repair", "broken off")]
@@ -31,13 +31,13 @@ def test_what_was_broken_off_is_told_until_it_is_done_again_or_a_day_is_over():
     assert shown(broken, now=NOW + 86_400) == []
 
 
-def test_only_long_work_on_this_pipeline_is_told_the_newest_first():
+def test_only_long_work_on_this_pipeline_is_reported_the_newest_first():
     verify = replace(REPAIR, what="verify", at=1_010.0)
     others = [replace(REPAIR, on="shop/back"), replace(REPAIR, what="load", at=1_020.0)]
     assert [title for title, _ in shown(REPAIR, verify, *others)] == ["Verify", "Verify and repair"]
 
 
-def test_work_of_this_node_is_not_told_twice():
+def test_work_of_this_node_is_not_reported_twice():
     job = Job(1, ON, "Verify and repair", "under way", 1_000.0)
     assert shown(REPAIR, own=[job]) == []
     ended = replace(job, state="done")
@@ -46,7 +46,7 @@ def test_work_of_this_node_is_not_told_twice():
     assert shown(REPAIR, own=[ended], session=REPAIR.session) == []
 
 
-def test_the_page_of_another_node_tells_of_it_to_who_is_logged_in(node, anna, browser):
+def test_the_page_of_another_node_reports_of_it_to_who_is_logged_in(node, anna, browser):
     leaving = MemoryArbiter(node.cluster)
     leaving.actions.add(replace(REPAIR, at=node.cluster.clock.now()))
     page = f"/console/pipelines/{ON}"

@@ -89,7 +89,7 @@ def disks_of(cluster):
     return system.disks()
 
 
-def test_each_data_node_tells_of_its_fullest_path(cluster):
+def test_each_data_node_reports_of_its_fullest_path(cluster):
     at = f"127.0.0.1:{cluster.server_port}"
     assert disks_of(cluster) == [
         ServerDisk(f"es-1 of {at}", 100 * GB, 60 * GB, 10 * GB, 5 * GB),
@@ -99,7 +99,7 @@ def test_each_data_node_tells_of_its_fullest_path(cluster):
     assert asked.startswith("/_nodes/stats/fs?")
 
 
-def test_an_older_server_tells_no_watermarks(cluster):
+def test_an_older_server_reports_no_watermarks(cluster):
     cluster.answers = 200, {"nodes": {"a": node("es-1", ["data"], path(100 * GB, 60 * GB))}}
     [found] = disks_of(cluster) or []
     assert (found.needed, found.last) == (None, None)
@@ -113,7 +113,7 @@ def test_an_older_server_tells_no_watermarks(cluster):
         (200, {"nodes": {}}),
     ],
 )
-def test_what_is_not_told_is_not_known(cluster, status, body):
+def test_what_is_not_reported_is_not_known(cluster, status, body):
     cluster.answers = status, body
     assert disks_of(cluster) is None
 

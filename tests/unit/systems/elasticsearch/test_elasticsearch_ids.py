@@ -60,10 +60,10 @@ def test_different_keys_have_different_ids(template, one, other):
 
 
 @given(TEXTS, TEXTS, st.text("ab-", max_size=3), st.text("ab-", max_size=3))
-def test_forms_that_are_told_apart_share_no_id(one, other, mine, theirs):
+def test_forms_that_are_reported_apart_share_no_id(one, other, mine, theirs):
     a = DocumentForm((mine, theirs), (0,))
     b = DocumentForm((theirs, mine), (0,))
-    if a.tells_apart(b):
+    if a.distinguishes(b):
         for key in (one, other):
             ids = {f.texts[0] + key + f.texts[1] for f in (a, b)}
             assert len(ids) == 2

@@ -13,7 +13,7 @@ from setl.systems.elasticsearch.field_fit import Extent
 from setl.systems.elasticsearch.field_names import faulty_names, way_out
 from setl.systems.elasticsearch.load.index import ensure_index
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
-from setl.systems.elasticsearch.preflight.ids import tell_odd_ids
+from setl.systems.elasticsearch.preflight.ids import report_odd_ids
 from setl.systems.elasticsearch.preflight.indexes import check_names
 from setl.systems.finding import Report
 
@@ -78,7 +78,7 @@ def test_a_column_that_comes_later_is_refused_with_the_same_words(name):
     assert (said.code, said.level) == ("field-name", "error")
 
 
-def test_check_tells_of_keys_that_may_be_no_id():
+def test_check_reports_of_keys_that_may_be_no_id():
     report = Report("index i")
     columns = (Column("k", Kind.TEXT), Column("n", Kind.INTEGER))
     for key, route in (
@@ -88,10 +88,10 @@ def test_check_tells_of_keys_that_may_be_no_id():
     ):
         schema = RowSchema("shop", f"t{route.index}", columns, key)
         fields = tuple(Field(c, Extent(length=400 + 200 * len(key))) for c in columns)
-        tell_odd_ids([Arriving(schema, route, fields)], report)
-    told = [finding.what for finding in report.findings]
-    assert "shop.t0 whose k is empty text" in told[0]
-    assert '`id: "k{k}"` in tables[0]' in told[0]
-    assert [text.split(" has more")[0] for text in told[1:]] == [
+        report_odd_ids([Arriving(schema, route, fields)], report)
+    reported = [finding.what for finding in report.findings]
+    assert "shop.t0 whose k is empty text" in reported[0]
+    assert '`id: "k{k}"` in tables[0]' in reported[0]
+    assert [text.split(" has more")[0] for text in reported[1:]] == [
         "a row of shop.t0 whose k", "a row of shop.t1 whose k, n", "a row of shop.t2 whose n"
     ]  # fmt: skip

@@ -21,8 +21,8 @@ def refusal(kind, status, type_):
 
 
 def index(uuid, *, aliases=None, **settings):
-    told = {"uuid": uuid, **settings}
-    return {"settings": {"index": told}} | ({"aliases": aliases} if aliases else {})
+    reported = {"uuid": uuid, **settings}
+    return {"settings": {"index": reported}} | ({"aliases": aliases} if aliases else {})
 
 
 class Client:
@@ -62,7 +62,7 @@ def cluster(monkeypatch):
     return has
 
 
-def test_indexes_are_told_by_their_uuid_and_their_history(cluster):
+def test_indexes_are_reported_by_their_uuid_and_their_history(cluster):
     cluster(a=index("u1"), b=index("u2", history_uuid="h"))
     assert index_identities(ENDPOINT, ["a", "b"]) == {
         "a": Identity("u1", "a"),
@@ -98,7 +98,7 @@ def test_many_names_go_in_several_requests(cluster):
     assert 1_900 < max(map(len, client.asked)) < 2_000
 
 
-def test_an_account_that_must_not_look_is_told_so(cluster):
+def test_an_account_that_must_not_look_is_reported_so(cluster):
     client = cluster()
 
     def refuse(**_):

@@ -279,7 +279,7 @@ def test_rows_that_are_alike_are_taken_together(counted):
     assert max(counted) > 20
 
 
-def test_tables_that_take_turns_are_told_ahead(ahead):
+def test_tables_that_take_turns_are_reported_ahead(ahead):
     tables = [*TURNS * 4, *ONE * 9, *TURNS]
     poll = messages([(value, None) for value in alike(60, tables)])
     expected = read_one_by_one([poll])
@@ -288,7 +288,7 @@ def test_tables_that_take_turns_are_told_ahead(ahead):
     assert sum(ahead) > 20
 
 
-def test_rows_that_were_told_ahead_are_counted_when_they_are_taken_back(ahead):
+def test_rows_that_were_reported_ahead_are_counted_when_they_are_taken_back(ahead):
     values = [*alike(9, TURNS)[:-1], dts_record("ROLLBACK", id=_ALIKE_FROM + 10)]
     _, error = read([messages([(value, None) for value in values])])
     assert sum(ahead) == 6
@@ -297,7 +297,7 @@ def test_rows_that_were_told_ahead_are_counted_when_they_are_taken_back(ahead):
 
 
 @pytest.mark.parametrize("number", [6, 7, 8])
-def test_a_record_among_those_told_ahead_that_is_damaged_anywhere(number, ahead):
+def test_a_record_among_those_reported_ahead_that_is_damaged_anywhere(number, ahead):
     records = alike(9, TURNS)
     assert read([messages([(value, None) for value in records])])[1] is None
     assert sum(ahead) == 6
@@ -340,7 +340,7 @@ def test_a_record_among_those_alike_that_is_otherwise(more, headers):
 
 
 @pytest.mark.parametrize("more", _OTHERWISE, ids=str)
-def test_a_record_among_those_told_ahead_that_is_otherwise(more):
+def test_a_record_among_those_reported_ahead_that_is_otherwise(more):
     for number in (6, 7):
         poll = messages([(value, None) for value in alike(9, TURNS, **{f"n{number}": more})])
         expected = read_one_by_one([poll])

@@ -35,7 +35,7 @@ def test_kinds(code, kind):
     assert "why" in error.message
 
 
-def test_brokers_without_transactions_are_told_what_to_choose():
+def test_brokers_without_transactions_are_reported_what_to_choose():
     assert "delivery: idempotent" in translate(KafkaError(KafkaError._UNSUPPORTED_FEATURE)).hint
 
 

@@ -45,17 +45,17 @@ def failed(code, offset=0):
 
 
 class FakeConsumer:
-    """In place of librdkafka's; `told` is what it reports before the next message."""
+    """In place of librdkafka's; `reported` is what it reports before the next message."""
 
     def __init__(self, settings, logger):
         self.settings, self.log = settings, logger
-        self.messages, self.told = [], []
+        self.messages, self.reported = [], []
         self.assigned, self.paused, self.commits = None, [], []
 
     def _report(self):
-        for tell in self.told:
+        for tell in self.reported:
             tell()
-        self.told = []
+        self.reported = []
 
     def poll(self, timeout):
         self._report()
@@ -86,10 +86,10 @@ class FakeConsumer:
         raise client_module.KafkaException(KafkaError(KafkaError._TRANSPORT))
 
     def error(self, code, text):
-        self.told.append(lambda: self.settings["error_cb"](KafkaError(code, text)))
+        self.reported.append(lambda: self.settings["error_cb"](KafkaError(code, text)))
 
     def line(self, text):
-        self.told.append(lambda: self.log.log(logging.INFO, text))
+        self.reported.append(lambda: self.log.log(logging.INFO, text))
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_a_group_that_nobody_needs_may_be_forbidden(opened):
     assert reader.poll(10, 0) == []
 
 
-def test_a_lost_connection_is_told_with_the_first_record_behind_it(opened):
+def test_a_lost_connection_is_reported_with_the_first_record_behind_it(opened):
     reader, client = opened
     client.line("FAIL [rdkafka#consumer-1] [thrd:b1:9092/1]: b1:9092/1: Disconnected")
     reader.seek({0: 3})

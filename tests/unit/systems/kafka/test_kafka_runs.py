@@ -63,7 +63,7 @@ def test_a_newer_generation_of_a_relay_goes_before_any_older_position(opened):
     assert offsets(source.read(10, 1)) == [0, 1]
 
 
-def test_the_record_before_the_position_tells_where_the_relay_stood(opened, caplog):
+def test_the_record_before_the_position_reports_where_the_relay_stood(opened, caplog):
     source, reader = opened
     caplog.set_level("INFO")
     reader.polls = [relayed((1, LAST), (0, 5), (1, 0), first=2), relayed((1, LAST), first=5)]
@@ -72,8 +72,8 @@ def test_the_record_before_the_position_tells_where_the_relay_stood(opened, capl
     reader.polls = [relayed((2, 0), first=6)]
     [entry] = source.read(10, 1)
     assert entry.position.offset == 7
-    told = [r.getMessage() for r in caplog.records if "dropped" in r.getMessage()]
-    assert told == [
+    reported = [r.getMessage() for r in caplog.records if "dropped" in r.getMessage()]
+    assert reported == [
         "orders[0]: 3 records from offset 3 on were dropped: a relay had written them before"
     ]
 

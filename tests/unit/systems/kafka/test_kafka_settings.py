@@ -101,7 +101,7 @@ def test_who_names_something_of_tls_gets_it(more, protocol):
         ),
     ],
 )
-def test_connections_that_somebody_could_read_are_told(broker, more, code):
+def test_connections_that_somebody_could_read_are_reported(broker, more, code):
     report = Report("here")
     plain = {"bootstrap.servers": broker, "security.protocol": "PLAINTEXT"}
     check_transport({**plain, **more}, report)
@@ -118,7 +118,7 @@ def test_connections_that_somebody_could_read_are_told(broker, more, code):
         {"enable_ssl_certificate_verification": "false"},
     ],
 )
-def test_each_way_to_verify_less_is_told(setting):
+def test_each_way_to_verify_less_is_reported(setting):
     report = Report("here")
     settings = source_settings(config(ssl_ca="/ca.pem", kafka=setting))
     check_transport({**settings, "bootstrap.servers": "b1:9092"}, report)
@@ -136,12 +136,12 @@ def test_a_setting_that_librdkafka_does_not_know_is_named():
 def test_librdkafka_knows_every_setting_that_is_allowed(client):
     allowed = CONSUMER_SETTINGS if client is Consumer else PRODUCER_SETTINGS
     for name in allowed - OF_KAFKA_PYTHON:
-        told = ""
+        reported = ""
         try:
             client({"group.id": "g", name.replace("_", "."): "?"})
         except (KafkaException, TypeError, ValueError) as error:
-            told = str(error)
-        assert "No such configuration" not in told, name
+            reported = str(error)
+        assert "No such configuration" not in reported, name
 
 
 @pytest.mark.parametrize(

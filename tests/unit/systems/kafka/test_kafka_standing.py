@@ -20,7 +20,7 @@ def hanging(opened):
     return source, reader
 
 
-def test_an_open_transaction_is_told_with_the_records_that_wait_and_the_ways_out(hanging):
+def test_an_open_transaction_is_reported_with_the_records_that_wait_and_the_ways_out(hanging):
     source, _ = hanging
     source.read(10, 8)
     assert source.held_up() is None, "most end soon"
@@ -60,7 +60,7 @@ def test_one_after_another_is_no_hang(hanging):
     assert "@8: 4 records" in source.held_up().what
 
 
-def test_records_that_do_not_come_are_told_too(hanging):
+def test_records_that_do_not_come_are_reported_too(hanging):
     source, reader = hanging
     reader.held = (0, 9)
     source.read(10, 30)

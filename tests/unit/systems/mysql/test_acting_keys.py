@@ -58,8 +58,8 @@ def test_tables_that_the_source_has_are_found_whatever_they_are_called():
     ("own", "others", "parent_key", "reason"),
     [
         (key("ON DELETE CASCADE"), (), ("ID",), ""),
-        (key("ON DELETE CASCADE"), (), ("id", "n"), "told apart by id, n"),
-        (key("ON DELETE CASCADE"), (), (), "told apart by nothing"),
+        (key("ON DELETE CASCADE"), (), ("id", "n"), "distinguished by id, n"),
+        (key("ON DELETE CASCADE"), (), (), "distinguished by nothing"),
         (key("ON UPDATE SET DEFAULT"), (), ("id",), "SET DEFAULT"),
         (
             key("ON DELETE SET NULL"), [key("ON DELETE CASCADE", name="g", columns=("a", "P"))],

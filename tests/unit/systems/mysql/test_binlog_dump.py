@@ -202,7 +202,7 @@ def test_checksums_are_those_of_the_file(dumping):
     assert [r.checksum_enabled for r in got] == [True, True, True, False, False]
 
 
-def test_a_wrong_checksum_is_told_behind_what_came_before_it(dumping):
+def test_a_wrong_checksum_is_reported_behind_what_came_before_it(dumping):
     client, server = dumping()
     writer = EventWriter()
     good, bad = [*writer.opening(), writer.xid()], bytearray(writer.xid())

@@ -284,7 +284,7 @@ def test_what_a_commit_that_is_held_back_has_is_not_missing_yet(answering):
         (None, "no event begins there"),
     ],
 )
-def test_mariadb_tells_the_gtids_of_the_position(answering, there, disagreement):
+def test_mariadb_reports_the_gtids_of_the_position(answering, there, disagreement):
     server, _ = answering("10.11.6-MariaDB", **{"SELECT BINLOG_GTID_POS(%s, %s)": [(there,)]})
     report = server.examine(BinlogPosition("mysql-bin.000006", 300, "0-1-5,1-1-2"))
     assert report == PositionReport("101", disagreement=disagreement, proved=not disagreement)

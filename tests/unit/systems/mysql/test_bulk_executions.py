@@ -37,7 +37,7 @@ def test_each_takes_as_many_as_fit(sizes, size, count):
             assert sum(map(len, some)) + len(following) > most
 
 
-def test_a_row_that_is_too_long_is_told_after_those_before_it():
+def test_a_row_that_is_too_long_is_reported_after_those_before_it():
     rows = [b"a", b"b", b"c" * 51, b"d"]
     assert given_out(rows, Limits(packet=PACKET)) == ([[b"a", b"b"]], True)
     with pytest.raises(DataError, match="too long"):

@@ -140,7 +140,7 @@ def shared(events, _):
         (shared, 4, NOWHERE),
     ],
 )
-def test_a_damaged_event_is_told_with_its_type_and_position(read, kind, body, monkeypatch):
+def test_a_damaged_event_is_reported_with_its_type_and_position(read, kind, body, monkeypatch):
     writer = EventWriter(mariadb=read is whole)
     opening = [writer.rotate(FILE, 4, artificial=True)]
     if read is whole:

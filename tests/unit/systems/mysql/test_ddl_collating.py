@@ -91,7 +91,7 @@ class PretendedTarget:
         return self.answer
 
 
-def told(target, session):
+def reported(target, session):
     return default_collations(cast("Any", target), session)
 
 
@@ -104,19 +104,19 @@ def told(target, session):
         (MYSQL, ["= 'utf8mb4=utf8mb4_general_ci'"]),
     ],
 )
-def test_a_younger_mariadb_is_told_what_a_character_set_means(session, wanted):
+def test_a_younger_mariadb_is_reported_what_a_character_set_means(session, wanted):
     target = PretendedTarget("5.5.5-11.8.9-MariaDB", has_setting=True)
-    (statement,) = told(target, session)
+    (statement,) = reported(target, session)
     assert statement.startswith("SET SESSION character_set_collations = '")
     assert all(part in statement for part in wanted)
 
 
-def test_what_is_not_told():
+def test_what_is_not_reported():
     old = PretendedTarget("5.5.5-10.11.14-MariaDB", has_setting=False)
     mysql = PretendedTarget("9.7.0", has_setting=True)
-    assert told(old, YOUNGER) == told(mysql, YOUNGER) == []
+    assert reported(old, YOUNGER) == reported(mysql, YOUNGER) == []
     younger = PretendedTarget("5.5.5-11.8.9-MariaDB", has_setting=True)
-    assert told(younger, StatementSession("d")) == []
+    assert reported(younger, StatementSession("d")) == []
 
 
 @pytest.mark.parametrize("kind", ["NCHAR(3)", "NATIONAL VARCHAR(3)", "CHAR(3) UNICODE"])

@@ -32,7 +32,7 @@ def test_numbers_text_and_bytes():
     ]  # fmt: skip
 
 
-def test_null_is_told_by_the_byte_in_front_of_it():
+def test_null_is_reported_by_the_byte_in_front_of_it():
     columns = (Column("a", Kind.INTEGER), Column("b", Kind.TEXT), Column("c", Kind.FLOAT))
     made = packed_rows(columns, [(None, 1), ("x", None), (None, None)])
     assert made.rows == [b"\1" + b"\0\1x" + b"\1", b"\0" + struct.pack("<q", 1) + b"\1\1"]

@@ -531,16 +531,16 @@ class Idle(Server):
 def test_a_limit_that_an_idle_server_reaches(commands, scheduler, reads_binlog, running, least):
     server = Idle(running, commands, event_scheduler=scheduler)
 
-    def told(limit):
+    def reported(limit):
         definition = changed("pipelines[0].load_limits", {"threads_running": limit})
         pipeline = parse_channel(definition).pipelines[0]
         report = Report("here")
         check_threads_running(server, pipeline, report, reads_binlog=reads_binlog)
         return [(f.code, f.what) for f in report.findings]
 
-    assert told(least) == []
+    assert reported(least) == []
     if least > 1:
-        ((code, what),) = told(least - 1)
+        ((code, what),) = reported(least - 1)
         assert code == "load-never-begins"
         assert f"carries out {least} statements" in what
         assert f"just now it carried out {running}" in what

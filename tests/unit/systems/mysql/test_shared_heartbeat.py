@@ -14,7 +14,7 @@ class Writer:
         self.endpoint, self.interval = endpoint, interval
         self.id = 0
         self.running = False
-        self.told = HeartbeatStatus()
+        self.reported = HeartbeatStatus()
 
     def start(self):
         self.running = True
@@ -23,7 +23,7 @@ class Writer:
         self.running = False
 
     def status(self):
-        return self.told
+        return self.reported
 
 
 @pytest.fixture
@@ -74,14 +74,14 @@ def test_each_counts_what_was_written_since_its_own_start(beat, made):
     early, late = beat(), beat()
     assert late.status() == HeartbeatStatus()
     early.start()
-    made[0].told = HeartbeatStatus(5, 2, 100.0, "")
+    made[0].reported = HeartbeatStatus(5, 2, 100.0, "")
     late.start()
     assert late.status() == HeartbeatStatus(0, 0, 100.0, "")
-    made[0].told = HeartbeatStatus(8, 3, 103.0, "down")
+    made[0].reported = HeartbeatStatus(8, 3, 103.0, "down")
     assert early.status() == HeartbeatStatus(8, 3, 103.0, "down")
     assert late.status() == HeartbeatStatus(3, 1, 103.0, "down")
     late.stop()
-    made[0].told = HeartbeatStatus(20, 3, 115.0, "")
+    made[0].reported = HeartbeatStatus(20, 3, 115.0, "")
     assert late.status() == HeartbeatStatus(3, 1, 103.0, "down")
     late.start()
     assert late.status().written == 3  # goes on where it was

@@ -24,7 +24,7 @@ def change(before, row, **more):
 
 def test_a_change_that_finds_its_row_is_no_conflict():
     found = row_outcome(NEWEST, (1, 3), None, change((1, 3), (1, 2)))
-    assert (found.row, found.winner, found.tells) == ((1, 2), None, True)
+    assert (found.row, found.winner, found.is_reported) == ((1, 2), None, True)
     assert found.memory == RowMemory(said((1, 2)), None, (1, 2), 7)
     assert found.memory is not None
     assert found.memory.plain
@@ -33,7 +33,7 @@ def test_a_change_that_finds_its_row_is_no_conflict():
 def test_what_is_passed_is_forgotten():
     memory = RowMemory(said((1, 2)), None, (1, 2), 7)
     found = row_outcome(NEWEST, (1, 2), memory, NewWrites(None, None, None, passed=True, through=9))
-    assert (found.row, found.memory, found.tells) == ((1, 2), None, False)
+    assert (found.row, found.memory, found.is_reported) == ((1, 2), None, False)
 
 
 @pytest.mark.parametrize("rules", [NEWEST, Rules(from_home=False)])
@@ -46,32 +46,36 @@ def test_a_row_that_is_gone_stays_gone_until_it_is_known_how_new_it_was(rules):
     after = row_outcome(
         rules, None, found.memory, NewWrites(None, None, None, passed=True, through=9)
     )
-    assert (after.row, after.winner, after.tells) == ((1, 9), Winner.SOURCE, True)
+    assert (after.row, after.winner, after.is_reported) == ((1, 9), Winner.SOURCE, True)
 
 
 @pytest.mark.parametrize(("value", "stays"), [(8, (1, 9)), (9, None), (10, None)])
-def test_a_delete_is_told_with_the_value_that_the_row_had(value, stays):
+def test_a_delete_is_reported_with_the_value_that_the_row_had(value, stays):
     memory = row_outcome(NEWEST, None, None, change((1, 2), (1, 9))).memory
-    told = said(None, version=3, value=value)
-    found = row_outcome(NEWEST, None, memory, NewWrites(None, None, told, passed=True, through=9))
+    reported = said(None, version=3, value=value)
+    found = row_outcome(
+        NEWEST, None, memory, NewWrites(None, None, reported, passed=True, through=9)
+    )
     assert found.row == stays
 
 
 def test_what_a_client_wrote_after_a_load_has_seen_it():
     memory = RowMemory(said((1, 9)), said((1, 2), version=3), (1, 9), 7)
-    told = said((1, 1), version=4, seen=7)
+    reported = said((1, 1), version=4, seen=7)
     found = row_outcome(
-        NEWEST, (1, 1), memory, NewWrites(None, None, told, passed=False, through=9)
+        NEWEST, (1, 1), memory, NewWrites(None, None, reported, passed=False, through=9)
     )
-    assert (found.row, found.tells) == ((1, 1), False)
+    assert (found.row, found.is_reported) == ((1, 1), False)
     assert found.memory is not None
     assert found.memory.ours == SiteWrites(((3, 2), (4, 1)), 7, (1, 1))
 
 
 def test_what_nobody_took_in_is_not_remembered():
-    told = said((1, 1))
-    found = row_outcome(NEWEST, (1, 1), None, NewWrites(None, None, told, passed=False, through=9))
-    assert (found.memory, found.tells) == (None, False)
+    reported = said((1, 1))
+    found = row_outcome(
+        NEWEST, (1, 1), None, NewWrites(None, None, reported, passed=False, through=9)
+    )
+    assert (found.memory, found.is_reported) == (None, False)
 
 
 def test_the_same_at_both_sites_is_a_conflict_that_both_win():

@@ -40,14 +40,14 @@ def expected(policy, first, sites):
     return outcome(first, writes, policy.home, age if policy.newest else None)
 
 
-def checked(policy, first, sites, told: object = ""):
+def checked(policy, first, sites, reported: object = ""):
     """Let the sites read all there is: both end as the model says, and keep nothing."""
     waiting = sum(unread(sites))
     ends, messages = exchanged(policy, sites)
     wanted = expected(policy, first, ends)
-    assert [site.row for site in ends] == [wanted, wanted], told
-    assert [site.memory for site in ends] == [None, None], told
-    assert messages <= 2 * waiting + 4, told
+    assert [site.row for site in ends] == [wanted, wanted], reported
+    assert [site.memory for site in ends] == [None, None], reported
+    assert messages <= 2 * waiting + 4, reported
     return wanted
 
 

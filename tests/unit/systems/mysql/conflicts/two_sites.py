@@ -41,7 +41,7 @@ class Site(NamedTuple):
     log: tuple = ()
     read: int = 0  # of the other site's log: how far it is applied, stored with the rows
     seen: int = 0  # how far the other site had come with this log
-    told: int = 0  # how often this site told something
+    reported: int = 0  # how often this site told something
     writes: tuple = ()
 
 
@@ -82,13 +82,13 @@ def loaded(policy, number, site, other, count, redelivered=0, appearing=()):
         return site
     rules, through = policy.rules(number), entries[-1][0]
     steps = [one for _, one in entries if isinstance(one, Step)]
-    told = [(version, one) for version, one in entries if isinstance(one, Told)]
-    ids = [sum(isinstance(e, Told) for e in other.log[:version]) for version, _ in told]
+    reported = [(version, one) for version, one in entries if isinstance(one, Told)]
+    ids = [sum(isinstance(e, Told) for e in other.log[:version]) for version, _ in reported]
     marks = [
         Mark(version, i, one.through, one.passed)
-        for (version, one), i in zip(told, ids, strict=True)
+        for (version, one), i in zip(reported, ids, strict=True)
     ]
-    heard = [WritesSeen(version, KEY, one.said) for version, one in told if one.said]
+    heard = [WritesSeen(version, KEY, one.said) for version, one in reported if one.said]
     passed = max((mark.passed for mark in marks), default=0)
     news = NewWrites(
         site_writes_by_key(rules, steps, marks, site.seen).get(KEY),
@@ -98,11 +98,11 @@ def loaded(policy, number, site, other, count, redelivered=0, appearing=()):
         through,
     )
     after = row_outcome(rules, site.row, site.memory, news)
-    held = [row for _, one in told for row in one.held]
+    held = [row for _, one in reported for row in one.held]
     against: tuple = ()
     if held and not news.written:
         reached = row_read(rules, after.row, after.memory, held[-1], through)
-        if reached.tells:
+        if reached.is_reported:
             after = reached
             if after.row == site.row:
                 news, against = news._replace(said=found(rules, held[-1])), (after.row,)
@@ -111,15 +111,15 @@ def loaded(policy, number, site, other, count, redelivered=0, appearing=()):
         for one in appearing:
             site = written(site, one)
         row = site.row
-    log, count_told, memory_id = site.log, site.told, site.memory_id
+    log, count_reported, memory_id = site.log, site.reported, site.memory_id
     # A mark with nothing but `passed` is answered by nothing, else the two would go on for ever.
-    answers = any(one.said or one.through or one.asks for _, one in told)
-    if after.tells or answers:
-        count_told += 1
+    answers = any(one.said or one.through or one.asks for _, one in reported)
+    if after.is_reported or answers:
+        count_reported += 1
         passed = ids[-1] if ids else 0
-        log = (*log, Told(news.said, through if after.tells else 0, passed, against))
-    if after.tells:
-        memory_id = count_told
+        log = (*log, Told(news.said, through if after.is_reported else 0, passed, against))
+    if after.is_reported:
+        memory_id = count_reported
     return Site(
         row,
         after.memory,
@@ -127,7 +127,7 @@ def loaded(policy, number, site, other, count, redelivered=0, appearing=()):
         log,
         through,
         max([site.seen, *(mark.through for mark in marks)]),
-        count_told,
+        count_reported,
         site.writes,
     )
 
@@ -141,17 +141,17 @@ def table_read(policy, number, site, other):
         return site
     rules = policy.rules(number)
     after = row_read(rules, site.row, site.memory, other.row, site.read)
-    if not after.tells:
+    if not after.is_reported:
         return site
     stays = after.row == site.row
     said = found(rules, other.row) if stays else None
-    told = Told(said, site.read, 0, (site.row,) if stays else (), asks=True)
+    reported = Told(said, site.read, 0, (site.row,) if stays else (), asks=True)
     return site._replace(
         row=after.row,
         memory=after.memory,
-        memory_id=site.told + 1,
-        told=site.told + 1,
-        log=(*site.log, told),
+        memory_id=site.reported + 1,
+        reported=site.reported + 1,
+        log=(*site.log, reported),
     )
 
 

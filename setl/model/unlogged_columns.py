@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from setl.errors import DataError
 
 
-def unsaid(table: str, columns: Sequence[str]) -> DataError:
-    """A change does not say what these columns hold, see `RowSchema.untold`.
+def unlogged_error(table: str, columns: Sequence[str]) -> DataError:
+    """A change does not say what these columns hold, see `RowSchema.unlogged`.
 
     Args:
         table: ``schema.table`` of the source.

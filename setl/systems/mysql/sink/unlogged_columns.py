@@ -1,4 +1,4 @@
-"""Rows that say nothing of columns which they are to fill, see `RowSchema.untold`."""
+"""Rows that say nothing of columns which they are to fill, see `RowSchema.unlogged`."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from setl.errors import DataError
 from setl.load.deadletters.keeping import Faults
 from setl.model.change import TargetChanges
 from setl.model.schema import RowSchema
-from setl.model.untold import unsaid
+from setl.model.unlogged_columns import unlogged_error
 from setl.systems.mysql.load.targets import Targets
 
 
-def told_alone(
+def logged_columns_only(
     targets: Targets, connection: Connection[Any], changes: Sequence[TargetChanges], faults: Faults
 ) -> list[TargetChanges]:
     """The changes without such rows, which are faults.
@@ -28,19 +28,19 @@ def told_alone(
         DataError: there is one, and faults are not put aside.
         SetlError: as `Targets.described`.
     """
-    told: list[TargetChanges] = []
+    reported: list[TargetChanges] = []
     for change in changes:
-        if change.untold and change.upserts:
+        if change.unlogged and change.upserts:
             error = _error_about(targets, connection, change)
             if error is not None and change.keyless:
                 raise error()
             if error is not None:
                 for number in range(len(change.upserts)):
                     faults.upsert(change, number, error())
-                told.append(replace(change, upserts=[], upsert_versions=[]))
+                reported.append(replace(change, upserts=[], upsert_versions=[]))
                 continue
-        told.append(change)
-    return told
+        reported.append(change)
+    return reported
 
 
 def _error_about(
@@ -49,9 +49,9 @@ def _error_about(
     """Makes an error for each row; None if the rows can be written."""
     described = targets.described(connection, change.target)
     if needed := unfilled(change, described):
-        return partial(unsaid, change.source, needed)
+        return partial(unlogged_error, change.source, needed)
     computed = {c.name.lower() for c in described.columns if c.generated and c.materialized}
-    silent = [name for name in change.untold if name.lower() in computed]
+    silent = [name for name in change.unlogged if name.lower() in computed]
     if not silent:
         return None
     by_session = targets.by_session(connection, change.target)
@@ -73,5 +73,5 @@ def unfilled(changes: TargetChanges, target: RowSchema) -> list[str]:
     """The columns that rows say nothing of and that the table does not compute."""
     given = {c.name.lower() for c in changes.columns}
     there = {c.name.lower(): c.generated for c in target.columns}
-    names = [name for name in changes.untold if name.lower() not in given]
+    names = [name for name in changes.unlogged if name.lower() not in given]
     return [name for name in names if not there.get(name.lower(), True)]

@@ -67,15 +67,15 @@ def without_doubles(schema: RowSchema, before: int, after: int) -> bool:
     return bool(key and before & ~key) and before & key == key and not after & ~before
 
 
-def told_alone(rows: DecodedRows, schema: RowSchema, untold: int) -> DecodedRows:
+def logged_columns_only(rows: DecodedRows, schema: RowSchema, unlogged: int) -> DecodedRows:
     """The rows without columns of which they say nothing.
 
     Args:
         rows: of an insert or an update.
-        schema: as `without_untold` makes it.
-        untold: see `unlogged_columns_mask`.
+        schema: as `without_unlogged` makes it.
+        unlogged: see `unlogged_columns_mask`.
     """
-    there = [i for i in range(len(rows.schema.columns)) if not untold >> i & 1]
+    there = [i for i in range(len(rows.schema.columns)) if not unlogged >> i & 1]
     images = [
         (
             None if before is None else tuple([before[i] for i in there]),
@@ -86,13 +86,13 @@ def told_alone(rows: DecodedRows, schema: RowSchema, untold: int) -> DecodedRows
     return DecodedRows(schema, rows.op, images)
 
 
-def without_untold(schema: RowSchema, untold: int) -> RowSchema:
-    """The columns that are told; none of the key is among the others."""
-    there = [i for i in range(len(schema.columns)) if not untold >> i & 1]
+def without_unlogged(schema: RowSchema, unlogged: int) -> RowSchema:
+    """The columns that are reported; none of the key is among the others."""
+    there = [i for i in range(len(schema.columns)) if not unlogged >> i & 1]
     indexes = {i: n for n, i in enumerate(there)}
     return replace(
         schema,
         columns=tuple(schema.columns[i] for i in there),
         key=tuple(indexes[i] for i in schema.key),
-        untold=tuple(c.name for i, c in enumerate(schema.columns) if untold >> i & 1),
+        unlogged=tuple(c.name for i, c in enumerate(schema.columns) if unlogged >> i & 1),
     )

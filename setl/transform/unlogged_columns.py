@@ -1,4 +1,4 @@
-"""Which columns a route needs of rows that may say nothing of them, see `RowSchema.untold`."""
+"""Which columns a route needs of rows that may say nothing of them, see `RowSchema.unlogged`."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from setl.channel.routes.routing import Route, passing_columns
 from setl.channel.rules.spark_sql import referenced_columns
 
 
-def needed_by_spark_sql(route: Route, untold: tuple[str, ...]) -> tuple[str, ...]:
+def needed_by_spark_sql(route: Route, unlogged: tuple[str, ...]) -> tuple[str, ...]:
     """Those of some columns without which a route's Spark SQL cannot be evaluated.
 
     It is made for all columns that pass, and for those that it names.
     """
     if not (route.expressions or route.where):
         return ()
-    passing = {untold[i] for i, _ in passing_columns(route, untold)}
-    named = _named(tuple(route.expressions.values()), route.where, untold)
-    return tuple(name for name in untold if name in passing or name in named)
+    passing = {unlogged[i] for i, _ in passing_columns(route, unlogged)}
+    named = _named(tuple(route.expressions.values()), route.where, unlogged)
+    return tuple(name for name in unlogged if name in passing or name in named)
 
 
 @lru_cache(maxsize=256)
