@@ -19,7 +19,7 @@ from arbiter.znodes import Changed, Exists, Missing, Znode
 
 _log = logging.getLogger(__name__)
 
-ACTIONS_KEPT = 500
+MAX_ACTIONS = 500
 """Actions that are kept for people to look at."""
 
 _LONGEST = 4000  # characters of one text; an outcome may hold a whole report
@@ -40,11 +40,11 @@ class Actions:
         """
         session = self._tree.session()
         self._say_alive(session)
-        folder, kept = self._tree.paths.actions, replace(_shortened(action), session=session)
-        ident = self._tree.append_below_root(folder, "action-", action_payload(kept))
+        folder, stored = self._tree.paths.actions, replace(_shortened(action), session=session)
+        ident = self._tree.append_below_root(folder, "action-", action_payload(stored))
         names = self._tree.znodes.children(folder)
-        self._tree.trim(folder, names[: max(0, len(names) - ACTIONS_KEPT)])
-        return replace(kept, id=ident)
+        self._tree.trim(folder, names[: max(0, len(names) - MAX_ACTIONS)])
+        return replace(stored, id=ident)
 
     def end(self, action: OperatorAction, outcome: str, at: float) -> OperatorAction:
         """Say what came of an action, and when.

@@ -26,7 +26,7 @@ from arbiter.tree import Tree
 from arbiter.values import Facts
 from arbiter.znodes import Session, Znodes
 
-_KEPT_SECONDS = 30.0
+_CACHE_SECONDS = 30.0
 """After which facts are read again although no watch tells of a change, if there was any at all."""
 
 
@@ -49,7 +49,7 @@ class _Kept:
     def hold(self, news: int | None, change: int | None, now: float) -> bool:
         """Whether they still hold."""
         unchanged = change is not None and change == self.change
-        return news == self.news and (unchanged or now - self.at < _KEPT_SECONDS)
+        return news == self.news and (unchanged or now - self.at < _CACHE_SECONDS)
 
 
 class Arbiter:
@@ -92,7 +92,7 @@ class Arbiter:
         self._znodes = znodes
         self._paths = Paths.under(root)
         self._monotonic = monotonic
-        self._kept: _Kept | None = None
+        self._stored: _Kept | None = None
         tree = Tree(znodes, self._paths)
         self.session: Session = znodes
         self.nodes = Nodes(tree)
@@ -127,10 +127,10 @@ class Arbiter:
         """
         # Both before anything is read: what changes meanwhile makes them others.
         news, change, now = self._znodes.news(), self._znodes.last_change(), self._monotonic()
-        if self._kept is not None and self._kept.hold(news, change, now):
-            return self._kept.facts
+        if self._stored is not None and self._stored.hold(news, change, now):
+            return self._stored.facts
         facts = read_facts(self._znodes, self._paths)
-        self._kept = None if news is None else _Kept(news, change, now, facts)
+        self._stored = None if news is None else _Kept(news, change, now, facts)
         return facts
 
     def close(self) -> None:

@@ -41,9 +41,9 @@ class Epochs:
         path, data = self._paths.epoch, epoch_payload(base)
         for _ in range(ATTEMPTS):
             found = self._znodes.read(path)
-            kept = 0 if found is None else _base_or_none(found.data)
-            if kept is not None and kept >= base:
-                return kept
+            stored = 0 if found is None else _base_or_none(found.data)
+            if stored is not None and stored >= base:
+                return stored
             try:
                 if found is None:
                     self._tree.create(path, data)

@@ -15,7 +15,7 @@ from arbiter.znodes import Changed, Missing, Znode
 
 _log = logging.getLogger(__name__)
 
-SIGNALS_KEPT = 20
+MAX_SIGNALS = 20
 """Answered requests of a pipeline that are kept for people to look at."""
 
 
@@ -36,13 +36,13 @@ class History:
         names = [name for name, _ in found]
         newest = 0
         for name, znode in reversed(found):
-            kept = read_history(znode.data)
-            if kept is not None and kept.epoch == item.epoch:
+            stored = read_history(znode.data)
+            if stored is not None and stored.epoch == item.epoch:
                 # Somebody else may trim or amend; this is for people, so let it be.
                 with suppress(Changed, Missing):
                     self._tree.znodes.write(f"{folder}/{name}", data, znode.version)
                 return
-            newest = max(newest, kept.epoch if kept else 0)
+            newest = max(newest, stored.epoch if stored else 0)
         if item.epoch < newest and len(names) >= self._limit:
             return  # it was trimmed meanwhile, and its position is not at the end
         self._tree.append(pipeline, folder, "item-", data)
@@ -77,7 +77,7 @@ class Signals:
         folder = self._tree.paths.signals(pipeline)
         answered = [s for s in self.all(pipeline) if s.state is not SignalState.PENDING]
         ident = self._tree.append(pipeline, folder, "signal-", signal_payload(signal))
-        self._tree.trim(folder, [s.id for s in answered[: max(0, len(answered) - SIGNALS_KEPT)]])
+        self._tree.trim(folder, [s.id for s in answered[: max(0, len(answered) - MAX_SIGNALS)]])
         return replace(signal, id=ident)
 
     def all(self, pipeline: PipelineId) -> Sequence[Signal]:

@@ -23,10 +23,10 @@ from contextlib import contextmanager
 # is done before the next older ones are.
 _YOUNG, _MIDDLE, _OLD = 50_000, 20, 50
 
-_kept: list[bool] = []
+_stored: list[bool] = []
 
 
-def keep_what_is_loaded(*, collect_rarely: bool = False) -> None:
+def freeze_loaded_objects(*, collect_rarely: bool = False) -> None:
     """Leave what this process holds now out of all garbage collection to come.
 
     To be called when modules are imported and sessions stand: by a node that is warm, and by each
@@ -37,9 +37,9 @@ def keep_what_is_loaded(*, collect_rarely: bool = False) -> None:
         collect_rarely: also look less often for garbage among what is made later. Not for a node:
             what it holds of its JVM's objects, with all their bytes, hangs together in Python.
     """
-    if _kept:
+    if _stored:
         return
-    _kept.append(True)
+    _stored.append(True)
     gc.collect()  # a cycle that is garbage already would never be freed
     gc.freeze()
     if collect_rarely:

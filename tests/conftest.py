@@ -54,7 +54,7 @@ def pytest_generate_tests(metafunc):
 def pytest_collection_modifyitems(config, items):
     """Mark what needs a server; drop what says nothing on the pair of servers it got."""
     wanted = config.getoption("--family")
-    kept, dropped = [], []
+    stored, dropped = [], []
     for item in items:
         pair = pair_of(item)
         if pair is not None or _SERVERS & set(getattr(item, "fixturenames", ())):
@@ -62,10 +62,10 @@ def pytest_collection_modifyitems(config, items):
         only = [family for mark in item.iter_markers("family") for family in mark.args]
         one = item.get_closest_marker("not_mixed") is not None
         fits = pair is None or (suits(pair, only, one=one) and wanted in (None, str(pair)))
-        (kept if fits else dropped).append(item)
+        (stored if fits else dropped).append(item)
     if dropped:
         config.hook.pytest_deselected(items=dropped)
-        items[:] = kept
+        items[:] = stored
 
 
 @pytest.fixture(scope="session")

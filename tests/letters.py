@@ -32,9 +32,9 @@ def letter(pipeline, number, **changes):
     return replace(made, **changes)
 
 
-def content_of(kept) -> Any:
+def content_of(stored) -> Any:
     """The change in a letter or a faulty row, of whichever form."""
-    return kept.content
+    return stored.content
 
 
 class MemoryDeadLetters:

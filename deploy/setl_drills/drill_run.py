@@ -243,10 +243,10 @@ class DrillRun(Setting):
         for writer in self.writers.values():
             writer.resume()
 
-    def keep_audit(self, site: str) -> None:
+    def save_audit(self, site: str) -> None:
         """Read a site's binlog now, since it will be purged; later reading begins at its end."""
         end = binlog_end(self.world.sites[site])
-        self.kept.setdefault(site, []).extend(
+        self.stored.setdefault(site, []).extend(
             read_transactions(self.world.sites[site], self.schema, self.begins[site], end)
         )
         self.begins[site] = end
@@ -294,7 +294,7 @@ class DrillRun(Setting):
             channel=self.channel,
             writers=self.writers,
             begins=self.begins,
-            kept=self.kept,
+            stored=self.stored,
             elasticsearch=self.world.stack.elasticsearch if self.search_key else None,
         )
 

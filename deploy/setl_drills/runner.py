@@ -82,12 +82,12 @@ class Runner:
             result.evidence["traceback"] = traceback.format_exc()
         result.seconds = time.monotonic() - begun
         if self._keep or not result.passed:
-            result.folder = self._keep_logs(world, result, sizes)
+            result.folder = self._save_logs(world, result, sizes)
         self.results.append(result)
         self._done(result)
         return result
 
-    def _keep_logs(self, world: World, result: DrillResult, sizes: dict[str, int]) -> Path:
+    def _save_logs(self, world: World, result: DrillResult, sizes: dict[str, int]) -> Path:
         """What the nodes logged during one drill, and its result."""
         folder = self.folder / f"{result.drill}-{result.seed}"
         folder.mkdir(exist_ok=True)

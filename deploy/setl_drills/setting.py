@@ -41,7 +41,7 @@ class Setting:
         marks: sees loads arrive.
         statuses: knows what nodes say.
         begins: where each site's binlog is looked at from.
-        kept: transactions of a site that were looked at already.
+        stored: transactions of a site that were looked at already.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Setting:
         self.schema = re.sub(r"\W", "_", self.channel)
         self.search_key = f"{self.channel}-search/as" if search else ""
         self.begins: dict[str, BinlogPosition] = {}
-        self.kept: dict[str, list[Transaction]] = {}
+        self.stored: dict[str, list[Transaction]] = {}
         self.begun = 0.0
         self._calm = calm
         self._exit = ExitStack()

@@ -36,7 +36,7 @@ class Verification:
         channel: str,
         writers: Mapping[str, SiteWriter],
         begins: Mapping[str, BinlogPosition],
-        kept: Mapping[str, list[Transaction]],
+        stored: Mapping[str, list[Transaction]],
         elasticsearch: Elasticsearch | None,
     ) -> None:
         self._sites = sites
@@ -44,7 +44,7 @@ class Verification:
         self._channel = channel
         self._writers = writers
         self._begins = begins
-        self._kept = kept
+        self._stored = stored
         self._elasticsearch = elasticsearch
 
     def drain(self, last: Mapping[str, int], failure: Callable[[], str]) -> str:
@@ -139,7 +139,7 @@ class Verification:
     def _transactions(self, site: str) -> list[Transaction]:
         server = self._sites[site]
         read = read_transactions(server, self._schema, self._begins[site], binlog_end(server))
-        return [*self._kept.get(site, ()), *read]
+        return [*self._stored.get(site, ()), *read]
 
     def _checksums(self, site: str) -> dict[str, object]:
         names = ", ".join(f"`{self._schema}`.{table}" for table in TABLES)

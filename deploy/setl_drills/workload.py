@@ -19,7 +19,7 @@ from setl_drills.tables import ACCOUNTS, BALANCE, FIRST_ID
 from setl_embedded import DatabaseServer
 
 _BULK_OFFSET = 500_000_000  # large transactions take their ids from here on
-_KEPT = 300  # rows of `items` that are still changed
+_MAX_ITEMS = 300  # rows of `items` that are still changed
 PACE = 15.0
 """Small transactions a second and site, if nothing else is said."""
 BURST = 5
@@ -202,7 +202,7 @@ class SiteWriter(threading.Thread):
         self.committed.rows += work.rows
         removed = set(work.removed)
         self._live = [i for i in self._live if i not in removed] + work.added
-        del self._live[:-_KEPT]
+        del self._live[:-_MAX_ITEMS]
 
     def _transaction(self, cursor: Any, work: _Work) -> None:
         draw = self._random

@@ -29,7 +29,7 @@ class Stack:
 
     On entry all are started side by side and each has answered; on exit all are stopped. A
     temporary folder is removed at the end of a block that went well and kept, with the logs,
-    when it ended with an error; `kept` then says where.
+    when it ended with an error; `stored` then says where.
 
     Attributes:
         folder: data, configuration and logs of all servers, a folder for each.
@@ -38,7 +38,7 @@ class Stack:
         zookeeper: the ZooKeeper server or ensemble, None if not asked for.
         kafka: the broker, None if not asked for.
         elasticsearch: the server, None if not asked for.
-        kept: the temporary folder that was left because of an error, else None.
+        stored: the temporary folder that was left because of an error, else None.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Stack:
         """
         self._temporary = folder is None
         self.folder = Path(folder or tempfile.mkdtemp(prefix="setl-stack-")).absolute()
-        self.kept: Path | None = None
+        self.stored: Path | None = None
         self.mariadb = [
             MariaDb(self.folder / name, name, number, options=mariadb_options)
             for number, name in enumerate(_names("mariadb", mariadb), start=1)
@@ -130,7 +130,7 @@ class Stack:
             for stopped in [pool.submit(server.stop) for server in servers]:
                 stopped.result()
         if self._temporary and keep:
-            self.kept = self.folder
+            self.stored = self.folder
         elif self._temporary:
             self.remove()
 

@@ -8,15 +8,15 @@ from typing import TypeVar
 
 from arbiter.arbiter import Arbiter
 from arbiter.errors import Conflict
-from setl.alarms.judgement import AlarmKey
-from setl.alarms.kept import (
+from setl.alarms.alarm_state import (
+    AlarmState,
     Event,
-    Kept,
     Notice,
     Silence,
     silences_from_json,
     silences_to_json,
 )
+from setl.alarms.judgement import AlarmKey
 
 MOST_SILENCES = 200
 """Silences that are kept; the one that ends first gives way."""
@@ -25,17 +25,17 @@ _ATTEMPTS = 5
 _T = TypeVar("_T")
 
 
-def kept_alarms(arbiter: Arbiter) -> Kept:
+def stored_alarms(arbiter: Arbiter) -> AlarmState:
     """What is kept of alarms."""
     found = arbiter.alarms.read()
-    return Kept.from_json(found[0] if found else {})
+    return AlarmState.from_json(found[0] if found else {})
 
 
 def silences_at(arbiter: Arbiter, now: float) -> tuple[Silence, ...]:
     """The silences that have not ended, the one that ends first being the first."""
     found = arbiter.alarms.silences()
-    kept = silences_from_json(found[0]) if found else ()
-    return tuple(sorted((s for s in kept if s.until > now), key=lambda s: s.until))
+    alarm_state = silences_from_json(found[0]) if found else ()
+    return tuple(sorted((s for s in alarm_state if s.until > now), key=lambda s: s.until))
 
 
 def silence(arbiter: Arbiter, wanted: Silence, now: float) -> None:
@@ -44,14 +44,20 @@ def silence(arbiter: Arbiter, wanted: Silence, now: float) -> None:
     Raises:
         Conflict: others change silences all the time.
     """
-    retried(lambda: _change(arbiter, lambda kept: (*kept, wanted)[-MOST_SILENCES:], now))
+    retried(
+        lambda: _change(arbiter, lambda alarm_state: (*alarm_state, wanted)[-MOST_SILENCES:], now)
+    )
 
 
 def end_silence(arbiter: Arbiter, ident: str, now: float) -> Silence | None:
     """End a silence; returns it, None if there is none of this name. Raises Conflict."""
     found = next((each for each in silences_at(arbiter, now) if each.id == ident), None)
     if found is not None:
-        retried(lambda: _change(arbiter, lambda kept: tuple(s for s in kept if s.id != ident), now))
+        retried(
+            lambda: _change(
+                arbiter, lambda alarm_state: tuple(s for s in alarm_state if s.id != ident), now
+            )
+        )
     return found
 
 
@@ -62,8 +68,8 @@ def ask_for_test(arbiter: Arbiter, ident: str, by: str, now: float) -> None:
 
     def add() -> None:
         found = arbiter.alarms.read()
-        kept = Kept.from_json(found[0] if found else {})
-        after = replace(kept, notices=(*kept.notices, Notice(ident, now, (event,))))
+        alarm_state = AlarmState.from_json(found[0] if found else {})
+        after = replace(alarm_state, notices=(*alarm_state.notices, Notice(ident, now, (event,))))
         arbiter.alarms.store(after.to_json(), found[1] if found else None)
 
     retried(add)

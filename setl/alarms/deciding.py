@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from setl.alarms.alarm_state import Alarm, Event, EventKind, Silence, cut
 from setl.alarms.judgement import AlarmKey, Judgement
-from setl.alarms.kept import Alarm, Event, EventKind, Silence, cut
 
 MOST_ALARMS = 300
 """Alarms that are kept: all of them lie in one znode."""

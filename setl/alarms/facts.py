@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from setl.channel.fields.alarms import Alarms
-from setl.systems.lasting import Expiration, ServerDisk, StreamKept
+from setl.systems.lasting import Expiration, ServerDisk, StreamRetention
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class PipelineFacts:
         standbys: how many nodes would take over.
         rules: when it raises alarms.
         verify_every: seconds between two passes of standing verification, None without it.
-        kept: for how long the source has what follows the checkpoint, None if nobody knows.
+        retention: for how long the source has what follows the checkpoint, None if nobody knows.
         expirations: what expires at its servers; None if nobody knows.
         disks: those on which its target keeps rows; None if nobody knows.
         cutover: which cut-over keeps its source read-only, "" if none does; None if nobody knows.
@@ -41,7 +41,7 @@ class PipelineFacts:
     standbys: int = 0
     rules: Alarms = field(default_factory=Alarms)
     verify_every: float | None = None
-    kept: StreamKept | None = None
+    retention: StreamRetention | None = None
     expirations: Sequence[Expiration] | None = None
     disks: Sequence[ServerDisk] | None = None
     cutover: str | None = None

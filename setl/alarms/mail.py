@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from email.message import EmailMessage
 from email.utils import format_datetime, make_msgid
 
-from setl.alarms.kept import Notice
+from setl.alarms.alarm_state import Notice
 from setl.alarms.message import subject_of, text_of
 from setl.alarms.settings import MailSettings
 from setl.errors import ConfigurationError, SetlError, TransientError

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from setl.alarms.kept import Event, Notice
+from setl.alarms.alarm_state import Event, Notice
 
 _WORDS: Mapping[str, str] = {
     "firing": "ALARM",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from setl.alarms.kept import Notice
+from setl.alarms.alarm_state import Notice
 
 
 class Receiver(Protocol):

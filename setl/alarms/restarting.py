@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
+from setl.alarms.alarm_state import Alarm
 from setl.alarms.facts import PipelineFacts
-from setl.alarms.kept import Alarm
 
 _HOUR = 3600.0
 
@@ -64,7 +64,7 @@ def due_restarts(
         wanted, figures = each.rules.restart, each.figures or {}
         if wanted is None or fired is None or each.wanted != "START":
             continue
-        if figures.get("state") != "failed" or (each.kept and each.kept.lost):
+        if figures.get("state") != "failed" or (each.retention and each.retention.lost):
             continue
         times = within_an_hour(restarts, now).get(f"{each.channel}/{each.pipeline}", ())
         last = max((fired, *times))

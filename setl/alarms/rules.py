@@ -266,12 +266,14 @@ def _of_verification(made: _Judging) -> Iterator[Judgement]:
 
 def _of_position(made: _Judging) -> Iterator[Judgement]:
     """Whatever the operator wants of the channel: a paused one loses its position most easily."""
-    kept, rule = made.facts.kept, made.rules.position
-    left = kept.seconds_left(rule.retention) if kept else None
+    retention, rule = made.facts.retention, made.rules.position
+    left = retention.seconds_left(rule.retention) if retention else None
     yield from made.made(
         "position",
         rule,
-        holds=None if kept is None else not kept.lost and left is not None and left < rule.before,
+        holds=None
+        if retention is None
+        else not retention.lost and left is not None and left < rule.before,
         text=f"position will be purged in {duration(left)}: the source may remove then what was not"
         " applied yet"
         if left
@@ -283,8 +285,8 @@ def _of_position(made: _Judging) -> Iterator[Judgement]:
     yield from made.made(
         "position_lost",
         rule,
-        holds=None if kept is None else bool(kept.lost),
-        text=f"position is lost: {public(kept.lost) if kept else ''}",
+        holds=None if retention is None else bool(retention.lost),
+        text=f"position is lost: {public(retention.lost) if retention else ''}",
         way_out="Move on with `setl position reset`, then load the tables again: `setl status`"
         " says how",
         severity="critical",

@@ -7,7 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from setl.alarms.kept import Notice
+from setl.alarms.alarm_state import Notice
 from setl.alarms.receiver import Receiver
 from setl.clock import Clock
 from setl.errors import SetlError
@@ -76,7 +76,7 @@ class Sending:
 
     def bounded(self, notices: Sequence[Notice], now: float) -> tuple[Notice, ...]:
         """Those that are still worth sending: neither too old nor too many."""
-        kept: list[Notice] = []
+        remaining: list[Notice] = []
         events = 0
         for notice in reversed(notices):
             events += len(notice.events)
@@ -87,8 +87,8 @@ class Sending:
                     extra=fields(notice=notice.id, events=len(notice.events)),
                 )
                 continue
-            kept.append(notice)
-        return tuple(reversed(kept))
+            remaining.append(notice)
+        return tuple(reversed(remaining))
 
     def _sent(self, receiver: Receiver, notice: Notice) -> bool:
         name = receiver.name

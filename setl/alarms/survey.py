@@ -24,7 +24,7 @@ from setl.systems.lasting import (
     ExpiringSystem,
     RemovingSource,
     ServerDisk,
-    StreamKept,
+    StreamRetention,
 )
 from setl.systems.registry import system_of
 
@@ -41,14 +41,14 @@ class Surveyed:
     """What the servers of a pipeline have told.
 
     Attributes:
-        kept: see `PipelineFacts`; so with the others.
+        retention: see `PipelineFacts`; so with the others.
         expirations: what expires.
         disks: of the target.
         cutover: that keeps the source read-only.
         unreachable: why a server told nothing.
     """
 
-    kept: StreamKept | None = None
+    retention: StreamRetention | None = None
     expirations: tuple[Expiration, ...] | None = None
     disks: tuple[ServerDisk, ...] | None = None
     cutover: str | None = None
@@ -120,9 +120,9 @@ class Survey:
             found = entry.found
         if age > _OLD * self._every:
             return Surveyed(unreachable=found.unreachable or "the last answer is too old")
-        if found.kept is None:
+        if found.retention is None:
             return found
-        return replace(found, kept=replace(found.kept, now=found.kept.now + age))
+        return replace(found, retention=replace(found.retention, now=found.retention.now + age))
 
     def stop(self) -> None:
         """Ask nothing more; does not wait for what is being asked."""
@@ -131,9 +131,11 @@ class Survey:
     def _due(self, entry: _Entry, *, still: bool) -> bool:
         if entry.asked is None:
             return True
-        kept = entry.found.kept
-        left = kept.seconds_left() if kept else None
-        near = kept is not None and (bool(kept.lost) or (left is not None and left < _NEAR))
+        retention = entry.found.retention
+        left = retention.seconds_left() if retention else None
+        near = retention is not None and (
+            bool(retention.lost) or (left is not None and left < _NEAR)
+        )
         pause = self._every / _OFTENER if near or still else self._every
         return self._clock.monotonic() - entry.asked >= pause
 
@@ -156,10 +158,10 @@ class Survey:
                     "what alarms depend on is not known",
                     extra=fields(channel=channel.name, pipeline=pipeline, error=found.unreachable),
                 )
-            entry.found, entry.asked = _kept_on(found, entry.found), self._clock.monotonic()
+            entry.found, entry.asked = _retained(found, entry.found), self._clock.monotonic()
 
 
-def _kept_on(found: Surveyed, before: Surveyed) -> Surveyed:
+def _retained(found: Surveyed, before: Surveyed) -> Surveyed:
     """What is known: while a server does not answer, what it told before stays true."""
     if not found.unreachable:
         return found
@@ -190,9 +192,9 @@ def survey(
     except SetlError as error:
         wrong = f"the channel cannot be read here: {error.message}"
         return Surveyed(cutover=cutover, unreachable=wrong)
-    kept: StreamKept | None = None
+    retention: StreamRetention | None = None
     try:
-        kept = _kept(described, channel.name, arbiter)
+        retention = _retention(described, channel.name, arbiter)
     except (SetlError, ArbiterError) as error:
         problems.append(str(error))
     expirations: dict[tuple[str, str], Expiration] = {}
@@ -213,7 +215,7 @@ def survey(
         except SetlError as error:
             problems.append(str(error))
     return Surveyed(
-        kept,
+        retention,
         last_sent_at,
         None if disks is None else tuple(disks),
         cutover,
@@ -221,10 +223,10 @@ def survey(
     )
 
 
-def _kept(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> StreamKept | None:
+def _retention(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> StreamRetention | None:
     source = system_of(pipeline.source)
     if not isinstance(source, RemovingSource):
         return None
     stored = read_stored(pipeline, channel, arbiter)
     # What it resumes at, and not what it has applied: the former has to be there.
-    return source.kept(stored.checkpoint.resume) if stored.checkpoint else None
+    return source.retention(stored.checkpoint.resume) if stored.checkpoint else None

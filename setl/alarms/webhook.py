@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import urllib3
 
-from setl.alarms.kept import Notice
+from setl.alarms.alarm_state import Notice
 from setl.alarms.message import body_of
 from setl.alarms.settings import WebhookSettings
 from setl.errors import ConfigurationError, TransientError

@@ -207,11 +207,11 @@ def _finisher(
     outputs: int, pick: Callable[[Row], Row], shape: Shape, reading: Reading
 ) -> Callable[[Batches], Batches]:
     def pairs(batch: pa.RecordBatch) -> Iterator[list[Pair]]:
-        bodies, kept = batch.column(0).to_pylist(), batch.column(1).to_pylist()
+        bodies, stored = batch.column(0).to_pylist(), batch.column(1).to_pylist()
         # `select_evaluated` gives what is carried, whether it is kept, then what is computed.
         computed = rows_of(batch.select(range(2, 2 + outputs)))
         rows: list[Row] = []
-        for body, keep, extra in zip(bodies, kept, computed, strict=True):
+        for body, keep, extra in zip(bodies, stored, computed, strict=True):
             passing = pickle.loads(body)  # noqa: S301 - made by our own task
             if isinstance(passing, SetlError):
                 raise passing

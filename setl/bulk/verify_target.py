@@ -272,12 +272,12 @@ class TargetComparison:
     def _verdict(self, sides: TwoSides, first: Comparison) -> TableVerdict:
         settings = self._settings
         known = sorted(first.differences, key=_order)
-        kept, beyond = known[: settings.recheck_keys], known[settings.recheck_keys :]
-        rechecked, note = self._recheck(sides, kept)
+        remaining, beyond = known[: settings.recheck_keys], known[settings.recheck_keys :]
+        rechecked, note = self._recheck(sides, remaining)
         different = sorted(rechecked.different, key=_order)
         undecided = sorted(rechecked.undecided, key=_order)
         counts = dict(first.counts)
-        for difference in kept:
+        for difference in remaining:
             counts[difference.what] -= 1
         for difference in different:
             counts[difference.what] += 1
@@ -299,24 +299,26 @@ class TargetComparison:
             further=tuple(beyond[: settings.further_keys]),
         )
 
-    def _recheck(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Rechecked, str]:
+    def _recheck(self, sides: TwoSides, remaining: Sequence[Difference]) -> tuple[Rechecked, str]:
         """What becomes of keys that differ, and why nobody can be sure, "" if one can.
 
         Of a row of the source that is not found by its key nobody can tell where it has gone.
         """
         lost: list[Difference] = []
         found: list[Difference] = []
-        for each in kept:
+        for each in remaining:
             (lost if each.source.rows and not sides.is_found(each) else found).append(each)
         rechecked, note = self._look_again(sides, found)
         rechecked.different += lost
         return rechecked, note
 
-    def _look_again(self, sides: TwoSides, kept: Sequence[Difference]) -> tuple[Rechecked, str]:
-        rechecking = Rechecking(kept, sides.merging)
+    def _look_again(
+        self, sides: TwoSides, remaining: Sequence[Difference]
+    ) -> tuple[Rechecked, str]:
+        rechecking = Rechecking(remaining, sides.merging)
         # A processor may give rows other keys, by which they are not found at the source.
         processed = any(source.route.processor for source in self._sources)
-        if processed or not kept or not self._settings.rechecks:
+        if processed or not remaining or not self._settings.rechecks:
             return rechecking.end(), ""
         before = sides.source_of(rechecking.pending)
         arrival = Arrival(Arrived.THERE)

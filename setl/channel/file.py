@@ -181,7 +181,7 @@ class Pipeline(StrictModel):
     )
 
     @property
-    def keeps_dead_letters(self) -> bool:
+    def stores_dead_letters(self) -> bool:
         """Whether faulty rows are put aside."""
         return self.faulty_rows == "dead_letter"
 

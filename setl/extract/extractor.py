@@ -45,7 +45,7 @@ SYSTEM_SCHEMA: Final = "retl"
 
 # Names of tables are a pool that a source can let grow without bound, for example by making
 # a table a day; their routes can always be found again.
-_ROUTES_KEPT: Final = 10_000
+_MAX_ROUTES: Final = 10_000
 
 
 class _System(Enum):
@@ -147,7 +147,7 @@ class _Destinations(dict[tuple[str, str], "tuple[Route, ...] | _System"]):
         self._routing = routing
 
     def __missing__(self, name: tuple[str, str]) -> tuple[Route, ...] | _System:
-        if len(self) >= _ROUTES_KEPT:
+        if len(self) >= _MAX_ROUTES:
             self.clear()
         schema, table = name
         if schema.lower() == SYSTEM_SCHEMA:

@@ -10,7 +10,7 @@ from setl.codec.row_codec import RowCodec
 from setl.model.change import DecodedRows, Value
 from setl.model.entry import Entry
 
-_KEPT = 64  # sources, about; what they sent last is kept
+_MAX_SOURCES = 64  # sources, about; what they sent last is kept
 
 
 class HeartbeatSeen(NamedTuple):
@@ -42,7 +42,7 @@ class Heartbeats:
         if known is not None and known.payload == entry.payload:
             return known.seen
         seen = heartbeats_in(codec.decode(entry.payload, entry.context))
-        if len(self._last) >= _KEPT:
+        if len(self._last) >= _MAX_SOURCES:
             self._last.clear()
         self._last[like] = _Read(entry.payload, seen)
         return seen

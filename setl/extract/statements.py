@@ -28,7 +28,7 @@ STATEMENT: Final = "statement"
 """What `accept` of a channel file calls the statements of a table: statement@schema.table."""
 
 _OWN_SCHEMA: Final = "retl"
-_MADE_KEPT: Final = 1_000  # tables, whose names are a pool without bound
+_MAX_CREATED: Final = 1_000  # tables, whose names are a pool without bound
 _SHOWN: Final = 200  # characters of a statement in messages
 
 
@@ -158,7 +158,7 @@ class PassedStatements:
             self._note(names)
 
     def _note(self, made: Sequence[Name]) -> None:
-        if len(self._made) >= _MADE_KEPT:
+        if len(self._made) >= _MAX_CREATED:
             self._made.clear()
         self._made.update(made)
 
@@ -167,7 +167,7 @@ class PassedStatements:
         if found.drops:
             self._temporary -= named
             return
-        if len(self._temporary) >= _MADE_KEPT:
+        if len(self._temporary) >= _MAX_CREATED:
             self._temporary.clear()
         self._temporary |= named
 

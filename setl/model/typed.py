@@ -25,7 +25,7 @@ from setl.model.rewriting import column_for, column_value
 from setl.model.schema import Column, RowSchema
 
 # What is as quick to convert again as to look up.
-_NOT_KEPT = frozenset(("text", "bytes"))
+_NOT_CACHED = frozenset(("text", "bytes"))
 _SHOWN = 60  # characters of a value in an error
 
 
@@ -37,7 +37,7 @@ class TypedRow:
     it raises DataError, as does a conversion that would lose something.
     """
 
-    __slots__ = ("_kept", "_values", "schema")
+    __slots__ = ("_cached", "_values", "schema")
 
     def __init__(self, schema: RowSchema, values: Row) -> None:
         """Nothing is looked at yet.
@@ -48,7 +48,7 @@ class TypedRow:
         """
         self.schema = schema
         self._values = values
-        self._kept: dict[tuple[str, int], Any] | None = None
+        self._cached: dict[tuple[str, int], Any] | None = None
 
     def value(self, column: str | int) -> Value:
         """The value in its normal form (see `Kind`); None is NULL, and ABSENT is absent."""
@@ -120,9 +120,9 @@ class TypedRow:
         value = self._values[index]
         if value is None:
             return None
-        kept = self._kept
-        if kept is not None and (form, index) in kept:
-            return kept[form, index]
+        cached = self._cached
+        if cached is not None and (form, index) in cached:
+            return cached[form, index]
         try:
             found = _converted(self.schema, form, index, value)
         except ZeroDateError as error:
@@ -131,10 +131,10 @@ class TypedRow:
             raise _refusal(self.schema, form, index, value, str(error)) from error
         except UnfitError as error:
             raise _refusal(self.schema, form, index, value, str(error)) from error
-        if form not in _NOT_KEPT:
-            if kept is None:
-                kept = self._kept = {}
-            kept[form, index] = found
+        if form not in _NOT_CACHED:
+            if cached is None:
+                cached = self._cached = {}
+            cached[form, index] = found
         return found
 
 

@@ -227,7 +227,7 @@ class NodeProcess:
         with suppress(ArbiterError):  # it is asked again, and what is needed is made ready then
             self._prepare(look(self._arbiter, self._clock, None))
         self._engine.start(self._lose_engine, self._gives_up_waiting)
-        garbage_collection.keep_what_is_loaded()
+        garbage_collection.freeze_loaded_objects()
         self._warm = True  # the next cycle tells the others
         _log.info("node is warm", extra=log_fields)
         self._watchdog.start()

@@ -75,8 +75,8 @@ def _shown(value: Any) -> Any:
         return given if _same(given.values(), shown.values()) else shown
     if isinstance(value, Sequence):
         items = cast("Sequence[Any]", value)
-        kept = tuple(_shown(each) for each in items if _is_listed(each))
-        return items if _same(items, kept) else kept
+        remaining = tuple(_shown(each) for each in items if _is_listed(each))
+        return items if _same(items, remaining) else remaining
     if is_dataclass(value):
         return _public(value) if _is_listed(value) else None
     return value

@@ -69,14 +69,14 @@ def recorded(
     Raises:
         ArbiterError: the action could not be kept, or what the body raises.
     """
-    kept = arbiter.actions.add(OperatorAction(requester.by, what, on, requester.now))
+    action = arbiter.actions.add(OperatorAction(requester.by, what, on, requester.now))
     entry = ActionOutcome()
     try:
         yield entry
     except BaseException as error:
-        _end(arbiter, kept, _failure(error, entry), now())
+        _end(arbiter, action, _failure(error, entry), now())
         raise
-    _end(arbiter, kept, entry.outcome or DONE, now())
+    _end(arbiter, action, entry.outcome or DONE, now())
 
 
 def _failure(error: BaseException, entry: ActionOutcome) -> str:
@@ -86,11 +86,11 @@ def _failure(error: BaseException, entry: ActionOutcome) -> str:
     return f"{NOT_DONE}{error}" if str(error) else f"{NOT_DONE}{type(error).__name__}"
 
 
-def _end(arbiter: Arbiter, kept: OperatorAction, outcome: str, at: float) -> None:
+def _end(arbiter: Arbiter, entry: OperatorAction, outcome: str, at: float) -> None:
     try:
-        arbiter.actions.end(kept, outcome, at)
+        arbiter.actions.end(entry, outcome, at)
     except ArbiterError as error:
         _log.warning(
             "outcome of an action not kept",
-            extra=fields(action=kept.id, what=kept.what, outcome=outcome, error=str(error)),
+            extra=fields(action=entry.id, what=entry.what, outcome=outcome, error=str(error)),
         )

@@ -30,7 +30,7 @@ def stranded_letters(before: ChannelFile, after: ChannelFile) -> Iterator[Change
     """
     new = {pipeline.name: pipeline for pipeline in after.pipelines}
     for pipeline in before.pipelines:
-        if pipeline.keeps_dead_letters:
+        if pipeline.stores_dead_letters:
             ident = PipelineId(before.channel, pipeline.name)
             yield from _of_pipeline(ident, pipeline, new.get(pipeline.name))
 
@@ -63,7 +63,7 @@ def _out_of_reach(before: Pipeline, after: Pipeline | None) -> str:
             f"they stay at {before.target.address}, where no command looks then, unless"
             f" {after.target.address} is the same server"
         )
-    if not after.keeps_dead_letters:
+    if not after.stores_dead_letters:
         return "nothing loads them then, since the pipeline puts no faulty row aside any more"
     return ""
 

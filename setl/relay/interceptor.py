@@ -12,7 +12,7 @@ from setl.extract.statements import PassedStatements
 from setl.model.entry import Entry
 
 # As for routes: names of tables are a pool without bound, and can always be looked up again.
-_TABLES_KEPT: Final = 10_000
+_MAX_TABLES: Final = 10_000
 
 
 class Passage(Enum):
@@ -60,7 +60,7 @@ class _Tables(dict[tuple[str, str], TablePassage]):
         self._routing = routing
 
     def __missing__(self, name: tuple[str, str]) -> TablePassage:
-        if len(self) >= _TABLES_KEPT:
+        if len(self) >= _MAX_TABLES:
             self.clear()
         schema, table = name
         if schema.lower() == SYSTEM_SCHEMA:

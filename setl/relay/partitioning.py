@@ -29,7 +29,7 @@ from setl.transform.placement import bucket_of
 
 PartitionBy = Literal["order", "table", "key"]
 
-_TABLES_KEPT: Final = 10_000
+_MAX_TABLES: Final = 10_000
 FULL_IMAGES: Final = "SET GLOBAL binlog_row_image=FULL on the source, then start after that"
 """What makes a source tell all of a row."""
 
@@ -116,7 +116,7 @@ class Partitioner:
             fixed = None
         else:
             fixed = bucket_of((group or schema.name,), self.partitions)
-        if len(self._tables) >= _TABLES_KEPT:
+        if len(self._tables) >= _MAX_TABLES:
             self._tables.clear()
         self._tables[schema.schema, schema.table] = schema, fixed
         return fixed

@@ -85,7 +85,7 @@ def build_run(
     router = Router(pipeline, from_home=file.from_home(name), back=way_back(file, pipeline))
     source = origin.stream(pipeline, file.channel, leadership.nid)
     mark = channel_mark_id(file)
-    limit = pipeline.dead_letter_limit if pipeline.keeps_dead_letters else 0
+    limit = pipeline.dead_letter_limit if pipeline.stores_dead_letters else 0
     sink = target.sink(mark, dead_letter_limit=limit)
     nested = any(table.nested for table in pipeline.tables)
     logged = pipeline.target.holds_documents
@@ -106,7 +106,7 @@ def build_run(
         plan=TransformPlan(
             codec,
             router,
-            isolates=pipeline.keeps_dead_letters,
+            isolates=pipeline.stores_dead_letters,
             documents=origin.documents() if nested else None,
             lookup=None if rows is None else Lookup(rows),
         ),
@@ -121,7 +121,7 @@ def build_run(
     heartbeat = origin.heartbeat()
     decided = target.conflicts() if router.decides else None
     agreeing = partial(target.agreeing_tables, pipeline.source)
-    rereading = Rereading(router, tables, agreeing, isolates=pipeline.keeps_dead_letters)
+    rereading = Rereading(router, tables, agreeing, isolates=pipeline.stores_dead_letters)
     creating = None
     if router.creates:
         creating = _creating(
@@ -129,7 +129,7 @@ def build_run(
         )
     keys = None
     if isinstance(target, ActingTarget):
-        found = target.key_actions(passing, keeps_letters=pipeline.keeps_dead_letters)
+        found = target.key_actions(passing, keeps_letters=pipeline.stores_dead_letters)
         keys = ActingKeys(codec_named(codec), found, passes=pipeline.ddl == "pass")
         if isinstance(source, OrderedSource):
             source.keep_order(keys.orders)
@@ -163,7 +163,7 @@ def build_run(
             back=_back(file, name) if router.decides else "",
             unpassed=None if decided is None else partial(decided.unpassed, key),
             replica=target.farthest_replica if isinstance(target, ReplicatedTarget) else None,
-            isolates=pipeline.keeps_dead_letters,
+            isolates=pipeline.stores_dead_letters,
         ),
         creating=creating,
         identities=identities,
@@ -249,7 +249,7 @@ def _letters(
     *,
     router: Router,
 ) -> DeadLetterHandler | None:
-    if not pipeline.keeps_dead_letters:
+    if not pipeline.stores_dead_letters:
         return None
     return DeadLetterHandler(
         system_of(pipeline.target).dead_letters, job, leadership, progress, clock, router=router

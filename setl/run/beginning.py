@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from setl.model.checkpoint import Checkpoint
-from setl.run.checkpoints.keeping import CheckpointKeeping
+from setl.run.checkpoints.checkpoint_writer import CheckpointWriter
 from setl.run.parts import RunParts
 from setl.select.source import Source
 
 
 def position_to_continue(
     parts: RunParts,
-    kept: CheckpointKeeping,
+    writer: CheckpointWriter,
     stored: Checkpoint | None,
     reached: Checkpoint | None,
 ) -> Checkpoint:
@@ -20,14 +20,14 @@ def position_to_continue(
 
     Args:
         parts: of the run; its source is not opened yet.
-        kept: what the run has stored so far.
+        writer: what the run has stored so far.
         stored: what the store holds, None for a pipeline that never ran.
         reached: how far this run had come, None at its first attempt.
 
     Raises:
         SetlError: what the source raises when it looks for the position, or the store.
     """
-    applied = kept.unkept(reached) if stored == kept.last else None
+    applied = writer.unsaved(reached) if stored == writer.last else None
     wanted = (known := applied or stored) and parts.work.with_written(known)
     checkpoint = position_to_begin(parts.source, wanted, parts.generation)
     if stored is not None and checkpoint == wanted:
@@ -40,11 +40,11 @@ def position_to_continue(
         parts.work.forget(checkpoint)
         checkpoint = replace(checkpoint, began=True)
     if checkpoint == stored:
-        kept.found(checkpoint)
+        writer.found(checkpoint)
     else:
         # A start at "latest" that is lost in a crash would become a later "latest", and what
         # lies between would never be applied.
-        kept.moved(checkpoint)
+        writer.moved(checkpoint)
     return checkpoint
 
 

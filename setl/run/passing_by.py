@@ -16,8 +16,8 @@ from setl.select.unacked import PassingBy
 class HeartbeatsPassBy(PassingBy):
     """Heartbeats move a waiting run on without waking it up; it keeps that when it does wake up.
 
-    Only where the run goes well. A failure before has passed once a checkpoint is kept, and lag is
-    to grow while no load may start.
+    Only where the run goes well. A failure before has passed once a checkpoint is stored, and lag
+    is to grow while no load may start.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ from setl.run.backlog import Backlog
 from setl.run.backoff import Backoff
 from setl.run.beginning import position_to_continue
 from setl.run.cancelling import Cancelling
-from setl.run.checkpoints.keeping import BUSY_SECONDS, QUIET_SECONDS, CheckpointKeeping
+from setl.run.checkpoints.checkpoint_writer import BUSY_SECONDS, QUIET_SECONDS, CheckpointWriter
 from setl.run.interruption import Interruption
 from setl.run.measured.figures import RunState
 from setl.run.measured.pace import Stage
@@ -71,7 +71,7 @@ class PipelineRun:
         self._passing = HeartbeatsPassBy(parts.work, progress, self._has_reached)
         self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
         self._reached: Checkpoint | None = None
-        self._kept = CheckpointKeeping(parts.store, leadership.epoch, progress, clock)
+        self._checkpoints = CheckpointWriter(parts.store, leadership.epoch, progress, clock)
         self._last_step = 0.0, 0.0  # when the last step of loading tables ended, and its length
 
     # -- from other threads ---------------------------------------------------------------
@@ -195,14 +195,14 @@ class PipelineRun:
         stored = parts.store.load()
         self._progress.found_checkpoint(parts.store.age())
         acked, self._rolled_back_to = self._rolled_back_to, None
-        changed = asked or stored != self._kept.last
+        changed = asked or stored != self._checkpoints.last
         if acked is not None and (changed or not self._is_reached(acked)):
             # Somebody has asked for what is stored, or the target is not as this run left it, or
             # its work went back further by itself.
             parts.select.stop()
             acked = None
         if acked is None:
-            self._reached = position_to_continue(parts, self._kept, stored, self._reached)
+            self._reached = position_to_continue(parts, self._checkpoints, stored, self._reached)
         checkpoint = self._reached
         assert checkpoint is not None
         self._progress.resumed(str(checkpoint.resume), checkpoint.rows, checkpoint.timestamp)
@@ -236,16 +236,18 @@ class PipelineRun:
                 self._reached = self._parts.work.idle(self._asked.allowed) or self._reached
                 if not self._beats:
                     self._notice_that_nothing_waits()
-                if self._kept.keep_if_idle(self._reached):
+                if self._checkpoints.save_if_idle(self._reached):
                     self._gets_on()
             else:
                 self._apply(self._backlog.with_what_waits(batch))
             # While the stream is busy, tables get a quarter of the time.
             if self._tables_are_due(0.0 if batch is None else _STREAM_TO_TABLES):
                 self._load_tables()
-        unkept = self._kept.unkept(self._reached)
-        if unkept is not None and not self._aborted:
-            self._kept.keep(unkept)  # handed over in order: the next leader reads nothing twice
+        unsaved = self._checkpoints.unsaved(self._reached)
+        if unsaved is not None and not self._aborted:
+            self._checkpoints.keep(
+                unsaved
+            )  # handed over in order: the next leader reads nothing twice
         if not self._asked.to_stop:
             _log.info("pipeline rolls back on request", extra=self._fields())
             self._progress.add(retries=1)
@@ -255,7 +257,7 @@ class PipelineRun:
         """Seconds to wait for a batch before other things are looked at."""
         if self._tables_are_due(0.0):
             return 0.0
-        if not self._kept.quiet:
+        if not self._checkpoints.quiet:
             return _POLL_SECONDS
         return QUIET_SECONDS if self._beats and self._passing.passes_by(()) else _QUIET_POLL_SECONDS
 
@@ -292,9 +294,9 @@ class PipelineRun:
             return
         self._last_step = now, now - started
         self._reached = replace(reached, load=load, targets=self._parts.work.targets)
-        self._kept.wrote()
+        self._checkpoints.wrote()
         failpoints.reached("tables.loaded")
-        self._kept.keep_if_due(self._reached, 0.0)
+        self._checkpoints.save_if_due(self._reached, 0.0)
         self._gets_on()
 
     @property
@@ -305,10 +307,10 @@ class PipelineRun:
     def _apply(self, batches: list[Batch]) -> None:
         failpoints.reached("select.batch")
         alone = batches[0].stands_alone
-        unkept = self._kept.unkept(self._reached) if alone else None
-        if unkept is not None and self._asked.allowed():
+        unsaved = self._checkpoints.unsaved(self._reached) if alone else None
+        if unsaved is not None and self._asked.allowed():
             # What comes before it must not be applied again behind it.
-            self._kept.keep(unkept)
+            self._checkpoints.keep(unsaved)
         self._applying, started = batches[0].id, self._clock.monotonic()
         applied = self._parts.work.apply(batches, self._asked.allowed)
         if applied is None:
@@ -318,15 +320,15 @@ class PipelineRun:
         if applied.again:
             self._asked.roll_back()
         if applied.wrote:
-            self._kept.wrote()
-            self._kept.keep_if_due(self._reached, 0.0 if alone else self._parts.store_every)
+            self._checkpoints.wrote()
+            self._checkpoints.save_if_due(self._reached, 0.0 if alone else self._parts.store_every)
             failpoints.reached("checkpoint.stored")
         self._applying = 0
         for batch in batches:
             self._parts.select.ack(batch)
         if applied.wrote:
             failpoints.reached("batch.acked")
-        self._kept.keep_if_due(self._reached, max(self._parts.store_every, BUSY_SECONDS))
+        self._checkpoints.save_if_due(self._reached, max(self._parts.store_every, BUSY_SECONDS))
         self._progress.took(batches, self._clock.monotonic() - started)
         self._parts.work.acknowledged(self._parts.select.unacked)
         self._gets_on()
@@ -340,16 +342,16 @@ class PipelineRun:
 
     def _gets_on(self) -> None:
         """Something was acknowledged or kept; see how far no attempt will go back any more."""
-        stored = self._kept.last
+        stored = self._checkpoints.last
         if stored is not None and self._progress.succeeded(stored.order):
             self._backoff.succeeded()
 
     def _refuse_to_jump(self, error: TargetWentBackError) -> None:
         """A target that has lost the checkpoint, too, looks like that of a new pipeline (I8)."""
-        if self._kept.last is None or self._parts.store.load() is not None:
+        if self._checkpoints.last is None or self._parts.store.load() is not None:
             return
         raise FatalError(
-            f"{error.message}, and its checkpoint is gone, which was last {self._kept.last}",
+            f"{error.message}, and its checkpoint is gone, which was last {self._checkpoints.last}",
             hint="`setl position reset --to` says from where to go on; or load the tables anew",
             **self._log_fields(),
         ) from error

@@ -1,1 +1,1 @@
-"""Select: sources, batches with ack and rollback, and where checkpoints are kept."""
+"""Select: sources, batches with ack and rollback, and where checkpoints are stored."""

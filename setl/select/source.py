@@ -1,4 +1,4 @@
-"""The ports of Select: where entries come from, and where checkpoints are kept."""
+"""The ports of Select: where entries come from, and where checkpoints are stored."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class Source(Protocol):
 
 
 class CheckpointStore(Protocol):
-    """Where a pipeline's checkpoint is kept.
+    """Where a pipeline's checkpoint is stored.
 
     Order: a store never goes backwards; storing an older checkpoint under the same generation
     is refused. Idempotence: storing the same checkpoint twice is one store. Crash: a store is

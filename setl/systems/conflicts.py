@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-KEPT: Final = 10_000
+MAX_CONFLICTS: Final = 10_000
 """Decisions of each pipeline that a target keeps, the newest."""
 
 

@@ -10,7 +10,7 @@ from setl.model.position import Position
 
 
 @dataclass(frozen=True, slots=True)
-class StreamKept:
+class StreamRetention:
     """For how long a source still has what follows a position.
 
     Attributes:
@@ -83,7 +83,7 @@ class RemovingSource(Protocol):
     A `SourceSystem` that keeps all, or does not know, leaves it out.
     """
 
-    def kept(self, position: Position) -> StreamKept | None:
+    def retention(self, position: Position) -> StreamRetention | None:
         """For how long it has what follows a position; None where that cannot be known.
 
         Changes nothing, and reads no rows.

@@ -283,7 +283,7 @@ class TargetSystem(Protocol):
     def checkpoints(self, owner: Owner, notes: Notes) -> ReplaceableStore | None:  # noqa: ARG002
         """The checkpoints that it keeps beside the rows, None if it keeps none.
 
-        `TargetConfig.keeps_checkpoints` has to say the same. Each store of one is told to `notes`.
+        `TargetConfig.stores_checkpoints` has to say the same. Each store of one is told to `notes`.
         """
         return None
 
@@ -458,7 +458,7 @@ class StatementSource(Protocol):
 
 
 @runtime_checkable
-class KeepingTarget(Protocol):
+class StoringTarget(Protocol):
     """A target that is asked what it stores again and again without connecting each time.
 
     A `TargetSystem` whose every call is as cheap leaves it out.

@@ -59,8 +59,8 @@ def select_evaluated(
         ConfigurationError: Spark cannot analyse some expressions; says which, all of them, and why.
     """
     wrong: list[str] = []
-    kept = f"({only}) AND coalesce(({route.where}), false)" if route.where else only
-    result = _analysed(frame, "where", wrong, "*", f"{kept} AS {_KEEP}")
+    condition = f"({only}) AND coalesce(({route.where}), false)" if route.where else only
+    result = _analysed(frame, "where", wrong, "*", f"{condition} AS {_KEEP}")
     if result is None:
         result = frame.selectExpr("*", f"true AS {_KEEP}")  # the others are looked at all the same
     texts = {

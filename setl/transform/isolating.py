@@ -86,7 +86,7 @@ def take_out(
     names = [schema.names[i] for i in key_indexes(schema, route.key)]
     document, columns = route.document(names), tuple(schema.columns[i] for i in part.key)
     faulty: list[FaultyRow] = []
-    kept = [i for i in range(len(part.upserts)) if i not in errors]
+    remaining = [i for i in range(len(part.upserts)) if i not in errors]
     for number, error in errors.items():
         row, version = part.upserts[number], part.upsert_versions[number]
         change = SourceChange(schema, Op.INSERT, None, row, part.partial, _number(route, 0))
@@ -104,8 +104,8 @@ def take_out(
                 route.mapped_by,
             )
         )
-    part.upserts[:] = [part.upserts[i] for i in kept]
-    part.upsert_versions[:] = [part.upsert_versions[i] for i in kept]
+    part.upserts[:] = [part.upserts[i] for i in remaining]
+    part.upsert_versions[:] = [part.upsert_versions[i] for i in remaining]
     return faulty
 
 

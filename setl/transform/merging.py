@@ -159,10 +159,10 @@ def _shape_of_both(parts: list[TargetChanges], old: int, new: int) -> int:
     The update leaves what it does not say as it was, but for what is unlogged.
     """
     before, update = parts[old], parts[new]
-    kept = [c for c in before.columns if c.name not in update.unlogged]
-    names = {c.name for c in kept}
+    stored = [c for c in before.columns if c.name not in update.unlogged]
+    names = {c.name for c in stored}
     said = {c.name for c in update.columns}
-    columns = (*kept, *(c for c in update.columns if c.name not in names))
+    columns = (*stored, *(c for c in update.columns if c.name not in names))
     unlogged = (
         *update.unlogged,
         *(n for n in before.unlogged if n not in {*said, *update.unlogged}),

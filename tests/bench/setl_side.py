@@ -73,8 +73,8 @@ class Node:
 
     def stored_position(self, pipeline: str) -> dict[str, Any] | None:
         """What ZooKeeper keeps as the checkpoint of a pipeline, None if that is not there."""
-        kept = self._arbiter.positions.read(PipelineId(self._channel, pipeline))
-        return kept[0] if kept else None
+        stored = self._arbiter.positions.read(PipelineId(self._channel, pipeline))
+        return stored[0] if stored else None
 
 
 @contextmanager
@@ -259,8 +259,8 @@ def rows_applied(node: Node, target: Target, pipeline: str) -> Iterator[Callable
     if target.mariadb is None:
 
         def asked_zookeeper() -> int:
-            kept = node.stored_position(pipeline)
-            return int(kept["checkpoint"]["rows"]) if kept else 0
+            stored = node.stored_position(pipeline)
+            return int(stored["checkpoint"]["rows"]) if stored else 0
 
         yield asked_zookeeper
         return

@@ -105,8 +105,8 @@ def _how_far(node: Node, target: Target, pipeline: str) -> Callable[[], dict[str
 
     def looked() -> dict[str, Any]:
         if target.mariadb is None:
-            kept = node.stored_position(pipeline)
-            return (kept or {}).get("checkpoint", {}).get("load", {})
+            stored = node.stored_position(pipeline)
+            return (stored or {}).get("checkpoint", {}).get("load", {})
         with target.mysql.connect() as connection, connection.cursor() as cursor:
             cursor.execute("SELECT checkpoint FROM retl.setl_checkpoint")
             row = cursor.fetchone()

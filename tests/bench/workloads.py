@@ -70,11 +70,11 @@ class Shape:
     def row(self, key: int, random: Random) -> tuple[Any, ...]:
         """A row to insert."""
         values = iter(self.values(random))
-        kept = {
+        stored = {
             "id": key,
             "name": f"customer {random.randrange(10**6):06d} {random.choice(_WORDS)}",
         }
-        return tuple(kept[c.name] if c.name in kept else next(values) for c in self.columns)
+        return tuple(stored[c.name] if c.name in stored else next(values) for c in self.columns)
 
     @property
     def fields(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from arbiter.access import Access, Tls
 from arbiter.errors import Conflict, Contact, Invalid, NotFound, Unreachable
-from arbiter.journal import SIGNALS_KEPT
+from arbiter.journal import MAX_SIGNALS
 from arbiter.values import (
     EVERYTHING,
     AlarmSender,
@@ -273,7 +273,7 @@ def test_a_missing_channel_is_not_found(a):
     assert [channel.name for channel in a.channels.all()] == ["shop"]
 
 
-def test_a_new_definition_keeps_the_state(a):
+def test_a_new_definition_stores_the_state(a):
     a.channels.set_state(a.channels.one("shop"), ChannelState.START)
     a.channels.put("shop", {"new": True})
     assert a.channels.one("shop").state is ChannelState.START
@@ -495,7 +495,7 @@ def test_an_unreadable_position_is_an_error_and_not_a_fresh_start(position, a):
 # -- history --------------------------------------------------------------------------------
 
 
-def test_history_is_kept_in_order(a, b):
+def test_history_is_stored_in_order(a, b):
     assert list(a.history.all(PIPELINE)) == []
     first = HistoryItem(4, "n1", "first", 1.5)
     second = HistoryItem(2**40, "n2", "n1 was gone", 2.5, outage=0.75, redelivered=12)
@@ -549,7 +549,7 @@ def test_what_was_trimmed_does_not_come_back(position, a):
 DONE = OperatorAction("anna@host", "switchover", "shop/there", 1.5)
 
 
-def test_actions_are_kept_in_order_and_their_outcome_is_said_once(a, b):
+def test_actions_are_stored_in_order_and_their_outcome_is_said_once(a, b):
     assert list(a.actions.all()) == []
     first, second = a.actions.add(DONE), b.actions.add(replace(DONE, by="bert", on="shop/ä"))
     assert first.id < second.id
@@ -570,7 +570,7 @@ def test_an_action_whose_session_ended_before_its_outcome_was_known_says_so(posi
     leaving.actions.end(done, "done", 2.5)
     assert [action.abandoned for action in a.actions.all()] == [False] * 3
     leaving.close()
-    found = eventually(lambda: (kept := a.actions.all())[1].abandoned and kept)
+    found = eventually(lambda: (stored := a.actions.all())[1].abandoned and stored)
     assert [(each.id, each.abandoned) for each in found] == [
         (done.id, False), (open_.id, True), (mine.id, False)
     ]  # fmt: skip
@@ -580,9 +580,9 @@ def test_an_action_whose_session_ended_before_its_outcome_was_known_says_so(posi
 
 
 def test_an_action_of_a_release_that_named_no_session_is_under_way(position, a):
-    kept = a.actions.add(DONE)
+    stored = a.actions.add(DONE)
     text = b'{"version": 1, "by": "anna", "what": "start", "on": "shop", "at": 1.5}'
-    position.put(f"/actions/{kept.id}", text)
+    position.put(f"/actions/{stored.id}", text)
     ((action),) = a.actions.all()
     assert (action.session, action.abandoned) == (0, False)
 
@@ -590,13 +590,13 @@ def test_an_action_of_a_release_that_named_no_session_is_under_way(position, a):
 def test_what_is_ended_while_it_is_read_is_not_abandoned(position, a, monkeypatch):
     """A session ends in order between the look at its action and the look at the sessions."""
     leaving = position.join()
-    kept = leaving.actions.add(DONE)
+    stored = leaving.actions.add(DONE)
     children = type(a._znodes).children
 
     def ends_meanwhile(znodes, path):
         if path.endswith("/acting"):
             monkeypatch.undo()
-            leaving.actions.end(kept, "done", 2.5)
+            leaving.actions.end(stored, "done", 2.5)
             leaving.close()
             eventually(lambda: not children(znodes, path) or children(znodes, path) == mine)
         return children(znodes, path)
@@ -608,12 +608,12 @@ def test_what_is_ended_while_it_is_read_is_not_abandoned(position, a, monkeypatc
 
 
 def test_actions_are_trimmed_and_very_long_texts_cut(a, monkeypatch):
-    monkeypatch.setattr("arbiter.actions.ACTIONS_KEPT", 3)
+    monkeypatch.setattr("arbiter.actions.MAX_ACTIONS", 3)
     for n in range(6):
         a.actions.add(replace(DONE, by=f"nr {n}", outcome="x" * 100_000))
-    kept = a.actions.all()
-    assert [action.by for action in kept] == ["nr 3", "nr 4", "nr 5"]
-    assert all(action.outcome == "x" * 4000 for action in kept)
+    stored = a.actions.all()
+    assert [action.by for action in stored] == ["nr 3", "nr 4", "nr 5"]
+    assert all(action.outcome == "x" * 4000 for action in stored)
 
 
 def test_an_unreadable_action_hides_no_other(position, a):
@@ -657,7 +657,7 @@ def test_facts_are_what_the_single_reads_say(a, b):
 WISH = Signal(SignalKind.SWITCHOVER, to="n2", at=5.0, leader="n1", epoch=9, by="me", sent=4.0)
 
 
-def test_signals_are_kept_in_order(a, b):
+def test_signals_are_stored_in_order(a, b):
     assert list(a.signals.all(PIPELINE)) == []
     first = a.signals.send(PIPELINE, WISH)
     second = b.signals.send(PIPELINE, replace(WISH, kind=SignalKind.FAILOVER, at=0.0))
@@ -690,13 +690,13 @@ def test_a_signal_needs_a_channel(a):
 
 def test_answered_signals_are_trimmed_and_open_ones_are_not(a):
     open_ = a.signals.send(PIPELINE, WISH)
-    for n in range(SIGNALS_KEPT + 5):
+    for n in range(MAX_SIGNALS + 5):
         sent = a.signals.send(PIPELINE, replace(WISH, by=f"nr {n}"))
         a.signals.answer(PIPELINE, sent, SignalState.DONE, "")
-    kept = a.signals.all(PIPELINE)
-    assert kept[0] == open_
-    assert len(kept) <= SIGNALS_KEPT + 2
-    assert kept[-1].by == f"nr {SIGNALS_KEPT + 4}"
+    stored = a.signals.all(PIPELINE)
+    assert stored[0] == open_
+    assert len(stored) <= MAX_SIGNALS + 2
+    assert stored[-1].by == f"nr {MAX_SIGNALS + 4}"
 
 
 # -- deposing -------------------------------------------------------------------------------
@@ -830,7 +830,7 @@ def wait_for_quiet(arbiter, woken):
 # -- requests to load tables ---------------------------------------------------------------
 
 
-def test_requests_to_load_tables_are_kept_in_order_and_changed_by_compare_and_set(a, b):
+def test_requests_to_load_tables_are_stored_in_order_and_changed_by_compare_and_set(a, b):
     first = a.loads.add(PIPELINE, {"tables": ["shop.a"]})
     second = b.loads.add(PIPELINE, {"tables": ["shop.ä"]})
     assert first.id < second.id
@@ -906,7 +906,7 @@ def test_cutovers_are_compared_and_set(a, b):
     assert b.cutovers.read(PIPELINE) is None
 
 
-def test_what_verification_keeps_is_compared_and_set(position, a, b):
+def test_what_verification_stores_is_compared_and_set(position, a, b):
     assert a.verifications.read(PIPELINE) is None
     revision = a.verifications.store(PIPELINE, {"epoch": 5, "after": [{"hex": "ff"}, "é"]}, None)
     assert b.verifications.read(PIPELINE) == ({"epoch": 5, "after": [{"hex": "ff"}, "é"]}, revision)
@@ -974,7 +974,7 @@ KEPT = [("read", "store", "state"), ("silences", "store_silences", "silences")]
 
 
 @pytest.mark.parametrize(("read", "store", "znode"), KEPT)
-def test_what_is_kept_of_alarms_is_compared_and_set(position, a, b, read, store, znode):
+def test_what_is_stored_of_alarms_is_compared_and_set(position, a, b, read, store, znode):
     assert getattr(a.alarms, read)() is None
     with pytest.raises(Conflict):
         getattr(a.alarms, store)({"raised": []}, 0)

@@ -89,7 +89,7 @@ def test_it_reports_how_long_ago_was_stored_what_it_loads(backend):
     eventually(lambda: store.load() and store.age() > first, 10)
 
 
-def test_where_a_position_is_of_is_kept(backend):
+def test_where_a_position_is_of_is_stored(backend):
     checkpoint = backend.at(9)
     checkpoint = replace(checkpoint, resume=replace(checkpoint.resume, origin=backend.origin))
     backend.store().store(checkpoint, 1)
@@ -200,7 +200,7 @@ def test_pipelines_are_apart(backend):
 # ---- the arbiter
 
 
-def test_arbiter_what_the_leader_before_stored_late_is_kept():
+def test_arbiter_what_the_leader_before_stored_late_is_stored():
     cluster = MemoryCluster()
     arbiter = MemoryArbiter(cluster)
     arbiter.channels.put("shop", {})

@@ -119,19 +119,19 @@ def test_letters_change_their_state_and_go(store, pipeline):
 
 
 def test_what_is_superseded_is_not_loaded_again(store, pipeline):
-    kept = [letter(pipeline, 1), letter(pipeline, 2, state=State.SUPERSEDED)]
-    store.keep(kept)
-    store.mark([x.id for x in kept], State.RETRY)
+    stored = [letter(pipeline, 1), letter(pipeline, 2, state=State.SUPERSEDED)]
+    store.keep(stored)
+    store.mark([x.id for x in stored], State.RETRY)
     assert [x.state for x in store.find(pipeline)] == [State.RETRY, State.SUPERSEDED]
 
 
 def test_the_key_of_a_letter_can_be_forgotten(store, pipeline):
     states = State.OPEN, State.RETRY, State.SUPERSEDED
-    kept = [letter(pipeline, n, state=state) for n, state in enumerate(states)]
-    store.keep(kept)
-    store.forget_keys([*(x.id for x in kept), "0000000000000000"])
-    forgotten = [replace(x, state=State.OPEN, key_hash="") for x in kept[:2]]
-    assert store.find(pipeline) == [*forgotten, kept[2]]
+    stored = [letter(pipeline, n, state=state) for n, state in enumerate(states)]
+    store.keep(stored)
+    store.forget_keys([*(x.id for x in stored), "0000000000000000"])
+    forgotten = [replace(x, state=State.OPEN, key_hash="") for x in stored[:2]]
+    assert store.find(pipeline) == [*forgotten, stored[2]]
     assert store.pending(pipeline, "shop.orders") == []
 
 

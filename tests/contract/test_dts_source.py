@@ -231,7 +231,7 @@ def test_dts_partitions_of_a_topic_are_streams_of_their_own(kafka):
         DtsKafkaSource(DtsSource(type="dts", brokers=[kafka.brokers], topic=topic, partition=n))
         for n in (0, 1)
     ]
-    kept = []
+    stored = []
     for number, source in enumerate(sources):
         start = KafkaPosition(topic, number, 0)
         source.open(start)
@@ -239,12 +239,12 @@ def test_dts_partitions_of_a_topic_are_streams_of_their_own(kafka):
         checkpoint = CheckpointTracker(Checkpoint(start)).advance_all(entries)
         extractor = Extractor(Everything(), MarkIdentity(7), DtsRowCodec())
         extracted = extractor.extract(Batch(1, 1, entries, checkpoint, len(entries), 0))
-        kept.append((checkpoint.resume.order, len(extracted.rows)))
+        stored.append((checkpoint.resume.order, len(extracted.rows)))
         assert source.latest().order == (0, len(entries))
         assert source.behind() == 0
         source.close()
     # One is dropped whole; of the other a transaction is still open.
-    assert kept == [((0, 5), 0), ((0, 4), 3)]
+    assert stored == [((0, 5), 0), ((0, 4), 3)]
 
 
 def test_dts_records_without_value_move_the_position_on(dts):

@@ -65,7 +65,7 @@ def test_kafka_another_client_s_commit_is_read_whatever_its_length(commits):
         reader.close()
 
 
-def test_kafka_another_client_s_commit_keeps_the_generation(commits):
+def test_kafka_another_client_s_commit_stores_the_generation(commits):
     commits.store().store(commits.at(100, generation=5, requested=2), 1)
     commits.foreign_commit(200, "")
     found = commits.store(generation=2).load()
@@ -116,7 +116,7 @@ def test_kafka_two_pipelines_in_one_group_are_refused(commits):
     assert commits.store().load() == commits.at(100)
 
 
-def test_kafka_what_a_former_leader_stored_late_is_kept_or_replaced(commits):
+def test_kafka_what_a_former_leader_stored_late_is_stored_or_replaced(commits):
     old, new = commits.store(), commits.store()
     old.store(commits.at(100), 1)
     assert new.load() == commits.at(100)

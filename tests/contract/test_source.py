@@ -117,7 +117,7 @@ def test_what_is_written_wakes_a_waiting_read(side):
     writer.join()  # it goes on writing behind what came first
 
 
-def test_limit_is_about_kept(side):
+def test_limit_is_about_stored(side):
     side.write(300)
     source = side.source()
     source.open(side.origin)

@@ -146,7 +146,7 @@ class PumpedSites:
                 one.take(one.left)
         raise AssertionError("the sites go on telling each other")
 
-    def kept(self):
+    def stored(self):
         """How many rows of what is kept for the other site are left."""
         of = " OR ".join(f"pipeline = '{one.ticket.pipeline_key}'" for one in self.into)
         count = f"SELECT COUNT(*) FROM retl.setl_recent WHERE kept IS NOT NULL AND ({of})"

@@ -82,7 +82,7 @@ class SameRows:
             " ORDER BY id",
         )
 
-    def kept(self):
+    def stored(self):
         """How many rows of both sites are kept until the other site has passed them."""
         return sum(
             execute(
@@ -98,7 +98,7 @@ class SameRows:
         """Wait until the sites have nothing more to tell each other; returns the rows of both."""
         for _ in range(50):
             self._passed(timeout)
-            if not self.kept():
+            if not self.stored():
                 return self.rows(0), self.rows(1)
         raise AssertionError("the sites go on telling each other")
 

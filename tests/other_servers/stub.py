@@ -100,15 +100,15 @@ class OtherServer:
         """The rows of an answer as this server has them."""
         if re.match(r"SHOW GLOBAL VARIABLES", statement, re.IGNORECASE):
             own = {**self.variables, "version": self.profile.version}
-            kept = {
+            stored = {
                 name: own.get(name.lower(), value)
                 for name, value in rows
                 if has_variable(self.profile, name.lower())
             }
             asked = set(re.findall(r"'(\w+)'", statement))
-            kept.update((n, v) for n, v in own.items() if n in asked or ("WHERE" not in statement
+            stored.update((n, v) for n, v in own.items() if n in asked or ("WHERE" not in statement
                         and "LIKE" not in statement))  # fmt: skip
-            return names, [list(each) for each in kept.items()]
+            return names, [list(each) for each in stored.items()]
         if re.match(r"SHOW SLAVE STATUS", statement, re.IGNORECASE):
             return [name.replace("Source", "Master") for name in names], rows
         if "SELECT * FROM information_schema.STATISTICS" in statement:

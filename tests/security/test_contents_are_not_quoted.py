@@ -55,7 +55,7 @@ def test_of_a_commit(content):
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_of_what_zookeeper_keeps(arbiter, value):
+def test_of_what_zookeeper_stores(arbiter, value):
     arbiter.positions.store(SHOP, value, None)
     reads = (
         ArbiterCheckpointStore(arbiter, SHOP).load,

@@ -113,10 +113,10 @@ def test_an_answer_that_nobody_takes(node, connect):
 
 def test_too_many_of_one_address(node, connect):
     node.limits = Limits(of_one_address=3)
-    kept = [connect(HALF) for _ in range(3)]
+    stored = [connect(HALF) for _ in range(3)]
     assert received(connect()).startswith(b"HTTP/1.1 429 ")
     assert node.get("/health").code == 200
-    kept.pop().close()
+    stored.pop().close()
     until = time.monotonic() + 10
     while True:  # the node hears of it in a moment
         again = connect(WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
@@ -127,6 +127,6 @@ def test_too_many_of_one_address(node, connect):
 
 def test_too_many_of_all(node, connect):
     node.limits = Limits(connections=2)
-    kept = [connect(HALF, come_from=f"127.0.0.{n}") for n in (3, 4)]
+    stored = [connect(HALF, come_from=f"127.0.0.{n}") for n in (3, 4)]
     assert received(connect()).startswith(b"HTTP/1.1 503 ")
-    assert kept
+    assert stored

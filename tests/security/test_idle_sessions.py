@@ -43,7 +43,7 @@ def next_event(answer):
     return line, json.loads(answer.readline().removeprefix(b"data: "))
 
 
-def test_an_open_page_keeps_no_session_alive(node, anna, open_page):
+def test_an_open_page_stores_no_session_alive(node, anna, open_page):
     for _ in range(6):
         node.cluster.clock.advance(IDLE_SECONDS / 5)
         next_event(open_page)
@@ -59,7 +59,7 @@ def test_nor_does_one_that_connects_again_and_again(node, anna, monkeypatch):
     assert not is_logged_in(anna)
 
 
-def test_what_somebody_does_keeps_it_alive(node, anna):
+def test_what_somebody_does_stores_it_alive(node, anna):
     for _ in range(6):
         node.cluster.clock.advance(IDLE_SECONDS / 5)
         assert anna.get("/").code == 200

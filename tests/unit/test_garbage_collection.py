@@ -12,7 +12,7 @@ from setl import garbage_collection
 # In a process of its own: what is frozen stays so.
 _SCRIPT = """
 import gc, weakref
-from setl.garbage_collection import keep_what_is_loaded
+from setl.garbage_collection import freeze_loaded_objects
 
 class Node:
     def __init__(self): self.itself = self
@@ -20,12 +20,12 @@ class Node:
 gc.disable()
 garbage = weakref.ref(Node())
 kept = [Node() for _ in range(1000)]
-keep_what_is_loaded()
+freeze_loaded_objects()
 assert garbage() is None, "garbage was kept"
 frozen = gc.get_freeze_count()
 assert frozen > 1000, frozen
 later = weakref.ref(Node())
-keep_what_is_loaded()
+freeze_loaded_objects()
 assert gc.get_freeze_count() <= frozen, "a later task's objects are kept as well"
 gc.collect()
 assert later() is None, "later garbage is not collected"
@@ -45,9 +45,9 @@ from setl.model.leadership import Leadership
 from setl.run.runners.tasks import load
 
 load(None, LoadTicket(Leadership("shop", "orders", "n1", 7), 1, 0), 0, [])
-assert garbage_collection._kept == []
+assert garbage_collection._stored == []
 usual = gc.get_threshold()
-garbage_collection.keep_what_is_loaded()
+garbage_collection.freeze_loaded_objects()
 assert gc.get_threshold() == usual, "a node's garbage is looked for less often"
 """
 

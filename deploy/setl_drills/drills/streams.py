@@ -50,7 +50,7 @@ def replace_source(world: World, seed: int) -> DrillResult:
             node.cut("a")
         # What was sent before the links were cut may still be committed.
         wait_for("site a to be quiet", partial(_quiet, former), 30, interval=0.3)
-        run.keep_audit("a")
+        run.save_audit("a")
         fault = run.fault("site a is replaced by its replica", world.replace_site_a, struck)
         follower = world.sites["a"]
         run.replaced_site("a", former)
@@ -100,7 +100,7 @@ def purge(world: World, seed: int) -> DrillResult:
         _execute(site, "CREATE DATABASE IF NOT EXISTS drill_other")
         _execute(site, "FLUSH BINARY LOGS")
         last = binlog_end(site)
-        run.keep_audit("a")
+        run.save_audit("a")
         # A server keeps what a connection still reads, and notices that one is gone when it has
         # something to send.
         wait_for("the purge", partial(_purged, site, last.file), 60, interval=0.5)

@@ -95,13 +95,13 @@ class TargetConfig(StrictModel):
     Attributes:
         system: ``module:function`` that makes the `setl.systems.port.TargetSystem` of it.
         holds_documents: whether rows become documents of an index, which has no schema above it.
-        keeps_checkpoints: whether it can keep a checkpoint beside its rows.
+        stores_checkpoints: whether it can keep a checkpoint beside its rows.
         is_log: whether it takes the changes themselves, from a relay, and no rows.
     """
 
     system: ClassVar[str]
     holds_documents: ClassVar[bool] = False
-    keeps_checkpoints: ClassVar[bool] = False
+    stores_checkpoints: ClassVar[bool] = False
     is_log: ClassVar[bool] = False
 
     @property

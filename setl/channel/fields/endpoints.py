@@ -136,7 +136,7 @@ class MysqlTarget(TargetConfig):
     """A MySQL or MariaDB server as target."""
 
     system: ClassVar[str] = "setl.systems.mysql.target_system:MysqlTargetSystem"
-    keeps_checkpoints: ClassVar[bool] = True
+    stores_checkpoints: ClassVar[bool] = True
 
     type: Literal["mysql"] = Field(description="A MySQL or MariaDB server.")
     host: Host = Field(description="Host name or address.")

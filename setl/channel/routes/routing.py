@@ -30,7 +30,7 @@ from setl.model.document import DocumentForm, Geometry
 from setl.model.nesting import Documents
 
 # Tables come and go, and their names with them; the answers can always be found again.
-_ROUTES_KEPT = 10_000
+_MAX_ROUTES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +176,7 @@ class Router:
         found = self._known.get((schema, table))
         if found is None:
             found = (*self._routes(schema, table), *self._nesting(schema, table))
-            if len(self._known) >= _ROUTES_KEPT:
+            if len(self._known) >= _MAX_ROUTES:
                 self._known.clear()
             self._known[schema, table] = found
         return found
@@ -262,7 +262,7 @@ class Router:
         """
         name = (schema, table)
         if name not in self._shadows:
-            if len(self._shadows) >= _ROUTES_KEPT:
+            if len(self._shadows) >= _MAX_ROUTES:
                 self._shadows.clear()
             guesses = () if name in self._exact else possible_shadows(table)
             self._shadows[name] = next((g for g in guesses if self.route(schema, g.table)), None)

@@ -39,7 +39,7 @@ def wrong_targets(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
         if pattern is None or (to is not None and not is_known(to)):
             continue
         try:
-            same = _keeps_name(pattern, to, target.get("type"))
+            same = _retains_name(pattern, to, target.get("type"))
         except PatternError as error:
             yield ("tables", i, "to"), str(error)
             continue
@@ -110,7 +110,7 @@ def _apart(one: IdTemplate | None, other: IdTemplate | None) -> bool:
     return DocumentForm(one.texts, ()).distinguishes(DocumentForm(other.texts, ()))
 
 
-def _keeps_name(pattern: TablePattern, to: str | None, target_type: object) -> bool:
+def _retains_name(pattern: TablePattern, to: str | None, target_type: object) -> bool:
     """Whether rows go to a table of the same name; PatternError if `to` is malformed."""
     if to is None:
         return target_type == "mysql"

@@ -25,7 +25,7 @@ def wrong_checkpoint(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path,
     if store == "target" and kind == "elasticsearch":
         yield path, "cannot be `target` for Elasticsearch; leave it out"
     if kind == "dts" and store not in {None, "zookeeper"}:
-        yield path, "is kept in ZooKeeper for a relay; leave it out"
+        yield path, "is stored in ZooKeeper for a relay; leave it out"
     elif store == "kafka":
         if source.get("type") != "dts":
             yield path, "can only be `kafka` where the source is a DTS subscription"

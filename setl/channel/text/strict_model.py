@@ -50,7 +50,7 @@ class StrictModel(BaseModel):
         try:
             made = handler(data)
         except ValidationError as error:
-            errors += [_kept(e, cls) for e in cast("list[Any]", error.errors())]
+            errors += [_stored(e, cls) for e in cast("list[Any]", error.errors())]
         if isinstance(data, Mapping):
             raw = cast("Raw", data)
             errors += [broken(path, message, raw) for path, message in cls.rules(raw)]
@@ -88,7 +88,7 @@ def closest(word: str, known: Iterable[str]) -> str:
     return near[0] if near else ""
 
 
-def _kept(error: dict[str, Any], model: type[BaseModel]) -> InitErrorDetails:
+def _stored(error: dict[str, Any], model: type[BaseModel]) -> InitErrorDetails:
     """An error as it goes on to the part above; unknown keys get a suggestion here."""
     kind, loc = error["type"], cast("Path", error["loc"])
     if kind == "extra_forbidden" and len(loc) == 1:

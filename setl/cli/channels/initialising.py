@@ -47,8 +47,8 @@ def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
     }
     if systemd:
         files.update({each: _of_systemd(each, folder) for each in _OF_SYSTEMD})
-    kept = [file for file in (_NODE, _SCHEMA) if (folder / file).exists() and not force]
-    for file in kept:  # they belong to all channels of the folder
+    remaining = [file for file in (_NODE, _SCHEMA) if (folder / file).exists() and not force]
+    for file in remaining:  # they belong to all channels of the folder
         del files[file]
     there = [str(folder / file) for file in files if (folder / file).exists()]
     if there and not force:
@@ -64,7 +64,7 @@ def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
         f"{folder / name}: the channel; `setl check {folder / name}` tells what is missing",
         f"{folder / _NODE}: of a node; `setl node --config {folder / _NODE}` runs one",
         f"{folder / _SCHEMA}: for editors",
-        *(f"{folder / file} was there, and stays as it is" for file in kept),
+        *(f"{folder / file} was there, and stays as it is" for file in remaining),
         *((service,) if systemd else ()),
     ):
         out.print(line)

@@ -252,10 +252,10 @@ class _Said:
 
 
 def _left_to_do(ident: PipelineId, *, by_hand: bool, back: bool) -> list[str]:
-    kept = "read_only does not outlive a start of the server, unless its configuration says so"
+    warning = "read_only does not outlive a start of the server, unless its configuration says so"
     left = [
         "let the application's connections (its configuration, DNS, proxies) go to the target",
-        f"keep the source read-only: {kept}",
+        f"keep the source read-only: {warning}",
         f"`setl cutover {ident} --abort` lets the source take writes again"
         + (", what you have set yourself aside" if by_hand else ""),
     ]

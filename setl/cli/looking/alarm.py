@@ -10,15 +10,15 @@ from typing import Any
 import click
 
 from arbiter.arbiter import Arbiter
+from setl.alarms.alarm_state import Silence
 from setl.alarms.asking import (
     ask_for_test,
     end_silence,
-    kept_alarms,
     silence,
     silences_at,
+    stored_alarms,
 )
 from setl.alarms.deciding import firing
-from setl.alarms.kept import Silence
 from setl.alarms.rules import RULES
 from setl.cli.access.cluster import (
     AnswerNo,
@@ -64,7 +64,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
                 nothing="Nothing is silenced.",
             )
             return
-        kept, sender = kept_alarms(arbiter), arbiter.alarms.sender()
+        alarm_state, sender = stored_alarms(arbiter), arbiter.alarms.sender()
     rows = [
         {
             "severity": each.severity,
@@ -81,7 +81,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
             if any(s.covers(each.key, now) for s in quiet)
             else moment(each.last_sent_at or None),
         }
-        for each in firing(kept.alarms)
+        for each in firing(alarm_state.alarms)
     ]
     print_rows(rows, _COLUMNS, output, nothing="No alarm is raised.")
     if output != "table":
@@ -91,8 +91,10 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
         return
     whom = ", ".join(sender.receivers) or "nobody: its configuration names no receiver"
     console().print(f"{sender.nid} sends alarms to {whom}.")
-    if kept.notices:
-        waiting = count(len(kept.notices), "message waits", "messages wait") + " for a receiver"
+    if alarm_state.notices:
+        waiting = (
+            count(len(alarm_state.notices), "message waits", "messages wait") + " for a receiver"
+        )
         console().print(f"{waiting}; `setl alarm test` shows which")
 
 
@@ -196,7 +198,7 @@ def _wait(
     """The receivers that do not have a message in time."""
     deadline = time.monotonic() + timeout
     while True:
-        found = next((n for n in kept_alarms(arbiter).notices if n.id == ident), None)
+        found = next((n for n in stored_alarms(arbiter).notices if n.id == ident), None)
         missing = () if found is None else tuple(set(receivers) - set(found.delivered))
         if not missing or time.monotonic() >= deadline:
             return missing

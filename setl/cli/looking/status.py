@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from arbiter.values import PipelineId
-from setl.alarms.kept import lasting
+from setl.alarms.alarm_state import lasting
 from setl.cli.access.cluster import cluster_options, joined, output_option, pipelines_named
 from setl.cli.looking.verification_sentence import standing_sentence, verification_figures
 from setl.cli.looking.views import cutovers_of, damaged_lines, pipeline_row, standby_words

@@ -380,7 +380,7 @@ def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> N
         if name is not None and name not in (facts := arbiter.facts()).channels:
             ident = pipeline_named(facts, name)
             wanted = {str(ident), ident.channel}
-        kept = arbiter.actions.all()
+        stored = arbiter.actions.all()
     rows = [
         {
             "at": moment(action.at),
@@ -390,7 +390,7 @@ def _show_actions(name: str | None, zookeeper: str, root: str, output: str) -> N
             "outcome": outcome_of(action),
             "ended": moment(action.ended or None),
         }
-        for action in kept
+        for action in stored
         if name is None or action.on in wanted or action.on.partition("/")[0] == name
     ]
     print_rows(rows, _ACTION_COLUMNS, output, nothing="Nothing has been done yet.")

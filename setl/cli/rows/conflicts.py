@@ -17,7 +17,7 @@ from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value
 from setl.counting import count
 from setl.node.cluster.view import moment
-from setl.systems.conflicts import KEPT, Conflict, ConflictList
+from setl.systems.conflicts import MAX_CONFLICTS, Conflict, ConflictList
 from setl.systems.registry import system_of
 
 _COLUMNS = ("pipeline", "found_at", "table", "key", "winner", "incoming", "held", "result")
@@ -61,7 +61,7 @@ def list_(  # noqa: PLR0917 - click passes options by name
 @conflicts.command()
 @click.argument("name", shell_complete=complete_name, metavar="CHANNEL|PIPELINE")
 @click.option(
-    "--keep", default=KEPT, show_default=True, type=click.IntRange(min=0),
+    "--keep", default=MAX_CONFLICTS, show_default=True, type=click.IntRange(min=0),
     help="How many of each pipeline to keep, the newest.",
 )  # fmt: skip
 @yes_option

@@ -254,7 +254,7 @@ def _pipelines(
             configs.append((ident, _config(facts, ident)))
         except ConfigurationError as error:
             unread.append(error)
-    return [(ident, config) for ident, config in configs if config.keeps_dead_letters], unread
+    return [(ident, config) for ident, config in configs if config.stores_dead_letters], unread
 
 
 def _meant(

@@ -56,16 +56,16 @@ def show_standing(
             raise click.BadParameter(
                 f"no such pipeline; there are {known}", param_hint="--pipeline"
             )
-        kept = {ident: StoredVerification(arbiter, ident).load() for ident in chosen}
-    rows = [standing_row(ident, state, time.time()) for ident, state in kept.items()]
+        saved = {ident: StoredVerification(arbiter, ident).load() for ident in chosen}
+    rows = [standing_row(ident, state, time.time()) for ident, state in saved.items()]
     print_rows(rows, _COLUMNS, output)
     if output == "table":
-        for ident, state in kept.items():
+        for ident, state in saved.items():
             for line in _lines(ident, state):
                 console().print(line)
     if any(
         differences(state) or state.last is None or state.last.tables_left_out
-        for state in kept.values()
+        for state in saved.values()
     ):
         sys.exit(1)
 

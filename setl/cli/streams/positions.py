@@ -37,7 +37,7 @@ from setl.operate.questions import before_move
 from setl.systems.registry import system_of
 
 _COLUMNS = (
-    "pipeline", "kept_in", "found_in", "resume", "applied", "generation", "rows", "stored_at",
+    "pipeline", "stored_in", "found_in", "resume", "applied", "generation", "rows", "stored_at",
     "fence_epoch", "latest", "behind", "unit",
 )  # fmt: skip
 _EXIT_UNREACHABLE = 3
@@ -94,7 +94,7 @@ def _position_row(arbiter: Arbiter, facts: Facts, ident: PipelineId) -> dict[str
 def _report_values(report: PositionReport) -> dict[str, Any]:
     stored = report.stored
     return {
-        "kept_in": stored.kept_in,
+        "stored_in": stored.stored_in,
         "found_in": stored.found_in,
         **_checkpoint_values(stored.checkpoint),
         "stored_at": moment(stored.at),

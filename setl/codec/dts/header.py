@@ -36,7 +36,7 @@ LOGICAL_TAGS: Final = (_SCHEMA_TAG, _TABLE_TAG)
 """The tags by which a row is of another table than ``objectName`` says, see `row_name`."""
 
 _ESCAPED_DOT: Final = "\\u002E"  # six characters, inside a part of objectName
-NAMES_KEPT: Final = 4096
+MAX_NAMES: Final = 4096
 
 _names: dict[str, tuple[str, str]] = {}
 
@@ -140,7 +140,7 @@ def split_name(name: str) -> tuple[str, str]:
     """
     schema, _, table = name.partition(".")
     parts = schema.replace(_ESCAPED_DOT, "."), table.replace(_ESCAPED_DOT, ".")
-    if len(_names) >= NAMES_KEPT:
+    if len(_names) >= MAX_NAMES:
         _names.clear()
     _names[name] = parts
     return parts

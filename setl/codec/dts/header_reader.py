@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from setl.codec.dts.front import MIDDLE, MORE, Front, alike_front, front_of, read_bare
 from setl.codec.dts.header import (
     FULL_LOAD,
+    MAX_NAMES,
     MOCK_BYTES,
-    NAMES_KEPT,
     TABLE_TAG_BYTES,
     read_header,
     timed,
@@ -286,7 +286,7 @@ class DtsHeaderReader:
             name = value[front.operation + 1 : extent_at(value, front.operation + 2)[1]]
         except MISREADS:
             return
-        if len(self._tables) >= NAMES_KEPT:
+        if len(self._tables) >= MAX_NAMES:
             self._tables.clear()
         self._tables[name] = entry.schema, entry.table
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 from setl.codec.dts.image import LARGEST_SIGNED, Form, plain_digits, signed_digits
 from setl.codec.dts.scan import Misread
 
-_TEXTS_KEPT: Final = 1024
+_MAX_TEXTS: Final = 1024
 
 _FUNCTION: Final = """\
 def image(data, at):
@@ -144,7 +144,7 @@ def compiled(text: str, names: dict[str, Any]) -> Any:
     return names["image"]
 
 
-@lru_cache(maxsize=_TEXTS_KEPT)
+@lru_cache(maxsize=_MAX_TEXTS)
 def _code(text: str) -> CodeType:
     # Tables of the same shape have the same text, and compiling takes milliseconds.
     return compile(text, "<images of a table>", "exec")

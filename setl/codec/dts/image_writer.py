@@ -76,8 +76,8 @@ _INTEGER_BYTES: Final[dict[int, int]] = {
 }
 _STRINGS: Final = frozenset({ColumnType.STRING, ColumnType.VAR_STRING})
 _digits: Final = int.__repr__  # unlike str and %d, it takes integers only
-_DIGITS_KEPT: Final = 96  # no DECIMAL has more characters
-_LENGTHS_KEPT: Final = 256
+_MAX_DIGITS: Final = 96  # no DECIMAL has more characters
+_MAX_LENGTHS: Final = 256
 
 
 class ColumnWriter(NamedTuple):
@@ -119,7 +119,7 @@ def _lengths(front: bytes, count: int) -> tuple[bytes, ...]:
 
 def _integer(width: int) -> ValueWriter:
     """An integer of a type with so many bytes, which DTS gives as its precision."""
-    fronts = _lengths(_INTEGER + long_bytes(width), _DIGITS_KEPT)
+    fronts = _lengths(_INTEGER + long_bytes(width), _MAX_DIGITS)
 
     def write(value: Value) -> bytes:
         digits = _digits(cast("int", value)).encode()
@@ -129,7 +129,7 @@ def _integer(width: int) -> ValueWriter:
 
 
 def _decimal(precision: int, scale: int) -> ValueWriter:
-    fronts = _lengths(_DECIMAL, _DIGITS_KEPT)
+    fronts = _lengths(_DECIMAL, _MAX_DIGITS)
     behind = long_bytes(precision) + long_bytes(scale)
 
     def write(value: Value) -> bytes:
@@ -152,12 +152,12 @@ def _float(width: int) -> ValueWriter:
 def _data(branch: bytes, name: str) -> ValueWriter:
     """Bytes after the name of their charset or type."""
     front = branch + text_bytes(name)
-    fronts = _lengths(front, _LENGTHS_KEPT)
+    fronts = _lengths(front, _MAX_LENGTHS)
 
     def write(value: Value) -> bytes:
         data = cast("bytes", value)
         size = len(data)
-        if size < _LENGTHS_KEPT:
+        if size < _MAX_LENGTHS:
             return fronts[size] + data
         return front + long_bytes(size) + data
 

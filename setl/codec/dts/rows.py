@@ -23,7 +23,7 @@ from setl.errors import DataError
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import RowSchema
 
-_TABLES_KEPT: Final = 1024
+_MAX_TABLES: Final = 1024
 
 
 class DtsRowCodec:
@@ -172,7 +172,7 @@ class DtsRowCodec:
     def _table(self, identity: TableIdentity) -> DtsTable:
         table = self._tables.get(identity)
         if table is None:
-            if len(self._tables) >= _TABLES_KEPT:
+            if len(self._tables) >= _MAX_TABLES:
                 self._tables.clear()
             table = self._tables[identity] = DtsTable(identity)
         return table

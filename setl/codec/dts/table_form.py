@@ -18,7 +18,7 @@ from setl.model.schema import RowSchema
 UniqueKeys = Callable[[str, str], Mapping[str, Sequence[str]]]
 """Given schema and table, the columns of each unique key but the primary one, by its name."""
 
-_TABLES_KEPT: Final = 1024
+_MAX_TABLES: Final = 1024
 _NAMED: Final = long_bytes(1)  # the branch of objectName's union
 _LISTED: Final = long_bytes(2)  # the branch array, of fields and images
 
@@ -117,7 +117,7 @@ class DtsTableForms:
         schema = visible_schema(table, context[0])
         unique = self._unique(schema.schema, schema.table) if self._unique else None
         form = TableForm(schema, table.columns[: len(schema.columns)], unique)
-        if len(self._forms) >= _TABLES_KEPT:
+        if len(self._forms) >= _MAX_TABLES:
             self._forms.clear()
         self._forms[context] = form
         return form

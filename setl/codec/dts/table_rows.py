@@ -16,7 +16,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, RowSchema
 
-_SCHEMAS_KEPT: Final = 64  # of one table; each thing learned about a column makes another one
+_MAX_SCHEMAS: Final = 64  # of one table; each thing learned about a column makes another one
 
 
 class DtsTable:
@@ -44,7 +44,7 @@ class DtsTable:
         if learned != self._learned:
             self._learned = learned
             columns = tuple([column.column for column in self._columns])
-            if len(self._known) >= _SCHEMAS_KEPT:
+            if len(self._known) >= _MAX_SCHEMAS:
                 self._known.clear()
             self._current = self._known.setdefault(
                 columns, RowSchema(self._schema, self._table, columns, self._key, self._unique)
@@ -62,7 +62,7 @@ class DtsTable:
         known = self._scanners.get(columns)
         forms = [column.form for column in self._columns]
         if known is None or known.schema is not schema or known.forms != forms:
-            if len(self._scanners) >= _SCHEMAS_KEPT:
+            if len(self._scanners) >= _MAX_SCHEMAS:
                 self._scanners.clear()
             shape = TableShape(self._identity, schema, self._listed, self._columns)
             known = DtsRowScanner(shape, columns, logical_names=logical_names)

@@ -149,7 +149,7 @@ def too_large(letter: DeadLetter, limit: str) -> FatalError:
     )
 
 
-def no_letters_kept(location: str) -> ConfigurationError:
+def no_dead_letters_stored(location: str) -> ConfigurationError:
     """The error for a target that has nowhere to keep dead letters.
 
     `location` is what is missing.

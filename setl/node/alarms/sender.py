@@ -16,11 +16,11 @@ from arbiter.requests import Requester
 from arbiter.snapshot import Snapshot
 from arbiter.values import AlarmSender as Sender
 from arbiter.values import Channel, PipelineId, SignalKind
+from setl.alarms.alarm_state import AlarmState, Event, Notice, cut
 from setl.alarms.asking import retried, silences_at
 from setl.alarms.deciding import decide, firing
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.judgement import AlarmKey, Judgement
-from setl.alarms.kept import Event, Kept, Notice, cut
 from setl.alarms.receivers import receivers_of
 from setl.alarms.restarting import DueRestart, due_restarts, within_an_hour
 from setl.alarms.rules import (
@@ -132,7 +132,10 @@ class AlarmSender:
         if not self._status.sends:
             _log.info("this node sends alarms", extra=fields(nid=self._nid))
         stored = self._arbiter.alarms.read()
-        kept, revision = Kept.from_json(stored[0] if stored else {}), stored and stored[1]
+        alarm_state, revision = (
+            AlarmState.from_json(stored[0] if stored else {}),
+            stored and stored[1],
+        )
         view = self._view(snapshot)
         now = self._clock.now()
         silences = silences_at(self._arbiter, now)
@@ -141,15 +144,15 @@ class AlarmSender:
         unknown = {key for each in facts for key in not_known(each)}
         if not all_known(view.answers.values()):
             unknown.add(AlarmKey("certificate"))
-        alarms, events = decide(judged, kept.alarms, silences, now, unknown)
-        restarts = within_an_hour(kept.restarts, now)
+        alarms, events = decide(judged, alarm_state.alarms, silences, now, unknown)
+        restarts = within_an_hour(alarm_state.restarts, now)
         due = list(due_restarts(facts, alarms, restarts, now))
         for each in due:
             name = f"{each.channel}/{each.pipeline}"
             restarts[name] = (*restarts.get(name, ()), now)
-        notices = (*kept.notices, *self._notice((*events, *map(_restarted, due)), now))
-        after = Kept(alarms, self._sending.bounded(notices, now), restarts)
-        revision = self._store(kept, after, revision)
+        notices = (*alarm_state.notices, *self._notice((*events, *map(_restarted, due)), now))
+        after = AlarmState(alarms, self._sending.bounded(notices, now), restarts)
+        revision = self._store(alarm_state, after, revision)
         _log_events(events)
         self._status = AlarmStatus(
             sends=True,
@@ -175,14 +178,14 @@ class AlarmSender:
             stored = self._arbiter.alarms.read()
             if stored is None:
                 return
-            kept = Kept.from_json(stored[0])
-            notices = [now.get(notice.id, notice) for notice in kept.notices]
+            alarm_state = AlarmState.from_json(stored[0])
+            notices = [now.get(notice.id, notice) for notice in alarm_state.notices]
             others = tuple(notice for notice in notices if notice is not None)
-            self._store(kept, replace(kept, notices=others), stored[1])
+            self._store(alarm_state, replace(alarm_state, notices=others), stored[1])
 
         retried(forget)
 
-    def _store(self, before: Kept, after: Kept, revision: int | None) -> int | None:
+    def _store(self, before: AlarmState, after: AlarmState, revision: int | None) -> int | None:
         if after == before:
             return revision
         return self._arbiter.alarms.store(after.to_json(), revision)
@@ -223,7 +226,7 @@ class AlarmSender:
                 standbys=sum(bool(standby.turn) for standby in pipeline.standbys),
                 rules=rules,
                 verify_every=verify_every,
-                kept=found.kept,
+                retention=found.retention,
                 expirations=found.expirations,
                 disks=found.disks,
                 cutover=found.cutover,

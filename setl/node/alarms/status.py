@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from setl.alarms.kept import Alarm
+from setl.alarms.alarm_state import Alarm
 from setl.node.cluster.view import ClusterView
 
 

@@ -130,8 +130,8 @@ def _by_figures(view: PipelineView) -> str:
 def _in_hand(arbiter: Arbiter, ident: PipelineId) -> str:
     """What operators have asked of a pipeline that is not at its end."""
     try:
-        kept = arbiter.cutovers.read(ident)
-        cutover = None if kept is None else CutOver.from_json(kept[0])
+        stored = arbiter.cutovers.read(ident)
+        cutover = None if stored is None else CutOver.from_json(stored[0])
         loads = StoredLoadRequests(arbiter, ident).unanswered()
     except (SetlError, Invalid) as error:
         return f"what it has in hand cannot be read: {error}"

@@ -15,7 +15,7 @@ from setl.node.cluster.view import ClusterView
 from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.silencing import ALARMS, SilenceRow, silence_rows
 from setl.node.console.actions.spreading import CLUSTER
-from setl.node.console.looks.kept import KeptLooks
+from setl.node.console.looks.cache import CachedLooks
 from setl.node.console.looks.open_loads import LoadRow, load_rows
 from setl.node.console.looks.put_back import without_put_back
 from setl.node.console.looks.watching import ClusterWatch
@@ -28,7 +28,7 @@ from setl.operate.cutover.looking import OpenCutover, open_cutovers
 
 _Cutovers = Mapping[PipelineId, OpenCutover]
 
-_KEPT_SECONDS = 3.0
+_CACHE_SECONDS = 3.0
 MOST_ACTIONS = 200
 
 
@@ -107,12 +107,14 @@ class PageValues:
         self._jobs = jobs
         self._contact = contact
         self._environment = environment
-        self._histories: KeptLooks[Sequence[HistoryItem]] = KeptLooks(clock, _KEPT_SECONDS, ())
-        self._silences: KeptLooks[Sequence[SilenceRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
-        self._cutovers: KeptLooks[_Cutovers] = KeptLooks(clock, _KEPT_SECONDS, {})
-        self._loads: KeptLooks[Sequence[LoadRow]] = KeptLooks(clock, _KEPT_SECONDS, ())
+        self._histories: CachedLooks[Sequence[HistoryItem]] = CachedLooks(clock, _CACHE_SECONDS, ())
+        self._silences: CachedLooks[Sequence[SilenceRow]] = CachedLooks(clock, _CACHE_SECONDS, ())
+        self._cutovers: CachedLooks[_Cutovers] = CachedLooks(clock, _CACHE_SECONDS, {})
+        self._loads: CachedLooks[Sequence[LoadRow]] = CachedLooks(clock, _CACHE_SECONDS, ())
         self._clock = clock
-        self._actions: KeptLooks[Sequence[OperatorAction]] = KeptLooks(clock, _KEPT_SECONDS, ())
+        self._actions: CachedLooks[Sequence[OperatorAction]] = CachedLooks(
+            clock, _CACHE_SECONDS, ()
+        )
 
     def view(self) -> ClusterView:
         """The cluster as of a moment ago."""

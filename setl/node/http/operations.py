@@ -153,14 +153,14 @@ class Operations:
         call = partial(
             operator_requests.switchover, self._arbiter, wanted, self._requester(request)
         )
-        kept = self._kept(request, "switchover", wanted.pipeline, call)
-        return await self._follow(await self._calls.run(kept), wait)
+        stored = self._stored_signal(request, "switchover", wanted.pipeline, call)
+        return await self._follow(await self._calls.run(stored), wait)
 
     async def _failover(self, request: Request) -> Reply:
         wait, wanted = _wait(request), await _body_of(request, FailoverRequest)
         call = partial(operator_requests.failover, self._arbiter, wanted, self._requester(request))
-        kept = self._kept(request, "failover", wanted.pipeline, call)
-        return await self._follow(await self._calls.run(kept), wait)
+        stored = self._stored_signal(request, "failover", wanted.pipeline, call)
+        return await self._follow(await self._calls.run(stored), wait)
 
     async def _cancel(self, request: Request) -> Reply:
         # Some clients and proxies let a DELETE have no body.
@@ -171,19 +171,21 @@ class Operations:
             wanted = await _body_of(request, CancelRequest)
         call = partial(operator_requests.cancel, self._arbiter, wanted, self._requester(request))
         try:
-            return await self._calls.run(self._kept(request, "cancel", wanted.pipeline, call))
+            return await self._calls.run(
+                self._stored_signal(request, "cancel", wanted.pipeline, call)
+            )
         except Refused as nothing:
             return Reply(NOT_FOUND, {"error": str(nothing)})
 
     async def _pause(self, request: Request) -> Reply:
         wanted = await _body_of(request, ChannelRequest)
         call = partial(operator_requests.pause, self._arbiter, wanted)
-        return await self._calls.run(self._kept(request, "pause", wanted.channel, call))
+        return await self._calls.run(self._stored_signal(request, "pause", wanted.channel, call))
 
     async def _resume(self, request: Request) -> Reply:
         wanted = await _body_of(request, ChannelRequest)
         call = partial(operator_requests.resume, self._arbiter, wanted)
-        return await self._calls.run(self._kept(request, "resume", wanted.channel, call))
+        return await self._calls.run(self._stored_signal(request, "resume", wanted.channel, call))
 
     async def _follow(self, sent: Sent | Reply, wait: float) -> Reply:
         """Wait until a recorded request is answered, but for a scheduled one."""
@@ -211,7 +213,7 @@ class Operations:
             sent, ACCEPTED, "pending", f"{text}{trouble}; GET /cluster shows it until then"
         )
 
-    def _kept(
+    def _stored_signal(
         self, request: Request, what: str, on: str, call: Callable[[], _Result]
     ) -> Callable[[], _Result]:
         """A call that is kept in the log of actions, see `recorded`."""

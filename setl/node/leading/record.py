@@ -19,7 +19,7 @@ from setl.run.measured.figures import HandoverCost
 
 _log = logging.getLogger(__name__)
 
-_ERROR_KEPT = 500  # characters of an error in the history
+_MAX_ERROR = 500  # characters of an error in the history
 _EXACT = 1.0
 """Seconds by which nobody minds that a figure is wrong, or that two machines' clocks differ."""
 
@@ -111,7 +111,7 @@ class LeadershipRecord:
         One that applied nothing leaves the time until which the one before did: whoever leads
         next counts its outage from then.
         """
-        short = error if len(error) <= _ERROR_KEPT else error[: _ERROR_KEPT - 1] + "…"
+        short = error if len(error) <= _MAX_ERROR else error[: _MAX_ERROR - 1] + "…"
         item = self._item(mainstem, election)
         until = self._clock.now() if self.at_work else item.applied_until
         reported = replace(item, error=short, error_public=public(error), applied_until=until)

@@ -82,6 +82,6 @@ def bounded(tables: ByTable, most: int) -> ByTable:
     own = {name: rows for name, rows in tables.items() if name != OTHERS}
     if len(own) <= most:
         return tables
-    kept = dict(islice(own.items(), most))
-    rest = (rows for name, rows in tables.items() if name not in kept)
-    return {**kept, OTHERS: sum(rest, TableRows())}
+    remaining = dict(islice(own.items(), most))
+    rest = (rows for name, rows in tables.items() if name not in remaining)
+    return {**remaining, OTHERS: sum(rest, TableRows())}

@@ -10,7 +10,7 @@ from arbiter.arbiter import Arbiter
 from setl.errors import SetlError
 from setl.model.position import BinlogPosition, Position
 from setl.operate.positions.stored import Stored, read_stored
-from setl.run.checkpoints.stores import kept_in
+from setl.run.checkpoints.stores import stored_in
 from setl.systems.registry import system_of
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def look_at_position(
     Args:
         pipeline: from a channel file with its references resolved.
         channel: the channel's name.
-        arbiter: where the checkpoint is kept if the target does not keep it.
+        arbiter: where the checkpoint is stored if the target does not keep it.
         nid: as whom to ask the source.
     """
     problems: list[str] = []
@@ -61,7 +61,7 @@ def look_at_position(
                 problems.append(str(error))
             return None
 
-    stored = asked(lambda: read_stored(pipeline, channel, arbiter)) or Stored(kept_in(pipeline))
+    stored = asked(lambda: read_stored(pipeline, channel, arbiter)) or Stored(stored_in(pipeline))
     if stored.damage:
         problems.append(stored.damage)
     source = system_of(pipeline.source)

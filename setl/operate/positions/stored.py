@@ -14,11 +14,11 @@ from arbiter.errors import Invalid
 from arbiter.values import PipelineId
 from setl.errors import FatalError
 from setl.model.checkpoint import Checkpoint
-from setl.run.checkpoints.stores import kept_in, other_stores, store_of
+from setl.run.checkpoints.stores import other_stores, store_of, stored_in
 from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.lookup import look_up
 from setl.select.checkpoints.note import epoch_of, read_note
-from setl.systems.port import KeepingTarget
+from setl.systems.port import StoringTarget
 from setl.systems.registry import system_of
 from setl.systems.stored_state import StoredState
 
@@ -31,7 +31,7 @@ class Stored:
     """A stored checkpoint and where it was found.
 
     Attributes:
-        kept_in: the configured store: ``target``, ``zookeeper``, ``kafka`` or ``file``.
+        stored_in: the configured store: ``target``, ``zookeeper``, ``kafka`` or ``file``.
         found_in: the store that the checkpoint was found in, "" if none has one. It is another
             than the configured one until a run has taken it over from there.
         checkpoint: what is stored, None if nothing is, or nothing that can be read.
@@ -43,7 +43,7 @@ class Stored:
         generation: the highest that is known to be in use, also without a checkpoint; 0 if none.
     """
 
-    kept_in: str
+    stored_in: str
     found_in: str = ""
     checkpoint: Checkpoint | None = None
     by: int | None = None
@@ -59,7 +59,7 @@ def opened_states(
 ) -> AbstractContextManager[Callable[[], StoredState]]:
     """What `read_stored` asks the target with, for who reads again and again."""
     target, key = system_of(pipeline.target), str(PipelineId(channel, pipeline.name))
-    if isinstance(target, KeepingTarget):
+    if isinstance(target, StoringTarget):
         return target.stored_states(key)
     return nullcontext(partial(target.stored_state, key))
 
@@ -83,11 +83,11 @@ def read_stored(
         ConfigurationError: a store refuses the account, or lacks a table.
     """
     ident = PipelineId(channel, pipeline.name)
-    kept = ask() if ask else system_of(pipeline.target).stored_state(str(ident))
-    name = kept_in(pipeline)
-    stored = Stored(name, fence=kept.fence, fenced_by=kept.fenced_by)
-    if kept.checkpoint is not None and name == "target":
-        stored = _in_target(stored, kept)
+    found = ask() if ask else system_of(pipeline.target).stored_state(str(ident))
+    name = stored_in(pipeline)
+    stored = Stored(name, fence=found.fence, fenced_by=found.fenced_by)
+    if found.checkpoint is not None and name == "target":
+        stored = _in_target(stored, found)
     elif name == "zookeeper":
         stored = _beside_mainstem(stored, arbiter, ident)
     else:
@@ -95,9 +95,9 @@ def read_stored(
     return stored if stored.damage else _looked_up(stored, pipeline, arbiter, ident)
 
 
-def _in_target(stored: Stored, kept: StoredState) -> Stored:
-    stored = replace(stored, by=kept.stored_by, at=kept.stored_at)
-    return _with_checkpoint(stored, lambda: json.loads(kept.checkpoint or "null"))
+def _in_target(stored: Stored, found: StoredState) -> Stored:
+    stored = replace(stored, by=found.stored_by, at=found.stored_at)
+    return _with_checkpoint(stored, lambda: json.loads(found.checkpoint or "null"))
 
 
 def _beside_mainstem(stored: Stored, arbiter: Arbiter, ident: PipelineId) -> Stored:
@@ -135,7 +135,7 @@ def _in_noted_store(
         return replace(stored, damage=str(error))
     finally:
         store.close()
-    return stored if checkpoint is None else _found(stored, stored.kept_in, checkpoint)
+    return stored if checkpoint is None else _found(stored, stored.stored_in, checkpoint)
 
 
 def _looked_up(stored: Stored, pipeline: Pipeline, arbiter: Arbiter, ident: PipelineId) -> Stored:
@@ -143,7 +143,7 @@ def _looked_up(stored: Stored, pipeline: Pipeline, arbiter: Arbiter, ident: Pipe
     try:
         others = other_stores(pipeline, ident.channel, arbiter, "")
         notes = ArbiterNotes(arbiter, ident)
-        chosen = look_up(stored.kept_in, stored.checkpoint, others, notes, str(ident))
+        chosen = look_up(stored.stored_in, stored.checkpoint, others, notes, str(ident))
     except FatalError as error:
         return replace(stored, damage=str(error))
     return stored if chosen is None else _found(stored, chosen.store, chosen.checkpoint)
@@ -159,6 +159,6 @@ def _with_checkpoint(stored: Stored, read: Callable[[], Any]) -> Stored:
         value = read()
         if value is None:
             return stored
-        return _found(stored, stored.kept_in, Checkpoint.from_json(value))
+        return _found(stored, stored.stored_in, Checkpoint.from_json(value))
     except (FatalError, ValueError, TypeError, KeyError, AttributeError) as error:
         return replace(stored, damage=f"what is stored is no checkpoint: {error}")

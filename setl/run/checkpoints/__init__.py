@@ -1,1 +1,1 @@
-"""Where a pipeline's checkpoint is kept, when, and where a leadership begins."""
+"""Where a pipeline's checkpoint is stored, when, and where a leadership begins."""

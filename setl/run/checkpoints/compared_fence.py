@@ -1,4 +1,4 @@
-"""Notices that a target was set back whose checkpoint is kept elsewhere.
+"""Notices that a target was set back whose checkpoint is stored elsewhere.
 
 A checkpoint in the target goes back with the rows. One that is kept elsewhere does not: what lies
 between would never be applied (I7). But each leader raises the target's fence before it stores a

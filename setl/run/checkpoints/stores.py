@@ -1,4 +1,4 @@
-"""Where a pipeline's checkpoint is kept, as its channel file says."""
+"""Where a pipeline's checkpoint is stored, as its channel file says."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ _LOG = logging.getLogger(__name__)
 _TURN_SECONDS = 5.0  # that a run waits for its first turn in a group before it goes on without
 
 
-def kept_in(pipeline: Pipeline) -> str:
+def stored_in(pipeline: Pipeline) -> str:
     """Which store keeps a pipeline's checkpoint: ``target``, ``zookeeper``, ``kafka``, ``file``."""
     if pipeline.checkpoint is not None:
         return pipeline.checkpoint
-    return "target" if pipeline.target.keeps_checkpoints else "zookeeper"
+    return "target" if pipeline.target.stores_checkpoints else "zookeeper"
 
 
 def store_interval(pipeline: Pipeline) -> float:
     """Seconds between two checkpoints of a pipeline; 0 stores one with everything written."""
-    return pipeline.checkpoint_interval if kept_in(pipeline) in {"kafka", "file"} else 0.0
+    return pipeline.checkpoint_interval if stored_in(pipeline) in {"kafka", "file"} else 0.0
 
 
 def store_of(
@@ -53,7 +53,7 @@ def store_of(
     *,
     turns: Turns | None = None,
 ) -> ReplaceableStore:
-    """Where a pipeline's checkpoint is kept, without a look anywhere else.
+    """Where a pipeline's checkpoint is stored, without a look anywhere else.
 
     Args:
         pipeline: from a channel file with its references resolved.
@@ -63,7 +63,7 @@ def store_of(
         turns: the group whose member stores it, None where nobody reads or shares.
     """
     owner, ident = owner_of(pipeline, channel, nid), PipelineId(channel, pipeline.name)
-    notes, name = ArbiterNotes(arbiter, ident), kept_in(pipeline)
+    notes, name = ArbiterNotes(arbiter, ident), stored_in(pipeline)
     store: ReplaceableStore | None = None
     if name == "target":
         store = system_of(pipeline.target).checkpoints(owner, notes)
@@ -91,12 +91,12 @@ def store_for_run(
     )
     if turns is not None:
         store = TurnStore(store, turns, _TURN_SECONDS)
-    if kept_in(pipeline) == "file":
+    if stored_in(pipeline) == "file":
         sign = container_sign()
         if sign:
             _LOG.warning("%s: %s", leadership.key, lost_with_container(sign))
     return LookupStore(
-        kept_in(pipeline),
+        stored_in(pipeline),
         store,
         other_stores(pipeline, leadership.channel, arbiter, leadership.nid),
         notes=ArbiterNotes(arbiter, PipelineId(leadership.channel, pipeline.name)),
@@ -109,7 +109,7 @@ def fence_for_run(pipeline: Pipeline, leadership: Leadership, arbiter: Arbiter) 
     """What keeps former leaders out of the target; looks at whether it fits the checkpoint."""
     target, key = system_of(pipeline.target), leadership.key
     fence = target.fence(key)
-    if kept_in(pipeline) == "target" or not pipeline.target.keeps_checkpoints:
+    if stored_in(pipeline) == "target" or not pipeline.target.stores_checkpoints:
         return fence
     return ComparedFence(
         fence,
@@ -132,7 +132,7 @@ def other_stores(
         OtherStore("file", lambda: _noted_file(notes, owner), last_resort=True),
         OtherStore("kafka", lambda: _committed(pipeline, notes, owner), last_resort=True),
     )
-    return tuple(other for other in others if other and other.name != kept_in(pipeline))
+    return tuple(other for other in others if other and other.name != stored_in(pipeline))
 
 
 def owner_of(pipeline: Pipeline, channel: str, nid: str) -> Owner:
@@ -141,7 +141,7 @@ def owner_of(pipeline: Pipeline, channel: str, nid: str) -> Owner:
 
 
 def _in_target(pipeline: Pipeline, notes: Notes, owner: Owner) -> OtherStore | None:
-    if not pipeline.target.keeps_checkpoints:
+    if not pipeline.target.stores_checkpoints:
         return None
 
     def load() -> Checkpoint | None:

@@ -22,7 +22,7 @@ from setl.bulk.range_rows import RangeRows
 from setl.bulk.whole_rows import WholeRows
 from setl.channel.routes.routing import Route
 from setl.errors import FatalError, FencedError, SetlError, TransientError
-from setl.garbage_collection import keep_what_is_loaded
+from setl.garbage_collection import freeze_loaded_objects
 from setl.load.sink import LoadTicket, RenderedSink, ReplacingSink, SinkSettings, WholeTable
 from setl.load.worker import sink_for
 from setl.model.change import TargetChanges
@@ -47,7 +47,7 @@ def load_range(
     task = TaskContext.get()
     if task is None:
         return report
-    keep_what_is_loaded(collect_rarely=True)
+    freeze_loaded_objects(collect_rarely=True)
     return replace(report, repeated=task.attemptNumber() > 0)
 
 

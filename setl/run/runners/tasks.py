@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 from setl import failpoints
 from setl.errors import SetlError
-from setl.garbage_collection import keep_what_is_loaded
+from setl.garbage_collection import freeze_loaded_objects
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.load.worker import resolve_conflicts, sink_for
 from setl.model.change import TargetChanges
@@ -67,7 +67,7 @@ def load(
     """
     task = TaskContext.get()
     if task is not None:
-        keep_what_is_loaded(collect_rarely=True)
+        freeze_loaded_objects(collect_rarely=True)
     report = _load(settings, ticket, slot, shares)
     return report if task is None else replace(report, repeated=task.attemptNumber() > 0)
 
@@ -128,7 +128,7 @@ def _by_table(changes: Iterable[TargetChanges], histories: Iterable[History]) ->
 
 def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     """First stage: see `deal`."""
-    keep_what_is_loaded(collect_rarely=True)
+    freeze_loaded_objects(collect_rarely=True)
     return deal(plan, items, buckets)
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from setl.garbage_collection import keep_what_is_loaded
+from setl.garbage_collection import freeze_loaded_objects
 from setl.run.runners.prepared_queries import WarmUp
 from setl.run.spark.session import parallelism
 from setl.run.spark.worker_daemon import TASK_MODULES
@@ -38,7 +38,7 @@ def warm(context: SparkContext) -> None:
         for module in TASK_MODULES:
             importlib.import_module(module)
         # Otherwise each worker's first load would do it, in a tenth of a second.
-        keep_what_is_loaded(collect_rarely=True)
+        freeze_loaded_objects(collect_rarely=True)
         return part
 
     for _ in range(_ROUNDS):

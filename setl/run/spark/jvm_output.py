@@ -25,7 +25,7 @@ SPARK: Final = "spark"
 OUTPUT: Final = "spark.output"
 """The logger of everything else that is written."""
 
-_KEPT_LINES = 40
+_MAX_LINES = 40
 _OF_SPARK = re.compile(r"spark (FATAL|ERROR|WARN|INFO|DEBUG|TRACE) (.*)")
 _LEVELS = {
     "FATAL": logging.CRITICAL,
@@ -54,7 +54,7 @@ class JvmOutput:
     def __init__(self) -> None:
         """Open the pipe and begin to read."""
         reading, self._writing = os.pipe()
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._lines: deque[str] = deque(maxlen=_MAX_LINES)
         self._held: list[str] = []  # of a traceback, until its last line says what it is about
         self._thread = threading.Thread(
             target=self._read, args=(reading,), name="jvm-output", daemon=True

@@ -70,7 +70,7 @@ def main() -> None:
     # Making OpenSSL ready takes 5 ms, in each worker's first load otherwise. Nothing else is kept.
     ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     # Otherwise each worker's first load would do it, in a tenth of a second.
-    garbage_collection.keep_what_is_loaded(collect_rarely=True)
+    garbage_collection.freeze_loaded_objects(collect_rarely=True)
     from pyspark import daemon  # noqa: PLC0415 - from the path as it is now
 
     try:

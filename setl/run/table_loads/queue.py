@@ -105,5 +105,5 @@ class LoadQueue:
 
     def remembered(self, load: TableLoad) -> TableLoad | None:
         """A load that is over with what has to be remembered of it; None if that is the same."""
-        kept = load_choice.remembered(load, self._wanted)
-        return None if kept == load else kept
+        stored = load_choice.remembered(load, self._wanted)
+        return None if stored == load else stored

@@ -13,7 +13,7 @@ from arbiter.values import PipelineId, StoredLoad
 from setl.errors import ConfigurationError, DataError, SetlError, TransientError
 from setl.model.load_request import LoadRequest, RequestState
 
-ENDED_KEPT = 20
+MAX_ENDED = 20
 """Requests that have ended which are kept for people to look at."""
 
 _ATTEMPTS = 5
@@ -76,9 +76,9 @@ class StoredLoadRequests:
 
     def add(self, request: LoadRequest) -> LoadRequest:
         """See `LoadRequests.add`; the oldest that have ended are removed beyond a limit."""
-        ended = [stored for stored, kept in self._read() if kept.ended]
+        ended = [stored for stored, saved in self._read() if saved.ended]
         stored = self._asked(lambda: self._arbiter.loads.add(self._pipeline, request.to_json()))
-        for old in ended[: max(0, len(ended) - ENDED_KEPT)]:
+        for old in ended[: max(0, len(ended) - MAX_ENDED)]:
             self._asked(partial(self._arbiter.loads.remove, self._pipeline, old))
         return replace(request, id=stored.id, revision=stored.revision)
 
@@ -88,8 +88,10 @@ class StoredLoadRequests:
         """See `LoadRequests.answer`."""
 
         def answered(now: LoadRequest) -> LoadRequest:
-            kept = now.state if now.state is RequestState.CANCELLED else state
-            return now if now.ended else replace(now, state=kept, answer=text, rows=rows, ended=at)
+            stored = now.state if now.state is RequestState.CANCELLED else state
+            return (
+                now if now.ended else replace(now, state=stored, answer=text, rows=rows, ended=at)
+            )
 
         self._change(request.id, answered)
 

@@ -151,7 +151,7 @@ def compared(
     state = replace(state, now=done, position=position, repair=None)
     if outcome.last is not None:
         return state
-    state = _kept(state, so_far)
+    state = _with_finding(state, so_far)
     return _at_table_behind(state, Name(position.table, position.target), tables, now)
 
 
@@ -180,7 +180,9 @@ def left_out(state: Verification, error: str, tables: Sequence[Name], now: float
     known = _known(state, here)
     found = here if known is None or _weight(here) >= _weight(known) else known
     now_ = replace(state.now, tables_left_out=state.now.tables_left_out + 1)
-    state = _kept(replace(state, now=now_, repair=None), replace(found, error=cut(error), at=now))
+    state = _with_finding(
+        replace(state, now=now_, repair=None), replace(found, error=cut(error), at=now)
+    )
     return _at_table_behind(state, Name(position.table, position.target), tables, now)
 
 
@@ -245,11 +247,11 @@ def _ended(state: Verification, tables: Sequence[Name], now: float) -> Verificat
     """The pass has come to its end; tables that are gone are not spoken of any more."""
     there = {(cut(name.table), cut(name.target)) for name in tables}
     done = replace(state.now, ended=now)
-    kept = tuple(f for f in state.findings if (f.table, f.target) in there)
-    return replace(state, now=done, position=None, repair=None, last=done, findings=kept)
+    remaining = tuple(f for f in state.findings if (f.table, f.target) in there)
+    return replace(state, now=done, position=None, repair=None, last=done, findings=remaining)
 
 
-def _kept(state: Verification, found: TableFinding) -> Verification:
+def _with_finding(state: Verification, found: TableFinding) -> Verification:
     """With what was found in a table instead of what was known of it."""
     others = tuple(f for f in state.findings if not f.of_same_table(found))
     if found.silent:

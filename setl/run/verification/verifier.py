@@ -41,7 +41,7 @@ REPAIRED_BY = "standing verification"
 _LOOK_SECONDS = 1.0  # after which it is seen again whether to give way
 _DOUBT_SECONDS = 2.0  # after which a range that differs is compared once more, before it counts
 _REPAIR_SECONDS = 0.5  # after which it is seen whether a repair is done
-_KEEP_SECONDS = 5.0  # between two writes of how far it is
+_SAVE_SECONDS = 5.0  # between two writes of how far it is
 _LONGEST_BACKOFF = 60.0
 _FAILURES = 5  # at one place, after which the table is left out of the pass
 _RANGE_SECONDS = 2.0  # what a range should take
@@ -54,7 +54,7 @@ _PACE_SECONDS = 5.0  # that a range takes with the pause after it, if it is not 
 
 
 @dataclass(slots=True)
-class _Kept:
+class _Current:
     """How far verification is, and what of that is stored."""
 
     state: Verification
@@ -79,7 +79,7 @@ class Verifier:
         self._clock = clock
         self._stopping = threading.Event()
         self._reached: Callable[[], Checkpoint | None] = lambda: None
-        self._kept: _Kept | None = None
+        self._current: _Current | None = None
         self._counters = VerifiedSoFar()
         self._size = LoadSize(_RANGE_ROWS, seconds=_RANGE_SECONDS, first=_FIRST_ROWS)
         self._backoff = Backoff(
@@ -140,7 +140,7 @@ class Verifier:
         self._at_range = False
         try:
             pause = self._next()
-            self._keep(_KEEP_SECONDS)
+            self._keep(_SAVE_SECONDS)
         except FencedError:
             raise
         except SetlError as error:
@@ -152,38 +152,38 @@ class Verifier:
         return pause
 
     def _next(self) -> float:
-        kept = self._kept
-        if kept is None:
+        current = self._current
+        if current is None:
             state = self._parts.store.load()
-            kept = self._kept = _Kept(state, state, self._clock.monotonic())
+            current = self._current = _Current(state, state, self._clock.monotonic())
         self._waits_for = gives_way_to(self._parts, self._progress.figures())
         if self._waits_for:
             return _LOOK_SECONDS
-        state, now = kept.state, self._clock.now()
+        state, now = current.state, self._clock.now()
         left = course.seconds_left(state, self._parts.settings.every, now)
         if left:
-            kept.comparers = {}
+            current.comparers = {}
             return min(left, _LOOK_SECONDS)
         if state.repair is not None and self._is_repairing(state.repair.requests):
             return _REPAIR_SECONDS
-        if not (state.under_way and kept.comparers):
-            self._prepare(kept)
-        if kept.state.position is None:
-            self._log.ended(kept.state)
+        if not (state.under_way and current.comparers):
+            self._prepare(current)
+        if current.state.position is None:
+            self._log.ended(current.state)
             return 0.0
-        return self._compare(kept)
+        return self._compare(current)
 
-    def _prepare(self, kept: _Kept) -> None:
+    def _prepare(self, current: _Current) -> None:
         """Begin a pass, or go on with one that another leadership has begun, or that failed."""
-        kept.comparers = {
+        current.comparers = {
             Name(each.table, each.name): each for each in self._parts.comparers(self._arrivals())
         }
-        names, now = tuple(kept.comparers), self._clock.now()
-        if kept.state.under_way:
-            kept.state = course.on_the_way(kept.state, names, now)
+        names, now = tuple(current.comparers), self._clock.now()
+        if current.state.under_way:
+            current.state = course.on_the_way(current.state, names, now)
         else:
-            kept.state = course.begun(kept.state, names, self._expected(names), now)
-            self._log.begins(kept.state)
+            current.state = course.begun(current.state, names, self._expected(names), now)
+            self._log.begins(current.state)
 
     def _arrivals(self) -> RunArrivals:
         return RunArrivals(
@@ -208,42 +208,42 @@ class Verifier:
 
     # -- a range ----------------------------------------------------------------------------
 
-    def _compare(self, kept: _Kept) -> float:
-        state = kept.state
+    def _compare(self, current: _Current) -> float:
+        state = current.state
         position, repair = state.position, state.repair
         assert position is not None
         size = repair.size if repair else self._rows
         name, self._at_range = Name(position.table, position.target), True
-        looked = self._looking.look(kept.comparers[name], position.after, size)
+        looked = self._looking.look(current.comparers[name], position.after, size)
         self._at_range = False
         if self._stopping.is_set():
             return 0.0
         outcome, pause = looked.outcome, self._pause(looked)
         self._size.loaded(outcome.rows, looked.seconds)
         self._recovered()
-        self._note_whole(kept.comparers[name])
+        self._note_whole(current.comparers[name])
         self._count(rows=outcome.rows)
         if not looked.sure:
             return max(_DOUBT_SECONDS, pause)
         found = course.found_in(name, outcome.verdict, self._clock.now())
         if repair is None and found.differences:
             if not position.warned:  # one line a table and pass; status and metrics have the rest
-                kept.state = course.warned(kept.state)
+                current.state = course.warned(current.state)
                 self._log.differs(state.now.number, found)
-            asked = self._repair(kept, outcome, size, found)
+            asked = self._repair(current, outcome, size, found)
             if asked is not None:
-                kept.state = asked
+                current.state = asked
                 return max(_REPAIR_SECONDS, pause)
         before = state.now
-        kept.state = course.compared(
-            kept.state, outcome, found, tuple(kept.comparers), self._clock.now()
+        current.state = course.compared(
+            current.state, outcome, found, tuple(current.comparers), self._clock.now()
         )
         self._count(
             found=0 if repair else found.differences,
-            repaired=kept.state.now.repaired - before.repaired,
+            repaired=current.state.now.repaired - before.repaired,
         )
-        if not kept.state.under_way:
-            self._log.ended(kept.state)
+        if not current.state.under_way:
+            self._log.ended(current.state)
         return pause
 
     def _note_whole(self, comparer: RangeComparer) -> None:
@@ -272,10 +272,10 @@ class Verifier:
         )
 
     def _repair(
-        self, kept: _Kept, outcome: RangeOutcome, size: int, found: TableFinding
+        self, current: _Current, outcome: RangeOutcome, size: int, found: TableFinding
     ) -> Verification | None:
         """Have what differs sent again; None if nothing is repaired."""
-        settings, state = self._parts.settings, kept.state
+        settings, state = self._parts.settings, current.state
         if not settings.repair or state.repairs_no_more:
             return None
         # Where both sites write, nobody says whether a row is gone or has not come yet. It comes
@@ -287,7 +287,7 @@ class Verifier:
         if not repair.keys:
             return None
         if state.asked + repair.keys > settings.repair_limit:
-            kept.state = replace(state, repairs_no_more=True)
+            current.state = replace(state, repairs_no_more=True)
             self._log.repairs_no_more(state)
             return None
         requests = self._ask(repair)
@@ -309,26 +309,26 @@ class Verifier:
         first, self._error = not self._error, error.text
         if first:
             self._log.fails(str(error))
-        kept = self._kept
-        if kept is not None:
-            names, position = tuple(kept.comparers), kept.state.position
+        current = self._current
+        if current is not None:
+            names, position = tuple(current.comparers), current.state.position
             self._looking.forget()
-            kept.comparers = {}  # what they know of the tables may be of the past
+            current.comparers = {}  # what they know of the tables may be of the past
             if self._at_range and position is not None:
-                kept.state = course.failed(kept.state)
+                current.state = course.failed(current.state)
                 if position.failures + 1 >= _FAILURES:
-                    self._leave_out(kept, names, error.text)
+                    self._leave_out(current, names, error.text)
         return self._backoff.failed()
 
-    def _leave_out(self, kept: _Kept, names: Sequence[Name], error: str) -> None:
-        position = kept.state.position
+    def _leave_out(self, current: _Current, names: Sequence[Name], error: str) -> None:
+        position = current.state.position
         assert position is not None
         self._log.left_out(position, error)
-        kept.state = course.left_out(kept.state, error, names, self._clock.now())
+        current.state = course.left_out(current.state, error, names, self._clock.now())
         self._error = ""  # it stands with the table, and says nothing of the others
         self._backoff.succeeded()
-        if not kept.state.under_way:
-            self._log.ended(kept.state)
+        if not current.state.under_way:
+            self._log.ended(current.state)
 
     def _recovered(self) -> None:
         if self._error:
@@ -339,25 +339,25 @@ class Verifier:
     # -- what is kept and told --------------------------------------------------------------
 
     def _keep(self, interval: float) -> None:
-        kept = self._kept
-        if kept is None or kept.state == kept.stored:
+        current = self._current
+        if current is None or current.state == current.stored:
             return
         now = self._clock.monotonic()
-        if now - kept.at < interval:
+        if now - current.at < interval:
             return
-        kept.at = now
-        state = replace(kept.state, epoch=self._leadership.epoch)
+        current.at = now
+        state = replace(current.state, epoch=self._leadership.epoch)
         try:
             self._parts.store.store(state)
         except TypeError as error:
             raise ConfigurationError(f"its position cannot be kept: {error}") from error
-        kept.stored = kept.state
+        current.stored = current.state
 
     def _publish(self) -> None:
         if self._stopping.is_set():
             return
-        kept = self._kept
-        state = kept.state if kept is not None else Verification()
+        current = self._current
+        state = current.state if current is not None else Verification()
         self._progress.verifies(
             verification_figures(
                 state,

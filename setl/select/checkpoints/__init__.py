@@ -1,1 +1,1 @@
-"""Where checkpoints are kept, and which of several counts."""
+"""Where checkpoints are stored, and which of several counts."""

@@ -14,7 +14,7 @@ from setl.errors import FatalError, FencedError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import stored_number
 from setl.select.checkpoints.note import CheckpointNote, epoch_of, read_note
-from setl.select.checkpoints.succession import Kept, Succession
+from setl.select.checkpoints.succession import StoredCheckpoint, Succession
 
 _ATTEMPTS = 3
 
@@ -22,7 +22,7 @@ _ATTEMPTS = 3
 class _Found(NamedTuple):
     """What the arbiter keeps, and the revision to replace."""
 
-    kept: Kept
+    stored: StoredCheckpoint
     revision: int
 
 
@@ -67,10 +67,10 @@ class ArbiterCheckpointStore:
         """
         self._found = self._read()
         self._known = True
-        kept = self._found.kept if self._found else None
-        self._succession.loaded(kept)
-        self._age = self._seconds_old() if kept and kept.checkpoint else None
-        return kept.checkpoint if kept else None
+        stored = self._found.stored if self._found else None
+        self._succession.loaded(stored)
+        self._age = self._seconds_old() if stored and stored.checkpoint else None
+        return stored.checkpoint if stored else None
 
     def age(self) -> float | None:
         """See `CheckpointStore.age`; wrong by what ZooKeeper's clock differs from this one."""
@@ -97,9 +97,9 @@ class ArbiterCheckpointStore:
         if found is None:
             found = self._read()
         for _ in range(_ATTEMPTS):
-            kept = found.kept if found else None
+            stored = found.stored if found else None
             try:
-                newest = self._succession.decide(kept, checkpoint, epoch)
+                newest = self._succession.decide(stored, checkpoint, epoch)
             except FencedError as error:
                 raise error.at(pipeline=self._pipeline) from None
             value = {"version": 1, "epoch": epoch, "checkpoint": newest.to_json()}
@@ -112,8 +112,8 @@ class ArbiterCheckpointStore:
                 continue
             except ArbiterError as error:
                 raise _translate(error, self._pipeline) from error
-            self._found = _Found(Kept(newest, epoch), revision)
-            self._succession.loaded(self._found.kept)
+            self._found = _Found(StoredCheckpoint(newest, epoch), revision)
+            self._succession.loaded(self._found.stored)
             return
         raise _changed_by_others(self._pipeline)
 
@@ -138,12 +138,14 @@ class ArbiterCheckpointStore:
         value, revision = found
         return _Found(self._parse(value), revision)
 
-    def _parse(self, value: dict[str, Any]) -> Kept:
+    def _parse(self, value: dict[str, Any]) -> StoredCheckpoint:
         note = read_note(value)
         if note is not None:
-            return Kept(None, note.epoch)
+            return StoredCheckpoint(None, note.epoch)
         try:
-            return Kept(Checkpoint.from_json(value["checkpoint"]), stored_number(value["epoch"]))
+            return StoredCheckpoint(
+                Checkpoint.from_json(value["checkpoint"]), stored_number(value["epoch"])
+            )
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
             raise FatalError(
                 f"not a stored checkpoint: {shape(value)}",

@@ -26,6 +26,6 @@ def container_sign(
 def lost_with_container(sign: str) -> str:
     """The warning about a checkpoint in a file of a container."""
     return (
-        f"the checkpoint is kept in a file, and this is a container ({sign}): the file is lost"
+        f"the checkpoint is stored in a file, and this is a container ({sign}): the file is lost"
         " with it, unless it lies on a volume that stays"
     )

@@ -18,7 +18,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.select.checkpoints.folder import confined
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.checkpoints.owner import Owner
-from setl.select.checkpoints.succession import Kept, Succession
+from setl.select.checkpoints.succession import StoredCheckpoint, Succession
 
 _PERMANENT = frozenset({
     errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EROFS,
@@ -71,13 +71,13 @@ class FileCheckpointStore:
                 version.
         """
         note = self._notes.read()
-        kept = self.peek()
+        stored = self.peek()
         if note is not None and note.store == "file":
-            self._check(kept, note)
-        self._succession.loaded(kept)
+            self._check(stored, note)
+        self._succession.loaded(stored)
         self._known = True
-        self._age = self._seconds_old() if kept else None
-        return kept.checkpoint if kept else None
+        self._age = self._seconds_old() if stored else None
+        return stored.checkpoint if stored else None
 
     def age(self) -> float | None:
         """See `CheckpointStore.age`."""
@@ -89,7 +89,7 @@ class FileCheckpointStore:
         except OSError:  # it was read a moment ago, and is all that is needed
             return None
 
-    def peek(self) -> Kept | None:
+    def peek(self) -> StoredCheckpoint | None:
         """What is in the file, None without one. Raises what `load` raises."""
         with self._translating():
             confined(self._path, self._folder)
@@ -116,13 +116,13 @@ class FileCheckpointStore:
         if not self._known:
             self.load()
         with self._translating(), self._locked():
-            kept = self.peek()
+            stored = self.peek()
             try:
-                newest = self._succession.decide(kept, checkpoint, epoch)
+                newest = self._succession.decide(stored, checkpoint, epoch)
             except (FatalError, FencedError) as error:
                 raise error.at(**self._where()) from None
             self._replace(newest, epoch)
-        self._succession.loaded(Kept(newest, epoch))
+        self._succession.loaded(StoredCheckpoint(newest, epoch))
         # Afterwards: a note about a file that is not there would stop the next leader.
         self._notes.keep(newest, self._note(epoch))
 
@@ -143,15 +143,15 @@ class FileCheckpointStore:
     def close(self) -> None:
         """See `CheckpointStore.close`; nothing is kept open."""
 
-    def _check(self, kept: Kept | None, note: CheckpointNote) -> None:
+    def _check(self, stored: StoredCheckpoint | None, note: CheckpointNote) -> None:
         """See that the file is the one that was written last."""
         way_out = f"Copy {note.location} from {note.host} to {self._path}"
-        if kept is None:
+        if stored is None:
             what = f"there is no {self._path} on {self._owner.host}"
             raise missing(note, what, way_out, self._owner.pipeline)
         here = (note.host, note.location) == (self._owner.host, str(self._path))
-        if kept.epoch < note.epoch and not here:
-            what = f"{self._path} on {self._owner.host} is older, of epoch {kept.epoch}"
+        if stored.epoch < note.epoch and not here:
+            what = f"{self._path} on {self._owner.host} is older, of epoch {stored.epoch}"
             raise missing(note, what, way_out, self._owner.pipeline)
 
     def _replace(self, checkpoint: Checkpoint, epoch: int) -> None:
@@ -174,10 +174,12 @@ class FileCheckpointStore:
         finally:
             os.close(folder)
 
-    def _parsed(self, text: str) -> Kept:
+    def _parsed(self, text: str) -> StoredCheckpoint:
         try:
             value: Any = json.loads(text)
-            kept = Kept(Checkpoint.from_json(value["checkpoint"]), int(value["epoch"]))
+            stored = StoredCheckpoint(
+                Checkpoint.from_json(value["checkpoint"]), int(value["epoch"])
+            )
             pipeline = str(value["pipeline"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise self._unreadable(shape(text)) from error
@@ -186,7 +188,7 @@ class FileCheckpointStore:
                 f"the file keeps the checkpoint of {pipeline}",
                 hint="Give each pipeline a `checkpoint_file` of its own",
             ).at(**self._where())
-        return kept
+        return stored
 
     def _unreadable(self, what: str) -> FatalError:
         return FatalError(

@@ -1,4 +1,4 @@
-"""A note beside the mainstem that says where a checkpoint is kept, if not there.
+"""A note beside the mainstem that says where a checkpoint is stored, if not there.
 
 What lies elsewhere can go without anybody noticing: commits of a Kafka group that is idle expire, a
 file is on one machine only, and a target may be restored without setl's tables. A node that finds
@@ -142,7 +142,7 @@ def missing(note: CheckpointNote, what: str, way_out: str, pipeline: str) -> Fat
         pipeline: whose it is.
     """
     return FatalError(
-        f"the checkpoint is kept {note}, since epoch {note.epoch}, and {what}",
+        f"the checkpoint is stored {note}, since epoch {note.epoch}, and {what}",
         hint=f"{way_out}, or choose a position yourself with `setl position reset {pipeline}`;"
         " beginning at `start` without being told to could lose changes",
         pipeline=pipeline,

@@ -1,4 +1,4 @@
-"""On whose behalf a checkpoint is kept."""
+"""On whose behalf a checkpoint is stored."""
 
 from __future__ import annotations
 

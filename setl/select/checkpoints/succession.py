@@ -8,7 +8,7 @@ from setl.errors import FencedError
 from setl.model.checkpoint import Checkpoint, check_progress
 
 
-class Kept(NamedTuple):
+class StoredCheckpoint(NamedTuple):
     """What a store holds.
 
     Attributes:
@@ -31,30 +31,32 @@ class Succession:
     """
 
     def __init__(self) -> None:
-        self._known: Kept | None = None
+        self._known: StoredCheckpoint | None = None
         self._inherited: Checkpoint | None = None
 
-    def loaded(self, kept: Kept | None) -> None:
+    def loaded(self, stored: StoredCheckpoint | None) -> None:
         """This is what was there when the leadership began, or after its own last store."""
-        self._known = kept
+        self._known = stored
 
-    def decide(self, kept: Kept | None, checkpoint: Checkpoint, epoch: int) -> Checkpoint:
-        """What to store instead of `kept` when the leadership `epoch` is at `checkpoint`.
+    def decide(
+        self, stored: StoredCheckpoint | None, checkpoint: Checkpoint, epoch: int
+    ) -> Checkpoint:
+        """What to store instead of `stored` when the leadership `epoch` is at `checkpoint`.
 
         Raises:
             FencedError: a higher epoch has stored.
             FatalError: `checkpoint` lies before what is kept.
         """
-        if kept is None:
+        if stored is None:
             return checkpoint
-        if kept.epoch > epoch:
-            raise FencedError(f"epoch {epoch} is over, epoch {kept.epoch} is active")
-        if kept.checkpoint is None:
+        if stored.epoch > epoch:
+            raise FencedError(f"epoch {epoch} is over, epoch {stored.epoch} is active")
+        if stored.checkpoint is None:
             return checkpoint
-        if 0 < kept.epoch < epoch and kept != self._known:
-            self._inherited = kept.checkpoint
+        if 0 < stored.epoch < epoch and stored != self._known:
+            self._inherited = stored.checkpoint
         inherited = self._inherited
         if inherited is not None and checkpoint.order < inherited.order:
             return inherited
-        check_progress(kept.checkpoint, checkpoint)
+        check_progress(stored.checkpoint, checkpoint)
         return checkpoint

@@ -41,7 +41,7 @@ def look_at_disks(endpoint: ElasticEndpoint) -> Sequence[ServerDisk] | None:
 
 def _disks(body: object, cluster: str) -> Iterator[ServerDisk]:
     for node in each(body, "nodes"):
-        if not _keeps_rows(node):
+        if not _stores_rows(node):
             continue
         found = [_disk(path, f"{node.get('name', '?')} of {cluster}") for path in _paths(node)]
         known = [disk for disk in found if disk.size > 0]
@@ -50,7 +50,7 @@ def _disks(body: object, cluster: str) -> Iterator[ServerDisk]:
             yield min(known, key=lambda disk: disk.free / disk.size)
 
 
-def _keeps_rows(node: dict[str, Any]) -> bool:
+def _stores_rows(node: dict[str, Any]) -> bool:
     roles: object = node.get("roles")
     if not isinstance(roles, list):
         return True

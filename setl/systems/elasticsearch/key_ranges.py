@@ -68,8 +68,8 @@ def _keyword_in(field: Mapping[str, Any]) -> str | None:
 
 
 def _is_plain_keyword(field: Mapping[str, Any]) -> bool:
-    kept = field.get("index", True) is True and "normalizer" not in field
-    return field.get("type") == "keyword" and kept
+    stored = field.get("index", True) is True and "normalizer" not in field
+    return field.get("type") == "keyword" and stored
 
 
 def _may_pass_long(column: Column) -> bool:

@@ -116,7 +116,7 @@ class ElasticsearchTargetSystem(TargetSystem):
             indexes = arriving(check.tables, pipeline.source, check.origin)
             indexes = indexes or _exact_indexes(pipeline)
             check_elasticsearch_target(self._config, indexes, check.key, report)
-            if pipeline.keeps_dead_letters:
+            if pipeline.stores_dead_letters:
                 check_dead_letter_index(self._config, report)
 
 

@@ -13,7 +13,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.checkpoints.owner import Owner
-from setl.select.checkpoints.succession import Kept, Succession
+from setl.select.checkpoints.succession import StoredCheckpoint, Succession
 from setl.systems.kafka.commit import (
     Commit,
     foreign_checkpoint,
@@ -103,10 +103,10 @@ class KafkaCheckpointStore:
         if note is not None:
             self._generation, self._requested = note.generation, note.requested
         commit = self._committed()
-        kept = self._kept(commit)
-        self._succession.loaded(kept)
+        stored = self._read_commit(commit)
+        self._succession.loaded(stored)
         self._known = True
-        if self._has_gone_back(kept):
+        if self._has_gone_back(stored):
             return self._stored
         if commit is None and note is not None and note.store == "kafka":
             raise missing(
@@ -116,8 +116,8 @@ class KafkaCheckpointStore:
                 "Commit the offset to the group again",
                 self._owner.pipeline,
             ).at(**self._where())
-        if kept is not None and note is not None and note.store == "kafka":
-            self._check_generation(kept, note)
+        if stored is not None and note is not None and note.store == "kafka":
+            self._check_generation(stored, note)
         if commit is not None and commit.checkpoint is None:
             _LOG.warning(
                 "%s: going on where a foreign client of the group %s stood: offset %d, time %d",
@@ -126,22 +126,22 @@ class KafkaCheckpointStore:
                 commit.offset,
                 commit.timestamp,
             )
-        return kept.checkpoint if kept else None
+        return stored.checkpoint if stored else None
 
     def age(self) -> float | None:
         """See `CheckpointStore.age`; no broker says when a group committed."""
         return None
 
-    def _has_gone_back(self, kept: Kept | None) -> bool:
+    def _has_gone_back(self, in_kafka: StoredCheckpoint | None) -> bool:
         """Whether Kafka has lost what this object committed, and has an older commit.
 
         The topic may have lost records with it, such as by a backup, and hold others at their
         offsets by now. What was applied of it is known here, so that the source finds it out.
         """
         stored = self._stored
-        if stored is None or kept is None or kept.checkpoint is None or not kept.epoch:
+        if stored is None or in_kafka is None or in_kafka.checkpoint is None or not in_kafka.epoch:
             return False
-        found = kept.checkpoint
+        found = in_kafka.checkpoint
         if found.generation != stored.generation or found.order >= stored.order:
             return False
         _LOG.warning(
@@ -152,15 +152,15 @@ class KafkaCheckpointStore:
         )
         return True
 
-    def _check_generation(self, kept: Kept, note: CheckpointNote) -> None:
+    def _check_generation(self, stored: StoredCheckpoint, note: CheckpointNote) -> None:
         """Refuse what a former leader committed over a position that was set anew since."""
-        found = kept.checkpoint
+        found = stored.checkpoint
         if found is not None and found.generation < note.generation:
             raise missing(
                 note,
                 f"what is found in {self._position} is {found} of generation {found.generation}, "
                 f"not"
-                f" of {note.generation}: a leader of before (epoch {kept.epoch}) committed late,"
+                f" of {note.generation}: a leader of before (epoch {stored.epoch}) committed late,"
                 " over the position that was set since",
                 "Set the position once more",
                 self._owner.pipeline,
@@ -178,12 +178,12 @@ class KafkaCheckpointStore:
         """
         if not self._known:
             self.load()
-        kept = self._kept(self._committed())
+        stored = self._read_commit(self._committed())
         try:
-            newest = self._succession.decide(kept, checkpoint, epoch)
+            newest = self._succession.decide(stored, checkpoint, epoch)
         except (FatalError, FencedError) as error:
-            if isinstance(error, FatalError) and self._member is not None and kept is not None:
-                raise self._overtaken(kept) from error
+            if isinstance(error, FatalError) and self._member is not None and stored is not None:
+                raise self._overtaken(stored) from error
             raise error.at(**self._where()) from None
         self._store(newest, epoch)
         self._notes.keep(newest, self._note(epoch))
@@ -202,7 +202,7 @@ class KafkaCheckpointStore:
             raise FatalError(f"{checkpoint} is no place in {self._position}", hint=_RESET)
         text = metadata_of(checkpoint, self._owner.pipeline, epoch)
         self._commit(resume.offset, text)
-        self._succession.loaded(Kept(checkpoint, epoch))
+        self._succession.loaded(StoredCheckpoint(checkpoint, epoch))
         self._stored = checkpoint
         self._generation = checkpoint.generation
         self._requested = checkpoint.requested or checkpoint.generation
@@ -216,7 +216,7 @@ class KafkaCheckpointStore:
         if reader is not None:
             reader.close()
 
-    def _kept(self, commit: Commit | None) -> Kept | None:
+    def _read_commit(self, commit: Commit | None) -> StoredCheckpoint | None:
         if commit is None:
             return None
         if commit.checkpoint is not None:
@@ -227,10 +227,10 @@ class KafkaCheckpointStore:
                     " `checkpoint`, or a subscription with a group of its own",
                     pipeline=self._owner.pipeline,
                 ).at(**self._where())
-            return Kept(commit.checkpoint, commit.epoch)
+            return StoredCheckpoint(commit.checkpoint, commit.epoch)
         topic, partition = self._partition
         found = foreign_checkpoint(commit, topic, partition, self._generation, self._requested)
-        return Kept(found, 0)
+        return StoredCheckpoint(found, 0)
 
     def _committed(self) -> Commit | None:
         with self._asking() as reader:
@@ -260,9 +260,9 @@ class KafkaCheckpointStore:
             self.close()
             raise error.at(**self._where()) from error.__cause__
 
-    def _overtaken(self, kept: Kept) -> TransientError:
+    def _overtaken(self, stored: StoredCheckpoint) -> TransientError:
         return TransientError(
-            f"another member of the group {self._source.sid} has moved on to {kept.checkpoint}",
+            f"another member of the group {self._source.sid} has moved on to {stored.checkpoint}",
             pipeline=self._owner.pipeline,
         ).at(**self._where())
 

@@ -23,7 +23,6 @@ from setl.select.start_point import StartPoint
 from setl.systems.finding import Report
 from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
-from setl.systems.kafka.keeping import topic_kept
 from setl.systems.kafka.peek import TopicPeek
 from setl.systems.kafka.preflight.commits import check_commits
 from setl.systems.kafka.preflight.mark_probe import check_marks_arrive
@@ -38,7 +37,8 @@ from setl.systems.kafka.source.positions import (
 )
 from setl.systems.kafka.source.runs import Mixing
 from setl.systems.kafka.source.subscription import DtsKafkaSource
-from setl.systems.lasting import Expiration, StreamKept
+from setl.systems.kafka.stream_retention import topic_retention
+from setl.systems.lasting import Expiration, StreamRetention
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
@@ -170,11 +170,11 @@ class KafkaSource:
         """See `SourceSystem.distance`."""
         return topic_distance(position, latest)
 
-    def kept(self, position: Position) -> StreamKept | None:
-        """See `RemovingSource.kept`."""
+    def retention(self, position: Position) -> StreamRetention | None:
+        """See `RemovingSource.retention`."""
         if not isinstance(position, KafkaPosition):
             return None
-        return topic_kept(self._config, position)
+        return topic_retention(self._config, position)
 
     def expirations(self) -> Sequence[Expiration]:
         """See `ExpiringSystem.expirations`: of the brokers."""

@@ -27,8 +27,7 @@ from setl.select.identity import replica_id
 from setl.select.source import ReplaceableStore, Source
 from setl.select.start_point import StartPoint
 from setl.systems.finding import Report
-from setl.systems.lasting import Expiration, StreamKept
-from setl.systems.mysql.binlog.keeping import binlog_kept
+from setl.systems.lasting import Expiration, StreamRetention
 from setl.systems.mysql.binlog.passing import binlog_passed, binlog_position_to_pass
 from setl.systems.mysql.binlog.positions import (
     binlog_distance,
@@ -40,6 +39,7 @@ from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SHARED_READERS
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
+from setl.systems.mysql.binlog.stream_retention import binlog_retention
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.expirations import expirations
 from setl.systems.mysql.heartbeats.shared import SharedHeartbeat
@@ -169,11 +169,11 @@ class MysqlSourceSystem:
         """See `SourceSystem.distance`."""
         return binlog_distance(position, latest, BinlogServer(self._endpoint).files())
 
-    def kept(self, position: Position) -> StreamKept | None:
-        """See `RemovingSource.kept`."""
+    def retention(self, position: Position) -> StreamRetention | None:
+        """See `RemovingSource.retention`."""
         if not isinstance(position, BinlogPosition):
             return None
-        return binlog_kept(self._endpoint, position)
+        return binlog_retention(self._endpoint, position)
 
     def expirations(self) -> Sequence[Expiration]:
         """See `ExpiringSystem.expirations`."""

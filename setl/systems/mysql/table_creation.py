@@ -30,8 +30,8 @@ from setl.systems.mysql.catalog import OWN_SCHEMA, folds_names
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.creation.plan import TablePlan, added_keys
 from setl.systems.mysql.creation.reading import Planner
-from setl.systems.mysql.ddl.kept_keys import KeptKeys, TableKeys
 from setl.systems.mysql.ddl.made_tables import MadeTables
+from setl.systems.mysql.ddl.pending_indexes import PendingIndexes, TableKeys
 from setl.systems.mysql.ddl.present_tables import PresentTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.table_records import Name
@@ -145,13 +145,13 @@ class MysqlTableCreation:
     def complete(self, ticket: LoadTicket) -> Sequence[str]:
         """See `TableCreation.complete`."""
         with self._translating(ticket), closing(Writer(self._endpoint, _LOCK_WAIT)) as writer:
-            kept = KeptKeys(writer.open(), ticket).all()
-            if not kept:
+            stored = PendingIndexes(writer.open(), ticket).all()
+            if not stored:
                 return ()
             with closing(DdlRunner(self._endpoint, self._schema)) as runner:
                 runner.open(ticket)
                 work = _Work(ticket, writer, runner, self._mark, self._nonce)
-                return [ran for keys in kept for ran in work.add_keys(keys)]
+                return [ran for keys in stored for ran in work.add_keys(keys)]
 
     def _missing(self, writer: Writer, tables: Sequence[NewTable]) -> list[NewTable]:
         """The first table of each target that is not there."""
@@ -252,8 +252,8 @@ class _Work:
         keys = plan.later if later else ()
         ran: list[str] = []
         # Also if there are none: whoever creates a table is looked at first (I2).
-        with self._kept() as kept:
-            kept.write(TableKeys(plan.target, keys))
+        with self._stored() as stored:
+            stored.write(TableKeys(plan.target, keys))
             if position is not None:
                 MadeTables(self._writer.open(), self._ticket).write(plan.target, position)
         failpoints.reached("create.begun")
@@ -274,8 +274,8 @@ class _Work:
         except pymysql.MySQLError as error:
             if error_number(error) != _TABLE_EXISTS:
                 raise self._refused(statement, error) from error
-            with self._kept() as kept:  # somebody else has made it, keys and all
-                kept.forget(plan.target)
+            with self._stored() as stored:  # somebody else has made it, keys and all
+                stored.forget(plan.target)
                 MadeTables(self._writer.open(), self._ticket).forget(plan.target)
             return ran
         failpoints.reached("create.made")
@@ -283,14 +283,14 @@ class _Work:
 
     def add_keys(self, wanted: TableKeys) -> list[str]:
         """Add those keys that the table has not; returns the statements that ran."""
-        with self._kept():
+        with self._stored():
             pass  # compares the epoch, now that the lock was taken
         ran: list[str] = []
         there = self._key_names(wanted.table)
         keys = [key for key in wanted.keys if there is not None and _name(key) not in there]
         if keys:
             ran.append(added_keys(wanted.table, keys))
-            id_ = KeptKeys(self._writer.open(), self._ticket).id_of(wanted.table)
+            id_ = PendingIndexes(self._writer.open(), self._ticket).id_of(wanted.table)
             try:
                 self._run(ran[0])
             except pymysql.MySQLError as error:
@@ -302,8 +302,8 @@ class _Work:
                 )
                 raise failure from error
         failpoints.reached("create.keys")
-        with self._kept() as kept:
-            kept.forget(wanted.table)
+        with self._stored() as stored:
+            stored.forget(wanted.table)
         return ran
 
     def _key_names(self, table: tuple[str, str]) -> frozenset[str] | None:
@@ -335,7 +335,7 @@ class _Work:
             " whether rows fit",
         )
 
-    def _kept(self) -> _Fenced:
+    def _stored(self) -> _Fenced:
         return _Fenced(self._writer, self._ticket, self._mark, self._nonce)
 
 
@@ -347,10 +347,10 @@ class _Fenced:
     ) -> None:
         self._writer, self._ticket, self._mark, self._nonce = writer, ticket, mark, nonce
 
-    def __enter__(self) -> KeptKeys:
+    def __enter__(self) -> PendingIndexes:
         self._writer.register(self._ticket)
         self._writer.begin(self._ticket, self._mark, self._nonce())
-        return KeptKeys(self._writer.open(), self._ticket)
+        return PendingIndexes(self._writer.open(), self._ticket)
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if error is None:

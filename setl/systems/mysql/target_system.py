@@ -90,7 +90,7 @@ class MysqlTargetSystem(TargetSystem):
         return read_stored_state(self._endpoint, pipeline)
 
     def stored_states(self, pipeline: str) -> AbstractContextManager[Callable[[], StoredState]]:
-        """See `KeepingTarget.stored_states`."""
+        """See `StoringTarget.stored_states`."""
         return opened_states(self._endpoint, pipeline)
 
     def schema_changes(self, passing: Passing) -> SchemaChanges:

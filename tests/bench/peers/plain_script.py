@@ -140,12 +140,12 @@ def mysql_writer(settings: Settings) -> Write:
 
     def write(images: Images) -> None:
         for table, rows in images.items():
-            kept = [row for row in rows.values() if row is not None]
+            stored = [row for row in rows.values() if row is not None]
             gone = [key for key, row in rows.items() if row is None]
             name = f"`{settings.schema}`.`{table}`"
-            if kept:
-                cursor.executemany(upsert(name, list(kept[0]), settings.key),
-                                   [tuple(row.values()) for row in kept])  # fmt: skip
+            if stored:
+                cursor.executemany(upsert(name, list(stored[0]), settings.key),
+                                   [tuple(row.values()) for row in stored])  # fmt: skip
             for first in range(0, len(gone), 1000):
                 cursor.execute(
                     f"DELETE FROM {name} WHERE `{settings.key}` IN %s",

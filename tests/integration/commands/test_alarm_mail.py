@@ -9,7 +9,7 @@ import pytest
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult
 
-from setl.alarms.kept import AlarmKey, Event, Notice
+from setl.alarms.alarm_state import AlarmKey, Event, Notice
 from setl.alarms.mail import Mail
 from setl.alarms.settings import MailSettings
 from setl.errors import ConfigurationError, SetlError, TransientError

@@ -15,8 +15,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
-from setl.alarms.asking import ask_for_test, end_silence, kept_alarms, silence
-from setl.alarms.kept import Silence
+from setl.alarms.alarm_state import Silence
+from setl.alarms.asking import ask_for_test, end_silence, silence, stored_alarms
 from setl.alarms.settings import AlarmSettings, MailSettings, WebhookSettings
 from setl.clock import SystemClock
 from setl.node.alarms.sender import AlarmSender
@@ -203,14 +203,14 @@ def test_one_node_of_two_reports_webhook_and_mailbox_once_each(made, hook, mailb
         cluster.start(False)
         eventually(lambda: len(hook.last_sent_at()) == len(mailbox.messages) == 2, 20)
         assert hook.last_sent_at()[1] == ("recovered", "no_leader")
-        eventually(lambda: kept_alarms(cluster.operator).notices == (), 20)
-        assert kept_alarms(cluster.operator).alarms == ()
+        eventually(lambda: stored_alarms(cluster.operator).notices == (), 20)
+        assert stored_alarms(cluster.operator).alarms == ()
 
 
 def test_the_next_sender_neither_forgets_nor_reports_again(made, hook, mailbox):
     with made() as cluster:
         cluster.node("n1")
-        eventually(lambda: hook.last_sent_at() and not kept_alarms(cluster.operator).notices, 20)
+        eventually(lambda: hook.last_sent_at() and not stored_alarms(cluster.operator).notices, 20)
         cluster.node("n2")
         cluster.kill("n1")
         eventually(lambda: cluster.senders() == ["n2"], 20)
@@ -230,7 +230,7 @@ def test_a_sender_that_dies_while_it_sends_costs_one_message_twice_at_most(made,
         cluster.node("n1")
         eventually(lambda: len(hook.bodies) == 1, 20)
         cluster.node("n2")
-        eventually(lambda: not kept_alarms(cluster.operator).notices and cluster.senders(), 20)
+        eventually(lambda: not stored_alarms(cluster.operator).notices and cluster.senders(), 20)
         eventually(lambda: len(hook.bodies) == 2, 20)
         ids = {json.loads(body)["id"] for body in hook.bodies}
         assert len(ids) == 1
@@ -248,7 +248,7 @@ def test_a_test_that_is_asked_for_while_a_message_is_sent_sends_it_no_second_tim
         hook.before = ask_once
         cluster.node("n1")
         eventually(lambda: ("test", "test") in hook.last_sent_at(), 20)
-        eventually(lambda: not kept_alarms(cluster.operator).notices, 20)
+        eventually(lambda: not stored_alarms(cluster.operator).notices, 20)
         assert hook.last_sent_at() == [("firing", "no_leader"), ("test", "test")]
 
 

@@ -33,7 +33,7 @@ def apply(zookeeper, root, tmp_path):
 
 
 @pytest.fixture
-def kept(zookeeper, root):
+def stored(zookeeper, root):
     """What is stored, read in a session of its own."""
     arbiter = ZooKeeperArbiter(zookeeper.hosts, root=root)
     arbiter.start()
@@ -41,13 +41,13 @@ def kept(zookeeper, root):
     arbiter.close()
 
 
-def test_of_many_who_changed_the_same_file_one_stores_his(apply, kept, capsys):
+def test_of_many_who_changed_the_same_file_one_stores_his(apply, saved, capsys):
     assert apply(1, "none") == 0
-    base = revision_of(kept())
+    base = revision_of(saved())
     with ThreadPoolExecutor(4) as people:
         statuses = list(people.map(lambda window: apply(window, base), (2, 3, 4, 5)))
     assert sorted(statuses) == [0, 1, 1, 1]
-    stored = kept()
+    stored = saved()
     assert stored.revision == 1
     assert stored.definition == definition(window=2 + statuses.index(0))
     refused = f"revision {revision_of(stored)}, and the new one was made from revision {base}"
@@ -56,10 +56,10 @@ def test_of_many_who_changed_the_same_file_one_stores_his(apply, kept, capsys):
     assert apply(6, revision_of(stored)) == 0
 
 
-def test_of_many_who_make_the_same_channel_one_does(apply, kept, capsys):
+def test_of_many_who_make_the_same_channel_one_does(apply, stored, capsys):
     with ThreadPoolExecutor(4) as people:
         statuses = list(people.map(lambda window: apply(window, "none"), (2, 3, 4, 5)))
     assert sorted(statuses) == [0, 1, 1, 1]
-    assert kept().definition == definition(window=2 + statuses.index(0))
-    assert kept().revision == 0
+    assert stored().definition == definition(window=2 + statuses.index(0))
+    assert stored().revision == 0
     assert capsys.readouterr().err.count("there is a channel shop already, of revision") == 3

@@ -10,8 +10,8 @@ import pytest
 from setl.channel.reading import parse_channel
 from setl.model.position import KafkaPosition
 from setl.systems.finding import Report
-from setl.systems.mysql.binlog.keeping import binlog_kept
 from setl.systems.mysql.binlog.server import BinlogServer
+from setl.systems.mysql.binlog.stream_retention import binlog_retention
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.locks.waits import look
 from setl.systems.mysql.preflight.origin import check_tables
@@ -143,7 +143,7 @@ def test_what_an_operator_of_amazons_servers_is_reported_can_be_done(servers, pl
         ("hidden", None, "may not read; it need not keep them at all"),
     ],
 )
-def test_how_long_amazon_keeps_binlogs(played, db, profile, hours, seconds, what):
+def test_how_long_amazon_stores_binlogs(played, db, profile, hours, seconds, what):
     a, b = played(profile)
     a.hours = hours
     assert BinlogServer(endpoint(a)).retention()[0] == seconds
@@ -163,13 +163,13 @@ def test_a_position_that_amazon_may_purge_at_any_moment(servers, played, db, pro
     a, _ = played(profile)
     position = BinlogServer(endpoint(a)).latest()
     execute(servers[0], "FLUSH BINARY LOGS")
-    kept = binlog_kept(endpoint(a), position)
-    assert kept is not None
-    assert (kept.lost, kept.seconds_left()) == ("", 0.0)
+    stored = binlog_retention(endpoint(a), position)
+    assert stored is not None
+    assert (stored.lost, stored.seconds_left()) == ("", 0.0)
     a.hours = "24"
-    kept = binlog_kept(endpoint(a), position)
-    assert kept is not None
-    assert (kept.seconds_left() or 0) > 23 * 3600
+    stored = binlog_retention(endpoint(a), position)
+    assert stored is not None
+    assert (stored.seconds_left() or 0) > 23 * 3600
 
 
 @pytest.mark.parametrize("profile", OF_AMAZON)

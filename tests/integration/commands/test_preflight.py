@@ -374,7 +374,7 @@ def test_a_binlog_may_be_compressed(scene):
         assert scene.faults() == []
 
 
-def test_binlogs_that_are_kept_too_short(scene):
+def test_binlogs_that_are_stored_too_short(scene):
     with scene.servers["source"].connect() as connection:
         needs_mariadb(connection, 10, 6, 1, what="binlogs that are kept for less than a day")
     with setting(scene, "source", "binlog_expire_logs_seconds", "5400"):

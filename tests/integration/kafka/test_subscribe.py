@@ -393,7 +393,7 @@ def test_errors_of_the_pipeline_do_not_leave_the_group(shared):
         assert all(a <= b for a, b in pairwise(running.work.begun))
 
 
-def test_the_checkpoint_may_be_kept_elsewhere(shared):
+def test_the_checkpoint_may_be_stored_elsewhere(shared):
     with Running(shared, checkpoint="zookeeper") as running:
         eventually(lambda: running.work.offsets == shared.rows, 60)
     value, _ = shared.arbiter.positions.read(PipelineId("shop", "p"))
@@ -407,7 +407,7 @@ def test_a_stopped_pipeline_is_moved_in_the_group_s_commit(shared):
         eventually(lambda: running.work.offsets == shared.rows, 60)
     pipeline = shared.pipeline(checkpoint="kafka")
     seen = look_at_position(pipeline, "shop", shared.arbiter, "show")
-    assert (seen.stored.kept_in, seen.stored.found_in, seen.behind) == ("kafka", "kafka", 0)
+    assert (seen.stored.stored_in, seen.stored.found_in, seen.behind) == ("kafka", "kafka", 0)
     position = StartPoint(OffsetStart(offset=3))
     there = system_of(pipeline.source).find_position(pipeline, "shop", "reset", position)
     ident = PipelineId("shop", "p")

@@ -46,28 +46,28 @@ def test_a_source_reports_when_a_position_may_be_purged(site_a, retention):
     retention(3 * DAY)
     here = server.latest()
 
-    def kept_of(position):
-        kept = source.kept(position)
-        assert kept is not None
-        return kept
+    def stored_of(position):
+        stored = source.stored(position)
+        assert stored is not None
+        return stored
 
-    kept = kept_of(here)
-    assert kept.lost == ""
-    assert kept.retention == 3 * DAY
-    assert abs(kept.now - time.time()) < 60
+    stored = stored_of(here)
+    assert stored.lost == ""
+    assert stored.retention == 3 * DAY
+    assert abs(stored.now - time.time()) < 60
     execute(site_a, "FLUSH BINARY LOGS")
-    kept = kept_of(here)
-    assert 3 * DAY - 120 < (kept.seconds_left() or 0) <= 3 * DAY
-    assert kept_of(server.latest()).seconds_left() is None
+    stored = stored_of(here)
+    assert 3 * DAY - 120 < (stored.seconds_left() or 0) <= 3 * DAY
+    assert stored_of(server.latest()).seconds_left() is None
     retention(3 * 3600)
-    facts = PipelineFacts("shop", "ab", "PAUSE", kept=kept_of(here))
+    facts = PipelineFacts("shop", "ab", "PAUSE", stored=stored_of(here))
     [found] = [j for j in judge_pipeline(facts, time.time()) if j.holds]
     assert found.key.rule == "position"
     assert "will be purged in 2 h 59 min" in found.text or "purged in 3 h" in found.text
     retention(0)
-    assert kept_of(here).seconds_left() is None
+    assert stored_of(here).seconds_left() is None
     purged = BinlogPosition(here.file.rpartition(".")[0] + ".000000", 4, origin=here.origin)
-    assert "was purged" in kept_of(purged).lost
+    assert "was purged" in stored_of(purged).lost
 
 
 def expirations(config):

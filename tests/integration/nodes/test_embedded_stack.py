@@ -85,7 +85,7 @@ def started_since(server, position):
 
 
 @pytest.mark.parametrize("product", [MariaDb, MySql])
-def test_a_database_keeps_data_and_port_over_kill_and_restart(product, tmp_path):
+def test_a_database_stores_data_and_port_over_kill_and_restart(product, tmp_path):
     with product(tmp_path, "db", server_id=1) as server:
         rows(server, "CREATE DATABASE shop")
         rows(server, "CREATE TABLE shop.t (id INT PRIMARY KEY) ENGINE=InnoDB")
@@ -224,7 +224,7 @@ def test_ensemble_elects_a_leader_and_another_one_when_it_dies(tmp_path):
         assert first.mode == "follower"
 
 
-def test_kafka_keeps_topics_over_restart(tmp_path):
+def test_kafka_stores_topics_over_restart(tmp_path):
     with Kafka(tmp_path) as server:
         admin = KafkaAdminClient(bootstrap_servers=server.brokers)
         admin.create_topics([NewTopic("orders", 1, 1)])
@@ -246,7 +246,7 @@ def test_elasticsearch_answers_and_is_gone_after_stop(tmp_path):
     assert not server.answers()
 
 
-def test_elasticsearch_keeps_what_was_acknowledged_before_it_was_stopped(tmp_path):
+def test_elasticsearch_stores_what_was_acknowledged_before_it_was_stopped(tmp_path):
     with Elasticsearch(tmp_path) as server:
         for number in range(20):
             document = urllib.request.Request(
@@ -285,7 +285,7 @@ def test_temporary_folder_goes_after_success_and_stays_after_an_error():
     bad = Stack(kafka=True)
     with pytest.raises(ZeroDivisionError), bad:
         raise ZeroDivisionError
-    assert bad.kept == bad.folder
+    assert bad.stored == bad.folder
     assert (bad.folder / "kafka" / "kafka.log").is_file()
     bad.remove()
     assert not bad.folder.exists()

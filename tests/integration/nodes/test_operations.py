@@ -69,7 +69,7 @@ def test_a_position_is_shown_and_moved(channel, cluster):
     eventually(lambda: channel.count(channel.b) == 10, 30)
     command(cluster, "stop", channel.name)
     (before,) = as_json(cluster, "position", "show", name)
-    assert (before["kept_in"], before["rows"], before["problems"]) == ("target", 10, [])
+    assert (before["stored_in"], before["rows"], before["problems"]) == ("target", 10, [])
     assert before["fence_epoch"] == before["stored_by_epoch"]
     execute(channel.b, f"DELETE FROM {channel.db}.t WHERE id = 3")
     write(channel.a, channel.db, 11, 10)

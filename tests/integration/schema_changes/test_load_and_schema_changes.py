@@ -112,7 +112,7 @@ def test_a_unique_key_is_dropped(servers, changed):
     eventually(lambda: are_equal(servers, base), 60, interval=0.3)
 
 
-def test_a_unique_key_that_only_the_target_keeps_stops_the_load(servers, changed):
+def test_a_unique_key_that_only_the_target_stores_stops_the_load(servers, changed):
     columns = f"{PLAIN}, UNIQUE KEY own (v)"
     _, running = changed(columns, NUMBERS, DROPPED, "ignore", everywhere=False)
     assert isinstance(running.ends(), CollisionError)

@@ -11,7 +11,7 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.leadership import Leadership
 from setl.model.session import MODES, StatementSession
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.ddl.ledger import DONE_KEPT
+from setl.systems.mysql.ddl.ledger import MAX_DONE
 from setl.systems.mysql.ddl.passing import MysqlDdl
 from setl.systems.mysql.load.fence import MysqlFence
 from tests.held_points import held
@@ -185,9 +185,9 @@ def test_old_changes_are_forgotten(target):
         cursor.executemany(
             "INSERT INTO retl.setl_ddl (pipeline, id, step, generation, version, state, statement,"
             " epoch) VALUES (%s, %s, 0, 1, %s, 'done', '', 1)",
-            [(key, f"old-{n}", n) for n in range(DONE_KEPT + 5)],
+            [(key, f"old-{n}", n) for n in range(MAX_DONE + 5)],
         )
     ticket = LoadTicket(Leadership("c", target.pipeline, "n", 5), 1, 0)
     change = SchemaChange("new", "ALTER TABLE t ADD b INT", StatementSession(target.db), 1, 9999)
     target.ddl.apply(ticket, change)
-    assert len(target.states()) == DONE_KEPT
+    assert len(target.states()) == MAX_DONE

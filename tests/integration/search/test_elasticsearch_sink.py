@@ -138,7 +138,7 @@ def test_a_missing_index_is_created_for_the_columns(search):
     assert search.settings()["gc_deletes"] == "1h"
 
 
-def test_every_kind_of_value_is_kept_as_it_is_written_and_can_be_searched(search):
+def test_every_kind_of_value_is_stored_as_it_is_written_and_can_be_searched(search):
     columns = (
         ID,
         Column("price", Kind.DECIMAL),
@@ -475,7 +475,7 @@ def test_nothing_is_under_way_any_more_when_a_request_fails(cluster):
     assert server.ids[sent:] == [["9"]]
 
 
-def test_a_request_that_keeps_failing_is_transient(cluster):
+def test_a_request_that_stores_failing_is_transient(cluster):
     _, search = cluster(500, 500, attempts=2)
     with pytest.raises(TransientError, match="told: so"):
         search.write((ID,), [(1,)])

@@ -426,9 +426,9 @@ def test_rows_that_were_rolled_back_do_not_come(site_a, sandbox):
     rows = [(r.schema.table, i[1]) for _, r in decoded(BinlogRowCodec(), entries) for i in r.images]
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT id FROM {schema}.inno")
-        kept = cursor.fetchall()
+        stored = cursor.fetchall()
     assert rows == [("isam", (1,)), ("inno", (3,))]
-    assert kept == ((3,),)
+    assert stored == ((3,),)
 
 
 def test_shapes_of_transactions(site_a, sandbox):

@@ -106,9 +106,9 @@ def test_every_type_compressed(site_a, sandbox):
             end = end_of(connection)
             codec, entries = BinlogRowCodec(), _entries(dumped(site_a, start, end), start)
             found = [rows for _, rows in decoded(codec, entries)]
-            kept = found[0].schema
-            got = [comparable(kept, after) for rows in found for _, after in rows.images]
-            assert got == selected(cursor, table, kept), name
+            stored = found[0].schema
+            got = [comparable(stored, after) for rows in found for _, after in rows.images]
+            assert got == selected(cursor, table, stored), name
 
 
 def test_the_number_of_compressed_rows_is_estimated(site_a, sandbox):

@@ -795,8 +795,8 @@ def test_rotations_under_load_lose_and_reorder_nothing(own):
     sequence = [int(gtid.split("-")[2]) for gtid in transactions(entries)]
     first = int(binlog_place(Checkpoint(start)).gtid.split("-")[2])
     assert sequence == list(range(first + 1, first + 1 + len(sequence)))
-    kept = sum(execute(own, f"SELECT COUNT(*) FROM {table}")[0][0] for table in tables)
-    assert sum(e.kind is EntryKind.ROWS for e in entries) == kept
+    stored = sum(execute(own, f"SELECT COUNT(*) FROM {table}")[0][0] for table in tables)
+    assert sum(e.kind is EntryKind.ROWS for e in entries) == stored
     assert len({e.position.file for e in entries}) > 30
 
 

@@ -80,12 +80,12 @@ def test_archives_beside_an_installed_pyspark_are_left_out(installed):
     assert without_archives([*archives, *rest]) == rest
 
 
-def test_archives_are_kept_if_nothing_else_has_pyspark(installed, tmp_path):
+def test_archives_are_stored_if_nothing_else_has_pyspark(installed, tmp_path):
     archives = [str(installed / "pyspark" / name) for name in ARCHIVES]
     path = [*archives, str(tmp_path / "empty")]
     assert without_archives(path) == path
 
 
-def test_archives_of_a_spark_that_is_no_package_are_kept(installed):
+def test_archives_of_a_spark_that_is_no_package_are_stored(installed):
     path = [f"/opt/spark/{name}" for name in ARCHIVES] + [str(installed)]
     assert without_archives(path) == path

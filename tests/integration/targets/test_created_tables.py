@@ -76,7 +76,7 @@ def db(servers):
         execute(server, f"DROP DATABASE {name}")
 
 
-def kept(text):
+def stored(text):
     """A table's columns, keys and options, but for what is left out on purpose."""
     found = list(definitions_of(text))
     rest = text[found[-1].end :].replace(" AUTO_INCREMENT=77", "", 1)
@@ -106,7 +106,7 @@ def test_the_statement_makes_the_same_table(servers, db, which):
         assert "FOREIGN KEY (`x`)" not in statement
         execute(b, statement, statement)
         made = TableText.read(target, db, name)
-    assert kept(made.text) == kept(there.text)
+    assert stored(made.text) == stored(there.text)
     for definition in definitions_of(there.text):
         own = any(word in definition.text for word in ("GENERATED", " CHECK "))
         if definition.column and not own:

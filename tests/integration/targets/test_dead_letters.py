@@ -340,12 +340,12 @@ def test_a_record_that_can_be_decoded_by_now(servers, items, position):
     )
     broken = replace(record, payload=written[:-6])
     ticket = ticket_for("p", channel=file.channel)
-    kept = [
+    stored = [
         FaultyRow((items, "items"), f"{items}.items", version, content, DataError("not yet"))
         for version, content in ((5, record), (6, broken))
     ]
     with system_of(file.pipelines[0].target).dead_letters() as store:
-        store.keep([letter_of(row, ticket, 1.0) for row in kept])
+        store.keep([letter_of(row, ticket, 1.0) for row in stored])
     mark(file, *letters(file))
     position.lead(file)
     eventually(lambda: letters(file, states=[State.RETRY]) == [], 60)
@@ -424,7 +424,7 @@ def test_letters_are_written_with_the_good_rows_or_not_at_all(
     upserts: list[Row] = [(1, "a"), (2, "far too long for it"), (3, "c")]
     changes = TargetChanges((items, "items"), columns, (0,), upserts, [], [5, 5, 5], [])
 
-    def kept():
+    def stored():
         return execute(
             target,
             f"SELECT key_hash FROM retl.setl_deadletter WHERE pipeline = '{ticket.pipeline_key}'",
@@ -434,17 +434,17 @@ def test_letters_are_written_with_the_good_rows_or_not_at_all(
     (tmp_path / "task.before_commit").write_text("error")
     with pytest.raises(TransientError):
         sink.apply(ticket, [changes])
-    assert rows(target, f"{items}.items") == kept() == ()
+    assert rows(target, f"{items}.items") == stored() == ()
     loaded = sink.apply(ticket, [changes])
     assert (loaded.dead_letters, loaded.lettered) == (1, {f"{items}.items"})
     assert [r[0] for r in rows(target, f"{items}.items")] == [1, 3]
-    assert kept() == ((key_hash((2,)),),)
+    assert stored() == ((key_hash((2,)),),)
     # The answer to the commit is lost: the batch is applied again.
     (tmp_path / "task.after_commit").write_text("error")
     with pytest.raises(TransientError):
         sink.apply(ticket, [changes])
     sink.apply(ticket, [changes])
-    assert len(kept()) == 1
+    assert len(stored()) == 1
     sink.close()
 
 

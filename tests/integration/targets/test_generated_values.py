@@ -68,7 +68,7 @@ def test_rows_of_several_time_zones_in_one_load(position):
     assert days(position) == [(i, moment[:19], day) for i, moment, day in rows]
 
 
-def test_columns_that_only_the_target_has_are_kept(position):
+def test_columns_that_only_the_target_has_are_stored(position):
     position.table(
         "id INT PRIMARY KEY, created TIMESTAMP NULL, day DATE AS (DATE(created)) STORED,"
         " here VARCHAR(9) DEFAULT 'new'"

@@ -31,7 +31,7 @@ from tests.unit.codec.binlog_server import end_of, entries_between
 TASKS = 4
 
 
-class Kept:
+class StoredCheckpoint:
     """A table under test: what it is made of, and which values its columns take."""
 
     def __init__(self, definition, key=None, *, undivided=True, **values):
@@ -42,51 +42,51 @@ class Kept:
 
 
 TABLES = {
-    "primary key only": Kept(
+    "primary key only": StoredCheckpoint(
         "id INT PRIMARY KEY, n INT", undivided=False, id=range(8), n=range(9)
     ),
-    "a unique key that holds the primary key": Kept(
+    "a unique key that holds the primary key": StoredCheckpoint(
         "id INT PRIMARY KEY, n INT, UNIQUE KEY (n, id)",
         undivided=False, id=range(8), n=range(9),
     ),
-    "one unique key": Kept(
+    "one unique key": StoredCheckpoint(
         "id INT PRIMARY KEY, code INT UNIQUE, n INT",
         id=range(8), code=[1, 2, 3, 4, 5, None], n=range(9),
     ),
-    "two unique keys": Kept(
+    "two unique keys": StoredCheckpoint(
         "id INT PRIMARY KEY, code INT UNIQUE, x INT, y VARCHAR(9), n INT, UNIQUE KEY (x, y)",
         id=range(8), code=[1, 2, 3, 4, None], x=[1, 2, None], y=["p", "q", "P", None], n=range(9),
     ),
-    "composite and loose": Kept(
+    "composite and loose": StoredCheckpoint(
         "a INT, b VARCHAR(9), code VARCHAR(9) UNIQUE, n INT, PRIMARY KEY (b, a)",
         a=range(3), b=["x", "X", "y", "Y "],
         code=["k", "K", "ß", "ss", "l ", "l", None], n=range(9),
     ),
-    "binary key, loose unique value": Kept(
+    "binary key, loose unique value": StoredCheckpoint(
         "b VARBINARY(9) PRIMARY KEY, code VARCHAR(9) NOT NULL UNIQUE, n INT",
         b=[b"a", b"A", b"\x00", b"\xff", b"b"], code=["k", "K", "l", "L", "m", "n"], n=range(9),
     ),
-    "key by the mapping": Kept(
+    "key by the mapping": StoredCheckpoint(
         "code INT NOT NULL UNIQUE, x INT, y INT, n INT, UNIQUE KEY (x, y)",
         key=["code"], code=range(8), x=[1, 2, None], y=[1, 2, None], n=range(9),
     ),
-    "key by the mapping beside a primary key": Kept(
+    "key by the mapping beside a primary key": StoredCheckpoint(
         "id INT PRIMARY KEY, code INT NOT NULL UNIQUE, n INT",
         key=["code"], id=range(6), code=range(6), n=range(9),
     ),
 }  # fmt: skip
 
 
-def write_history(server, table, kept, chance, statements):
+def write_history(server, table, stored, chance, statements):
     """Random statements in transactions; what the server refuses is passed over."""
 
     def value(column):
-        return chance.choice(list(kept.values[column]))
+        return chance.choice(list(stored.values[column]))
 
     def where():
-        return " AND ".join(f"{c} <=> %s" for c in kept.values)
+        return " AND ".join(f"{c} <=> %s" for c in stored.values)
 
-    columns = list(kept.values)
+    columns = list(stored.values)
     with server.connect(autocommit=False) as connection, connection.cursor() as cursor:
 
         def some_row():
@@ -198,14 +198,14 @@ def sites(site_a, site_b):
         execute(server, f"DROP DATABASE {schema}")
 
 
-def plan_for(source, target, table, kept):
+def plan_for(source, target, table, stored):
     """What the tasks are told, with what the target says of its keys."""
-    mapping = {"from": table, "key": kept.key}
+    mapping = {"from": table, "key": stored.key}
     ends = {"source": {**mysql(source), "start": "latest"}, "target": mysql(target)}
     pipeline = Pipeline.model_validate({"name": "p", **ends, "tables": [mapping]})
     tables = MysqlUndividedTables(endpoint_of(target), SystemClock())
     undivided = tables.among({tuple(table.split("."))})
-    assert bool(undivided) == kept.undivided
+    assert bool(undivided) == stored.undivided
     return TransformPlan("binlog", Router(pipeline), undivided=undivided)
 
 
@@ -222,18 +222,18 @@ def items_between(server, start, end):
 def test_a_random_history_arrives(sites, name, like):
     a, b, schema = sites
     # Each family has a history of its own: what they have in common is then tried with both.
-    chance, kept = random.Random(f"{name} {type(a).__name__} {like}"), TABLES[name]
+    chance, stored = random.Random(f"{name} {type(a).__name__} {like}"), TABLES[name]
     table = f"{schema}.t"
     for server in (a, b):
-        execute(server, f"CREATE TABLE {table} ({kept.definition})")
+        execute(server, f"CREATE TABLE {table} ({stored.definition})")
     if like == "wider":
         execute(b, f"ALTER TABLE {table} ADD note INT DEFAULT 7")
     with a.connect() as connection:
         start = end_of(connection)
-        write_history(a, table, kept, chance, 150)
+        write_history(a, table, stored, chance, 150)
         items = items_between(a, start, end_of(connection))
     assert len(items) > 40
-    plan, orders = plan_for(a, b, table, kept), list(permutations(range(TASKS)))
+    plan, orders = plan_for(a, b, table, stored), list(permutations(range(TASKS)))
     if like == "not looked at yet":
         # The target's keys may have changed in the last minute.
         plan = replace(plan, undivided=frozenset())
@@ -258,7 +258,7 @@ def test_a_random_history_arrives(sites, name, like):
     finally:
         target.close()
     assert not (target.divided and like != "not looked at yet")
-    columns = ", ".join(kept.values)
+    columns = ", ".join(stored.values)
     everything = f"SELECT {columns} FROM {table} ORDER BY {columns}"
     assert execute(b, everything) == execute(a, everything)
     if like != "wider":

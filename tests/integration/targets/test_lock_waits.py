@@ -327,7 +327,7 @@ def test_a_cluster_that_is_not_there():
         look_at_writes(ElasticEndpoint((f"http://127.0.0.1:{free_port()}",)))
 
 
-def test_who_gives_up_waiting_for_a_table_keeps_no_connection(server):
+def test_who_gives_up_waiting_for_a_table_stores_no_connection(server):
     """Or a backup that locks all tables for long would leave none to anybody else."""
     heartbeat = MysqlHeartbeat(endpoint_of(server), 4711, interval=0.1, name="locked out")
     with server.connect() as backup, backup.cursor() as cursor:
@@ -345,7 +345,7 @@ def test_who_gives_up_waiting_for_a_table_keeps_no_connection(server):
             heartbeat.stop()
 
 
-def test_a_heartbeat_whose_commit_hangs_keeps_one_connection(server):
+def test_a_heartbeat_whose_commit_hangs_stores_one_connection(server):
     """As where a replica has to confirm it, or a disk is full: the server waits on by itself."""
     server_id = execute(server, "SELECT @@server_id")[0][0]
     heartbeat = MysqlHeartbeat(endpoint_of(server), 4712, interval=0.1, name="hanging")

@@ -654,7 +654,7 @@ def test_a_server_that_is_not_there_is_transient():
 # -- sinks of a worker ---------------------------------------------------------------------
 
 
-def test_a_worker_keeps_its_sinks_and_their_number_is_limited(db):
+def test_a_worker_stores_its_sinks_and_their_number_is_limited(db):
     db.table("id INT PRIMARY KEY")
     settings = MysqlSinkSettings(endpoint_of(db.server), MARK)
     assert sink_for(settings) is sink_for(MysqlSinkSettings(endpoint_of(db.server), MARK))

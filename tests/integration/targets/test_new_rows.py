@@ -215,7 +215,7 @@ def test_columns_that_hold_the_same_kind_need_not_be_alike(passage, here, there,
 
 @pytest.mark.family("mysql", why="parameters become another kind as literals do")
 @pytest.mark.parametrize(
-    ("here", "there", "value", "kept"),
+    ("here", "there", "value", "stored"),
     [
         ("INT", "DOUBLE", 7, "7.0"),
         ("INT", "VARCHAR(20)", 7, "7"),
@@ -223,12 +223,12 @@ def test_columns_that_hold_the_same_kind_need_not_be_alike(passage, here, there,
         ("INT", "YEAR", 2026, "2026"),
     ],
 )
-def test_values_that_become_another_kind_are_inserted(passage, here, there, value, kept):
+def test_values_that_become_another_kind_are_inserted(passage, here, there, value, stored):
     passage.create(f"id INT PRIMARY KEY, v {here}", f"id INT PRIMARY KEY, v {there}")
     before = passage.sent
     passage.writes([(1, value)])
     assert passage.sent == before
-    assert str(passage.there("v")[0][0]) == kept
+    assert str(passage.there("v")[0][0]) == stored
 
 
 @pytest.mark.parametrize("own", ["INT", "TIMESTAMP"])

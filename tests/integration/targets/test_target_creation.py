@@ -76,11 +76,11 @@ def errors_of(file):
 def text_of(server, table):
     text = execute(server, f"SHOW CREATE TABLE {table}")[0][1]
     found = list(definitions_of(text))
-    kept = [d.text for d in found if not d.is_foreign_key]
+    stored = [d.text for d in found if not d.is_foreign_key]
     # Keys that come after the rows stand behind those that came before.
-    keys = sorted(k for k in kept if not k.startswith("`"))
+    keys = sorted(k for k in stored if not k.startswith("`"))
     rest = " ".join(w for w in text[found[-1].end :].split() if "AUTO_INCREMENT=" not in w)
-    return [k for k in kept if k.startswith("`")], keys, rest
+    return [k for k in stored if k.startswith("`")], keys, rest
 
 
 def keys_of(server, schema, table):
@@ -320,8 +320,8 @@ def test_a_leader_that_dies_between_two_steps(servers, source_db, position, poin
     for t in ("one", "two"):
         assert rows(b, f"{source_db}.{t}") == rows(a, f"{source_db}.{t}")
         assert keys_of(b, source_db, t) == keys_of(a, source_db, t)
-    kept = f"SELECT state FROM retl.setl_ddl WHERE pipeline = '{file.channel}/p' ORDER BY id"
-    assert execute(b, kept) == (("there",), ("there",))
+    stored = f"SELECT state FROM retl.setl_ddl WHERE pipeline = '{file.channel}/p' ORDER BY id"
+    assert execute(b, stored) == (("there",), ("there",))
 
 
 @pytest.mark.not_mixed(why="the statements are the same ones")

@@ -163,7 +163,7 @@ def test_random_histories_end_as_the_model_says(servers, policy):
                 [[row for row in one if row[0] in wrong] for one in (*ends, wanted)],
                 {key: (clients.first.get(key), clients.writes[key]) for key in wrong},
             )
-            assert sites.kept() == 0
+            assert sites.stored() == 0
             decided += sum(one.conflicts for one in sites.into)
     assert decided > 20
 
@@ -203,7 +203,7 @@ def test_deletes_and_clocks_that_go_back(servers):
         stays = {key: value for key, (_, _, value) in enumerate(CASES) if value is not None}
         for site in (0, 1):
             assert {row[0]: row[1] for row in sites.rows(site)} == stays
-        assert sites.kept() == 0
+        assert sites.stored() == 0
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -222,7 +222,7 @@ def test_a_row_that_both_sites_deleted_does_not_come_back(servers, policy):
         to_a.take(to_a.left)
         sites.exchange()
         assert [sites.rows(0), sites.rows(1)] == [[], []]
-        assert sites.kept() == 0
+        assert sites.stored() == 0
 
 
 def test_a_row_that_appears_while_a_load_leaves_it_missing(servers, monkeypatch):
@@ -255,7 +255,7 @@ def test_a_row_that_appears_while_a_load_leaves_it_missing(servers, monkeypatch)
         assert [row[1] for row in sites.rows(0)] == [7], "it has appeared"
         sites.exchange()
         assert [sites.rows(0), sites.rows(1)] == [[], []]
-        assert sites.kept() == 0
+        assert sites.stored() == 0
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -273,7 +273,7 @@ def test_a_write_that_has_seen_the_other_sites_stays(servers, policy):
         sites.exchange()
         for site in (0, 1):
             assert [row[:2] for row in sites.rows(site)] == [(0, 2)]
-        assert sites.kept() == 0
+        assert sites.stored() == 0
 
 
 def test_rows_that_differ_without_a_write_become_equal_when_one_changes(servers):

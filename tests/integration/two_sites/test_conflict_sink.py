@@ -78,7 +78,7 @@ class StartPoint:
         of_pipeline = f"pipeline = '{self.ticket.pipeline_key}'"
         return rows_of(self.server, f"SELECT {what} FROM retl.setl_conflict WHERE {of_pipeline}")
 
-    def kept(self, what="row_key"):
+    def stored(self, what="row_key"):
         """What is kept until the other site has passed it."""
         of_pipeline = f"pipeline = '{self.ticket.pipeline_key}' AND kept IS NOT NULL"
         return rows_of(self.server, f"SELECT {what} FROM retl.setl_recent WHERE {of_pipeline}")
@@ -130,7 +130,7 @@ def test_a_row_that_appears_between_reading_and_writing_is_read_again(position, 
     loaded = position.resolve(step(1, None, (1, "a")), step(2, (2, "x"), (2, "y")))
     assert position.rows() == [(1, "a", 7), (2, "y", 7)]
     assert loaded.conflicts_source == 2
-    assert len(position.reported()) == len(position.kept()) == 2
+    assert len(position.reported()) == len(position.stored()) == 2
 
 
 def test_rows_that_are_decided_about_do_not_change_meanwhile(position, while_it_decides):
@@ -154,21 +154,21 @@ def test_rows_that_are_decided_about_do_not_change_meanwhile(position, while_it_
     assert position.rows() == [(1, "b", 7), (2, "y", 7)]
 
 
-def test_what_is_taken_in_is_kept_until_the_other_site_has_passed_it(position):
+def test_what_is_taken_in_is_stored_until_the_other_site_has_passed_it(position):
     position.resolve(step(1, None, (1, "a")), step(2, None, (2, "b")), step(3, (1, "a"), None))
-    kept = "number, through, passed, row_key, said"
-    assert position.kept(kept) == [
+    stored = "number, through, passed, row_key, said"
+    assert position.stored(stored) == [
         (1, 3, 0, '{"id": 1}', '{"news": [[3, null]], "seen": 0, "row": null}'),
         (2, 3, 0, '{"id": 2}', '{"news": [[2, null]], "seen": 0, "row": {"id": 2, "name": "b"}}'),
     ]
     position.resolve(marks=[Mark(4, 50, 0, 1)])
-    assert position.kept("number") == [(2,)]
+    assert position.stored("number") == [(2,)]
     position.resolve(step(6, (2, "b"), (2, "c")), marks=[Mark(5, 51, 77, 1)])
-    assert position.kept(kept) == [
+    assert position.stored(stored) == [
         (3, 6, 51, '{"id": 2}', '{"news": [[6, null]], "seen": 77, "row": {"id": 2, "name": "c"}}')
     ]
     position.resolve(marks=[Mark(7, 52, 0, 3)])
-    assert position.kept() == []
+    assert position.stored() == []
 
 
 @pytest.mark.parametrize(("value", "stays"), [(4, [(1, "y", 5)]), (6, [])])
@@ -180,9 +180,9 @@ def test_how_new_a_deleted_row_was_reports_the_other_site(position, value, stays
     position.resolve(heard=[reported], marks=[Mark(2, 20, 9, 1)], **named)
     assert position.rows() == stays
     # What was written then is to be passed, too.
-    assert position.kept("number") == ([(2,)] if stays else [])
+    assert position.stored("number") == ([(2,)] if stays else [])
     position.resolve(marks=[Mark(3, 21, 0, 2)])
-    assert (position.rows(), position.kept()) == (stays, [])
+    assert (position.rows(), position.stored()) == (stays, [])
 
 
 def test_a_table_that_is_not_written_any_more_is_looked_at_too(position):
@@ -195,7 +195,7 @@ def test_a_table_that_is_not_written_any_more_is_looked_at_too(position):
     marks = History(RECENT_TABLE, ConflictPolicy("", from_home=False), "", (), ())
     marks.marks.append(Mark(5, 21, 0, 2))
     position.sink.resolve_conflicts(position.ticket, [marks])
-    assert (position.rows(), position.kept()) == ([(1, "d", 7)], [])
+    assert (position.rows(), position.stored()) == ([(1, "d", 7)], [])
 
 
 def test_a_table_that_is_gone_holds_nothing_up(position):
@@ -313,9 +313,9 @@ def test_when_too_many_rows_wait_the_oldest_are_forgotten_with_a_word(position, 
     monkeypatch.setattr(recent, "COUNT_EVERY", 4)
     monkeypatch.setattr(recent.forget_old, "__defaults__", (3,))
     position.resolve(*(step(n, None, (n, "a")) for n in (1, 2, 3)))
-    assert (position.reported(), len(position.kept())) == ([], 3)
+    assert (position.reported(), len(position.stored())) == ([], 3)
     position.resolve(*(step(n, None, (n, "a")) for n in (4, 5)))
-    assert position.kept("row_key") == [('{"id": 3}',), ('{"id": 4}',), ('{"id": 5}',)]
+    assert position.stored("row_key") == [('{"id": 3}',), ('{"id": 4}',), ('{"id": 5}',)]
     assert position.reported("winner, held") == [("forgot", '{"rows forgotten": 2}')]
 
 
@@ -326,4 +326,4 @@ def test_a_row_too_large_to_be_reported_is_named(position):
         position.resolve(step(1, None, (1, "x" * (packet // 2))))
     assert caught.value.where["key"] == '{"id": 1}'
     position.resolve(step(1, None, (1, '"' * (packet // 8))))
-    assert position.kept("row_key") == [('{"id": 1}',)]
+    assert position.stored("row_key") == [('{"id": 1}',)]

@@ -185,5 +185,5 @@ def test_a_long_list_is_cut_to_the_newest(sites):
             )
         assert trim_conflicts(connection, pipeline, 100) == 1100
         assert trim_conflicts(connection, pipeline, 100) == 0
-    kept = sites.conflicts(1, "version")
-    assert [row[0] for row in kept] == list(range(1100, 1200))
+    stored = sites.conflicts(1, "version")
+    assert [row[0] for row in stored] == list(range(1100, 1200))

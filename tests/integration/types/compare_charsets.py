@@ -102,9 +102,9 @@ def respelt(cursor, charset: str, said: dict[bytes, bytes | None]) -> Iterator[s
         if len(several) > 1:
             cursor.execute(f"SELECT HEX(CONVERT(_utf8mb4 x'{text.hex()}' USING {charset}))")
             chosen = bytes.fromhex(cursor.fetchone()[0])
-            kept = [data for data in several if not key(data).startswith(BYTES_OF_TEXT)]
-            if kept != [chosen]:
-                yield f"{charset} {text.hex()}: setl keeps {kept}, the server {chosen!r}"
+            stored = [data for data in several if not key(data).startswith(BYTES_OF_TEXT)]
+            if stored != [chosen]:
+                yield f"{charset} {text.hex()}: setl keeps {stored}, the server {chosen!r}"
 
 
 def compare(server) -> int:

@@ -5,7 +5,7 @@ import pytest
 from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
 from setl.errors import DataError
-from setl.load.deadletters.keeping import Faults
+from setl.load.deadletters.storing import Faults
 from setl.model.change import TargetChanges
 from setl.systems.mysql.load.targets import Targets
 from setl.systems.mysql.sink.unlogged_columns import logged_columns_only

@@ -106,8 +106,8 @@ def test_schema_changes_pass_between_the_families(servers, table, position):
         eventually(lambda: len(rows(a, table)[0]) == len(rows(b, table)[0]), 60)
         eventually(lambda: same_rows(servers, table), 60)
     assert len(rows(a, table)[0]) == 11
-    kept = next(row[1:3] for row in rows(a, table) if row[0] == 2)
-    assert sorted(text == document for text in kept) == [False, True]  # MySQL's own is respelt
+    stored = next(row[1:3] for row in rows(a, table) if row[0] == 2)
+    assert sorted(text == document for text in stored) == [False, True]  # MySQL's own is respelt
 
 
 @pytest.mark.parametrize("collation", ["utf8mb4_general_ci", "utf8mb4_bin"])

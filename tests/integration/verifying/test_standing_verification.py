@@ -163,19 +163,19 @@ def test_the_position_survives_a_change_of_leader_and_what_differs_stays_reporte
     when(running, lambda t: t.differences == 1 and t.rows)
     eventually(lambda: store.load().now.rows, 60)
     running.stop()
-    kept = store.load()
-    assert (kept.now.number, kept.under_way) == (1, True)
-    assert kept.position is not None
-    assert kept.position.after is not None
+    stored = store.load()
+    assert (stored.now.number, stored.under_way) == (1, True)
+    assert stored.position is not None
+    assert stored.position.after is not None
     settings = StandingVerification(every=3600, rate=200_000)
     quick = slow.pipelines[0].model_copy(update={"verify": settings})
     running = position.lead(slow.model_copy(update={"pipelines": [quick]}))
     reported = when(running, lambda t: t.rows)
     assert (reported.number, reported.differences) == (1, 1)
-    assert reported.rows >= kept.now.rows
+    assert reported.rows >= stored.now.rows
     reported = when(running, lambda t: t.last is not None)
     assert (reported.last.rows, reported.last.differences, reported.coverage) == (4000, 1, 1.0)
-    assert reported.counters.rows == 4000 - kept.now.rows, "this leader began where the other was"
+    assert reported.counters.rows == 4000 - stored.now.rows, "this leader began where the other was"
     assert (reported.findings[0].missing, reported.findings[0].rows[0].key) == (1, "10")
 
 

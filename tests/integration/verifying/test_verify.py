@@ -386,7 +386,7 @@ def test_a_target_table_or_column_that_does_not_exist(pair):
         pair.verify()
 
 
-def test_an_error_in_a_task_keeps_its_kind(pair):
+def test_an_error_in_a_task_stores_its_kind(pair):
     pair.orders()
     gone = pair.pipeline({"from": "orders"})
     sources = mapped_targets(gone)[pair.schema, "orders"]

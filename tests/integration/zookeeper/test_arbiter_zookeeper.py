@@ -163,8 +163,8 @@ def test_many_changes_leave_no_watch_behind(zookeeper, joined):
     eventually(lambda: watches.complete and watches.armed == 7, 20)
     # kazoo keeps a callback for each, and one for when there was no channels folder yet.
     client = b._session_of_kazoo._client
-    kept = [*client._data_watchers.values(), *client._child_watchers.values()]
-    assert sum(map(len, kept)) <= 8
+    stored = [*client._data_watchers.values(), *client._child_watchers.values()]
+    assert sum(map(len, stored)) <= 8
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
@@ -261,7 +261,7 @@ def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
     assert arbiter.channels.one("shop").name == "shop"
 
 
-def test_a_short_freeze_keeps_the_session(own_server, joined):
+def test_a_short_freeze_stores_the_session(own_server, joined):
     arbiter = joined(own_server.hosts, session_timeout=20.0)
     arbiter.channels.put("shop", {})
     held = arbiter.mainstems.campaign(PIPELINE, "n1")
@@ -288,7 +288,7 @@ def test_close_does_not_wait_for_a_frozen_server(own_server, joined):
         own_server.resume()
 
 
-def test_a_restarted_server_keeps_sessions_and_what_they_hold(own_server, joined):
+def test_a_restarted_server_stores_sessions_and_what_they_hold(own_server, joined):
     arbiter = joined(own_server.hosts, session_timeout=20.0)
     arbiter.channels.put("shop", {"x": 1})
     arbiter.nodes.announce(NodeInfo("n1"))

@@ -201,7 +201,7 @@ def test_garbage_in_the_znodes_of_the_node_itself(world):
         assert not world.ended, data[:100]
 
 
-def test_a_base_of_epochs_that_cannot_be_read_keeps_leaders_and_is_named(world):
+def test_a_base_of_epochs_that_cannot_be_read_stores_leaders_and_is_named(world):
     epoch = world.operator.mainstems.one(P).epoch
     for data in (b"rubbish", b'{"base": 1%s}' % (b"0" * 400), b"{}", b""):
         world.put("epoch", data)

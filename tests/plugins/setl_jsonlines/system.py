@@ -59,5 +59,5 @@ class JsonLines(TargetSystem):
             report.error(f"{self._folder} cannot be written to", "Let the account write there")
         else:
             report.ok(f"{self._folder} can be written to")
-        if check.pipeline.keeps_dead_letters:
+        if check.pipeline.stores_dead_letters:
             report.error("a folder keeps no dead letters", "Leave `faulty_rows` out")

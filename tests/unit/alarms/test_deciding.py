@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from setl.alarms.deciding import MOST_ALARMS, decide, firing
-from setl.alarms.facts import PipelineFacts
-from setl.alarms.judgement import AlarmKey, Judgement
-from setl.alarms.kept import (
+from setl.alarms.alarm_state import (
     Alarm,
+    AlarmState,
     Event,
-    Kept,
     Notice,
     Silence,
     silences_from_json,
     silences_to_json,
 )
+from setl.alarms.deciding import MOST_ALARMS, decide, firing
+from setl.alarms.facts import PipelineFacts
+from setl.alarms.judgement import AlarmKey, Judgement
 from setl.alarms.restarting import due_restarts
 from setl.channel.fields.alarms import Alarms
 
@@ -34,9 +34,9 @@ class Watched:
         self.now += seconds
         rules = () if holds == "gone" else (replace(RULE, holds=holds, **changes),)
         # As another node would, that reads what was kept.
-        kept = Kept.from_json(Kept(alarms=self.alarms).to_json()).alarms
-        assert kept == self.alarms
-        self.alarms, events = decide(rules, kept, self.silences, self.now)
+        retention = AlarmState.from_json(AlarmState(alarms=self.alarms).to_json()).alarms
+        assert retention == self.alarms
+        self.alarms, events = decide(rules, retention, self.silences, self.now)
         self.events = events
         return [event.kind for event in events]
 
@@ -151,7 +151,7 @@ def test_what_a_silence_covers(of, covers):
     assert not silence.covers(LAG, 100.0)
 
 
-def test_no_more_alarms_are_kept_than_fit_and_the_worst_stay():
+def test_no_more_alarms_are_stored_than_fit_and_the_worst_stay():
     rules = [
         replace(RULE, key=AlarmKey("lag", "shop", f"p{i}"), patience=0.0 if i else 10.0)
         for i in range(MOST_ALARMS + 1)
@@ -163,19 +163,19 @@ def test_no_more_alarms_are_kept_than_fit_and_the_worst_stay():
     assert all(alarm.fired for alarm in alarms)
 
 
-def test_what_is_kept_comes_back_and_what_cannot_be_read_is_left_out():
+def test_what_is_stored_comes_back_and_what_cannot_be_read_is_left_out():
     event = Event("firing", LAG, "warning", "text", "way", 3.0)
-    kept = Kept(
+    retention = AlarmState(
         (Alarm(LAG, 1.0, 2.0, 3.0, 4.0, "critical", "t", "w"),),
         (Notice("n", 5.0, (event,), ("mail",)),),
         {"shop/ab": (1.0, 2.0)},
     )
-    assert Kept.from_json(kept.to_json()) == kept
-    broken = kept.to_json()
+    assert AlarmState.from_json(retention.to_json()) == retention
+    broken = retention.to_json()
     broken["alarms"] += [7, {}, {"key": ["a"]}]
     broken["notices"] += [None, {"id": 1}]
-    assert Kept.from_json(broken) == kept
-    assert Kept.from_json({"alarms": 3, "notices": {}, "restarts": []}) == Kept()
+    assert AlarmState.from_json(broken) == retention
+    assert AlarmState.from_json({"alarms": 3, "notices": {}, "restarts": []}) == AlarmState()
     silences = (Silence("a", 7.0, "shop", "ab", "lag", "me", "work"),)
     assert silences_from_json(silences_to_json(silences)) == silences
 

@@ -5,12 +5,12 @@ import pytest
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.rules import RULES, judge_node, judge_pipeline, not_known
 from setl.channel.fields.alarms import Alarms
-from setl.systems.lasting import Expiration, ServerDisk, StreamKept
+from setl.systems.lasting import Expiration, ServerDisk, StreamRetention
 
 NOW = 1_000_000.0
 DAY = 86_400.0
 WELL = {"state": "running", "lag": 0.4, "verification": {"age": 10.0, "differences": 0}}
-KEPT = StreamKept(written=NOW - 3600, retention=30 * DAY, now=NOW)
+KEPT = StreamRetention(written=NOW - 3600, retention=30 * DAY, now=NOW)
 
 
 def disk(free, *, needed: int | None = 15, last: int | None = 5):
@@ -23,7 +23,7 @@ def facts(**changes):
         "figures": WELL,
         "standbys": 1,
         "verify_every": 3600.0,
-        "kept": KEPT,
+        "retention": KEPT,
         "expirations": (Expiration("certificate", "db1:3306", NOW + 90 * DAY),),
         "disks": (disk(40),),
         "cutover": "",
@@ -54,8 +54,10 @@ WRONG = {
     "echoes": figures(echoes_passed=1),
     "verification_differences": figures(verification={"differences": 2, "age": 1.0}),
     "verification_age": figures(verification={"differences": 0, "age": 3 * 3600 + 1.0}),
-    "position": facts(kept=StreamKept(written=NOW - DAY, retention=DAY + 3 * 3600, now=NOW)),
-    "position_lost": facts(kept=StreamKept(lost="bin.000001 was purged")),
+    "position": facts(
+        retention=StreamRetention(written=NOW - DAY, retention=DAY + 3 * 3600, now=NOW)
+    ),
+    "position_lost": facts(retention=StreamRetention(lost="bin.000001 was purged")),
     "certificate": facts(expirations=(Expiration("certificate", "db1:3306", NOW + 13 * DAY),)),
     "password": facts(expirations=(Expiration("password", "retl at db1:3306", NOW - 1),)),
     "target_disk": facts(disks=(disk(14),)),
@@ -100,20 +102,20 @@ def test_the_position_says_when_it_will_be_purged():
 def test_a_retention_that_a_person_knows_counts_where_it_is_shorter():
     rules = Alarms.model_validate({"position": {"retention": "2h"}})
     assert holding(facts(rules=rules)) == {"position"}
-    unknown = StreamKept(written=NOW - 3600, retention=None, now=NOW)
-    assert holding(facts(kept=unknown)) == set()
-    assert holding(facts(kept=unknown, rules=rules)) == {"position"}
+    unknown = StreamRetention(written=NOW - 3600, retention=None, now=NOW)
+    assert holding(facts(retention=unknown)) == set()
+    assert holding(facts(retention=unknown, rules=rules)) == {"position"}
 
 
 def test_what_is_still_being_written_cannot_be_purged():
-    assert holding(facts(kept=StreamKept(written=None, retention=60.0, now=NOW))) == set()
+    assert holding(facts(retention=StreamRetention(written=None, retention=60.0, now=NOW))) == set()
 
 
 def test_without_an_answer_of_the_leader_nobody_knows():
     found = judged(facts(figures=None))
     for rule in ("lag", "stopped", "no_progress", "dead_letters", "echoes"):
         assert found[rule].holds is None
-    assert judged(facts(kept=None))["position"].holds is None
+    assert judged(facts(retention=None))["position"].holds is None
     assert judged(facts(cutover=None))["cutover"].holds is None
 
 

@@ -94,7 +94,7 @@ def test_a_channel_that_was_removed_and_stored_again_is_another(telling, asks):
     assert asks(replace(SHOP, definition={"channel": "shop"})) == SILENT
 
 
-def test_an_answer_of_servers_that_a_channel_names_no_more_is_not_kept(telling):
+def test_an_answer_of_servers_that_a_channel_names_no_more_is_not_stored(telling):
     cluster = MemoryCluster(ManualClock())
     survey = Survey(MemoryArbiter(cluster), {}, cluster.clock, every=300.0)
     changed = replace(SHOP, revision=2)
@@ -124,7 +124,7 @@ def test_an_answer_of_servers_that_a_channel_names_no_more_is_not_kept(telling):
         (CutOver(Step.DONE, by="ada", restore={"read_only": "0"}, aborting=True), True),
     ],
 )
-def test_a_cut_over_that_keeps_its_source_read_only(record, stops):
+def test_a_cut_over_that_stores_its_source_read_only(record, stops):
     """Whoever began it may be gone; its servers need not be asked for that."""
     arbiter = MemoryArbiter(MemoryCluster(ManualClock()))
     arbiter.channels.put("shop", {"pipelines": [{"name": "ab"}]})

@@ -176,7 +176,7 @@ def test_queues_form_when_a_channel_is_started(cluster, n1, n2, operator):
     assert n1.act() is Action.LEAD
 
 
-def test_pause_keeps_the_leadership_and_start_goes_on(cluster, n1, n2, operator):
+def test_pause_stores_the_leadership_and_start_goes_on(cluster, n1, n2, operator):
     lead(cluster, n1, n2)
     set_state(operator, ChannelState.PAUSE)
     assert n1.act() is Action.HOLD

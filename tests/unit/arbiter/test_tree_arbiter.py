@@ -55,7 +55,7 @@ def test_two_who_create_a_channel_at_once(a, b):
     assert b.channels.one("new").revision == 1
 
 
-def test_a_channel_that_keeps_changing_is_a_conflict(a, b):
+def test_a_channel_that_stores_changing_is_a_conflict(a, b):
     original = a.link.write
 
     def overtaken(*args, **kwargs):
@@ -224,7 +224,7 @@ def test_facts_are_read_anew_while_nothing_would_tell_of_changes(a):
     assert a.link.calls > calls
 
 
-def test_facts_are_kept_for_as_long_as_nothing_at_all_has_changed(a, b, cluster):
+def test_facts_are_stored_for_as_long_as_nothing_at_all_has_changed(a, b, cluster):
     """A watch that was lost is found out 30 s later, by the number of any change."""
     a.link.has_new_writes = a.link.has_changes = True
     first, calls = a.facts(), a.link.calls
@@ -241,7 +241,7 @@ def test_facts_are_kept_for_as_long_as_nothing_at_all_has_changed(a, b, cluster)
     assert a.facts().channels["shop"].state is ChannelState.PAUSE
 
 
-def test_facts_are_not_kept_for_ever(a, cluster):
+def test_facts_are_not_stored_for_ever(a, cluster):
     a.link.has_new_writes = True
     a.facts()
     calls = a.link.calls

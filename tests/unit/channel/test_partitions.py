@@ -22,7 +22,7 @@ def test_each_partition_gets_a_pipeline_of_its_own():
     assert expanded(definition) == [("p-0", 0), ("p-1", 1), ("p-2", 2)]
 
 
-def test_each_partition_keeps_its_checkpoint_in_a_file_of_its_own():
+def test_each_partition_stores_its_checkpoint_in_a_file_of_its_own():
     definition = changed(SOURCE, {**DTS, "partitions": 2})
     definition = changed("pipelines[0].checkpoint", "file", definition)
     definition = changed("pipelines[0].checkpoint_file", "/var/lib/p.json", definition)

@@ -281,7 +281,7 @@ def test_mistakes_of_a_relays_topic(target, path, message):
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (f"{P}.checkpoint", "target", "is kept in ZooKeeper for a relay; leave it out"),
+        (f"{P}.checkpoint", "target", "is stored in ZooKeeper for a relay; leave it out"),
         (f"{M}.to", "shop.other", "means nothing to a relay, which passes rows on unchanged"),
         (f"{M}.where", "a > 1", "means nothing to a relay, which passes rows on unchanged"),
         (f"{M}.create", True, "means nothing to a relay, which passes rows on unchanged"),
@@ -368,7 +368,7 @@ def test_a_store_that_fits(source, options):
          "is already the group of pipelines[0]; only one of them would ever read"),
     ],
 )  # fmt: skip
-def test_a_position_is_kept_for_one_pipeline(source, options, path, message):
+def test_a_position_is_stored_for_one_pipeline(source, options, path, message):
     first = {**ONE_WAY["pipelines"][0], "source": source, **options}
     definition = changed("pipelines[0]", first)
     definition = changed("pipelines[1]", {**first, "name": "q"}, definition)

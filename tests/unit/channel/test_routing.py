@@ -158,7 +158,7 @@ def test_bare_columns(text, column):
     assert bare_column(text) == column
 
 
-def test_answers_are_kept_but_not_for_ever():
+def test_answers_are_stored_but_not_for_ever():
     routed = router({"from": "s.*"})
     first = routed.route("s", "x")
     assert routed.route("s", "x") is first

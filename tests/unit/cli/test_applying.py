@@ -27,7 +27,7 @@ def file(tmp_path, shop):
     return file
 
 
-def kept(shop):
+def saved(shop):
     return shop.arbiter.channels.one("shop").definition
 
 
@@ -61,7 +61,7 @@ def test_what_was_planned_is_applied_as_long_as_it_holds(shop, file, capsys):
     assert f"from revision {base}; nothing was stored" in reported
     assert f"`setl plan {file}`" in reported
     assert "`setl history --actions shop`" in reported
-    assert kept(shop) == THEIRS
+    assert saved(shop) == THEIRS
     assert shop.run("apply", str(file), "--base", found) == 0
     new = revision_of(shop.arbiter.channels.one("shop"))
     said = f"channel shop stored as revision {new}, in place of {found}, state STOP"
@@ -73,7 +73,7 @@ def test_a_revision_is_of_the_file_alone(shop, capsys):
     base = revision_of(shop.arbiter.channels.one("shop"))
     shop.state(ChannelState.PAUSE)
     assert revision_of(shop.arbiter.channels.one("shop")) == base
-    turned = dict(reversed(kept(shop).items()))
+    turned = dict(reversed(saved(shop).items()))
     assert revision_of(shop.arbiter.channels.put("shop", turned)) == base
     assert shop.run("show", "shop", "--revision") == 0
     assert capsys.readouterr().out == f"{base}\n"
@@ -100,7 +100,7 @@ def test_a_new_channel_is_applied_only_where_there_is_none(shop, file, capsys):
     assert shop.run("plan", str(file), "--offline") == 0
     assert "--base none` stores the file if there is no channel shop" in capsys.readouterr().out
     assert shop.run("apply", str(file), "--base", "none") == 0
-    assert kept(shop) == OURS
+    assert saved(shop) == OURS
 
 
 def test_what_is_stored_while_servers_are_looked_at_is_not_replaced(
@@ -115,7 +115,7 @@ def test_what_is_stored_while_servers_are_looked_at_is_not_replaced(
     monkeypatch.setattr("setl.operate.starting.readiness_of_file", looked_at)
     assert shop.run("apply", str(file)) == 1
     assert "nothing was stored, so that nobody's changes are lost" in capsys.readouterr().err
-    assert kept(shop) == THEIRS
+    assert saved(shop) == THEIRS
     assert outcomes(shop)[0].startswith("not done: the stored file of channel shop is revision")
 
 
@@ -129,7 +129,7 @@ def test_what_is_stored_while_somebody_is_asked_is_not_replaced(
     monkeypatch.setattr(confirmation.click, "confirm", asked)
     assert shop.run("apply", str(file)) == 1
     assert "nothing was stored, so that nobody's changes are lost" in capsys.readouterr().err
-    assert kept(shop) == THEIRS
+    assert saved(shop) == THEIRS
 
 
 def test_a_literal_secret_that_is_stored_meanwhile_is_not_replaced(
@@ -147,7 +147,7 @@ def test_a_literal_secret_that_is_stored_meanwhile_is_not_replaced(
     )
     assert shop.run("apply", str(file)) == 1
     assert "a secret that stands in the stored file of channel shop was" in capsys.readouterr().err
-    assert kept(shop) == theirs
+    assert saved(shop) == theirs
 
 
 def test_a_channel_that_is_started_meanwhile_is_not_changed_unlooked_at(
@@ -160,11 +160,11 @@ def test_a_channel_that_is_started_meanwhile_is_not_changed_unlooked_at(
     monkeypatch.setattr(confirmation.click, "confirm", started)
     assert shop.run("apply", str(file)) == 1
     assert "channel shop was started meanwhile, and its servers" in capsys.readouterr().err
-    assert kept(shop) == definition()
+    assert saved(shop) == definition()
     shop.state(ChannelState.STOP)
     assert shop.run("apply", str(file), "--no-check") == 0
     assert shop.arbiter.channels.one("shop").state is ChannelState.START
-    assert kept(shop) == OURS
+    assert saved(shop) == OURS
 
 
 def test_of_two_who_store_at_once_one_is_reported(shop, file, capsys, monkeypatch):
@@ -179,7 +179,7 @@ def test_of_two_who_store_at_once_one_is_reported(shop, file, capsys, monkeypatc
     monkeypatch.setattr(Channels, "store", late)
     assert shop.run("apply", str(file)) == 1
     assert "nothing was stored, so that nobody's changes are lost" in capsys.readouterr().err
-    assert kept(shop) == THEIRS
+    assert saved(shop) == THEIRS
 
 
 def test_at_a_terminal_a_person_sees_what_changes_and_is_asked(
@@ -192,7 +192,7 @@ def test_at_a_terminal_a_person_sees_what_changes_and_is_asked(
     reported = capsys.readouterr()
     assert "ab: window: 16 → 7" in reported.out
     assert "nothing was done" in reported.err
-    assert kept(shop) == definition()
+    assert saved(shop) == definition()
     assert not shop.arbiter.actions.all()
 
 
@@ -202,7 +202,7 @@ def test_who_says_so_is_not_asked(shop, file, at_a_terminal, options):
     options = (*options, base) if options == ("--base",) else options
     assert shop.run("apply", str(file), *options) == 0
     assert at_a_terminal == []
-    assert kept(shop) == OURS
+    assert saved(shop) == OURS
 
 
 def test_nobody_is_asked_about_what_changes_nothing(shop, file, capsys, at_a_terminal):
@@ -230,7 +230,7 @@ def test_a_file_that_was_only_shown_does_not_store_hidden_as_a_password(
     assert shop.run(command, str(file)) == 2
     assert "pipelines[1].target.password" in (reported := capsys.readouterr().err)
     assert "(hidden) stands for a secret that is not shown; write ${NAME} instead" in reported
-    assert kept(shop) == ours
+    assert saved(shop) == ours
 
 
 def test_an_answer_that_did_not_come_is_no_refusal(shop, file, capsys, monkeypatch):
@@ -247,4 +247,4 @@ def test_a_channel_that_cannot_be_read_is_stored_anew(shop, file, capsys, at_a_t
     assert shop.run("apply", str(file)) == 0
     assert "what the cluster keeps cannot be compared" in capsys.readouterr().out
     assert len(at_a_terminal) == 1
-    assert kept(shop) == OURS
+    assert saved(shop) == OURS

@@ -142,6 +142,6 @@ def test_a_command_that_is_left_alone_puts_things_in_order_once(number):
     assert interrupted(program, number, number, signal.SIGHUP) == (0, "put back\n")
 
 
-def test_nohup_keeps_its_meaning():
+def test_nohup_stores_its_meaning():
     program = _LEFT.format(hangup="SIG_IGN", seconds=0.1)
     assert interrupted(program, signal.SIGHUP) == (0, "")

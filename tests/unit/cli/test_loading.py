@@ -10,7 +10,7 @@ from setl.cli.rows import asking, loading
 from setl.cli.rows.keys_file import read_keys
 from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState, in_pieces
-from setl.run.table_loads.requests import ENDED_KEPT, StoredLoadRequests
+from setl.run.table_loads.requests import MAX_ENDED, StoredLoadRequests
 from tests.unit.cli.cluster_in_memory import AB
 from tests.waiting import eventually
 
@@ -160,12 +160,12 @@ def test_what_has_ended_stays_as_it_is_and_the_oldest_are_removed(shop):
     stored = requests(shop)
     shop.node("n1").leads(AB)
     with Leader(shop) as leader:
-        for i in range(ENDED_KEPT + 5):
+        for i in range(MAX_ENDED + 5):
             assert shop.run("load", "ab", "--no-wait") == 0
             eventually(lambda i=i: leader.count > i)
-    kept = stored.all()
-    assert len(kept) == ENDED_KEPT + 1
-    assert stored.change_state(kept[0].id, RequestState.CANCELLED) == kept[0]
+    saved = stored.all()
+    assert len(saved) == MAX_ENDED + 1
+    assert stored.change_state(saved[0].id, RequestState.CANCELLED) == saved[0]
 
 
 @pytest.mark.parametrize("table", ["s.u", "t", "T.s", ""])
@@ -190,11 +190,11 @@ def test_keys_of_what_has_ended_are_only_counted(shop):
     assert stored.unanswered()[0].keys == ((1,), (2,))
     for _ in range(2):
         stored.answer(made, RequestState.DONE, "2 rows are in the target", rows=2, at=2.0)
-    (kept,) = stored.all()
-    assert (kept.what, kept.keys, kept.narrowed) == ("2 keys of s.t", (), True)
+    (saved,) = stored.all()
+    assert (saved.what, saved.keys, saved.narrowed) == ("2 keys of s.t", (), True)
     (value,) = (load.value for load in shop.arbiter.loads.all(AB))
     assert "keys" not in value
-    assert LoadRequest.from_json(kept.id, value, kept.revision) == kept
+    assert LoadRequest.from_json(saved.id, value, saved.revision) == saved
 
 
 def test_rows_are_sent_again_by_their_keys(shop, tmp_path):

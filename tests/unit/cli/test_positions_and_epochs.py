@@ -17,7 +17,7 @@ SEARCH = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
 
 @pytest.fixture
 def search(shop, monkeypatch):
-    """A channel whose checkpoint is kept in ZooKeeper, stopped; its source is not asked."""
+    """A channel whose checkpoint is stored in ZooKeeper, stopped; its source is not asked."""
     tables = [{"from": "s.t", "to": "i"}]
     shop.put("search", ChannelState.STOP, pipelines=["p"], target=SEARCH, tables=tables)
     checkpoint = Checkpoint(BinlogPosition("b.000007", 4), rows=5)

@@ -90,7 +90,7 @@ def test_a_dry_run_shows_the_plan_and_does_nothing(joined, capsys):
     assert not joined.arbiter.actions.all()
 
 
-def test_switchovers_are_done_in_order_and_kept_in_the_log_of_actions(joined, capsys):
+def test_switchovers_are_done_in_order_and_stored_in_the_log_of_actions(joined, capsys):
     with Nodes(joined) as nodes:
         result = reported(joined, capsys, "--yes")
     assert [str(p) for p in nodes.done] == [m["pipeline"] for m in result["moves"]]

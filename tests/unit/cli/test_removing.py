@@ -29,7 +29,7 @@ def test_what_targets_keep_is_said(shop, capsys):
     assert shop.arbiter.channels.all() == []
 
 
-def test_who_says_no_keeps_the_channel(shop, monkeypatch):
+def test_who_says_no_stores_the_channel(shop, monkeypatch):
     shop.state(ChannelState.STOP)
     monkeypatch.setattr("setl.cli.terminal.confirmation.has_terminal", lambda: True)
     monkeypatch.setattr("click.confirm", lambda *_, **__: False)

@@ -97,7 +97,7 @@ def test_previous_gtids_with_tags():
     assert MysqlGtids.from_previous_event(body).encoded() == body
 
 
-def test_mariadb_keeps_the_last_of_each_domain():
+def test_mariadb_stores_the_last_of_each_domain():
     gtids = MariadbGtids("2-5-7, 0-1-100")
     assert str(gtids) == "0-1-100,2-5-7"
     gtids.add("0-2-101")

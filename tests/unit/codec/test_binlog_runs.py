@@ -58,26 +58,26 @@ def packets(events):
 
 def entries_from(data, sizes, *, checksum=True, start=START, **options):
     """Entries read from bytes that arrive in pieces, by the fast way where it takes them."""
-    reader, entries, kept, at, fast = BinlogHeaderReader(start, **options), [], b"", 0, 0
+    reader, entries, stored, at, fast = BinlogHeaderReader(start, **options), [], b"", 0, 0
     sizes = iter(sizes)
-    while at < len(data) or kept:
+    while at < len(data) or stored:
         size = next(sizes, len(data))
-        kept, at = kept + data[at : at + size], at + size
+        stored, at = stored + data[at : at + size], at + size
         position = 0
         while True:
             begun = position
-            position, found = reader.read_rows(kept, position, checksum=checksum)
+            position, found = reader.read_rows(stored, position, checksum=checksum)
             entries += found
             fast += position - begun
-            if len(kept) - position < 4:
+            if len(stored) - position < 4:
                 break
-            end = position + 4 + int.from_bytes(kept[position : position + 3], "little")
-            if end > len(kept):
+            end = position + 4 + int.from_bytes(stored[position : position + 3], "little")
+            if end > len(stored):
                 break
-            event, position = kept[position + 5 : end], end
+            event, position = stored[position + 5 : end], end
             entries += reader.read(event, checksum=checksum)
-        kept = kept[position:]
-        assert at < len(data) or not kept, "the last packet was not read"
+        stored = stored[position:]
+        assert at < len(data) or not stored, "the last packet was not read"
     return entries, reader, fast
 
 
@@ -286,10 +286,10 @@ def test_rows_behind_a_savepoint_go_with_it_and_no_others():
         lambda w: [w.query("ROLLBACK TO a"), *row(w, 7)],
     ]
     entries = both(transaction(writer, *steps), run_events=1000)
-    kept = [
+    stored = [
         struct.unpack_from("<i", e.payload, len(e.payload) - 10)[0] for e in single(entries)[1:-1]
     ]
-    assert kept == [1, 2, 7]
+    assert stored == [1, 2, 7]
 
 
 def test_a_run_is_bounded_by_what_may_be_held():

@@ -105,14 +105,14 @@ def test_keys_are_the_same_only_if_their_bytes_are(charset, second, first):
 def test_each_character_of_a_key_has_one_encoding(charset):
     text, key = decoder(charset), exact_decoder(charset)
     codes = [bytes([n]) for n in range(256)] + [bytes(divmod(n, 256)) for n in range(0x8000, 65536)]
-    kept, all_of_them = [], set()
+    stored, all_of_them = [], set()
     for code in codes:
         with suppress(ValueError):
             if len(letter := text(code)) == 1:
                 all_of_them.add(letter)
-                kept += [letter] if key(code) == letter else []
-    assert len(set(kept)) == len(kept)
-    assert set(kept) == all_of_them
+                stored += [letter] if key(code) == letter else []
+    assert len(set(stored)) == len(stored)
+    assert set(stored) == all_of_them
 
 
 def test_values_that_are_no_text_stay_bytes():

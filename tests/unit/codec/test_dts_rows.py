@@ -254,7 +254,7 @@ def test_a_key_tag_that_does_not_fit_is_an_error(keys):
         DtsRowCodec().decode(value, ())
 
 
-def test_a_column_keeps_the_kind_it_had_when_it_is_null():
+def test_a_column_stores_the_kind_it_had_when_it_is_null():
     codec = DtsRowCodec()
 
     def kinds(after):

@@ -303,7 +303,7 @@ def test_a_row_of_another_table_is_an_error():
         write(form_of(ID, NAME), Op.INSERT, (None, (1,)))
 
 
-def test_forms_are_kept_by_what_the_binlog_says():
+def test_forms_are_stored_by_what_the_binlog_says():
     events = EventWriter()
     description = events.format_description()
     context = description, events.table_map([(3, b"")], optional=names("id"))

@@ -49,6 +49,6 @@ def test_what_continues_a_literal_is_in_the_character_set_of_the_connection():
         statement_text(said, "latin1", Quoting(), "cp1251")
 
 
-def test_national_text_keeps_backslashes_that_stand_for_themselves():
+def test_national_text_stores_backslashes_that_stand_for_themselves():
     said = b"N'\xc3\xa9\\'"
     assert statement_text(said, "latin1", Quoting(no_backslash=True)) == "N'é\\'"

@@ -80,15 +80,15 @@ def test_all_passed(tmp_path):
     assert not (tmp_path / "f").exists(), "nothing is left of what passed"
 
 
-def test_one_seed_that_failed_fails_the_whole_and_keeps_its_folder(tmp_path):
+def test_one_seed_that_failed_fails_the_whole_and_stores_its_folder(tmp_path):
     record = tmp_path / "record.json"
     done = invoke(
         "run", "all", "--seeds", "2", "--json", str(record), "--folder", str(tmp_path / "f")
     )
     assert done.exit_code == 1
     assert "seed 2: a row is lost" in done.output
-    kept = tmp_path / "f" / "bad-2"
-    assert json.loads((kept / "result.json").read_text())["problems"] == ["a row is lost"]
+    stored = tmp_path / "f" / "bad-2"
+    assert json.loads((stored / "result.json").read_text())["problems"] == ["a row is lost"]
     assert not (tmp_path / "f" / "bad-1").exists()
     assert not json.loads(record.read_text())["passed"]
 

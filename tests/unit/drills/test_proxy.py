@@ -78,7 +78,7 @@ def test_bytes_pass(client):
     assert ask(client, b"one\n") == b"ONE\n"
 
 
-def test_a_slow_link_delays_each_way_and_keeps_the_order(echo):
+def test_a_slow_link_delays_each_way_and_stores_the_order(echo):
     with Links() as links:
         link = links.add("echo", "127.0.0.1", echo.port, delay=0.05)
         with socket.create_connection((link.host, link.port), timeout=30) as client:

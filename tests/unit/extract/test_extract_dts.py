@@ -56,8 +56,8 @@ def test_the_transactions_of_the_channel_are_dropped(entries, said, mark_id, dro
         extractor.extract(Batch(1, 1, entries[i : i + size], start, size, 0))
         for i in range(0, len(entries), size)
     ]
-    kept = [said[r.entry.position.offset - 1]["position"] for part in parts for r in part.rows]
-    assert kept == [
+    stored = [said[r.entry.position.offset - 1]["position"] for part in parts for r in part.rows]
+    assert stored == [
         record["position"]
         for record in said
         if "table" in record and record["db"] != "retl" and record["position"] not in dropped

@@ -159,11 +159,11 @@ DDL = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "statement", "kept"), DDL, ids=[d[1] for d in DDL])
-def test_ddl_of_the_channel_itself_and_of_other_tables_is_dropped(schema, statement, kept):
+@pytest.mark.parametrize(("schema", "statement", "stored"), DDL, ids=[d[1] for d in DDL])
+def test_ddl_of_the_channel_itself_and_of_other_tables_is_dropped(schema, statement, stored):
     stream = Stream()
     stream.add(EntryKind.DDL, schema=schema, statement=statement)
-    assert bool(extractor_for(stream).extract(stream.batch()).ddl) is kept
+    assert bool(extractor_for(stream).extract(stream.batch()).ddl) is stored
 
 
 def test_ddl_ends_a_dropped_transaction():
@@ -251,8 +251,8 @@ def test_a_stream_in_one_piece_gives_what_it_gives_entry_by_entry(stream):
         assert getattr(whole.counts, name) == total, name
 
 
-@pytest.mark.parametrize(("wanted", "kept"), [(False, []), (True, ["CREATE", "ALTER"])])
-def test_ddl_of_shadow_tables_is_for_whom_it_concerns(wanted, kept):
+@pytest.mark.parametrize(("wanted", "stored"), [(False, []), (True, ["CREATE", "ALTER"])])
+def test_ddl_of_shadow_tables_is_for_whom_it_concerns(wanted, stored):
     class Shadowed:
         def route(self, schema, table):
             return (Route(0, (schema, table)),) if table == "orders" else ()
@@ -270,7 +270,7 @@ def test_ddl_of_shadow_tables_is_for_whom_it_concerns(wanted, kept):
         stream.add(EntryKind.DDL, schema="elsewhere", statement=statement, session=session)
     extractor = Extractor(Shadowed(), ME, stream.codec, shadow_ddl=wanted)
     extracted = extractor.extract(stream.batch())
-    assert [entry.statement.split()[0] for entry in extracted.ddl] == kept
+    assert [entry.statement.split()[0] for entry in extracted.ddl] == stored
 
 
 def test_what_holds_nothing_but_heartbeats():

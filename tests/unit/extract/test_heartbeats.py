@@ -67,7 +67,7 @@ def test_what_cannot_be_decoded_is_reported_to_each():
             heartbeats.read(codec, beat(b"bad"))
 
 
-def test_few_are_kept():
+def test_few_are_stored():
     heartbeats, codec = Heartbeats(), cast("Any", Codec())
     for number in range(1000):
         heartbeats.read(codec, beat(b"7,01", (b"%d" % number,)))

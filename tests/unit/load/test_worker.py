@@ -80,5 +80,5 @@ def test_a_fork_does_not_use_the_connections_of_its_parent(monkeypatch):
     assert closed == []
 
 
-def test_elasticsearch_keeps_no_record_of_how_far_it_is():
+def test_elasticsearch_stores_no_record_of_how_far_it_is():
     assert SEARCH.applied_through(ticket_for("p")) == 0

@@ -173,7 +173,7 @@ def test_every_row_is_applied_once_however_often_reading_begins_again(data, posi
 
 
 @given(st.data(), positions)
-def test_json_keeps_everything(data, position):
+def test_json_stores_everything(data, position):
     stream, _ = data.draw(streams(position=position))
     checkpoint = CheckpointTracker(Checkpoint(position(0), generation=2)).advance_all(stream)
     assert Checkpoint.from_json(checkpoint.to_json()) == checkpoint
@@ -218,7 +218,7 @@ def test_a_higher_generation_may_begin_anywhere():
     check_progress(binlog("b.000009", 4), Checkpoint(KafkaPosition("t", 0, 1), generation=2))
 
 
-def test_a_checkpoint_that_moves_keeps_all_but_the_position():
+def test_a_checkpoint_that_moves_stores_all_but_the_position():
     stored = Checkpoint(
         BinlogPosition("b.000009", 500, "0-1-7", BinlogOrigin("1", 1, 9)),
         applied=BinlogPosition("b.000009", 800),
@@ -308,7 +308,7 @@ def test_checkpoints_stored_by_the_first_version_are_read(value, position):
         KafkaPosition("t", 0, 9, 5, 4_000_000_000, KafkaOrigin("c-1", "t-1")),
     ],
 )
-def test_json_keeps_where_a_position_is_from(position):
+def test_json_stores_where_a_position_is_from(position):
     stored = json.loads(json.dumps(position_to_json(position)))
     assert position_from_json(stored) == position
     assert isinstance(position_from_json(stored).origin, type(position.origin))

@@ -98,11 +98,11 @@ def test_all_after_a_move_is_above_all_before(first, positions, second, others, 
     _, reached = versions(start, entries, 3)
     end = entries[-1].position
     number = min(first + len(positions) - 1 + ahead, LAST_FILE)
-    unkept = reached.version_of(at(number, end.offset))  # in the target, not in the checkpoint
+    unsaved = reached.version_of(at(number, end.offset))  # in the target, not in the checkpoint
     moved = reached.moved_to(at(second, 4))
-    assert moved.generation - 1 <= version_generation(unkept) + 1, "it takes little room"
+    assert moved.generation - 1 <= version_generation(unsaved) + 1, "it takes little room"
     after, _ = versions(moved, commits(second, others), 3)
-    assert min(after) > unkept
+    assert min(after) > unsaved
 
 
 @given(numbers, files, st.data())

@@ -329,7 +329,7 @@ def test_changes_travel_between_processes():
 def test_columns_that_did_not_change_may_be_taken_from_either_row(images):
     before, after = images
     change = TypedChange(AB, Op.UPDATE, before, after)
-    kept = set(AB.names) - set(change.changed_columns)
+    stored = set(AB.names) - set(change.changed_columns)
     for position, name in enumerate(AB.names):
-        if name in kept:
+        if name in stored:
             assert after[position] in (ABSENT, before[position])

@@ -38,7 +38,7 @@ def test_a_variable_that_is_not_set_is_named_with_its_position_until_it_is_there
     assert "DB2" in fitness.lacks(channel("${DB2}"), "ab"), "a changed channel is looked at"
 
 
-def test_a_file_that_cannot_be_read_keeps_its_pipeline_only(tmp_path):
+def test_a_file_that_cannot_be_read_stores_its_pipeline_only(tmp_path):
     file = tmp_path / "ca.pem"
     clock = ManualClock()
     fitness = Fitness({"DB1": "x"}, clock)

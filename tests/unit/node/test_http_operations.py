@@ -345,16 +345,16 @@ def test_an_unknown_channel(node):
     assert node.post("/pause", {"channel": "nowhere"}).code == 404
 
 
-def test_what_is_asked_over_http_is_kept_in_the_log_of_actions(node):
+def test_what_is_asked_over_http_is_stored_in_the_log_of_actions(node):
     assert node.post("/pause", {"channel": "shop"}).code == 200
     assert node.post("/pause", {"channel": "nowhere"}).code == 404
     assert node.post("/switchover?wait=0", {"pipeline": "shop/there", "to": "n9"}).code == 412
     assert node.post("/pause", {"channel": "shop"}, token="wrong").code == 401
-    kept = [(a.what, a.on, a.outcome) for a in node.operator.actions.all()]
-    assert kept[0] == ("pause", "shop", "done")
-    assert [(what, on) for what, on, _ in kept[1:]] == [
+    stored = [(a.what, a.on, a.outcome) for a in node.operator.actions.all()]
+    assert stored[0] == ("pause", "shop", "done")
+    assert [(what, on) for what, on, _ in stored[1:]] == [
         ("pause", "nowhere"),
         ("switchover", "shop/there"),
     ]
-    assert all(outcome.startswith("not done: ") for _, _, outcome in kept[1:])
+    assert all(outcome.startswith("not done: ") for _, _, outcome in stored[1:])
     assert {a.by for a in node.operator.actions.all()} == {"127.0.0.1 over HTTP at n1"}

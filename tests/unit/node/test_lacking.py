@@ -89,7 +89,7 @@ def test_a_node_whose_login_is_refused_leaves_the_lead_to_one_whose_is_not(clust
 
 
 @pytest.mark.parametrize("kind", [LoginRefusedError, UntrustedServerError])
-def test_where_all_logins_are_refused_the_last_node_keeps_the_lead_and_says_why(
+def test_where_all_logins_are_refused_the_last_node_stores_the_lead_and_says_why(
     cluster, operator, kind
 ):
     nodes = refused_nodes(cluster, "n1", "n2", "n3", kind=kind)

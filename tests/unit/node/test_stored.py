@@ -33,7 +33,7 @@ def test_a_source_of_dts_records_is_loaded_on_spark():
     assert stored(source={"type": "dts"}, target={"type": "mysql"}).needs == LOAD
 
 
-def test_preferences_are_kept_beside_it():
+def test_preferences_are_stored_beside_it():
     nodes = {"prefer": ["r1", 2], "weights": {"r2": 0, "r3": "${SHARE}"}}
     found = stored(target={"type": "dts"}, nodes=nodes)
     assert found == Preference(("r1", "2"), {"r2": 0.0}, RELAY)

@@ -8,13 +8,13 @@ from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"),
+    ("asked", "stored"),
     [
         ("asked for: all tables", "asked for: all tables; nobody waited for the end"),
         ("", "ended before it was done"),
     ],
 )
-def test_what_was_asked_for_is_reported_though_nobody_waited(asked, kept):
+def test_what_was_asked_for_is_reported_though_nobody_waited(asked, stored):
     arbiter = MemoryArbiter(MemoryCluster())
 
     def broken_off():
@@ -25,4 +25,4 @@ def test_what_was_asked_for_is_reported_though_nobody_waited(asked, kept):
     with pytest.raises(KeyboardInterrupt):
         broken_off()
     (action,) = arbiter.actions.all()
-    assert action.outcome == kept
+    assert action.outcome == stored

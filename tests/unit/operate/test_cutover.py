@@ -308,7 +308,7 @@ def test_who_does_it_by_hand_needs_no_privilege():
     assert objections(lacking, Rules(by_hand=True, standby=False)) == []
 
 
-def test_records_are_kept_whole():
+def test_records_are_stored_whole():
     record = CutOver(Step.DRAIN, 1.5, "me@here", "s1", {"read_only": "OFF"}, aborting=True)
     assert CutOver.from_json(record.to_json()) == record
     assert CutOver.from_json(CutOver().to_json()) == CutOver()

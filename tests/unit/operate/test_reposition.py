@@ -65,8 +65,12 @@ def test_a_move_stores_the_position_one_generation_up(arbiter):
     assert change.after == Checkpoint(
         THERE, timestamp=7.0, generation=5, rows=50, requested=4, repeats=True
     )
-    kept = read_stored(pipeline(), "shop", arbiter)
-    assert (kept.checkpoint, kept.by, kept.kept_in) == (change.after, change.epoch, "zookeeper")
+    saved = read_stored(pipeline(), "shop", arbiter)
+    assert (saved.checkpoint, saved.by, saved.stored_in) == (
+        change.after,
+        change.epoch,
+        "zookeeper",
+    )
     assert arbiter.mainstems.one(ID) is None
     assert not change.after.outdated(4)
 
@@ -236,11 +240,11 @@ def test_ends_that_do_not_answer_are_findings(arbiter, monkeypatch):
     assert "127.0.0.1:1" in report.problems[0]
 
 
-def test_what_the_target_keeps_is_read(arbiter, monkeypatch):
-    kept = StoredState(9, "n1", json.dumps(Checkpoint(THERE).to_json()), 8, 100.0)
-    monkeypatch.setattr(MysqlTargetSystem, "stored_state", lambda *_: kept)
+def test_what_the_target_stores_is_read(arbiter, monkeypatch):
+    saved = StoredState(9, "n1", json.dumps(Checkpoint(THERE).to_json()), 8, 100.0)
+    monkeypatch.setattr(MysqlTargetSystem, "stored_state", lambda *_: saved)
     seen = read_stored(pipeline(target=MYSQL), "shop", arbiter)
-    assert (seen.kept_in, seen.checkpoint, seen.by, seen.at, seen.fence) == (
+    assert (seen.stored_in, seen.checkpoint, seen.by, seen.at, seen.fence) == (
         "target", Checkpoint(THERE), 8, 100.0, 9,
     )  # fmt: skip
     assert known_epoch(pipeline(target=MYSQL), "shop", arbiter) == KnownEpoch(9, "n1")

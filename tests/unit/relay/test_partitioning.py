@@ -23,7 +23,7 @@ def by_name(name, partitions=7):
     return crc32(repr((name,)).encode()) % partitions
 
 
-def test_order_keeps_everything_together():
+def test_order_stores_everything_together():
     partitioner = Partitioner("order", 3)
     for schema in (ORDERS, LOG):
         assert partitioner.deal(inserts(schema, 1, 2), None) == Dealt([0, 0], {})

@@ -88,7 +88,7 @@ def test_what_was_applied_is_flushed_and_a_checkpoint_stands_behind_a_heartbeat(
     assert position.seen[-1].startswith("HEARTBEAT")
 
 
-def test_nothing_is_kept_inside_a_transaction():
+def test_nothing_is_stored_inside_a_transaction():
     binlog = Binlog().begin().insert(ORDERS, 1).insert(ORDERS, 2).commit()
     position = StartPoint(binlog)
     applied = position.apply(binlog.entries[:2])
@@ -124,9 +124,9 @@ def test_another_leader_goes_on_behind_what_readers_see():
 def test_a_topic_that_lost_records_gets_them_again():
     binlog = two_transactions()
     first = StartPoint(binlog)
-    kept = first.apply(binlog.entries).checkpoint
+    stored = first.apply(binlog.entries).checkpoint
     del first.topic.records[0][3:]  # all behind the second row
-    second = StartPoint(binlog, first.topic, stored=kept)
+    second = StartPoint(binlog, first.topic, stored=stored)
     assert second.read_from.resume.offset == START.resume.offset
     second.apply(binlog.entries)
     assert [w.split()[0] for w in second.seen if "HEARTBEAT" not in w] == [

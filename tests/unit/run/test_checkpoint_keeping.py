@@ -8,11 +8,11 @@ import pytest
 from setl.errors import FencedError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
-from setl.run.checkpoints.keeping import (
+from setl.run.checkpoints.checkpoint_writer import (
     IDLE_SECONDS,
     QUIET_AFTER,
     QUIET_SECONDS,
-    CheckpointKeeping,
+    CheckpointWriter,
 )
 from setl.run.measured.progress import Progress
 from tests.unit.select.fakes import ManualClock
@@ -26,7 +26,7 @@ def at(offset):
 def made():
     made: Any = SimpleNamespace(clock=ManualClock(), stored=[])
     store: Any = SimpleNamespace(store=lambda *what: made.stored.append(what))
-    made.keeping = CheckpointKeeping(store, 7, Progress(made.clock), made.clock)
+    made.keeping = CheckpointWriter(store, 7, Progress(made.clock), made.clock)
     made.keeping.found(at(4))
     return made
 
@@ -36,32 +36,32 @@ def ticks(made, seconds):
     before = len(made.stored)
     for _ in range(seconds):
         made.clock.time += 1
-        made.keeping.keep_if_idle(at(int(made.clock.time)))
+        made.keeping.save_if_idle(at(int(made.clock.time)))
     return len(made.stored) - before
 
 
-def test_what_moved_is_kept_once(made):
-    assert made.keeping.keep_if_due(at(9), 0.0)
-    assert not made.keeping.keep_if_due(at(9), 0.0)
+def test_what_moved_is_stored_once(made):
+    assert made.keeping.save_if_due(at(9), 0.0)
+    assert not made.keeping.save_if_due(at(9), 0.0)
     assert made.stored == [(at(9), 7)]
     assert made.keeping.last == at(9)
 
 
 def test_what_went_further_back_has_to_catch_up(made):
     made.keeping.found(at(9))
-    assert made.keeping.unkept(at(5)) is None
-    assert made.keeping.unkept(None) is None
-    assert not made.keeping.keep_if_due(at(5), 0.0)
-    assert made.keeping.unkept(at(10)) == at(10)
+    assert made.keeping.unsaved(at(5)) is None
+    assert made.keeping.unsaved(None) is None
+    assert not made.keeping.save_if_due(at(5), 0.0)
+    assert made.keeping.unsaved(at(10)) == at(10)
 
 
-def test_nothing_is_kept_before_it_is_known_what_is_stored():
+def test_nothing_is_stored_before_it_is_known_what_is_stored():
     clock, store = ManualClock(), SimpleNamespace()
-    keeping = CheckpointKeeping(store, 7, Progress(clock), clock)  # type: ignore[arg-type]
-    assert not keeping.keep_if_due(at(9), 0.0)
+    keeping = CheckpointWriter(store, 7, Progress(clock), clock)  # type: ignore[arg-type]
+    assert not keeping.save_if_due(at(9), 0.0)
 
 
-def test_an_idle_pipeline_keeps_one_a_second_and_a_quiet_one_few(made):
+def test_an_idle_pipeline_stores_one_a_second_and_a_quiet_one_few(made):
     assert IDLE_SECONDS == 1.0
     assert ticks(made, int(QUIET_AFTER) - 1) == QUIET_AFTER - 1
     assert ticks(made, 100) == 100 / QUIET_SECONDS
@@ -69,11 +69,11 @@ def test_an_idle_pipeline_keeps_one_a_second_and_a_quiet_one_few(made):
     assert ticks(made, 10) == 10, "it is not quiet any more"
 
 
-def test_what_a_store_refuses_is_not_taken_for_kept(made):
+def test_what_a_store_refuses_is_not_taken_for_stored(made):
     def refuse(*_):
         raise FencedError("another leads")
 
     made.keeping._store.store = refuse
     with pytest.raises(FencedError):
         made.keeping.keep(at(9))
-    assert made.keeping.unkept(at(9)) == at(9)
+    assert made.keeping.unsaved(at(9)) == at(9)

@@ -20,11 +20,11 @@ from setl.run.checkpoints import stores as checkpoints
 from setl.run.checkpoints.compared_fence import ComparedFence
 from setl.run.checkpoints.stores import (
     fence_for_run,
-    kept_in,
     other_stores,
     store_for_run,
     store_interval,
     store_of,
+    stored_in,
 )
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore, ArbiterNotes
 from setl.systems.registry import system_of
@@ -76,7 +76,7 @@ def run_store(config, arbiter, epoch=5):
 )  # fmt: skip
 def test_the_stores_of_a_pipeline(arbiter, source, target, options, name, interval, others):
     config = pipeline(source, target, **options)
-    assert (kept_in(config), store_interval(config)) == (name, interval)
+    assert (stored_in(config), store_interval(config)) == (name, interval)
     assert [o.name for o in other_stores(config, "shop", arbiter, "n")] == others
 
 
@@ -105,7 +105,7 @@ def test_a_fence_is_compared_with_a_checkpoint_that_does_not_go_back_with_it(
     assert isinstance(fence, ComparedFence) == compares
 
 
-def test_who_stored_last_is_known_wherever_it_is_kept(arbiter, filed):
+def test_who_stored_last_is_known_wherever_it_is_stored(arbiter, filed):
     notes = ArbiterNotes(arbiter, ID)
     assert notes.stored_by() == 0
     ArbiterCheckpointStore(arbiter, ID).store(Checkpoint(HERE), 3)
@@ -160,10 +160,10 @@ def test_a_container_is_warned_of(arbiter, filed, monkeypatch, caplog):
 def test_position_show_names_the_store_and_what_it_found(arbiter, filed):
     config = pipeline(**filed)
     seen = read_stored(config, "shop", arbiter)
-    assert (seen.kept_in, seen.found_in, seen.checkpoint) == ("file", "", None)
+    assert (seen.stored_in, seen.found_in, seen.checkpoint) == ("file", "", None)
     ArbiterCheckpointStore(arbiter, ID).store(Checkpoint(HERE, generation=4), 3)
     seen = read_stored(config, "shop", arbiter)
-    assert (seen.kept_in, seen.found_in, seen.checkpoint) == (
+    assert (seen.stored_in, seen.found_in, seen.checkpoint) == (
         "file", "zookeeper", Checkpoint(HERE, generation=4),
     )  # fmt: skip
     run_store(config, arbiter).load()

@@ -187,9 +187,9 @@ def test_an_error_that_is_about_no_letter_ends_the_look(scene, error):
 
 
 def test_a_schema_change_leaves_letters_that_a_person_decides_about(scene):
-    kept = [letter(PIPELINE, 1), letter(PIPELINE, 2, state=State.RETRY)]
+    stored = [letter(PIPELINE, 1), letter(PIPELINE, 2, state=State.RETRY)]
     others = [letter(PIPELINE, 3, target="shop.items"), letter(PIPELINE, 4, state=State.SUPERSEDED)]
-    scene.store.keep([*kept, *others])
+    scene.store.keep([*stored, *others])
     scene.handler.begin()
     scene.handler.before_schema_changes([truncated("items")])
     scene.handler.before_schema_changes([truncated("orders")])
@@ -204,14 +204,14 @@ def test_a_schema_change_leaves_letters_that_a_person_decides_about(scene):
 
 def test_letters_of_another_mapping_are_left_to_a_person_by_the_next_leader(scene):
     (entry,) = SHOP.entries
-    kept = [
+    stored = [
         letter(PIPELINE, 1, payload=json.dumps({"mapped_by": "another"}), state=State.RETRY),
         letter(PIPELINE, 2, payload=json.dumps({"mapped_by": entry.mapped_by}), state=State.RETRY),
         letter(PIPELINE, 3, target="shop.before"),
         # Somebody has asked for this one all the same.
         letter(PIPELINE, 4, target="shop.before", key_hash="", state=State.RETRY),
     ]
-    scene.store.keep(kept)
+    scene.store.keep(stored)
     scene.handler.begin()
     assert scene.states == {1: "open", 2: "retry", 3: "open", 4: "retry"}
     assert {x.version - 1000 for x in scene.store.letters.values() if x.key_hash} == {2}

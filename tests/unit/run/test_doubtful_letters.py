@@ -19,10 +19,10 @@ ROW = TargetRow(("s", "t"), COLUMNS, (0,), (7, "far too long"))
 
 
 def doubted(statement, renamed=(), **changes):
-    kept = letter("shop/p", 1, payload=content_to_text(ROW), **changes)
+    stored = letter("shop/p", 1, payload=content_to_text(ROW), **changes)
     ddl = parse_table_ddl(statement, "s")
     assert ddl is not None
-    return in_doubt(kept, ddl, renamed)
+    return in_doubt(stored, ddl, renamed)
 
 
 @pytest.mark.parametrize(

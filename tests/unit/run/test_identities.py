@@ -183,7 +183,7 @@ def test_an_index_whose_tables_are_about_to_be_loaded_may_be_another_one(there):
     }
 
 
-def test_what_is_kept_is_limited_to_what_was_written_last():
+def test_what_is_stored_is_limited_to_what_was_written_last():
     cluster = Cluster(**{f"i{n}": "a" for n in range(MOST_KNOWN)})
     cluster.begin(*((f"i{n}", f"a i{n}") for n in range(MOST_KNOWN)))
     cluster.write("i0")
@@ -279,7 +279,7 @@ def test_nothing_that_the_checkpoint_has_passed_is_missing_unnoticed(steps):
     """
     cluster = Cluster()
     documents: set[int] = set()
-    kept, applied = (0, ()), 0  # what the checkpoint has passed, and what it says of the index
+    stored, applied = (0, ()), 0  # what the checkpoint has passed, and what it says of the index
     made = 0
     cluster.begin()
     try:
@@ -295,10 +295,10 @@ def test_nothing_that_the_checkpoint_has_passed_is_missing_unnoticed(steps):
                 written = {"orders": TableRows(upserts=1)}
                 cluster.identities.loaded({ORDERS}, Loaded(tables=written))
             elif step == "keep":
-                kept = applied, cluster.identities.known
+                stored = applied, cluster.identities.known
             elif step == "crash":
-                applied = kept[0]
-                cluster.begin(*kept[1])
+                applied = stored[0]
+                cluster.begin(*stored[1])
             elif step == "delete":
                 cluster.there.clear()
                 documents.clear()
@@ -307,4 +307,4 @@ def test_nothing_that_the_checkpoint_has_passed_is_missing_unnoticed(steps):
                 cluster.identities.idle()
     except TargetReplacedError:
         return
-    assert set(range(kept[0])) <= documents
+    assert set(range(stored[0])) <= documents

@@ -1,7 +1,7 @@
 from setl.run.loads.size import SECONDS, LoadSize
 
 
-def test_it_starts_with_one_batch_and_grows_while_the_target_keeps_up():
+def test_it_starts_with_one_batch_and_grows_while_the_target_stores_up():
     size = LoadSize(most=40_000)
     assert size.rows == 1
     seen = []

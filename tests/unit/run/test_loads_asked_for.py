@@ -11,7 +11,7 @@ from tests.unit.run.loaded_tables import Bench, Tables, finished
 pytestmark = pytest.mark.usefixtures("small_ranges")
 
 
-def test_a_request_is_carried_out_and_answered_once_its_end_is_kept():
+def test_a_request_is_carried_out_and_answered_once_its_end_is_stored():
     bench = Bench(Tables(a=3, b=3))
     bench.begin(None)
     assert bench.step() is None

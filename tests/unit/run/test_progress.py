@@ -64,10 +64,10 @@ def test_percentiles_are_those_of_the_last_samples():
     for number, sample in enumerate(samples, start=1):
         progress.sample_lag(sample)
         if number % 777 == 0 or number == len(samples):
-            kept = sorted(samples[:number][-4096:])
+            stored = sorted(samples[:number][-4096:])
             figures = progress.figures()
-            assert figures.lag_p50 == kept[int(0.5 * len(kept))]
-            assert figures.lag_p99 == kept[int(0.99 * len(kept))]
+            assert figures.lag_p50 == stored[int(0.5 * len(stored))]
+            assert figures.lag_p99 == stored[int(0.99 * len(stored))]
 
 
 def test_the_stage_and_a_stall_are_among_the_figures():

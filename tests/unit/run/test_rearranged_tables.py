@@ -99,5 +99,5 @@ SWAP = "RENAME TABLE t TO x, u TO t, x TO u"
         (["ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"], {"s.t", "s.u"}, ("s.t", "s.u")),
     ],
 )
-def test_tables_that_may_have_kept_rows_of_another_one(statements, there, names):
+def test_tables_that_may_have_stored_rows_of_another_one(statements, there, names):
     assert sorted(mixed(after(*statements), there.__contains__)) == sorted(names)

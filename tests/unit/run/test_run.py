@@ -22,7 +22,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import document_version, version_generation
 from setl.model.session import StatementSession
-from setl.run.checkpoints.keeping import QUIET_SECONDS
+from setl.run.checkpoints.checkpoint_writer import QUIET_SECONDS
 from setl.run.measured.figures import RunState
 from setl.select.heartbeat import HeartbeatStatus
 from tests.unit.run.scripted_run import ROWS_OF_TWO, TWO, at, transaction
@@ -500,7 +500,7 @@ def test_heartbeats_an_hour_apart_do_not_tell_the_lag(begun):
     bench.finish()
 
 
-def test_what_passed_by_is_kept_as_often_as_ever(quiet):
+def test_what_passed_by_is_stored_as_often_as_ever(quiet):
     quiet.goes_on([beat(54)])
     eventually(lambda: quiet.stored_at == 54, 10)
     assert quiet.loads == []
@@ -537,7 +537,7 @@ def test_a_quiet_run_wakes_up_for_checkpoints_where_heartbeats_pass_by(begun, mo
     beats = HeartbeatStatus()
     heartbeat = SimpleNamespace(status=lambda: beats, stop=lambda: None, interval=1)
     bench = begun(TWO, heartbeat=heartbeat)
-    monkeypatch.setattr(type(bench.run._kept), "quiet", True)
+    monkeypatch.setattr(type(bench.run._stored), "quiet", True)
     bench.progress.enter(RunState.RUNNING)
     assert bench.run._patience() == QUIET_SECONDS
     for seldom in (False, True):

@@ -1,4 +1,4 @@
-"""A run whose source is replaced behind its address, while the checkpoint is kept now and then."""
+"""A run whose source is replaced at its address, while its checkpoint is stored now and then."""
 
 from setl.errors import PositionLostError, TransientError
 from setl.model.checkpoint import Checkpoint

@@ -95,7 +95,7 @@ def test_routes_with_expressions_have_items_of_their_own():
     assert first.routes == second.routes == (EVALUATED.index,)
 
 
-def test_what_both_sites_write_keeps_its_order_among_tables():
+def test_what_both_sites_write_stores_its_order_among_tables():
     entries = read([[1, 2, 1]])
     items = plain(entries, decides=True)
     assert [item.table[1] for item in items] == ["t1", "t2", "t1"]

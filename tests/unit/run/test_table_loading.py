@@ -280,7 +280,7 @@ def test_what_both_sites_write_is_read_as_far_as_it_is_decided():
     assert bench.job.loaded == everything(tables)
 
 
-def test_a_load_waits_for_the_other_site_to_read_what_is_kept_for_it():
+def test_a_load_waits_for_the_other_site_to_read_what_is_stored_for_it():
     bench = Bench(Tables(a=3))
     bench.begin(TableLoad("x"))
     bench.unpassed = 100_001
@@ -294,7 +294,7 @@ def test_a_load_waits_for_the_other_site_to_read_what_is_kept_for_it():
     assert len(bench.job.loaded) == 3
 
 
-def test_a_load_is_kept_as_json():
+def test_a_load_is_stored_as_json():
     load = TableLoad(
         "x", ("s.a",), ("s.* ->",), True, "s.a", (1, "ä\udcff", b"\x00\xff", None, 1.5), 7, 3.5,
         BinlogPosition("bin.000002", 4, "0-1-2"), 4.5, 9.0, True, "why", ("s.* ->",),

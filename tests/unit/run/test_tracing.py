@@ -77,7 +77,7 @@ def test_a_batch_passes_through_four_stages():
 
 
 @pytest.mark.parametrize(("wrote", "transform"), [(WALL, 0.0), (WALL + 500, 1.0), (0.0, 1.0)])
-def test_the_clock_of_another_machine_is_kept_within_the_job(wrote, transform):
+def test_the_clock_of_another_machine_is_stored_within_the_job(wrote, transform):
     noted = Noted()
     passed(noted, wrote=wrote)
     assert noted.traces[0].stages[2].ended - noted.traces[0].stages[2].begun == transform

@@ -83,7 +83,7 @@ def test_a_pass_begins_so_long_after_the_last_began(state, now, left):
     assert course.seconds_left(state, HOUR, now) == left
 
 
-def test_it_is_kept_exactly():
+def test_it_is_stored_exactly():
     tables = (ORDERS, USERS)
     state = begun(Verification(epoch=7), tables, None, 1.25)
     state = compare(state, tables, last=(2**63, b"\x00\xff", "1.10", "\U0001f600'\"", None))
@@ -93,14 +93,14 @@ def test_it_is_kept_exactly():
     assert Verification.from_json(json.loads(json.dumps(state.to_json()))) == state
 
 
-def test_what_differs_is_kept_until_a_later_pass_finds_the_table_equal():
+def test_what_differs_is_stored_until_a_later_pass_finds_the_table_equal():
     tables = (ORDERS, USERS)
     state = begun(Verification(), tables, None, 1.0)
     state = compare(state, tables, missing=2, different=1)
     assert course.differences(state) == 3
     state = compare(state, tables)
-    [kept] = state.findings
-    assert (kept.table, kept.missing, kept.different) == ("shop.orders", 2, 1)
+    [stored] = state.findings
+    assert (stored.table, stored.missing, stored.different) == ("shop.orders", 2, 1)
     assert state.last.differences == 3
     state = begun(state, tables, None, 2.0)
     assert course.differences(state) == 3, "a pass that has not been there knows no better"
@@ -127,15 +127,15 @@ def test_a_repaired_range_is_compared_once_more_and_counts_only_what_is_left():
     assert state.repair is None
 
 
-def test_a_table_that_is_left_out_says_so_and_keeps_what_is_known_of_it():
+def test_a_table_that_is_left_out_says_so_and_stores_what_is_known_of_it():
     tables = (ORDERS, USERS)
     state = begun(Verification(), tables, 100, 1.0)
     state = compare(state, tables, last=(5,), extra=2)
     state = as_any(course.left_out(course.failed(state), "no such table", tables, 2.0))
     assert state.position.table == "shop.users"
     state = compare(state, tables)
-    [kept] = state.findings
-    assert (kept.extra, kept.error) == (2, "no such table")
+    [stored] = state.findings
+    assert (stored.extra, stored.error) == (2, "no such table")
     assert state.last.tables_left_out == 1
     assert 0 < course.coverage(state) < 1
 
@@ -157,7 +157,7 @@ def test_tables_that_are_gone_are_not_spoken_of_any_more():
     assert course.differences(compare(state, (ORDERS,))) == 0
 
 
-def test_what_is_kept_is_bounded_however_much_differs():
+def test_what_is_stored_is_bounded_however_much_differs():
     tables = [Name(f"shop.t{n:04}", "é" * 10_000 + str(n)) for n in range(TABLES + 5)]
     state = begun(Verification(), tables, None, 1.0)
     while state.under_way:

@@ -152,7 +152,7 @@ def test_a_leader_elsewhere_fences_the_first_store(store, tmp_path):
         late.store(at(300), 8)
 
 
-def test_what_a_former_leader_stored_late_is_kept(store):
+def test_what_a_former_leader_stored_late_is_stored(store):
     old, new = store(), store()
     old.store(at(100), 1)
     assert new.load() == at(100)
@@ -218,7 +218,7 @@ def test_a_file_outside_the_folder_is_neither_read_nor_written(store, tmp_path):
     paths = ("/proc/self/environ", outside / "p.json", tmp_path / "way-out" / "p.json",
              tmp_path / ".." / outside.name / "p.json")  # fmt: skip
     for path in paths:
-        for act in (FileCheckpointStore.load, lambda kept: kept.replace(at(1), 1)):
+        for act in (FileCheckpointStore.load, lambda stored: stored.replace(at(1), 1)):
             with pytest.raises(ConfigurationError, match="must be below") as refused:
                 act(store(path=path))
             assert "SETL_CHECKPOINT_FOLDER" in refused.value.hint
@@ -227,7 +227,7 @@ def test_a_file_outside_the_folder_is_neither_read_nor_written(store, tmp_path):
 
 def test_a_link_is_not_followed(store, tmp_path):
     store().store(at(1), 1)
-    kept = (tmp_path / "here" / "p.json").read_text()
+    stored = (tmp_path / "here" / "p.json").read_text()
     other = tmp_path / "of-somebody-else"
     for name in ("p.json", "p.json.new", "p.json.lock"):
         other.write_text("as it was")
@@ -238,7 +238,7 @@ def test_a_link_is_not_followed(store, tmp_path):
             store().store(at(2), 1)
         assert other.read_text() == "as it was"
         position.unlink()
-        (tmp_path / "here" / "p.json").write_text(kept)
+        (tmp_path / "here" / "p.json").write_text(stored)
     store().store(at(2), 1)
 
 

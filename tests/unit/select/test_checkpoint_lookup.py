@@ -109,7 +109,7 @@ def test_the_configured_store_is_enough():
     assert own.stored == []
 
 
-def test_what_is_found_elsewhere_is_kept_at_once(caplog):
+def test_what_is_found_elsewhere_is_stored_at_once(caplog):
     caplog.set_level(logging.INFO)
     own = Store()
     other = OtherStore("kafka", never, last_resort=True)

@@ -74,7 +74,7 @@ def test_it_joins_before_it_loads_and_stores_in_that_turn(group, store, log):
     assert log == ["load", "store", "close"]
 
 
-def test_without_a_turn_nothing_is_kept(group, store, log):
+def test_without_a_turn_nothing_is_stored(group, store, log):
     store.load()
     store.store(HERE, 1)
     assert log == ["load"]

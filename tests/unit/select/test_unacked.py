@@ -38,7 +38,7 @@ def in_thread(function):
     return found, thread
 
 
-def test_batches_are_taken_in_order_and_kept_until_their_ack(three):
+def test_batches_are_taken_in_order_and_stored_until_their_ack(three):
     assert [three.take(0).id for _ in range(3)] == [1, 2, 3]
     assert three.take(0) is None
     assert (len(three), three.waiting) == (3, 0)

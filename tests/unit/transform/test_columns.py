@@ -75,7 +75,7 @@ def test_renamed_columns_keep_their_kind():
     assert plan.columns[0] == Column("number", Kind.INTEGER, unsigned=True)
 
 
-def test_the_key_keeps_its_order():
+def test_the_key_stores_its_order():
     schema = RowSchema("s", "t", USERS.columns, key=(2, 0))
     plan = ColumnPlan.build(schema, route(exclude=("Name",)))
     assert (names(plan), plan.key) == (["id", "price", "note"], (1, 0))

@@ -214,7 +214,7 @@ class TestAbsentValues:
         assert states(groups) == {("k", 1): None, ("k", 2): row(2, "x", "k")}
 
 
-def test_a_schema_that_changes_in_between_keeps_the_order_of_a_row():
+def test_a_schema_that_changes_in_between_stores_the_order_of_a_row():
     wider = RowSchema("shop", "orders", (*TABLE.columns, Column("c", Kind.TEXT)), key=(1,))
     compactor = Compactor()
     compactor.add_many(DecodedRows(TABLE, *insert(row(1), row(2), row(3))), 1)
@@ -310,9 +310,9 @@ def load(table, groups):
         for values in group.upserts:
             key = tuple(values[i] for i in group.key)
             if group.partial:
-                kept = dict(zip(TABLE.names, table.get(key, (None,) * 3), strict=True))
-                kept.update(zip(group.schema.names, values, strict=True))
-                table[key] = tuple(kept.values())
+                stored = dict(zip(TABLE.names, table.get(key, (None,) * 3), strict=True))
+                stored.update(zip(group.schema.names, values, strict=True))
+                table[key] = tuple(stored.values())
             else:
                 table[key] = values
 

@@ -47,7 +47,7 @@ def inserts(version, *rows):
 BROKEN = WorkItem((0,), 11, (b"no", b"event"), b"at all", ("shop", "t"))
 
 
-def test_a_record_that_cannot_be_decoded_is_kept_as_it_came():
+def test_a_record_that_cannot_be_decoded_is_stored_as_it_came():
     found = compact(plan(), [inserts(10, (1, "a")), BROKEN, inserts(12, (2, "b"))])
     ((_, _, part),) = found.survivors
     assert part.upserts == [(1, "a"), (2, "b")]

@@ -58,7 +58,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value, filled
 from setl.model.schema import RowSchema
 
-_TABLES_KEPT: Final = 1024
+_MAX_TABLES: Final = 1024
 _FULL: Final = (
     "SET GLOBAL binlog_row_image='FULL' on the source, and let no session choose otherwise. "
 )
@@ -91,11 +91,11 @@ class _Decoder(NamedTuple):
 
     def without(self, live: LiveRows, unlogged: int) -> RowSchema:
         """The columns without those of a versioned table, and without what is unlogged."""
-        kept = self.narrow.get(~unlogged)
-        if kept is None:
+        cached = self.narrow.get(~unlogged)
+        if cached is None:
             logged = self.narrow[unlogged] if unlogged else self.visible
-            kept = self.narrow[~unlogged] = live.schema(logged)
-        return kept
+            cached = self.narrow[~unlogged] = live.schema(logged)
+        return cached
 
 
 class BinlogRowCodec:
@@ -183,7 +183,7 @@ class BinlogRowCodec:
         if known is None:
             checksum = has_checksums(context[0])
             known = TableScanner(table.rows, table.schema, cache_key[1], checksum=checksum)
-            if len(self._scanners) >= _TABLES_KEPT:
+            if len(self._scanners) >= _MAX_TABLES:
                 self._scanners.clear()
             self._scanners[cache_key] = known
         return known
@@ -235,7 +235,7 @@ class BinlogRowCodec:
             },
             live_rows,
         )
-        if len(self._decoders) >= _TABLES_KEPT:
+        if len(self._decoders) >= _MAX_TABLES:
             self._decoders.clear()
         self._decoders[context] = known
         return known

@@ -34,7 +34,7 @@ from setl.codec.binlog.tables.row_schema import column_names
 from setl.codec.binlog.tables.sequences import looks_like_sequence
 from setl.codec.binlog.tables.table_map import TableMap, parse_table_map
 
-TABLES_KEPT: Final = 4096
+MAX_TABLES: Final = 4096
 
 # In front of each event a server sends the packet's size and number in four bytes, and a status.
 # Then the header (see `EVENT_HEADER`, without the server's id); the body of both kinds of events
@@ -119,7 +119,7 @@ class RowEvents:
     def begin(self) -> None:
         """A transaction begins, whose statements send the maps of their tables again."""
         self.runs.begin()
-        if len(self._tables) >= TABLES_KEPT:
+        if len(self._tables) >= MAX_TABLES:
             self._tables.clear()
 
     def table_of(self, event: bytes) -> KnownTable | None:
@@ -150,7 +150,7 @@ class RowEvents:
                 self._tables.pop(body[:6], None)
                 self._sequences[body[:6]] = table
                 return
-            if len(by_body) >= TABLES_KEPT:
+            if len(by_body) >= MAX_TABLES:
                 by_body.clear()
             by_body[body] = table
         self._sequences.pop(body[:6], None)
@@ -293,7 +293,7 @@ _contexts: dict[tuple[bytes, bytes, tuple[bytes, ...], bool], tuple[bytes, ...]]
 
 def _shared_format(format_description: bytes) -> bytes:
     """The same object for all streams of this process to whom a server has said the same."""
-    if len(_formats) >= TABLES_KEPT:
+    if len(_formats) >= MAX_TABLES:
         _formats.clear()
     return _formats.setdefault(_timeless(format_description), format_description)
 
@@ -318,7 +318,7 @@ def _shared_context(
         context_parts: the digits of times in the old format, and the columns of a versioned table.
         checksum: whether events have one.
     """
-    if len(_contexts) >= TABLES_KEPT:
+    if len(_contexts) >= MAX_TABLES:
         _contexts.clear()
     return _contexts.setdefault(
         (format_description, body, context_parts, checksum),

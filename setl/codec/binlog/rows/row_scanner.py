@@ -16,7 +16,7 @@ from setl.model.change import Row, Value
 from setl.model.schema import RowSchema
 
 _MOST_COLUMNS: Final = 500
-_TEXTS_KEPT: Final = 1024
+_MAX_TEXTS: Final = 1024
 
 _Scan = Callable[[bytes, int, int], tuple[list[Any], list[Row | int | None], list[int], int, int]]
 
@@ -89,7 +89,7 @@ def _last_end(payload: bytes) -> int:
     return int.from_bytes(first[13:17], "little") + older & LOW_32_BITS
 
 
-@lru_cache(maxsize=_TEXTS_KEPT)
+@lru_cache(maxsize=_MAX_TEXTS)
 def _code(text: str) -> CodeType:
     # Kept, since it takes milliseconds, and each stream that is opened describes tables anew.
     return compile(text, "<rows of a table>", "exec")

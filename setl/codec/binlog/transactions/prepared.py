@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from setl.codec.binlog.event import HEADER_BYTES
 from setl.model.position import BinlogPosition
 
-_KEPT: Final = 10_000
+_MAX_PREPARED: Final = 10_000
 """Transactions that are remembered; others are looked up."""
 
 _EVENT: Final = struct.Struct("<BiII")  # in one phase, format, bytes of both parts
@@ -113,7 +113,7 @@ class PreparedTransactions:
         if tables is None:
             return  # its begin did not say that it is one of XA
         self._mattered[xid] = any(self._matters(*table) for table in tables)
-        if len(self._mattered) > _KEPT:
+        if len(self._mattered) > _MAX_PREPARED:
             del self._mattered[next(iter(self._mattered))]
 
     def takes_back(self, text: str, position: BinlogPosition) -> bool:

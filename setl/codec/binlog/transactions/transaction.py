@@ -89,9 +89,9 @@ class OpenTransaction:
         """Its rows were taken back: the rest of it; None if some of them were let go already."""
         if self._released_rows:
             return None
-        kept = [held for held in self._held if held.kind is not EntryKind.ROWS]
+        remaining = [held for held in self._held if held.kind is not EntryKind.ROWS]
         self._held = []
-        return kept
+        return remaining
 
     def rollback_to(self, name: str) -> bool:
         """Forget what was read since the savepoint.

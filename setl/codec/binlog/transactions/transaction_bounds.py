@@ -92,10 +92,10 @@ class TransactionBounds:
 
     def rollback(self, seconds: int, text: str) -> Sequence[Entry]:
         """What remains after a ROLLBACK; raises FatalError if it is too late to take rows back."""
-        kept = self._held.rollback() if self.is_open else []
-        if kept is None:
+        remaining = self._held.rollback() if self.is_open else []
+        if remaining is None:
             raise taken_back(text, self._position.position, self.transaction)
-        return [*kept, self.end(EntryKind.COMMIT, seconds)]
+        return [*remaining, self.end(EntryKind.COMMIT, seconds)]
 
     def rollback_to(self, name: str, text: str) -> None:
         """The same of a ROLLBACK TO a savepoint."""

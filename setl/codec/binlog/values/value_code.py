@@ -27,7 +27,7 @@ PACKED: Final[dict[int, tuple[str, str]]] = {
 """Types that `struct` reads: the letters of their formats, signed and unsigned."""
 
 _MOST_DIGITS: Final = 4  # of a fraction whose texts are all kept
-_DATES_KEPT: Final = 16_384
+_MAX_DATES: Final = 16_384
 
 
 class ValueCode(NamedTuple):
@@ -68,14 +68,14 @@ class _Texts(dict[int, str]):
 # By the bits of a DATETIME that hold year, month and day: 17 bits of year and month, with the bit
 # above them that says "not negative", then five bits of the day.
 _DAYS: Final = _Texts(
-    lambda bits: date_text(*divmod((bits >> 5) - (1 << 17), 13), bits & 31), _DATES_KEPT
+    lambda bits: date_text(*divmod((bits >> 5) - (1 << 17), 13), bits & 31), _MAX_DATES
 )
 # By 5 bits of the hour and 6 of the minute. The second is apart, so that there are few texts:
 # hardly two rows of a table that is read once have the same time of day.
 _MINUTES: Final = _Texts(lambda bits: clock_text(bits >> 6, bits & 63, 0)[:-2], 1 << 11)
 _SECONDS: Final = tuple(f"{n:02d}" for n in range(64))
-_DATES: Final = _Texts(lambda bits: date_text(bits >> 9, bits >> 5 & 15, bits & 31), _DATES_KEPT)
-_DAYS_SINCE_1970: Final = _Texts(day_text, _DATES_KEPT)
+_DATES: Final = _Texts(lambda bits: date_text(bits >> 9, bits >> 5 & 15, bits & 31), _MAX_DATES)
+_DAYS_SINCE_1970: Final = _Texts(day_text, _MAX_DATES)
 _MINUTES_OF_DAY: Final = _Texts(lambda minute: clock_text(minute // 60, minute % 60, 0)[:-2], 1440)
 
 

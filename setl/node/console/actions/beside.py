@@ -162,9 +162,9 @@ class Beside:
 
 def environment_of(environment: Mapping[str, str], zookeeper: str, root: str) -> dict[str, str]:
     """The environment of a command that works on the same cluster as this node."""
-    kept = ("PATH", "HOME", "LANG", "JAVA_HOME")
+    inherited = ("PATH", "HOME", "LANG", "JAVA_HOME")
     return {
-        **{name: value for name, value in os.environ.items() if name in kept},
+        **{name: value for name, value in os.environ.items() if name in inherited},
         **environment,
         "SETL_ZOOKEEPER": zookeeper,
         "SETL_ROOT": root,

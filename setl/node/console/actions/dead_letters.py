@@ -53,7 +53,7 @@ class DeadLettersPage:
 
     Attributes:
         ident: the pipeline.
-        kept: whether it keeps any, rather than to stop at a faulty row.
+        stores_letters: whether it keeps any, rather than to stop at a faulty row.
         letters: the last of the stream first; those that are open, or the superseded ones.
         open: how many wait for a decision or for a leader.
         superseded: how many need nothing any more.
@@ -61,7 +61,7 @@ class DeadLettersPage:
     """
 
     ident: PipelineId
-    kept: bool
+    stores_letters: bool
     letters: Sequence[DeadLetterRow] = ()
     open: int = 0
     superseded: int = 0
@@ -92,8 +92,8 @@ def dead_letters_page(
         SetlError: a reference has no value here, or the target does not answer.
     """
     config = _config(definition, environment, ident)
-    if not config.keeps_dead_letters:
-        return DeadLettersPage(ident, kept=False)
+    if not config.stores_dead_letters:
+        return DeadLettersPage(ident, stores_letters=False)
     with system_of(config.target).dead_letters() as store:
         tally = store.tally(str(ident))
         # Never both: many that need nothing would hide the few that do.
@@ -101,7 +101,7 @@ def dead_letters_page(
         found = store.find(str(ident), states=states, limit=MOST, newest=True)
     return DeadLettersPage(
         ident,
-        kept=True,
+        stores_letters=True,
         letters=tuple(map(row_of, found)),
         open=tally.open,
         superseded=tally.superseded,

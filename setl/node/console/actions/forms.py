@@ -214,9 +214,9 @@ class Acting:
         if self._jobs.waiting >= MOST_AT_ONCE:
             session.note("error", f"{MOST_AT_ONCE} pieces of long work wait already")
             return
-        kept = OperatorAction(context.requester.by, asked.what, asked.on, context.requester.now)
+        entry = OperatorAction(context.requester.by, asked.what, asked.on, context.requester.now)
         try:
-            kept = self._arbiter.actions.add(kept)
+            entry = self._arbiter.actions.add(entry)
         except ArbiterError as error:
             session.note("error", f"nothing was begun: {error}")
             return
@@ -224,7 +224,7 @@ class Acting:
         def ended(job: Job) -> None:
             outcome = f"{job.state}: {job.error or job.words}"
             with suppress(ArbiterError):
-                self._arbiter.actions.end(kept, outcome, self._clock.now())
+                self._arbiter.actions.end(entry, outcome, self._clock.now())
 
         arguments = LONG_WORK[asked.what].arguments(asked.on)
         self._jobs.begin(asked.on, asked.action.verb, arguments, ended)

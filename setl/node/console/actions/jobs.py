@@ -20,7 +20,7 @@ from setl.operate.differing_rows import differing_rows
 from setl.operate.progress_lines import progress_in
 
 MOST_AT_ONCE = 1
-KEPT = 20
+MAX_JOBS = 20
 _LONGEST_ERROR = 4000
 _LINES_SHOWN = 12
 
@@ -100,7 +100,7 @@ class Jobs:
             job = Job(self._number, on, title, "waits", self._clock.now())
             self._jobs[job.number] = job
             over = [n for n, each in self._jobs.items() if each.state in ("done", "failed")]
-            for number in over[: max(0, len(self._jobs) - KEPT)]:
+            for number in over[: max(0, len(self._jobs) - MAX_JOBS)]:
                 del self._jobs[number]
         thread = threading.Thread(
             target=self._run, args=(job, list(arguments), ended), name="console-job", daemon=True

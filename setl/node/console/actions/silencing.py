@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from arbiter.arbiter import Arbiter
 from arbiter.requests import Refused
+from setl.alarms.alarm_state import Silence
 from setl.alarms.asking import end_silence, silence, silences_at
-from setl.alarms.kept import Silence
 from setl.alarms.rules import RULES
 from setl.node.console.actions.context import ActionContext, Fields
 from setl.node.stored import pipelines_of

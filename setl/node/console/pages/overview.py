@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo, PipelineId
-from setl.alarms.kept import lasting
+from setl.alarms.alarm_state import lasting
 from setl.node.alarms.status import failing_in, firing_in, somebody_decides
 from setl.node.cluster.endpoint_texts import endpoints_of
 from setl.node.cluster.view import ClusterView, PipelineView, Standby, handover_sentence

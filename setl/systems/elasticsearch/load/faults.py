@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from setl.bisection import bisect_faults
 from setl.errors import DataError, FatalError
-from setl.load.deadletters.keeping import Faults
+from setl.load.deadletters.storing import Faults
 from setl.model.change import TargetChanges
 from setl.systems.elasticsearch.client import error_of
 from setl.systems.elasticsearch.load.actions import render_actions

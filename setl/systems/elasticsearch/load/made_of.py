@@ -126,8 +126,8 @@ def _noted(described: Mapping[str, Any]) -> dict[str, Any]:
 def _note(
     client: Elasticsearch, index: str, described: Mapping[str, Any], noted: dict[str, Any]
 ) -> None:
-    kept = dict(list(noted.items())[-_MOST:])
-    meta = {**part(part(described, "mappings"), "_meta"), _MEMBER: kept}
+    stored = dict(list(noted.items())[-_MOST:])
+    meta = {**part(part(described, "mappings"), "_meta"), _MEMBER: stored}
     try:
         client.indices.put_mapping(index=index, meta=meta)
     except ApiError as error:

@@ -13,8 +13,8 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from setl import failpoints
 from setl.clock import Clock, SystemClock
 from setl.errors import ConfigurationError, SetlError, TransientError
-from setl.load.deadletters.keeping import Faults, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
+from setl.load.deadletters.storing import Faults, loaded_with, update_letters
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.load.timings import Timings
 from setl.model.change import TargetChanges

@@ -10,7 +10,7 @@ from setl.systems.finding import Report
 _SURE: Final = {"index": {"translog": {"durability": "request"}}}
 
 
-def check_kept_documents(name: str, settings: dict[str, Any], report: Report) -> None:
+def check_durability(name: str, settings: dict[str, Any], report: Report) -> None:
     """Report an index that loses documents of which the checkpoint says that they are written.
 
     The checkpoint is never in the index, so they are not written again.

@@ -23,7 +23,7 @@ from setl.transform.projection import document_form, ids_made_of, key_indexes
 _MAY_BE_EMPTY: Final = frozenset({Kind.TEXT, Kind.BINARY})
 
 
-def check_kept_ids(
+def check_id_field(
     client: Elasticsearch,
     index: str,
     described: Mapping[str, Any],

@@ -21,8 +21,8 @@ from setl.systems.elasticsearch.mapping import (
     takes_new_fields,
 )
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
-from setl.systems.elasticsearch.preflight.durability import check_kept_documents
-from setl.systems.elasticsearch.preflight.ids import check_kept_ids, report_odd_ids
+from setl.systems.elasticsearch.preflight.durability import check_durability
+from setl.systems.elasticsearch.preflight.ids import check_id_field, report_odd_ids
 from setl.systems.finding import Report
 
 _DEFAULT_GC_DELETES = "60s"
@@ -66,10 +66,10 @@ def check_index(
         settings: dict[str, Any] = described.get("settings", {}).get("index", {})
         _check_blocks(name, settings, table_report)
         _check_gc_deletes(name, settings, table_report)
-        check_kept_documents(name, settings, table_report)
+        check_durability(name, settings, table_report)
         _check_ingest(settings, table_report)
         _check_alias(index, described, table_report)
-        check_kept_ids(client, name, described, arriving, pipeline=pipeline, report=table_report)
+        check_id_field(client, name, described, arriving, pipeline=pipeline, report=table_report)
         mapping: dict[str, Any] = described.get("mappings", {})
         added = _check_mapping(name, mapping, settings, arriving, table_report)
         if added:
@@ -86,7 +86,7 @@ def _check_missing(
     mapping["properties"] = {**mapping.get("properties", {}), **added}
     if "gc_deletes" in settings:
         _check_gc_deletes(index, settings, report)
-    check_kept_documents(index, settings, report)
+    check_durability(index, settings, report)
     _check_ingest(settings, report)
     shown = {**settings, "gc_deletes": settings.get("gc_deletes", GC_DELETES)}
     reported = ", ".join(f"{k} {_short(v)}" for k, v in sorted(shown.items()))
@@ -254,8 +254,8 @@ def _check_blocks(name: str, settings: dict[str, Any], report: Report) -> None:
 
 def _check_gc_deletes(name: str, settings: dict[str, Any], report: Report) -> None:
     written = str(settings.get("gc_deletes", _DEFAULT_GC_DELETES))
-    kept = seconds(written)
-    if kept is None or kept >= GC_DELETES_SECONDS:
+    stored = seconds(written)
+    if stored is None or stored >= GC_DELETES_SECONDS:
         return
     wanted = json.dumps({"index": {"gc_deletes": GC_DELETES}})
     report.warning(

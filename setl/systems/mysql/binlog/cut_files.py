@@ -110,7 +110,7 @@ class CutFiles:
 
     def _file_after(self, file: str) -> str | None:
         """The file that the server began after another one; None if it is still written."""
-        names = [kept.name for kept in self._server.files()]
+        names = [binlog_file.name for binlog_file in self._server.files()]
         if file not in names[:-1]:
             return None
         return names[names.index(file) + 1]

@@ -107,7 +107,7 @@ class EarlierPrepares:
     def _find(self, xid: Xid, position: BinlogPosition, wanted: Callable[[], bool]) -> bool | None:
         if position.origin is not None and position.origin.server != self._server.identity():
             raise TransientError("another server answers since the binlog was opened")
-        names = [kept.name for kept in self._server.files()]
+        names = [file.name for file in self._server.files()]
         if position.file not in names:
             return None
         for name in reversed(names[: names.index(position.file) + 1]):

@@ -262,9 +262,9 @@ class BinlogServer:
         """
         with self._session() as session:
             variables = {str(name): str(value) for name, value in session.rows(RETENTION_VARIABLES)}
-            kept = retention_of(variables, session.version, session.rows)
+            retention = retention_of(variables, session.version, session.rows)
             row = session.row("SELECT UNIX_TIMESTAMP(NOW(6))")
-            return kept.seconds, float(row[0]) if row else 0.0
+            return retention.seconds, float(row[0]) if row else 0.0
 
     def check(self, position: BinlogPosition) -> str:
         """See that the server still has the stream from a position on.
@@ -396,7 +396,7 @@ def _file(name: object, size: Any, encrypted: object = "No", *_: object) -> Binl
 def _absence(position: BinlogPosition, files: list[BinlogFile]) -> str:
     """Why there is nothing at a position, in words; "" if there is."""
     file = position.file
-    size = next((kept.size for kept in files if kept.name == file), None)
+    size = next((retention.size for retention in files if retention.name == file), None)
     if size is not None:
         if position.offset <= size:
             return ""
@@ -414,17 +414,17 @@ def _may_be_removed(file: str, files: list[BinlogFile]) -> bool:
 
 
 def _why_missing(file: str, files: list[BinlogFile]) -> str:
-    kept = f"it keeps {files[0].name} to {files[-1].name}"
+    retention = f"it keeps {files[0].name} to {files[-1].name}"
     try:
         number, oldest, newest = (
             binlog_file_number(name) for name in (file, files[0].name, files[-1].name)
         )
     except ValueError:
-        return f"{file} is not the name of a binlog; {kept}"
+        return f"{file} is not the name of a binlog; {retention}"
     if file.rpartition(".")[0] != files[0].name.rpartition(".")[0]:
-        return f"its binlogs have another name; {kept}"
+        return f"its binlogs have another name; {retention}"
     if number < oldest:
-        return f"{file} was purged; {kept}"
+        return f"{file} was purged; {retention}"
     if number > newest:
-        return f"the binlogs were reset, or this is another server; {kept}"
-    return f"{file} was removed; {kept}"
+        return f"the binlogs were reset, or this is another server; {retention}"
+    return f"{file} was removed; {retention}"

@@ -20,7 +20,7 @@ from setl.systems.mysql.binlog.client import EventReader
 from setl.systems.mysql.binlog.dump import check_event
 from setl.systems.mysql.binlog.errors import translating_damage
 
-KEPT_BYTES: Final = 16 * 1024 * 1024
+CACHE_BYTES: Final = 16 * 1024 * 1024
 """Of the newest events, for streams that are a little behind."""
 
 _FULL_PACKET: Final = 0xFF_FFFF
@@ -84,16 +84,16 @@ class Piece:
 class SharedLog(EventReader):
     """The newest bytes of a binlog, in pieces that are numbered on; not thread-safe."""
 
-    def __init__(self, start: BinlogPosition, kept: int = KEPT_BYTES) -> None:
+    def __init__(self, start: BinlogPosition, capacity: int = CACHE_BYTES) -> None:
         """Nothing is there yet.
 
         Args:
             start: where the connection begins to read.
-            kept: bytes that are kept; the newest piece always is.
+            capacity: bytes that are kept; the newest piece always is.
         """
         self._file, self._offset = start.file, start.offset
         self._writer = self._created = 0
-        self._kept = kept
+        self._capacity = capacity
         self._size = 0
         self._pieces: deque[Piece] = deque()
         self._first = 0
@@ -167,7 +167,7 @@ class SharedLog(EventReader):
     def _keep(self, piece: Piece) -> None:
         self._pieces.append(piece)
         self._size += len(piece.data)
-        while self._size > self._kept and len(self._pieces) > 1:
+        while self._size > self._capacity and len(self._pieces) > 1:
             self._size -= len(self._pieces.popleft().data)
             self._first += 1
 

@@ -20,7 +20,7 @@ from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import DeliveringClient, EventReader
 from setl.systems.mysql.binlog.errors import unforeseen
 from setl.systems.mysql.binlog.shared_log import (
-    KEPT_BYTES,
+    CACHE_BYTES,
     FilePosition,
     Piece,
     SharedLog,
@@ -72,7 +72,7 @@ class SharedReader:
         start: BinlogPosition,
         ended: Callable[[SharedReader], None],
         clock: Clock,
-        kept: int = KEPT_BYTES,
+        capacity: int = CACHE_BYTES,
     ) -> None:
         """Nothing is read before `begin`.
 
@@ -81,10 +81,10 @@ class SharedReader:
             start: where the client begins.
             ended: told once nobody can take a subscription any more; may be told twice.
             clock: for the end of a connection at which nobody takes a subscription.
-            kept: bytes that are kept for slow streams.
+            capacity: bytes that are kept for slow streams.
         """
         self._client = client
-        self._log = SharedLog(start, kept)
+        self._log = SharedLog(start, capacity)
         self._ended = ended
         self._clock = clock
         self._since = clock.monotonic()
@@ -242,9 +242,9 @@ class _Subscription(Subscription):
 class SharedReaders:
     """The shared connections of this process, at most one for each server and account."""
 
-    def __init__(self, kept: int = KEPT_BYTES, clock: Clock | None = None) -> None:
+    def __init__(self, capacity: int = CACHE_BYTES, clock: Clock | None = None) -> None:
         """None yet; each keeps so many bytes."""
-        self._kept = kept
+        self._capacity = capacity
         self._clock = clock or SystemClock()
         self._paused: dict[Hashable, float] = {}
         self._lock = threading.Lock()
@@ -273,7 +273,7 @@ class SharedReaders:
             if reader is None:
                 if self._clock.monotonic() < self._paused.get(key, 0.0):
                     return None
-                reader = SharedReader(client(), position, self._forget, self._clock, self._kept)
+                reader = SharedReader(client(), position, self._forget, self._clock, self._capacity)
                 self._readers[key] = reader
                 reader.begin("binlog-shared")
         return reader.take(other_position, who)

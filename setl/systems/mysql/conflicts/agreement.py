@@ -141,8 +141,8 @@ def row_outcome(
     if changed if news.said is None else apart:
         conflict = Winner.BOTH if same(theirs.row, current) else winner
     if news.said is not None or changed:
-        kept = RowMemory(theirs, ours, row, news.through, guess)
-        return RowOutcome(row, kept, True, conflict)  # noqa: FBT003
+        remembered = RowMemory(theirs, ours, row, news.through, guess)
+        return RowOutcome(row, remembered, True, conflict)  # noqa: FBT003
     if memory is None or news.passed:
         return RowOutcome(row, None, False, conflict)  # noqa: FBT003
     return RowOutcome(row, memory._replace(ours=ours, guess=guess), False, conflict)  # noqa: FBT003
@@ -168,8 +168,8 @@ def row_read(
     theirs, ours = found(rules, row), None if current is None else found(rules, current)
     winner = winner_of(rules, theirs, ours)
     left = _filled(row, current) if winner is Winner.SOURCE else current
-    kept = RowMemory(theirs, ours, left, through)
-    return RowOutcome(left, kept, True, None if ours is None else winner)  # noqa: FBT003
+    remembered = RowMemory(theirs, ours, left, through)
+    return RowOutcome(left, remembered, True, None if ours is None else winner)  # noqa: FBT003
 
 
 def _guess(

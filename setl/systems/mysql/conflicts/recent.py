@@ -28,7 +28,7 @@ from setl.systems.mysql.conflicts.agreement import RowMemory
 from setl.systems.mysql.conflicts.outcome import Guess
 from setl.systems.mysql.conflicts.tables import Table
 
-KEPT: Final = 1_000_000
+MAX_ROWS: Final = 1_000_000
 """Rows of which a pipeline keeps something for the other site at most, the newest."""
 
 COUNT_EVERY: Final = 20_000
@@ -47,7 +47,7 @@ _OF_TABLE = (
     " WHERE pipeline = %s AND schema_name = %s AND table_name = %s"
 )
 _OF_KEYS = f"{_OF_TABLE} AND row_key IN ({{}})"
-_KEPT_KEYS = (
+_STORED_KEYS = (
     "SELECT row_key FROM retl.setl_recent WHERE pipeline = %s AND schema_name = %s"
     " AND table_name = %s AND kept IS NOT NULL AND row_key IN ({})"
 )
@@ -62,10 +62,10 @@ _RECORD = (
     " row_key, column_names, policy, said, kept, plain)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
-_KEEP = "UPDATE retl.setl_recent SET kept = %s, plain = %s WHERE pipeline = %s AND number = %s"
+_STORE = "UPDATE retl.setl_recent SET kept = %s, plain = %s WHERE pipeline = %s AND number = %s"
 _FORGET = "DELETE FROM retl.setl_recent WHERE pipeline = %s AND number IN ({})"
 _FORGET_PROGRESS = "DELETE FROM retl.setl_recent WHERE pipeline = %s AND row_key = ''"
-_OLDEST_KEPT = (
+_OLDEST_STORED = (
     "SELECT number FROM retl.setl_recent WHERE pipeline = %s ORDER BY number DESC LIMIT 1 OFFSET %s"
 )
 _FORGET_OLD = "DELETE FROM retl.setl_recent WHERE pipeline = %s AND number < %s"
@@ -131,25 +131,25 @@ def set_progress(cursor: Cursor, pipeline: str, reached: Progress) -> None:
     cursor.execute(_SET_PROGRESS, (pipeline, *reached))
 
 
-def kept_of(cursor: Cursor, table: Table, keys: Sequence[Row]) -> dict[Row, Numbered]:
+def stored_of(cursor: Cursor, table: Table, keys: Sequence[Row]) -> dict[Row, Numbered]:
     """What is kept of these keys."""
     found: dict[Row, Numbered] = {}
     by_text = {table.key_text(key): key for key in keys}
     for some in _pieces(list(by_text)):
         statement = _OF_KEYS.format(", ".join(["%s"] * len(some)))
         cursor.execute(statement, (table.pipeline, *table.name, *some))
-        for text, number, kept, said in cursor.fetchall():
-            if kept is not None:
-                found[by_text[str(text)]] = Numbered(int(number), _memory(table, kept, said))
+        for text, number, memory, said in cursor.fetchall():
+            if memory is not None:
+                found[by_text[str(text)]] = Numbered(int(number), _memory(table, memory, said))
     return found
 
 
-def kept_keys(cursor: Cursor, table: Table, keys: Sequence[Row], ending: str) -> set[Row]:
+def stored_keys(cursor: Cursor, table: Table, keys: Sequence[Row], ending: str) -> set[Row]:
     """Those of these keys of which something is kept; the SELECTs end with `ending`."""
     found: set[Row] = set()
     by_text = {table.key_text(key): key for key in keys}
     for some in _pieces(list(by_text)):
-        statement = _KEPT_KEYS.format(", ".join(["%s"] * len(some))) + ending
+        statement = _STORED_KEYS.format(", ".join(["%s"] * len(some))) + ending
         cursor.execute(statement, (table.pipeline, *table.name, *some))
         found.update(by_text[_text(text)] for (text,) in cursor.fetchall())
     return found
@@ -159,10 +159,10 @@ def undecided(cursor: Cursor, table: Table, passed: int) -> dict[Row, Numbered]:
     """What is kept up to a number, of rows whose outcome is to be looked at once more."""
     cursor.execute(_UNDECIDED, (table.pipeline, *table.name, passed))
     found: dict[Row, Numbered] = {}
-    for text, number, kept, said in cursor.fetchall():
+    for text, number, memory, said in cursor.fetchall():
         named = json.loads(text)
         key = tuple(value_of(named[name]) for name in table.key)
-        found[key] = Numbered(int(number), _memory(table, kept, said))
+        found[key] = Numbered(int(number), _memory(table, memory, said))
     return found
 
 
@@ -198,9 +198,9 @@ def record(
     for one in reports:
         number += 1
         said = None if one.said is None else _said_text(table, one.said, one.held)
-        kept = _memory_text(table, one.memory, one.said)
+        memory = _memory_text(table, one.memory, one.said)
         # Quotes and backslashes are escaped in a statement, so it may be twice as long.
-        if 2 * (len(said or "") + len(kept)) + _HEAD > packet:
+        if 2 * (len(said or "") + len(memory)) + _HEAD > packet:
             raise DataError(
                 f"a row with a conflict policy is too large: what is told of it to the other site"
                 f" does not fit into the {packet} bytes that the target accepts",
@@ -210,7 +210,7 @@ def record(
             )
         rows.append((
             table.pipeline, number, *position, *table.name, table.key_text(one.key), names, policy,
-            said, kept, int(one.memory.plain),
+            said, memory, int(one.memory.plain),
         ))  # fmt: skip
     if rows:
         cursor.executemany(_RECORD, rows)
@@ -235,7 +235,7 @@ def keep(cursor: Cursor, table: Table, numbered: Sequence[Numbered]) -> None:
         rows = [
             (_memory_text(table, m), int(m.plain), table.pipeline, number) for number, m in numbered
         ]
-        cursor.executemany(_KEEP, rows)
+        cursor.executemany(_STORE, rows)
 
 
 def forget(cursor: Cursor, pipeline: str, numbers: Sequence[int]) -> None:
@@ -250,9 +250,9 @@ def forget_plain(cursor: Cursor, pipeline: str, passed: int) -> None:
     cursor.execute(_FORGET_PLAIN, (pipeline, passed))
 
 
-def forget_old(cursor: Cursor, pipeline: str, most: int = KEPT) -> int:
+def forget_old(cursor: Cursor, pipeline: str, most: int = MAX_ROWS) -> int:
     """Forget all but the newest; returns of how many rows something was forgotten."""
-    cursor.execute(_OLDEST_KEPT, (pipeline, most - 1))
+    cursor.execute(_OLDEST_STORED, (pipeline, most - 1))
     row = cursor.fetchone()
     return cursor.execute(_FORGET_OLD, (pipeline, int(row[0]))) if row else 0
 

@@ -187,7 +187,7 @@ class _Load:
         self._before = recent.progress(cursor, pipeline)
         self._number = self._before.number
         # By table, of rows of which the source tells something in this load.
-        self._kept: dict[tuple[str, str], dict[Row, Numbered]] = {}
+        self._remembered: dict[tuple[str, str], dict[Row, Numbered]] = {}
         # How much of what this site told the other has read.
         self._passed = max((mark.passed for mark in marks), default=0)
         self._position = recent.ProgressMark(
@@ -198,7 +198,7 @@ class _Load:
         """Forget what the source has passed, but for rows of which it tells something here."""
         for one in contested:
             table, keys = one.table(self._pipeline), {heard.key for heard in one.heard}
-            self._kept[table.name] = recent.kept_of(self._cursor, table, list(keys))
+            self._remembered[table.name] = recent.stored_of(self._cursor, table, list(keys))
         if self._passed:
             recent.forget_plain(self._cursor, self._pipeline, self._passed)
 
@@ -210,17 +210,17 @@ class _Load:
         first: dict[Row, Row | None] = {}
         for step in contested.steps:
             first.setdefault(step.key, step.before)
-        kept = self._kept[table.name]
-        kept.update(recent.kept_of(self._cursor, table, list(said.keys() - heard.keys())))
+        memory = self._remembered[table.name]
+        memory.update(recent.stored_of(self._cursor, table, list(said.keys() - heard.keys())))
         if self._passed:
-            kept.update(recent.undecided(self._cursor, table, self._passed))
+            memory.update(recent.undecided(self._cursor, table, self._passed))
         held = {one.key: one.row for one in contested.held}
         # In one order for all loads: fewer deadlocks.
-        keys = sorted({*said, *kept, *held}, key=repr)
+        keys = sorted({*said, *memory, *held}, key=repr)
         rows = contested.read(self._connection, keys)
         met_by_key: dict[Row, RowOutcome] = {}
         for key in keys:
-            old = kept.get(key)
+            old = memory.get(key)
             passed = old is not None and old.number <= self._passed
             news = NewWrites(
                 said.get(key), first.get(key), heard.get(key), passed, self._position.through
@@ -231,18 +231,18 @@ class _Load:
                 met = reported if reported.is_reported else met
             met_by_key[key] = met
         resolved = self._carried_out(contested, rows, met_by_key)
-        self._remember(contested, said, kept, met_by_key)
+        self._remember(contested, said, memory, met_by_key)
         return resolved
 
     def read(self, contested: ContestedTable) -> Resolved:
         """Take in rows of one table that were read."""
         rules, found = contested.rules, {one.key: one.row for one in contested.found}
-        kept = recent.kept_of(self._cursor, contested.table(self._pipeline), list(found))
+        remembered = recent.stored_of(self._cursor, contested.table(self._pipeline), list(found))
         keys = sorted(found, key=repr)
         rows = contested.read(self._connection, keys)
         met_by_key: dict[Row, RowOutcome] = {}
         for key in keys:
-            memory = kept[key].memory if key in kept else None
+            memory = remembered[key].memory if key in remembered else None
             met = row_read(rules, rows.get(key), memory, found[key], self._position.through)
             if met.is_reported:
                 met_by_key[key] = met
@@ -304,14 +304,14 @@ class _Load:
         self,
         contested: ContestedTable,
         said: dict[Row, SiteWrites],
-        kept: dict[Row, Numbered],
+        memory: dict[Row, Numbered],
         met_by_key: dict[Row, RowOutcome],
     ) -> None:
         reported: list[RowReport] = []
         changed: list[Numbered] = []
         forgotten: list[int] = []
         for key, one in met_by_key.items():
-            old = kept.get(key)
+            old = memory.get(key)
             if one.is_reported and one.memory is not None:
                 reported.append(_report(key, said.get(key), one.memory))
             elif old is not None and one.memory is not None:

@@ -14,7 +14,7 @@ from pymysql.cursors import Cursor
 
 from setl.model.change import ABSENT, Row
 from setl.model.conflict import Values, values_text
-from setl.systems.conflicts import KEPT
+from setl.systems.conflicts import MAX_CONFLICTS
 from setl.systems.mysql.conflicts.resolve import Winner
 
 TRIM_EVERY: Final = 1_000
@@ -35,7 +35,7 @@ _RECORD = (
     " policy, winner, version, incoming, held, result)"
     " VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 )
-_OLDEST_KEPT = (
+_OLDEST_STORED = (
     "SELECT id FROM retl.setl_conflict WHERE pipeline = %s ORDER BY id DESC LIMIT 1 OFFSET %s"
 )
 _TRIM = "DELETE FROM retl.setl_conflict WHERE pipeline = %s AND id < %s ORDER BY id LIMIT %s"
@@ -128,14 +128,14 @@ def list_forgotten(cursor: Cursor, pipeline: str, rows: int) -> None:
     cursor.execute(_RECORD, (pipeline, "", "", "{}", "[]", policy, FORGOT, 0, None, held, None))
 
 
-def trim_conflicts(connection: Connection[Any], pipeline: str, keep: int = KEPT) -> int:
+def trim_conflicts(connection: Connection[Any], pipeline: str, keep: int = MAX_CONFLICTS) -> int:
     """Delete all but the newest decisions of a pipeline; returns how many were deleted.
 
     Each statement is a transaction of its own if the connection commits by itself.
     """
     deleted = 0
     with connection.cursor(Cursor) as cursor:
-        cursor.execute(_OLDEST_KEPT, (pipeline, max(0, keep - 1)))
+        cursor.execute(_OLDEST_STORED, (pipeline, max(0, keep - 1)))
         row = cursor.fetchone()
         if row is None:
             return 0

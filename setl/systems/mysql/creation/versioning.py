@@ -24,8 +24,8 @@ def without_versioning(text: str) -> str:
     if bare == options:
         return text
     ends = {d.column.lower() for d in definitions if d.column and _is_of_row(d)}
-    kept = [shown for d in definitions if (shown := _definition(d, ends))]
-    return text[: first.start] + ",\n  ".join(kept) + _without_history(bare)
+    remaining = [shown for d in definitions if (shown := _definition(d, ends))]
+    return text[: first.start] + ",\n  ".join(remaining) + _without_history(bare)
 
 
 def _definition(definition: Definition, ends: set[str]) -> str:

@@ -140,18 +140,18 @@ class Attempt:
     def _runs(self, plan: Plan, ledger: Ledger) -> list[Run]:
         runs = [(step, self._change.session) for step in plan.steps]
         for shadow, table in plan.swaps:
-            kept = ledger.kept(_dotted(shadow))
-            if kept or not ledger.steps():
-                self._refuse_other_shadows(kept, Swap(shadow, table), ledger)
-            runs += self._target.swapped(kept, table)
+            retained = ledger.retained(_dotted(shadow))
+            if retained or not ledger.steps():
+                self._refuse_other_shadows(retained, Swap(shadow, table), ledger)
+            runs += self._target.swapped(retained, table)
         return runs
 
     def _refuse_other_shadows(
-        self, kept: Sequence[tuple[str, StatementSession]], swap: Swap, ledger: Ledger
+        self, retained: Sequence[tuple[str, StatementSession]], swap: Swap, ledger: Ledger
     ) -> None:
-        statements = [ddl for ddl in (parsed(*each) for each in kept) if ddl is not None]
+        statements = [ddl for ddl in (parsed(*each) for each in retained) if ddl is not None]
         refuse_unseen(statements, swap, self._target.by_hand)
-        since = ledger.done_since_kept(_dotted(swap.shadow))
+        since = ledger.done_since_stored(_dotted(swap.shadow))
         for target, same in self._target.targets_of(swap.table):
             described = read_table(self._writer.open(), *target) if same else None
             columns = described.folded if described is not None else ()
@@ -166,7 +166,7 @@ class Attempt:
         self._begin()
         if plan.keep is not None:
             shadow = _dotted(plan.keep)
-            there = plan.created and conditional and ledger.kept(shadow)
+            there = plan.created and conditional and ledger.retained(shadow)
             if plan.created and not there:
                 ledger.forget(shadow)
             if not there:  # CREATE TABLE IF NOT EXISTS does nothing to a shadow that is there
@@ -188,7 +188,7 @@ class Attempt:
             return f"nothing to do ({notes}): {self._change.statement}"
         return self._step_of_table(number, (step, session), known, notes)
 
-    def _step_of_table(self, number: int, run: Run, known: Recorded | None, kept: str) -> str:
+    def _step_of_table(self, number: int, run: Run, known: Recorded | None, retained: str) -> str:
         step, session = run
         connection = self._writer.open()
         statement = self._target.marked(step.statement)
@@ -217,9 +217,9 @@ class Attempt:
             self._done(number, step, text)
             return text
         if step.creation is not None:
-            (step, kept), session = self._constraining(number, run), NEUTRAL
+            (step, retained), session = self._constraining(number, run), NEUTRAL
             if not step.statement:
-                statement = kept or f"nothing to do: {statement}"
+                statement = retained or f"nothing to do: {statement}"
                 self._done(number, step, statement)
                 return statement
             statement = self._target.marked(step.statement)
@@ -229,7 +229,7 @@ class Attempt:
                 replaced.refuse(step)
             passed = self._equivalence_check.statement(connection, step, session, self._defaults)
             statement = self._target.marked(passed.text)
-            kept = "; ".join(filter(None, (kept, *passed.notes)))
+            retained = "; ".join(filter(None, (retained, *passed.notes)))
             unread = self._change.unread
             more = self._equivalence_check.settings(
                 connection,
@@ -252,7 +252,7 @@ class Attempt:
             self._forget_made(step.tables)
         self._done(number, step, statement)
         failpoints.reached("ddl.done")
-        return f"{statement} ({kept})" if kept else statement
+        return f"{statement} ({retained})" if retained else statement
 
     def _is_in_no_definition(self, run: Run) -> bool:
         """Whether a table that was created later does not have what a statement does."""
@@ -317,8 +317,8 @@ class Attempt:
         except pymysql.MySQLError as error:
             self._refused(number, step, error)
             raise
-        kept = f"the target's table keeps what the source's has not: {what.kept}"
-        return step._replace(statement=what.statement), kept if what.kept else ""
+        retained = f"the target's table keeps what the source's has not: {what.retained}"
+        return step._replace(statement=what.statement), retained if what.retained else ""
 
     def _source_key(
         self,

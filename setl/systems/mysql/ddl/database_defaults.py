@@ -92,7 +92,7 @@ class DatabaseDefaults:
         """
         with closing(connect(self._source)) as connection:
             now = default_collation(connection, schema)
-        known = self._kept(schema)
+        known = self._retained(schema)
         if known == now or not isinstance(self._change.position, BinlogPosition):
             return known or now
         ahead = finds_statement(
@@ -151,7 +151,7 @@ class DatabaseDefaults:
             hint=_ADVICE.format(by_hand=self._by_hand),
         )
 
-    def _kept(self, schema: str) -> str:
+    def _retained(self, schema: str) -> str:
         records = TableRecords(self._connection(), self._ticket, _KIND, before=_KIND)
         record = records.of((schema, ""))
         if record is None or record.generation != self._change.generation:

@@ -12,7 +12,7 @@ from pymysql.connections import Connection
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.session import StatementSession
 
-DONE_KEPT: Final = 500
+MAX_DONE: Final = 500
 """Changes of one pipeline that are remembered after they are done."""
 
 BEGUN, DONE, FAILED, KEPT = "begun", "done", "failed", "kept"
@@ -87,7 +87,7 @@ class Ledger:
                 ),
             )
 
-    def kept(self, shadow: str) -> list[tuple[str, StatementSession]]:
+    def retained(self, shadow: str) -> list[tuple[str, StatementSession]]:
         """The statements on a shadow table so far, in their order, with their sessions."""
         rows = self._rows(
             "SELECT statement, session FROM retl.setl_ddl WHERE pipeline = %s AND shadow = %s"
@@ -96,7 +96,7 @@ class Ledger:
         )
         return [(text, StatementSession(*json.loads(session))) for text, session in rows]
 
-    def done_since_kept(self, shadow: str) -> list[str]:
+    def done_since_stored(self, shadow: str) -> list[str]:
         """The statements that were done at the target since a shadow was made, until the change.
 
         There may be later ones, from before the pipeline went back.
@@ -135,11 +135,11 @@ class Ledger:
         )
 
     def trim(self) -> None:
-        """Forget the oldest of more than `DONE_KEPT` changes that are done."""
+        """Forget the oldest of more than `MAX_DONE` changes that are done."""
         oldest = self._rows(
             "SELECT version FROM retl.setl_ddl WHERE pipeline = %s AND state = 'done'"
             " ORDER BY version DESC LIMIT 1 OFFSET %s",
-            DONE_KEPT,
+            MAX_DONE,
         )
         if oldest:
             self._run(

@@ -49,11 +49,11 @@ def without_missing(connection: Connection[Any], ddl: TableDdl, table: Name) -> 
     # MariaDB calls the CHECK of a column like the column, which nobody can drop by itself.
     held = {name: kind for name, kind in held.items() if kind != "CHECK" or name not in columns}
     clauses = list(ddl.clauses())
-    kept = [clause for clause in clauses if not _is_missing(clause, held)]
-    if len(kept) == len(clauses):
+    remaining = [clause for clause in clauses if not _is_missing(clause, held)]
+    if len(remaining) == len(clauses):
         return ddl.text
-    texts = [ddl.text[c.tokens[0].start : c.tokens[-1].end] for c in kept]
-    return ddl.text[: ddl.tokens[ddl.body].start] + ", ".join(texts) if kept else ""
+    texts = [ddl.text[c.tokens[0].start : c.tokens[-1].end] for c in remaining]
+    return ddl.text[: ddl.tokens[ddl.body].start] + ", ".join(texts) if remaining else ""
 
 
 def _is_missing(clause: Clause, held: Mapping[str, str]) -> bool:

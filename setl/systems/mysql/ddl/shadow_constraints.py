@@ -120,7 +120,7 @@ def renamed_with(constraint: Constraint, old: str, new: str) -> Constraint:
     return constraint._replace(name=new + made) if _MADE.fullmatch(made) else constraint
 
 
-def kept_keys(created: str, ddl: TableDdl, changed: Iterable[Constraint]) -> Iterator[str]:
+def retained_keys(created: str, ddl: TableDdl, changed: Iterable[Constraint]) -> Iterator[str]:
     """Clauses that keep the keys which a CREATE TABLE names, and a table has, under foreign keys.
 
     A server that has made a key for a foreign key drops it when there is another one. A RENAME,

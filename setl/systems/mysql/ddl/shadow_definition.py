@@ -29,9 +29,9 @@ from setl.systems.mysql.ddl.shadow_constraints import (
     changes,
     constraints_of,
     created_keys,
-    kept_keys,
     made_like,
     renamed_with,
+    retained_keys,
 )
 from setl.systems.mysql.identifiers import qualified, quote
 
@@ -66,14 +66,14 @@ class Constraining(NamedTuple):
         statement: the ALTER TABLE, "" if the table has no others.
         actions: what foreign keys do by themselves that the table did not have.
         difference: what else the shadow and the table differ in, "" for nothing.
-        kept: keys that the shadow has not, and the table keeps: no row depends on them.
+        retained: keys that the shadow has not, and the table keeps: no row depends on them.
     """
 
     before: str = ""
     statement: str = ""
     actions: tuple[str, ...] = ()
     difference: str = ""
-    kept: str = ""
+    retained: str = ""
 
 
 def constraining(
@@ -103,7 +103,7 @@ def constraining(
     mariadb = is_mariadb(connection)
     alike = session.mariadb is mariadb
     like = any(name.role is Role.LIKE for name in ddl.names)
-    difference = kept = ""
+    difference = retained = ""
     if like:
         wanted = made_like(present, target[1], numbers=alike and not mariadb)
     elif not step.whole:
@@ -114,15 +114,18 @@ def constraining(
         of_shadow = created
         if alike:
             of_shadow = _created_here(ddl, target, session, connection, run)
-            difference, kept = _difference(created, of_shadow), _kept(created, of_shadow, ddl)
+            difference, retained = (
+                _difference(created, of_shadow),
+                _retained(created, of_shadow, ddl),
+            )
         checks = [c for c in constraints_of(of_shadow, target) if c.kind == CHECK]
         wanted += [renamed_with(check, ddl.subjects[0].table, target[1]) for check in checks]
     clauses = list(changes(present, wanted))
     if not clauses:
-        return Constraining(difference=difference, kept=kept)
+        return Constraining(difference=difference, retained=retained)
     lost, got = ([c for c in a if c not in b] for a, b in ((present, wanted), (wanted, present)))
     if not like:
-        clauses += kept_keys(created, ddl, (*lost, *got))
+        clauses += retained_keys(created, ddl, (*lost, *got))
     names = {each.name for each in got if each.kind == FOREIGN_KEY}
     freed = [f"DROP FOREIGN KEY {quote(each.name)}" for each in lost if each.name in names]
     had = {each.text for each in present}
@@ -132,7 +135,7 @@ def constraining(
         alter + ", ".join(clause for clause in clauses if clause not in freed),
         tuple(a for c in got if c.text not in had for a in actions_among(c.text.split())),
         difference,
-        kept,
+        retained,
     )
 
 
@@ -194,7 +197,7 @@ def _difference(created: str, of_shadow: str) -> str:
     )
 
 
-def _kept(created: str, of_shadow: str, ddl: TableDdl) -> str:
+def _retained(created: str, of_shadow: str, ddl: TableDdl) -> str:
     """The keys of a table that its shadow has not, but those that a foreign key may bring."""
     its = list(_parts(of_shadow))
     said = [d.text.replace("`", "") for d in definitions_of(ddl.text) if d.is_foreign_key]
@@ -226,14 +229,14 @@ def _options(text: str) -> str:
 def _without_foreign_keys(ddl: TableDdl, name: Name) -> str:
     """A CREATE TABLE under another name, without foreign keys."""
     text, end = ddl.text, 0
-    kept: list[str] = []
+    retained: list[str] = []
     definitions = list(definitions_of(text))
     for before, definition in pairwise(definitions):
         if definition.is_foreign_key:
-            kept.append(text[end : before.end])
+            retained.append(text[end : before.end])
             end = definition.end
     subject = ddl.subjects[0]
-    whole = "".join((*kept, text[end:]))
+    whole = "".join((*retained, text[end:]))
     return whole[: subject.start] + qualified(*name) + whole[subject.end :]
 
 

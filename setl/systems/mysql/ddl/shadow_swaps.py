@@ -22,18 +22,18 @@ from setl.systems.mysql.ddl.reread_names import defined_twice, names_given_again
 _ALTERING: Final = frozenset({Action.ALTER, Action.INDEX})
 
 
-def refuse_unseen(kept: Sequence[TableDdl], swap: Swap, by_hand: str) -> None:
+def refuse_unseen(retained: Sequence[TableDdl], swap: Swap, by_hand: str) -> None:
     """Refuse a swap for a shadow of which it is not known how it was made.
 
     Args:
-        kept: the statements on the shadow, in order.
+        retained: the statements on the shadow, in order.
         swap: the shadow, and the table.
         by_hand: how a person changes the target.
 
     Raises:
         FatalError: its CREATE TABLE is not among the statements that were kept.
     """
-    if not any(ddl.action is Action.CREATE for ddl in kept):
+    if not any(ddl.action is Action.CREATE for ddl in retained):
         raise FatalError(
             f"{'.'.join(swap.shadow)} replaces {'.'.join(swap.table)}, and how it was"
             " made was not seen: the online schema change began before `ddl: pass` did",
@@ -61,11 +61,13 @@ def refuse_altered(since: Iterable[str], target: Name, swap: Swap) -> None:
             )
 
 
-def refuse_other_shadows(kept: Sequence[TableDdl], table: Name, columns: Collection[str]) -> None:
+def refuse_other_shadows(
+    retained: Sequence[TableDdl], table: Name, columns: Collection[str]
+) -> None:
     """Refuse a swap for a shadow whose rows or columns are not what its statements tell.
 
     Args:
-        kept: the statements on the shadow, in order.
+        retained: the statements on the shadow, in order.
         table: the table that it replaces, at the source.
         columns: the columns of the table at the target, in lower case; none if these
             need not be the source's.
@@ -73,7 +75,7 @@ def refuse_other_shadows(kept: Sequence[TableDdl], table: Name, columns: Collect
     Raises:
         FatalError: it is one.
     """
-    for ddl in kept:
+    for ddl in retained:
         if ddl.action is not Action.CREATE:
             continue
         like = next(((n.schema, n.table) for n in ddl.names if n.role is Role.LIKE), table)
@@ -83,19 +85,19 @@ def refuse_other_shadows(kept: Sequence[TableDdl], table: Name, columns: Collect
             raise _refused(
                 table, f"its shadow was made {what}, and not changed after that", ddl.text
             )
-    if again := names_given_again(kept):
+    if again := names_given_again(retained):
         raise _refused(
             table,
             f"its shadow has another column {', '.join(sorted(again))} now, and nothing tells which"
             " rows got what the old one had",
-            kept[-1].text,
+            retained[-1].text,
         )
-    if twice := defined_twice(kept):
+    if twice := defined_twice(retained):
         raise _refused(
             table,
             f"its shadow's column {', '.join(sorted(twice))} was defined twice, and nothing tells"
             " whether rows were copied in between",
-            kept[-1].text,
+            retained[-1].text,
         )
 
 

@@ -77,7 +77,7 @@ def changes_key(table: Name, schema: str, text: str) -> bool:
         return False
     if ddl.action in (Action.TRUNCATE, Action.INDEX):
         return "primary" in text.lower()
-    return ddl.action is not Action.ALTER or not all(map(_keeps_key, ddl.clauses()))
+    return ddl.action is not Action.ALTER or not all(map(_retains_key, ddl.clauses()))
 
 
 def made_by(done: Iterable[TableDdl]) -> set[Name]:
@@ -109,7 +109,7 @@ def made_by(done: Iterable[TableDdl]) -> set[Name]:
     return made
 
 
-def _keeps_key(clause: Clause) -> bool:
+def _retains_key(clause: Clause) -> bool:
     words = [token.word for token in clause.tokens]
     verb = words[0]
     if verb == "CHANGE" or (verb == "RENAME" and words[1] not in _OF_INDEXES):

@@ -200,10 +200,10 @@ class DdlTarget:
         ddl = as_it_came_out(ddl, session)
         return () if loaded & set(later) else names_taken(connection, ddl, later)
 
-    def swapped(self, kept: Sequence[tuple[str, StatementSession]], table: Name) -> list[Run]:
+    def swapped(self, retained: Sequence[tuple[str, StatementSession]], table: Name) -> list[Run]:
         """The statements that were kept of a shadow, for the table that it replaces."""
         runs: list[Run] = []
-        for statement, session in kept:
+        for statement, session in retained:
             ddl = parsed(statement, session)
             if ddl is None:
                 continue

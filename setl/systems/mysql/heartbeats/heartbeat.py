@@ -20,8 +20,8 @@ from pymysql.connections import Connection
 from setl.clock import Clock, SystemClock
 from setl.errors import SetlError, TransientError
 from setl.select.heartbeat import HeartbeatStatus
+from setl.systems.mysql.cached_connection import once_more_if_cut_off
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
-from setl.systems.mysql.kept_connection import once_more_if_cut_off
 from setl.systems.mysql.stored import writers
 
 _LOG = logging.getLogger(__name__)
@@ -110,27 +110,27 @@ class MysqlHeartbeat:
         return self._status
 
     def _run(self) -> None:
-        stopped, kept = self._stopped, _Kept()
+        stopped, slot = self._stopped, _Slot()
         try:
             while not stopped.is_set():
                 began = self._clock.monotonic()
                 try:
                     # A server's `wait_timeout` may be shorter than the interval.
                     once_more_if_cut_off(
-                        lambda: self._attempt(kept), self._name, kept=kept.connection is not None
+                        lambda: self._attempt(slot), self._name, cached=slot.connection is not None
                     )
                 except SetlError as error:
                     self._failed(error)
                 stopped.wait(max(0.0, self._interval - (self._clock.monotonic() - began)))
         finally:
-            kept.drop()
+            slot.drop()
 
-    def _attempt(self, kept: _Kept) -> None:
+    def _attempt(self, slot: _Slot) -> None:
         try:
-            kept.connection = kept.connection or self._connected()
-            self._beat(kept.connection)
+            slot.connection = slot.connection or self._connected()
+            self._beat(slot.connection)
         except BaseException:
-            kept.drop()
+            slot.drop()
             raise
 
     def _connected(self) -> Connection[Any]:
@@ -185,7 +185,7 @@ class _CommitHangsError(TransientError):
     """The server does not end a commit, and whoever waits for it should know that."""
 
 
-class _Kept:
+class _Slot:
     """The connection from one beat to the next; of one thread."""
 
     def __init__(self) -> None:

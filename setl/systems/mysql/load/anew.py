@@ -65,14 +65,14 @@ def write_anew(connection: Connection[Any], parts: Sequence[AnewRows], limits: L
         for part, numbers in zip(parts, left, strict=True):
             if not part.partial:
                 _clear(connection, part, numbers, limits)
-        kept = [
+        remaining = [
             _insert(connection, part, numbers, limits, refused)
             for part, numbers in zip(parts, left, strict=True)
         ]
-        if kept == left:
+        if remaining == left:
             return
         ask(f"ROLLBACK TO SAVEPOINT {_BEFORE}")
-        left = kept
+        left = remaining
 
 
 def _not_put_aside(first: DataError) -> DataError:

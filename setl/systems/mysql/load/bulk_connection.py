@@ -38,7 +38,7 @@ _OWN_FLAGS_AT: Final = 28
 _HANDSHAKE_BYTES: Final = 32
 _BULK: Final = 1 << 2  # 34 less the 32 of the other flags
 
-_MOST_KEPT: Final = 16  # a server has 16,382 for all of its clients
+_MAX_CONNECTIONS: Final = 16  # a server has 16,382 for all of its clients
 _TOO_MANY: Final = 1461
 # It knows no such command, cannot prepare this statement, or has too many.
 _UNABLE: Final = frozenset({1047, 1235, 1295, _TOO_MANY})
@@ -184,7 +184,7 @@ class BulkConnection(PlainConnection):
                 for _ in range(described + 1 if described else 0):
                     self._read_packet()
         self._statements[statement] = number
-        if len(self._statements) > _MOST_KEPT:
+        if len(self._statements) > _MAX_CONNECTIONS:
             self._close(self._statements.popitem(last=False)[1])
         return number
 

@@ -58,10 +58,10 @@ def takes_new_rows(plan: TableWrites, change: TargetChanges, limits: Limits) -> 
         return False
     if not plan.gives_all or len(change.upserts) < limits.bulk_rows:
         return False
-    return all(map(_is_kept, inserts.columns))
+    return all(map(_is_preserved, inserts.columns))
 
 
-def _is_kept(column: Column) -> bool:
+def _is_preserved(column: Column) -> bool:
     held = column.capacity
     if held is None or held.type not in _COLUMNS.get(column.kind, frozenset[str]()):
         return False

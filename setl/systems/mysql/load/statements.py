@@ -218,7 +218,7 @@ def plan_writes(
                 table,
                 exact=collisions.bytewise,
                 row_alias=row_alias,
-                kept=moving(target, names) if partial else (),
+                unchanged=moving(target, names) if partial else (),
             ),
             columns=given,
             picks=None if len(written) == len(columns) else written,
@@ -395,7 +395,7 @@ def _on_duplicate(
     *,
     exact: bool,
     row_alias: bool,
-    kept: Sequence[str] = (),
+    unchanged: Sequence[str] = (),
 ) -> str:
     """``ON DUPLICATE KEY UPDATE`` for all columns but those of the key that cannot differ.
 
@@ -408,7 +408,7 @@ def _on_duplicate(
         table: its quoted name.
         exact: whether text of the key is compared byte by byte, else as its column does.
         row_alias: see `plan_writes`.
-        kept: columns to leave as they are by name, which the server may set by itself else.
+        unchanged: columns to leave as they are by name, which the server may set by itself else.
     """
     new = "`new row`.{}" if row_alias else "VALUES({})"
 
@@ -450,6 +450,6 @@ def _on_duplicate(
     guard = f"{name}=IF({same} OR {COLLIDES}{probe} IS NULL)),{value},{value})"
     others = (f"{quote(stored[i].name)}={given(stored[i])}" for i in sets if i != bearer)
     alias = " AS `new row`" if row_alias else ""
-    same_again = (f"{n}={table}.{n}" for n in map(quote, kept))
+    same_again = (f"{n}={table}.{n}" for n in map(quote, unchanged))
     changed = ",".join([guard, *others, *same_again])
     return f"{alias} ON DUPLICATE KEY UPDATE {changed}"

@@ -228,23 +228,26 @@ def _check_retention(server: Server, report: Report) -> None:
                 code="binlog-size-limit",
             )
     try:
-        kept = retention_of(server.variables, server.variables.get("version", ""), server.raw_rows)
+        retention = retention_of(
+            server.variables, server.variables.get("version", ""), server.raw_rows
+        )
     except pymysql.MySQLError as error:
         raise translate(error).at(server=server.endpoint) from error
-    if kept.hidden:
+    if retention.hidden:
         report.warning(
             f"{server.kind.service.value} removes binlogs by its setting {HOURS!r}, which the"
             f" account {server.account} may not read; it need not keep them at all",
             server.grant(["SELECT"], CONFIGURATION),
             code="binlog-retention",
         )
-    if kept.seconds is None or kept.seconds >= _DAY:
+    if retention.seconds is None or retention.seconds >= _DAY:
         return
     week = server.set_global("binlog_expire_logs_seconds", str(7 * _DAY))
     report.warning(
-        f"binlogs are removed after {kept.seconds / 3600:.3g} hours; a pipeline that stands still"
+        f"binlogs are removed after {retention.seconds / 3600:.3g} hours; a pipeline that stands "
+        f"still"
         " for longer loses its position and has to load its tables again"
-        if kept.seconds
+        if retention.seconds
         else f"{server.kind.service.value} removes binlogs at once ({HOURS!r} is not set); a"
         " pipeline that stands still loses its position and has to load its tables again",
         *((KEEP_A_WEEK,) if server.kind.managed else week),

@@ -59,7 +59,7 @@ class KeysOfCheck:
             return WhyNot("the target has no foreign keys")
         if not pipeline.source.reads_origin:
             return WhyNot("the changes do not come from the server's binlog")
-        return WhyNot(_LETTERS) if pipeline.keeps_dead_letters else None
+        return WhyNot(_LETTERS) if pipeline.stores_dead_letters else None
 
     def _of_target(
         self,

@@ -7,7 +7,7 @@ from setl.systems.finding import Report
 from setl.systems.mysql.server import Server
 
 
-def check_kept_binlog(server: Server, report: Report) -> None:
+def check_binlog_durability(server: Server, report: Report) -> None:
     """Report that the end of the binlog may be lost, and rows that are in the tables with it."""
     value = server.variables.get("sync_binlog", "1")
     if value != "1":
@@ -19,7 +19,7 @@ def check_kept_binlog(server: Server, report: Report) -> None:
         )
 
 
-def check_kept_rows(server: Server, pipeline: Pipeline, report: Report) -> None:
+def check_row_durability(server: Server, pipeline: Pipeline, report: Report) -> None:
     """Report that rows may be lost of which the checkpoint says that they are applied.
 
     A checkpoint in the target is lost with the rows, and they are applied again.

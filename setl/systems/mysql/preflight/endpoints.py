@@ -8,7 +8,7 @@ from setl.channel.file import MysqlSource, Pipeline
 from setl.channel.routes.routing import Router
 from setl.systems.finding import Report
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
-from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
+from setl.systems.mysql.preflight.durability import check_binlog_durability, check_row_durability
 from setl.systems.mysql.preflight.joined_tables import check_joined_tables
 from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check_replica
 from setl.systems.mysql.preflight.schema_changes import (
@@ -56,7 +56,7 @@ def check_mysql_source(server: Server, source: MysqlSource, router: Router, repo
     schemas = list(dict.fromkeys(s for s in (*literal, SCHEMA) if s is not None))
     check_binlog(server, source, schemas, report)
     check_statements(server, router, report)
-    check_kept_binlog(server, report)
+    check_binlog_durability(server, report)
     check_replica(server, report)
     heartbeat = [_HEARTBEAT] if source.heartbeat > 0 else []
     check_system_tables(server, report, [_MARK, _BUFFER, *heartbeat], _SOURCE_SCOPES)
@@ -89,7 +89,7 @@ def check_mysql_target(
     check_version(server, report)
     check_transport(server, report)
     _check_writable(server, report)
-    check_kept_rows(server, pipeline, report)
+    check_row_durability(server, pipeline, report)
     check_mark_triggers(server, report)
     if two_way and server.variables.get("log_bin") != "ON":
         report.error(
@@ -99,7 +99,7 @@ def check_mysql_target(
         )
     checkpoint = [] if pipeline.checkpoint == "zookeeper" else [_CHECKPOINT]
     ledger = [LEDGER] if pipeline.ddl == "pass" or Router(pipeline).creates else []
-    dead_letters = [_DEAD_LETTERS] if pipeline.keeps_dead_letters else []
+    dead_letters = [_DEAD_LETTERS] if pipeline.stores_dead_letters else []
     needed = [*_WRITTEN, *checkpoint, *ledger, *dead_letters]
     check_system_tables(server, report, needed, _TARGET_SCOPES)
     if ledger:

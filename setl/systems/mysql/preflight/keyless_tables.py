@@ -83,9 +83,10 @@ def _refusal(check: PipelineCheck, schema: RowSchema, route: Route) -> str:
         return "in a two-way channel both sites may change the same row, and none would find it"
     if not route.takes_keyless:
         return "nor can rows that an expression, a condition, a processor or `read: source` makes"
-    kept = [column.name for column in schema.columns if column.materialized]
-    if kept:
+    materialized = [column.name for column in schema.columns if column.materialized]
+    if materialized:
         return (
-            f"{', '.join(kept)} is generated, and kept or in an index, so it need not be the same"
+            f"{', '.join(materialized)} is generated, and kept or in an index, so it need not be "
+            f"the same"
         )
     return ""

@@ -83,8 +83,8 @@ class TriggerWatch:
         Under which name a table of the source arrives is known of those that the channel file
         names exactly, of those that keep their names, and of those that have brought rows.
         """
-        kept = any(route.target == (schema, table) for route in self._router.route(schema, table))
-        return kept or _folded(schema, table) in self._targets
+        stored = any(route.target == (schema, table) for route in self._router.route(schema, table))
+        return stored or _folded(schema, table) in self._targets
 
 
 def _folded(schema: str, table: str) -> Name:

@@ -31,7 +31,7 @@ from setl.systems.mysql.values.lost_text import in_utf8, may_be_lost, text_or_ma
 from setl.systems.mysql.values.row_values import has_two_digits, whole_year
 
 _WORDS: Final = 4
-_KEPT: Final = (1 << 30) - 1
+_MASK: Final = (1 << 30) - 1
 
 # Longer values are hashed by themselves, so that a row's bytes stay far below a packet.
 _LONG: Final = frozenset(
@@ -145,8 +145,8 @@ class ChecksumQuery:
             return Checksum(int(rows), tuple(map(int, bits)))
         joined = bytes.fromhex(bits[0] if isinstance(bits[0], str) else bits[0].decode())
         words = (joined[at : at + 4] for at in range(0, 4 * _WORDS, 4))
-        kept = tuple(int.from_bytes(word, "little") & _KEPT for word in words)
-        return Checksum(int(rows), kept)
+        stored = tuple(int.from_bytes(word, "little") & _MASK for word in words)
+        return Checksum(int(rows), stored)
 
 
 def _by_words(digest: str) -> str:

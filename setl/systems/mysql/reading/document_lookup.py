@@ -21,13 +21,13 @@ from setl.errors import ConfigurationError, SetlError, TransientError
 from setl.model.change import Row, Value
 from setl.model.nesting import Documents, NestedTable
 from setl.model.schema import Column, RowSchema
+from setl.systems.mysql.cached_connection import CachedConnection
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
     connect,
     translating,
 )
 from setl.systems.mysql.identifiers import identifier
-from setl.systems.mysql.kept_connection import KeptConnection
 from setl.systems.mysql.reading.nested_tables import DescribedDocuments, describe_documents
 from setl.systems.mysql.shared_lock import shared_lock
 from setl.systems.mysql.values.conditions import KEYS_PER_CONDITION, keyed_conditions
@@ -155,7 +155,7 @@ class MysqlDocuments:
             return rows
 
         try:
-            return _kept(self.endpoint).ask(ask)
+            return _stored(self.endpoint).ask(ask)
         except AlteredTableError as error:
             _descriptions.clear()
             raise TransientError("the table is just being changed", table=table.name) from error
@@ -173,7 +173,7 @@ class MysqlDocuments:
         return known
 
 
-def _kept(endpoint: MysqlEndpoint) -> KeptConnection:
+def _stored(endpoint: MysqlEndpoint) -> CachedConnection:
     # Locks rows, and hardly any gaps between them.
     first = ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",)
-    return KeptConnection(endpoint, _LOCK_WAIT, first)
+    return CachedConnection(endpoint, _LOCK_WAIT, first)

@@ -19,6 +19,7 @@ from setl.errors import SetlError, TransientError
 from setl.model.change import Row
 from setl.model.checkpoint import ShownPosition
 from setl.model.schema import Column, Kind, RowSchema
+from setl.systems.mysql.cached_connection import CachedConnection
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
@@ -26,7 +27,6 @@ from setl.systems.mysql.connection import (
     translating,
 )
 from setl.systems.mysql.identifiers import identifier
-from setl.systems.mysql.kept_connection import KeptConnection
 from setl.systems.mysql.reading.shown_rows import begin_showing
 from setl.systems.mysql.values.conditions import keyed_conditions
 from setl.systems.mysql.values.row_values import (
@@ -64,13 +64,13 @@ class MysqlRows:
         self, table: RowSchema, keys: Sequence[Row], position: ShownPosition | None
     ) -> tuple[RowSchema, list[Row]] | None:
         """See `RowSource.read`."""
-        kept = KeptConnection(self.endpoint, _LOCK_WAIT)
+        cached = CachedConnection(self.endpoint, _LOCK_WAIT)
         try:
             for _ in range(_ATTEMPTS):
-                there = self._described(kept, table)
+                there = self._described(cached, table)
                 if there is None or not _has_key(there, table):
                     return None
-                rows = kept.ask(
+                rows = cached.ask(
                     lambda found, as_=there: self._rows(found, table, as_, keys, position)
                 )
                 if rows is not None:
@@ -81,10 +81,10 @@ class MysqlRows:
             raise
         raise TransientError("the table is just being changed", table=table.name)
 
-    def _described(self, kept: KeptConnection, table: RowSchema) -> RowSchema | None:
+    def _described(self, cached: CachedConnection, table: RowSchema) -> RowSchema | None:
         known = _described.get(self._name(table))
         if known is None:
-            known = kept.ask(lambda found: self._asked(found, table))
+            known = cached.ask(lambda found: self._asked(found, table))
             if known is not None:
                 if len(_described) >= _MOST_TABLES:
                     _described.clear()

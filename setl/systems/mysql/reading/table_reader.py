@@ -27,7 +27,7 @@ from setl.errors import ConfigurationError, TransientError
 from setl.model.change import Row
 from setl.model.position import BinlogPosition, Position
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.conflicts.recent import kept_keys
+from setl.systems.mysql.conflicts.recent import stored_keys
 from setl.systems.mysql.conflicts.tables import Table
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
@@ -245,8 +245,8 @@ class TableReader:
             )
             for some in _some(rows):
                 keys = [tuple(row[position] for position in positions) for row in some]
-                kept = kept_keys(cursor, table, keys, ending)
-                yield [row for row, own in zip(some, keys, strict=True) if own not in kept]
+                stored = stored_keys(cursor, table, keys, ending)
+                yield [row for row, own in zip(some, keys, strict=True) if own not in stored]
 
     def text_order(self) -> str:
         """See `ChecksummedTable.text_order`."""

@@ -25,8 +25,8 @@ from setl.errors import (
     SharedTableError,
     TransientError,
 )
-from setl.load.deadletters.keeping import Faults, LetterUpdate, loaded_with, update_letters
 from setl.load.deadletters.letter import DeadLetter
+from setl.load.deadletters.storing import Faults, LetterUpdate, loaded_with, update_letters
 from setl.load.sink import LoadTicket, OpenTable, ReadRendered
 from setl.load.timings import Timings
 from setl.model.change import TargetChanges

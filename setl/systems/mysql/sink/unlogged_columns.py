@@ -10,7 +10,7 @@ from typing import Any
 from pymysql.connections import Connection
 
 from setl.errors import DataError
-from setl.load.deadletters.keeping import Faults
+from setl.load.deadletters.storing import Faults
 from setl.model.change import TargetChanges
 from setl.model.schema import RowSchema
 from setl.model.unlogged_columns import unlogged_error

@@ -17,8 +17,8 @@ from setl.errors import FatalError, FencedError, TargetWentBackError
 from setl.model.checkpoint import Checkpoint, check_progress
 from setl.select.checkpoints.note import CheckpointNote, Notes, missing
 from setl.select.checkpoints.owner import Owner
+from setl.systems.mysql.cached_connection import once_more_if_cut_off
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
-from setl.systems.mysql.kept_connection import once_more_if_cut_off
 from setl.systems.mysql.stored import writers
 from setl.systems.mysql.stored.fence_errors import fence_error
 from setl.systems.mysql.stored.state import forget_checkpoint
@@ -79,8 +79,8 @@ class MysqlCheckpointStore:
         self._connection: Connection[Any] | None = None
         self._using = threading.Lock()
         # What this object has stored last, and under which epoch.
-        self._kept: tuple[int, Checkpoint | None] = (0, None)
-        self._kept_text = ""
+        self._stored: tuple[int, Checkpoint | None] = (0, None)
+        self._stored_text = ""
         self._age: float | None = None
         self._registered = 0  # epoch under which the connection is recorded as a writer
 
@@ -149,7 +149,7 @@ class MysqlCheckpointStore:
             try:
                 with connection.cursor() as cursor:
                     stored = self._fenced(cursor, epoch)
-                    self._check_kept(stored, epoch)
+                    self._check_stored(stored, epoch)
                     if stored is not None:
                         check_progress(stored, checkpoint)
                     cursor.execute(f"{_UPSERT}; COMMIT", (self._pipeline, epoch, text))
@@ -158,7 +158,7 @@ class MysqlCheckpointStore:
             except (FencedError, FatalError, TargetWentBackError):
                 connection.rollback()
                 raise
-            self._kept, self._kept_text = (epoch, checkpoint), text
+            self._stored, self._stored_text = (epoch, checkpoint), text
 
         self._run(run)
 
@@ -170,21 +170,21 @@ class MysqlCheckpointStore:
         If not, the target is not as it was, or the checkpoint may not follow that one. Who reads
         what is there can say which.
         """
-        by, kept = self._kept
-        if kept is None or by != epoch:
+        by, saved = self._stored
+        if saved is None or by != epoch:
             return False
         try:
-            check_progress(kept, checkpoint)
+            check_progress(saved, checkpoint)
         except FatalError:
             return False
-        key, before = self._pipeline, self._kept_text
+        key, before = self._pipeline, self._stored_text
         with connection.cursor() as cursor:
             stored = cursor.execute(_NEXT, (text, key, epoch, before, key, epoch))
             while cursor.nextset():
                 pass
         if not stored:
             return False
-        self._kept, self._kept_text = (epoch, checkpoint), text
+        self._stored, self._stored_text = (epoch, checkpoint), text
         return True
 
     def _note(self, epoch: int) -> CheckpointNote:
@@ -210,13 +210,13 @@ class MysqlCheckpointStore:
             raise fence_error(epoch, fence, self._pipeline, self._endpoint)
         return self._parsed(row[1])
 
-    def _check_kept(self, stored: Checkpoint | None, epoch: int) -> None:
+    def _check_stored(self, stored: Checkpoint | None, epoch: int) -> None:
         """Refuse to pass over what a target that was set back to an earlier state has lost."""
-        by, kept = self._kept
-        if kept is None or by != epoch or (stored is not None and stored.order >= kept.order):
+        by, saved = self._stored
+        if saved is None or by != epoch or (stored is not None and stored.order >= saved.order):
             return
         raise TargetWentBackError(
-            f"the target has lost the checkpoint {kept}: it holds {stored or 'none'}",
+            f"the target has lost the checkpoint {saved}: it holds {stored or 'none'}",
             hint="It is read again from there",
             pipeline=self._pipeline,
             server=self._endpoint,
@@ -241,8 +241,8 @@ class MysqlCheckpointStore:
         What may have been done the first time is done again, under the same fence.
         """
         with self._using:
-            who, kept = f"{self._pipeline}, for the checkpoint", self._connection is not None
-            return once_more_if_cut_off(lambda: self._attempt(work), who, kept=kept)
+            who, stored = f"{self._pipeline}, for the checkpoint", self._connection is not None
+            return once_more_if_cut_off(lambda: self._attempt(work), who, cached=stored)
 
     def _attempt(self, work: Callable[[Connection[Any]], _T]) -> _T:
         if self._connection is None:

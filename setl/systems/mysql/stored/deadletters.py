@@ -11,7 +11,7 @@ from pymysql.connections import Connection
 from pymysql.err import OperationalError, ProgrammingError
 
 from setl.load.deadletters.letter import DeadLetter, State
-from setl.load.deadletters.store import Pending, Tally, no_letters_kept, tallied, too_large
+from setl.load.deadletters.store import Pending, Tally, no_dead_letters_stored, tallied, too_large
 from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number, translating
 
 _TABLE = "retl.setl_deadletter"
@@ -22,7 +22,7 @@ _KEEP = (
     "ON DUPLICATE KEY UPDATE attempts = attempts + 1, "
     + ", ".join(f"{name} = VALUES({name})" for name in _NEWER)
 )
-_KEEP_AGAIN = (
+_STORE_AGAIN = (
     f"UPDATE {_TABLE} SET attempts = attempts + 1, "
     + ", ".join(f"{name} = %s" for name in _NEWER)
     + " WHERE id = %s"
@@ -53,7 +53,7 @@ class MysqlDeadLetters:
                 if letter.id in again:
                     named = dict(zip(_FIELDS, values, strict=True))
                     values = [named[name] for name in (*_NEWER, "id")]
-                    statement = cursor.mogrify(_KEEP_AGAIN, values)
+                    statement = cursor.mogrify(_STORE_AGAIN, values)
                 else:
                     statement = cursor.mogrify(_KEEP, values)
                 # The server would end the connection, which looks like a lost one.
@@ -171,7 +171,7 @@ def opened_table(endpoint: MysqlEndpoint) -> Generator[MysqlDeadLetters]:
             except (ProgrammingError, OperationalError) as error:
                 if error_number(error) not in _NO_TABLE:
                     raise
-                raise no_letters_kept(f"table {_TABLE}").at(server=endpoint) from error
+                raise no_dead_letters_stored(f"table {_TABLE}").at(server=endpoint) from error
     finally:
         connection.close()
 

@@ -11,8 +11,8 @@ from typing import Any
 from pymysql.connections import Connection
 
 from setl.errors import SetlError
+from setl.systems.mysql.cached_connection import once_more_if_cut_off
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
-from setl.systems.mysql.kept_connection import once_more_if_cut_off
 from setl.systems.stored_state import StoredState
 
 _FENCE = "SELECT epoch, nid FROM retl.setl_fence WHERE pipeline = %s"
@@ -40,21 +40,21 @@ def opened_states(endpoint: MysqlEndpoint, pipeline: str) -> Generator[Callable[
 
     What is given raises what `read_stored_state` raises.
     """
-    kept: list[Connection[Any]] = []
+    cached: list[Connection[Any]] = []
 
     def ask() -> StoredState:
-        if not kept:
-            kept.append(connect(endpoint))
+        if not cached:
+            cached.append(connect(endpoint))
         try:
-            return _read(endpoint, kept[0], pipeline)
+            return _read(endpoint, cached[0], pipeline)
         except SetlError:
-            kept.pop().close()
+            cached.pop().close()
             raise
 
     try:
-        yield lambda: once_more_if_cut_off(ask, "a look at a checkpoint", kept=bool(kept))
+        yield lambda: once_more_if_cut_off(ask, "a look at a checkpoint", cached=bool(cached))
     finally:
-        for connection in kept:
+        for connection in cached:
             connection.close()
 
 
@@ -62,13 +62,13 @@ def _read(endpoint: MysqlEndpoint, connection: Connection[Any], pipeline: str) -
     with translating(endpoint), connection.cursor() as cursor:
         fence = _row(cursor, _FENCE, pipeline)
         checkpoint = _row(cursor, _CHECKPOINT, pipeline)
-    kept = StoredState(int(fence[0]), str(fence[1])) if fence else StoredState()
+    cached = StoredState(int(fence[0]), str(fence[1])) if fence else StoredState()
     if checkpoint is None:
-        return kept
+        return cached
     epoch, text, at = checkpoint
     # The session's time zone is UTC, see `connect`.
     stored_at = at.replace(tzinfo=UTC).timestamp() if isinstance(at, datetime) else None
-    return replace(kept, checkpoint=str(text), stored_by=int(epoch), stored_at=stored_at)
+    return replace(cached, checkpoint=str(text), stored_by=int(epoch), stored_at=stored_at)
 
 
 def forget_checkpoint(endpoint: MysqlEndpoint, pipeline: str) -> None:

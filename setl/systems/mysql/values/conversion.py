@@ -86,13 +86,13 @@ def _to_number(kind: Kind, held: Capacity) -> Changes | None:
             return lambda v: not _floats(held.type, Decimal(v))
         if kind in _WRITTEN or kind is Kind.DECIMAL:
             scale = held.scale
-            return lambda v: not _is_kept(v, lambda n: _floats(held.type, n), scale)
+            return lambda v: not _is_preserved(v, lambda n: _floats(held.type, n), scale)
     if held.type in _INTEGERS and kind in _WRITTEN:
-        return lambda v: not _is_kept(v, lambda n: n == n.to_integral_value(), None)
+        return lambda v: not _is_preserved(v, lambda n: n == n.to_integral_value(), None)
     return None
 
 
-def _is_kept(text: str, holds: Callable[[Decimal], bool], scale: int | None) -> bool:
+def _is_preserved(text: str, holds: Callable[[Decimal], bool], scale: int | None) -> bool:
     """Whether the number that a text says is kept; what says none is for the server to refuse."""
     try:
         number = Decimal(text)

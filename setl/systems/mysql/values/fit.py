@@ -240,13 +240,13 @@ def _digits_guard(position: int, scale: int, *, single: bool) -> Guard:
     """
     power = 10.0**scale
 
-    def kept(value: float) -> float:
+    def stored(value: float) -> float:
         whole = floor(value)
         return whole + round((value - whole) * power) / power
 
     if not single:
-        return Guard(position, lambda v: kept(v) != v, f"round it to {scale} digits")
-    return Guard(position, lambda v: not _same_single(kept(v), v), f"round it to {scale} digits")
+        return Guard(position, lambda v: stored(v) != v, f"round it to {scale} digits")
+    return Guard(position, lambda v: not _same_single(stored(v), v), f"round it to {scale} digits")
 
 
 def _same_single(first: float, second: float) -> bool:

@@ -17,7 +17,7 @@ def router(*tables):
     return Router(parse_channel({"channel": "c", "pipelines": [pipeline]}).pipelines[0])
 
 
-def kept(mapped_by, **changes):
+def stored(mapped_by, **changes):
     return letter("c/p", 1, payload=json.dumps({"mapped_by": mapped_by}), **changes)
 
 
@@ -35,13 +35,13 @@ def kept(mapped_by, **changes):
 @pytest.mark.parametrize("source", ["shop.orders", "", "shop.or.ders"])
 def test_what_makes_other_rows(now, source):
     before = router({"from": "shop.orders"})
-    made = kept(before.entries[0].mapped_by, source=source)
+    made = stored(before.entries[0].mapped_by, source=source)
     assert not is_remapped(made, before)
     assert is_remapped(made, router({"from": "shop.orders", **now}))
 
 
 def test_what_makes_the_same_rows():
-    made = kept(router({"from": "shop.orders"}).entries[0].mapped_by)
+    made = stored(router({"from": "shop.orders"}).entries[0].mapped_by)
     for same in ({"from": "shop.*"}, {"from": "shop.orders", "group": "g", "load": True}):
         assert not is_remapped(made, router({"from": "x.y"}, same))
     assert is_remapped(made, router({"from": "x.y"}))
@@ -54,6 +54,6 @@ def test_a_letter_of_an_earlier_release_reports_its_target():
 
 def test_rows_that_a_processor_has_given_another_name():
     processing = {"from": "shop.orders", "processor": "own.code:changed"}
-    made = kept(router(processing).entries[0].mapped_by, source="own.name")
+    made = stored(router(processing).entries[0].mapped_by, source="own.name")
     assert not is_remapped(made, router(processing))
     assert is_remapped(made, router({**processing, "processor": "own.code:other"}))

@@ -185,7 +185,7 @@ def test_an_error_is_not_reported_with_how_far_it_was():
     assert ended[0].error == "no such table"
 
 
-def test_work_that_fails_says_why_and_what_is_kept_is_bounded():
+def test_work_that_fails_says_why_and_what_is_stored_is_bounded():
     ended = []
     jobs = Jobs(ManualClock(), beside("import sys; sys.exit('no such channel')"))
     for n in range(25):

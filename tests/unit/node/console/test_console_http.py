@@ -38,7 +38,7 @@ def test_browsers_get_a_page_and_programs_the_index(node, browser):
      "/console/login", "/console/nowhere", "/console/pipelines/shop/nowhere",
      "/console/static/console.css", "/console/events?of=nowhere"],
 )  # fmt: skip
-def test_every_answer_keeps_browsers_in_bounds(browser, path):
+def test_every_answer_stores_browsers_in_bounds(browser, path):
     reply = browser.get(path)
     if reply.code == 404 and reply.headers["Content-Type"] == "application/json":
         return  # what nothing serves at all is no page
@@ -189,23 +189,23 @@ def test_a_form_of_another_site_or_session_is_refused(node, anna):
     assert node.operator.channels.one("shop").state is ChannelState.PAUSE
 
 
-def test_an_action_is_done_reported_and_kept(node, anna):
+def test_an_action_is_done_reported_and_stored(node, anna):
     reply = anna.do("pause", "shop")
     assert (reply.code, reply.headers["Location"]) == (303, "/console/channels/shop")
     node.look()
     page = anna.get("/console/channels/shop").body.decode()
     assert "channel shop is set to PAUSE" in page
     assert "channel shop is set to PAUSE" not in anna.get("/console/channels/shop").body.decode()
-    (kept,) = node.operator.actions.all()
-    assert (kept.what, kept.on) == ("pause", "shop")
-    assert kept.by == "anna (127.0.0.1), console of n1"
-    assert kept.outcome.startswith("channel shop is set to PAUSE")
+    (stored,) = node.operator.actions.all()
+    assert (stored.what, stored.on) == ("pause", "shop")
+    assert stored.by == "anna (127.0.0.1), console of n1"
+    assert stored.outcome.startswith("channel shop is set to PAUSE")
     node.cluster.clock.advance(5)
     assert "anna (127.0.0.1)" in anna.get("/console/actions").body.decode()
     assert "anna" not in Browser(node).get("/console/actions").body.decode()
 
 
-def test_a_refusal_is_reported_and_kept(node, anna):
+def test_a_refusal_is_reported_and_stored(node, anna):
     node.operator.channels.set_state(node.operator.channels.one("shop"), ChannelState.STOP)
     anna.do("resume", "shop")
     assert "the channel shop is stopped" in anna.get("/console/channels/shop").body.decode()
@@ -312,7 +312,7 @@ def test_a_missing_variable_is_a_mistake_on_this_node(anna):
     assert all("CONSOLE_TEST_PW is not set" in fault["text"] for fault in faults)
 
 
-def test_a_file_is_applied_and_kept_in_the_log(node, anna, password):
+def test_a_file_is_applied_and_stored_in_the_log(node, anna, password):
     reply = edit(anna, "apply")
     assert (reply.code, reply.headers["Location"]) == (303, "/console/channels/shop")
     stored = node.operator.channels.one("shop")

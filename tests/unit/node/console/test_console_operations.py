@@ -61,7 +61,7 @@ POSITION = BinlogPosition("b.000002", 99)
 
 @pytest.fixture
 def movable(node, monkeypatch, password):
-    """A pipeline whose checkpoint is kept in ZooKeeper; its source is not asked."""
+    """A pipeline whose checkpoint is stored in ZooKeeper; its source is not asked."""
     definition = yaml.safe_load(FILE)
     search = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
     definition["pipelines"][0] |= {"target": search, "tables": [{"from": "s.t", "to": "i"}]}
@@ -245,18 +245,18 @@ def test_the_load_is_spread_after_a_question_that_names_each_switchover(
 def test_alarms_are_silenced_for_some_minutes_and_reported_again(node, anna, browser):
     done = anna.do("alarm silence", "shop/there", rule="lag", minutes="30", reason="moving <db1>")
     assert (done.code, done.headers["Location"]) == (303, "/")
-    (kept,) = silences_at(node.operator, node.cluster.clock.now())
-    assert kept.covers(AlarmKey("lag", "shop", "there"), node.cluster.clock.now() + 1799)
-    assert not kept.covers(AlarmKey("lag", "shop", "there"), node.cluster.clock.now() + 1800)
-    assert not kept.covers(AlarmKey("lag", "shop", "back"), node.cluster.clock.now())
-    assert (kept.by, kept.reason) == ("anna (127.0.0.1), console of n1", "moving <db1>")
+    (stored,) = silences_at(node.operator, node.cluster.clock.now())
+    assert stored.covers(AlarmKey("lag", "shop", "there"), node.cluster.clock.now() + 1799)
+    assert not stored.covers(AlarmKey("lag", "shop", "there"), node.cluster.clock.now() + 1800)
+    assert not stored.covers(AlarmKey("lag", "shop", "back"), node.cluster.clock.now())
+    assert (stored.by, stored.reason) == ("anna (127.0.0.1), console of n1", "moving <db1>")
     page = anna.get("/").body.decode()
     assert "Nothing is told of shop/there (lag) until" in page
     assert "moving &lt;db1&gt;" in page
     assert "moving" not in browser.get("/").body.decode()
-    anna.do("alarm silence --end", kept.id)
+    anna.do("alarm silence --end", stored.id)
     assert silences_at(node.operator, node.cluster.clock.now()) == ()
-    anna.do("alarm silence --end", kept.id)
+    anna.do("alarm silence --end", stored.id)
     assert [what for what, _, _ in outcomes(node)] == [
         "alarm silence",
         *["alarm silence --end"] * 2,
@@ -286,8 +286,8 @@ def test_a_silence_that_makes_no_sense_is_refused(node, anna, on, fields, words)
 
 def test_everything_can_be_silenced(node, anna):
     anna.do("alarm silence", "alarms", minutes="5")
-    (kept,) = silences_at(node.operator, node.cluster.clock.now())
-    assert kept.covers(AlarmKey("disk", subject="node n1"), node.cluster.clock.now())
+    (stored,) = silences_at(node.operator, node.cluster.clock.now())
+    assert stored.covers(AlarmKey("disk", subject="node n1"), node.cluster.clock.now())
 
 
 # -- cut-overs --------------------------------------------------------------------------------

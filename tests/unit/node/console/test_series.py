@@ -15,7 +15,7 @@ from setl.node.console.figures.series import (
 )
 
 
-def test_a_ring_keeps_the_last_points_in_order():
+def test_a_ring_stores_the_last_points_in_order():
     ring = Ring(3)
     assert list(ring) == []
     for n in range(1, 8):
@@ -23,7 +23,7 @@ def test_a_ring_keeps_the_last_points_in_order():
         assert [p.at for p in ring] == [float(m) for m in range(max(1, n - 2), n + 1)]
 
 
-def test_the_past_is_kept_by_minutes_and_within_a_bound():
+def test_the_past_is_stored_by_minutes_and_within_a_bound():
     series = Series()
     for n in range(20 * (COARSE_POINTS + FINE_POINTS)):
         series.add(Point(n * 5.0, float(n % 12), 1.0, 2.0))

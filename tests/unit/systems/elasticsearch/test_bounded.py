@@ -81,7 +81,7 @@ def test_an_answer_is_read_up_to_a_size(answering, how):
     assert len(get(f"/{how}/50").body["n"]) == 41, "the next answer is a new one"
 
 
-def test_connections_are_kept(answering):
+def test_connections_are_stored(answering):
     server, get = answering
     taken = []
     accept = server.get_request

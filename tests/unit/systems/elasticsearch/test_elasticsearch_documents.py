@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.errors import DataError
-from setl.load.deadletters.keeping import Faults
+from setl.load.deadletters.storing import Faults
 from setl.model.change import ABSENT, TargetChanges
 from setl.model.document import DocumentForm
 from setl.model.labels import marked

@@ -1,7 +1,7 @@
 import pytest
 
 from setl.errors import FatalError
-from setl.load.deadletters.keeping import Faults
+from setl.load.deadletters.storing import Faults
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.load.faults import Origin, put_aside

@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.systems.elasticsearch.preflight.durability import check_kept_documents
+from setl.systems.elasticsearch.preflight.durability import check_durability
 from setl.systems.finding import Report
 
 
@@ -17,5 +17,5 @@ from setl.systems.finding import Report
 )
 def test_documents_that_are_not_flushed(settings, said):
     report = Report("here")
-    check_kept_documents("orders", settings, report)
+    check_durability("orders", settings, report)
     assert [finding.code for finding in report.findings] == said

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from setl.channel.routes.routing import Route
-from setl.load.deadletters.keeping import Faults
+from setl.load.deadletters.storing import Faults
 from setl.model.change import DecodedRows, Op, TargetChanges
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.elasticsearch.load.faults import render

@@ -70,10 +70,10 @@ def test_what_does_not_fit_is_said_before_it_is_sent():
 def test_what_is_known_of_targets_is_left_out_if_there_is_no_room():
     few, many = ((f"i{n}", f"u i{n}") for n in range(9)), ((f"i{n}", f"u i{n}") for n in range(900))
     position = KafkaPosition("t", 0, 1)
-    for targets, kept in ((tuple(few), True), (tuple(many), False)):
+    for targets, stored in ((tuple(few), True), (tuple(many), False)):
         checkpoint = Checkpoint(position, targets=targets)
         found = read_commit("t", 0, 1, metadata_of(checkpoint, "shop/p", 1)).checkpoint
-        assert found == (checkpoint if kept else Checkpoint(position))
+        assert found == (checkpoint if stored else Checkpoint(position))
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def offsets(entries):
 
 
 @pytest.mark.parametrize(
-    ("positions", "kept"),
+    ("positions", "stored"),
     [
         ([(0, 0), (0, 1), (0, 2), (0, LAST), (1, 0), (1, 4)], [0, 1, 2, 3, 4, 5]),
         ([(0, 0), (0, 1), (0, 0), (0, 1), (0, 2)], [0, 1, 4]),
@@ -46,11 +46,11 @@ def offsets(entries):
         ([(0, 0), (2, 5), (1, LAST), (2, 5), (2, 6)], [0, 1, 4]),
     ],
 )
-def test_what_a_relay_wrote_twice_is_dropped(opened, positions, kept):
+def test_what_a_relay_wrote_twice_is_dropped(opened, positions, stored):
     source, reader = opened
     source.open(KafkaPosition("orders", 0, 0))
     reader.polls = [relayed(*positions, first=0)]
-    assert offsets(source.read(10, 1)) == kept
+    assert offsets(source.read(10, 1)) == stored
 
 
 def test_a_newer_generation_of_a_relay_goes_before_any_older_position(opened):

@@ -19,7 +19,7 @@ from tests.unit.channel.channels import DTS, changed
 from tests.unit.systems.kafka.fake_reader import config
 
 
-def test_the_position_is_kept_by_setl_and_not_by_kafka():
+def test_the_position_is_stored_by_setl_and_not_by_kafka():
     settings = source_settings(config())
     assert settings["bootstrap.servers"] == "b1:9092,b2:9092"
     assert settings["enable.auto.commit"] is False

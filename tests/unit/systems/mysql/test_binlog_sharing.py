@@ -37,9 +37,9 @@ class Collected(EventReader):
 class Stream:
     """Transactions of one file, and the log of a connection that has read its beginning."""
 
-    def __init__(self, kept=1 << 20):
+    def __init__(self, stored=1 << 20):
         self.writer = EventWriter()
-        self.log = SharedLog(START, kept)
+        self.log = SharedLog(START, stored)
         for event in self.writer.opening():
             self.log.read(event, checksum=True)
 
@@ -59,9 +59,9 @@ class Stream:
         return events, self.position()
 
     def after(self, other_position):
-        kept = self.log.find(other_position)
-        assert kept is not None
-        number, at = kept
+        stored = self.log.find(other_position)
+        assert stored is not None
+        number, at = stored
         found = Collected()
         for each in range(number, self.log.end):
             piece = self.log.piece(each)
@@ -105,8 +105,8 @@ def test_a_packet_that_has_not_come_whole_waits():
     assert stream.log.read_rows(data[:-1], 0, checksum=True) == whole
 
 
-def test_what_is_kept_is_bounded():
-    stream = Stream(kept=1000)
+def test_what_is_stored_is_bounded():
+    stream = Stream(stored=1000)
     _, first = stream.write(1)
     last = first
     for number in range(2, 50):

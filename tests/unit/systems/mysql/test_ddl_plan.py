@@ -463,7 +463,7 @@ SHADOW, TABLE = ("shop", "_t_gho"), ("shop", "t")
         ("TRUNCATE _t_gho", None, False),
     ],
 )
-def test_what_is_done_to_a_shadow_is_kept(text, keep, created):
+def test_what_is_done_to_a_shadow_is_stored(text, keep, created):
     made = plan(text)
     assert (made.steps, made.keep, made.created) == ((), keep, created)
 

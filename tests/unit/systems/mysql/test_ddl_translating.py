@@ -225,6 +225,6 @@ def test_utf8_has_two_names():
         assert said(change.format(here), server, mariadb=True) == (change.format(there), ())
 
 
-def test_a_table_with_another_character_set_keeps_its_keys():
+def test_a_table_with_another_character_set_stores_its_keys():
     statement = "CREATE TABLE t (k CHAR(3) PRIMARY KEY) CHARSET=latin1"
     assert said(statement, table=TargetTable(NEAREST)).text == statement

@@ -18,7 +18,7 @@ from setl.systems.mysql.creation.plan import TablePlan
 from setl.systems.mysql.preflight import binlog_settings
 from setl.systems.mysql.preflight.binlog_settings import check_binlog, check_version
 from setl.systems.mysql.preflight.column_fit import misfit
-from setl.systems.mysql.preflight.durability import check_kept_binlog, check_kept_rows
+from setl.systems.mysql.preflight.durability import check_binlog_durability, check_row_durability
 from setl.systems.mysql.preflight.generated_columns import check_filled, check_generated
 from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.new_tables import Flow, made_plain
@@ -158,7 +158,7 @@ def test_settings_of_mysql_that_do_not_matter(name, value):
 def test_what_a_failing_machine_may_take_with_it():
     def codes(checkpoint=None, **variables):
         report, server = Report("here"), PretendedServer(**variables)
-        check_kept_binlog(server, report)
+        check_binlog_durability(server, report)
         pipeline = {
             "name": "p",
             "source": END,
@@ -167,7 +167,7 @@ def test_what_a_failing_machine_may_take_with_it():
             **({"checkpoint": checkpoint} if checkpoint else {}),
         }
         file = parse_channel({"channel": "c", "pipelines": [pipeline]})
-        check_kept_rows(server, file.pipelines[0], report)
+        check_row_durability(server, file.pipelines[0], report)
         assert all(f.acceptable and f.statements for f in report.findings)
         return [f.code for f in report.findings]
 
@@ -199,7 +199,7 @@ def test_binlogs_that_are_removed_for_their_size(name):
     assert f"1,073,741,824 bytes ({name})" in fault.what
 
 
-def test_a_binlog_that_a_storage_engine_keeps():
+def test_a_binlog_that_a_storage_engine_stores():
     def codes(engine):
         return {f.code for f in binlog_faults(PretendedServer(binlog_storage_engine=engine))}
 

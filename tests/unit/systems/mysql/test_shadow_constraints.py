@@ -9,9 +9,9 @@ from setl.systems.mysql.ddl.shadow_constraints import (
     changes,
     constraints_of,
     created_keys,
-    kept_keys,
     made_like,
     renamed_with,
+    retained_keys,
 )
 
 SHOWN = """CREATE TABLE `c` (
@@ -87,9 +87,9 @@ def test_names_that_follow_a_rename():
 
 def test_keys_that_the_shadow_names_outlive_the_foreign_key_they_were_made_for():
     changed = [each for each in constraints_of(SHOWN, TABLE) if each.columns]
-    for text, kept in {
+    for text, stored in {
         "(id INT, pid INT, KEY c_fk (pid))": ["RENAME INDEX `c_fk` TO `c_fk`"],
         "(id INT, pid INT)": [],
     }.items():
         ddl = parsed(f"CREATE TABLE s._c_new {text}")
-        assert list(kept_keys(SHOWN, ddl, changed)) == kept
+        assert list(retained_keys(SHOWN, ddl, changed)) == stored

@@ -26,7 +26,7 @@ class TableKeys:
     keys: tuple[str, ...]
 
 
-class KeptKeys:
+class PendingIndexes:
     """The keys that one pipeline still has to add. pymysql's errors pass through."""
 
     def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:

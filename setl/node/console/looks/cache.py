@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 MOST = 512
 
 
-class KeptLooks(Generic[_T]):
+class CachedLooks(Generic[_T]):
     """Answers by key, each asked for again once it is old; from any thread."""
 
     def __init__(self, clock: Clock, seconds: float, otherwise: _T) -> None:
@@ -29,27 +29,27 @@ class KeptLooks(Generic[_T]):
         self._seconds = seconds
         self._otherwise = otherwise
         self._lock = threading.Lock()
-        self._kept: dict[object, tuple[float, _T]] = {}
+        self._cached: dict[object, tuple[float, _T]] = {}
 
     def get(self, key: object, ask: Callable[[], _T]) -> _T:
         """The answer for a key; the one before, if the arbiter does not answer now."""
         now = self._clock.monotonic()
         with self._lock:
-            kept = self._kept.get(key)
-        if kept is not None and now - kept[0] < self._seconds:
-            return kept[1]
+            cached = self._cached.get(key)
+        if cached is not None and now - cached[0] < self._seconds:
+            return cached[1]
         try:
             answer = ask()
         except ArbiterError:
-            answer = self._otherwise if kept is None else kept[1]
+            answer = self._otherwise if cached is None else cached[1]
         with self._lock:
-            self._kept.pop(key, None)
-            self._kept[key] = (now, answer)
-            while len(self._kept) > MOST:
-                del self._kept[next(iter(self._kept))]
+            self._cached.pop(key, None)
+            self._cached[key] = (now, answer)
+            while len(self._cached) > MOST:
+                del self._cached[next(iter(self._cached))]
         return answer
 
     def forget(self) -> None:
         """Ask anew from now on."""
         with self._lock:
-            self._kept.clear()
+            self._cached.clear()

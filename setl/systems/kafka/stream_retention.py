@@ -17,7 +17,7 @@ from setl.systems.kafka.client import admin_settings
 from setl.systems.kafka.partition import expired
 from setl.systems.kafka.settings import source_settings
 from setl.systems.kafka.source.access import PartitionAccess
-from setl.systems.lasting import StreamKept
+from setl.systems.lasting import StreamRetention
 
 _TIMEOUT: Final = 5.0
 
@@ -26,7 +26,7 @@ _log.addHandler(logging.NullHandler())
 _log.propagate = False  # a topic that does not tell is no fault
 
 
-def topic_kept(config: DtsSource, position: KafkaPosition) -> StreamKept:
+def topic_retention(config: DtsSource, position: KafkaPosition) -> StreamRetention:
     """For how long the brokers keep what follows a position.
 
     They count from when they got a record, which is some time after its commit; so it may be kept
@@ -40,11 +40,11 @@ def topic_kept(config: DtsSource, position: KafkaPosition) -> StreamKept:
         bounds = reader.bounds(config.partition)
     now = time.time()
     if not bounds.first <= position.offset <= bounds.end:
-        return StreamKept(lost=expired(position.offset, bounds).brief, now=now)
+        return StreamRetention(lost=expired(position.offset, bounds).brief, now=now)
     written = float(position.timestamp) if position.timestamp else None
     if position.offset >= bounds.end:
         written = None
-    return StreamKept(
+    return StreamRetention(
         written=written, retention=_retention(source_settings(config), config.topic), now=now
     )
 

@@ -21,10 +21,10 @@ _log = logging.getLogger(__name__)
 
 _Answer = TypeVar("_Answer")
 
-_connections: dict[tuple[int, KeptConnection], Connection[Any]] = {}
+_connections: dict[tuple[int, CachedConnection], Connection[Any]] = {}
 
 
-def once_more_if_cut_off(ask: Callable[[], _Answer], who: str, *, kept: bool) -> _Answer:
+def once_more_if_cut_off(ask: Callable[[], _Answer], who: str, *, cached: bool) -> _Answer:
     """Ask; once more if a connection that was kept had ended since the last time.
 
     The first attempt has dropped that connection, so the second one opens another. What may have
@@ -33,19 +33,19 @@ def once_more_if_cut_off(ask: Callable[[], _Answer], who: str, *, kept: bool) ->
     Args:
         ask: what to do.
         who: asks, for the log.
-        kept: whether the first attempt has a connection from before.
+        cached: whether the first attempt has a connection from before.
     """
     try:
         return ask()
     except TransientError as error:
-        if not (kept and was_cut_off(error.__cause__)):
+        if not (cached and was_cut_off(error.__cause__)):
             raise
         _log.info("%s: connecting again: %s", who, error)
     return ask()
 
 
 @dataclass(frozen=True, slots=True)
-class KeptConnection:
+class CachedConnection:
     """A connection of this process to one server, for one purpose. Picklable.
 
     Tasks look rows up with it; they come and go, and it stays.
@@ -69,8 +69,8 @@ class KeptConnection:
         Raises:
             SetlError: the server cannot be reached, or what the question raises.
         """
-        kept = (os.getpid(), self) in _connections
-        return once_more_if_cut_off(lambda: self._ask(question), str(self.endpoint), kept=kept)
+        cached = (os.getpid(), self) in _connections
+        return once_more_if_cut_off(lambda: self._ask(question), str(self.endpoint), cached=cached)
 
     def _ask(self, question: Callable[[Connection[Any]], _Answer]) -> _Answer:
         try:

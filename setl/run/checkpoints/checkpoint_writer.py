@@ -19,7 +19,7 @@ QUIET_AFTER: Final = 30.0  # seconds without a write to the target
 BUSY_SECONDS: Final = 5.0  # while batches come of which nothing is written to the target
 
 
-class CheckpointKeeping:
+class CheckpointWriter:
     """Keeps the checkpoints of one leadership in its store, in order.
 
     Crash: what was reached and not kept is read again by the next leader.
@@ -44,11 +44,11 @@ class CheckpointKeeping:
         self._epoch = epoch
         self._progress = progress
         self._clock = clock
-        self._kept_at = self._wrote_at = clock.monotonic()
+        self._saved_at = self._wrote_at = clock.monotonic()
 
     def found(self, checkpoint: Checkpoint) -> None:
         """This is what is stored."""
-        self.last, self._kept_at = checkpoint, self._clock.monotonic()
+        self.last, self._saved_at = checkpoint, self._clock.monotonic()
 
     def moved(self, checkpoint: Checkpoint) -> None:
         """Store where to begin instead; raises what `CheckpointStore.store` raises."""
@@ -64,7 +64,7 @@ class CheckpointKeeping:
         """Whether nothing was written to the target for a while."""
         return self._clock.monotonic() - self._wrote_at >= QUIET_AFTER
 
-    def unkept(self, reached: Checkpoint | None) -> Checkpoint | None:
+    def unsaved(self, reached: Checkpoint | None) -> Checkpoint | None:
         """The same, if it is not stored yet; work that went further back has to catch up."""
         if reached is None or self.last is None or reached == self.last:
             return None
@@ -76,20 +76,20 @@ class CheckpointKeeping:
         self._progress.at_stage(Stage.CHECKPOINT)
         self._store.store(checkpoint, self._epoch)
         self.found(checkpoint)
-        self._progress.spent("checkpoint", self._kept_at - started)
+        self._progress.spent("checkpoint", self._saved_at - started)
 
-    def keep_if_due(self, reached: Checkpoint | None, interval: float) -> bool:
+    def save_if_due(self, reached: Checkpoint | None, interval: float) -> bool:
         """Store it if it moved, and the last one is so many seconds old; was it stored?"""
-        unkept = self.unkept(reached)
-        if unkept is None or self._clock.monotonic() - self._kept_at < interval:
+        unsaved = self.unsaved(reached)
+        if unsaved is None or self._clock.monotonic() - self._saved_at < interval:
             return False
-        self.keep(unkept)
+        self.keep(unsaved)
         return True
 
-    def keep_if_idle(self, reached: Checkpoint | None) -> bool:
+    def save_if_idle(self, reached: Checkpoint | None) -> bool:
         """The same while nothing comes: seldom where nothing was written for a while.
 
         Otherwise sixty quiet pipelines would write sixty transactions a second to their targets,
         to say that only heartbeats have come.
         """
-        return self.keep_if_due(reached, QUIET_SECONDS if self.quiet else IDLE_SECONDS)
+        return self.save_if_due(reached, QUIET_SECONDS if self.quiet else IDLE_SECONDS)

@@ -7,14 +7,14 @@ from dataclasses import replace
 from setl.clock import SystemClock
 from setl.errors import PositionLostError
 from setl.model.position import BinlogPosition
-from setl.systems.lasting import StreamKept
+from setl.systems.lasting import StreamRetention
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.stream import StreamLimits
 from setl.systems.mysql.connection import MysqlEndpoint
 
 
-def binlog_kept(endpoint: MysqlEndpoint, position: BinlogPosition) -> StreamKept | None:
+def binlog_retention(endpoint: MysqlEndpoint, position: BinlogPosition) -> StreamRetention | None:
     """For how long the server keeps the file that a position is in.
 
     A server removes a file some time after it wrote the file's last event, which is when it began
@@ -29,14 +29,16 @@ def binlog_kept(endpoint: MysqlEndpoint, position: BinlogPosition) -> StreamKept
     if known is not None and known.server and known.server != server.identity():
         return None
     retention, now = server.retention()
-    kept = StreamKept(retention=retention, now=now)
+    stream_retention = StreamRetention(retention=retention, now=now)
     try:
         server.check(position)
     except PositionLostError as error:
-        return replace(kept, lost=error.brief)
+        return replace(stream_retention, lost=error.brief)
     names = [file.name for file in server.files()]
     if position.file not in names[:-1]:
-        return kept
+        return stream_retention
     following = names[names.index(position.file) + 1]
     search = BinlogSearch(endpoint, StreamLimits(), server, SystemClock())
-    return replace(kept, written=float(search.file(following, server.identity()).created))
+    return replace(
+        stream_retention, written=float(search.file(following, server.identity()).created)
+    )

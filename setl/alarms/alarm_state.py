@@ -130,7 +130,7 @@ class Silence:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class AlarmState:
     """Everything that is kept.
 
     Attributes:
@@ -161,7 +161,7 @@ class Kept:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Kept:
+    def from_json(cls, value: Mapping[str, Any]) -> AlarmState:
         """Inverse of `to_json`; leaves out what it cannot read."""
         restarts: dict[str, tuple[float, ...]] = {}
         for name, times in _mapping(value.get("restarts")).items():
