@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from arbiter.handover import open_handovers
-from arbiter.turns import ANY, Preference, able, lot, order, share
+from arbiter.turns import ANY, Preference, able, load_factor, lot, order
 from arbiter.values import ChannelState, Facts, PipelineId
 
 _NO_GAIN = 1e-9  # shares are quotients of numbers that people wrote
@@ -132,7 +132,7 @@ class _Spread:
             for nid in self._able(pipeline):
                 if nid == leader or self._rank(pipeline, nid) != self._rank(pipeline, leader):
                     continue
-                gain = now - share(nid, self._leads, preference)
+                gain = now - load_factor(nid, self._leads, preference)
                 if gain > _NO_GAIN:
                     yield gain, lot(pipeline, nid), str(pipeline), nid
 

@@ -107,10 +107,10 @@ def order(
     pipeline: PipelineId, nid: str, leads: Counter[str], preference: Preference
 ) -> tuple[int, float, bytes, str]:
     """By which nodes that may lead a pipeline are sorted; the first one is to lead it."""
-    return preference.rank(nid), share(nid, leads, preference), lot(pipeline, nid), nid
+    return preference.rank(nid), load_factor(nid, leads, preference), lot(pipeline, nid), nid
 
 
-def share(nid: str, leads: Counter[str], preference: Preference) -> float:
+def load_factor(nid: str, leads: Counter[str], preference: Preference) -> float:
     """What a node would lead for its weight, with one pipeline more."""
     return (leads[nid] + 1) / preference.weight(nid)
 

@@ -330,12 +330,12 @@ def _of_disks(made: _Judging) -> Iterator[Judgement]:
     for disk in made.facts.disks or ():
         least = _least_free(disk, rule.free_percent)
         refuses = disk.last is not None and disk.free < disk.last
-        share = f"{100 * disk.free / disk.size:.0f} % ({size(disk.free)})"
+        portion = f"{100 * disk.free / disk.size:.0f} % ({size(disk.free)})"
         yield from made.made(
             "target_disk",
             rule,
             holds=made.started and disk.free < least,
-            text=f"only {share} of the disk of {disk.of} is free"
+            text=f"only {portion} of the disk of {disk.of} is free"
             + (", and indexes on it take no writes" if refuses else ""),
             way_out="Make room there, or add a node; a server that is too full takes no writes",
             severity="critical" if refuses else "warning",

@@ -46,7 +46,7 @@ from setl.node.settings import NodeSettings
 from setl.node.status import NodeStatus, sentence
 from setl.node.zookeeper.ensemble_watch import EnsembleWatch
 from setl.run.measured.progress import Progress
-from setl.run.running import Running
+from setl.run.pipeline_runner import PipelineRunner
 
 _log = logging.getLogger(__name__)
 
@@ -291,7 +291,9 @@ class NodeProcess:
         self._warm = False
         self.stop()
 
-    def _build(self, channel: Channel, pipeline: str, epoch: int, progress: Progress) -> Running:
+    def _build(
+        self, channel: Channel, pipeline: str, epoch: int, progress: Progress
+    ) -> PipelineRunner:
         run = self._engine.build_run(
             resolve_and_parse(channel.definition, self._settings.environment),
             Leadership(channel.name, pipeline, self._settings.nid, epoch),

@@ -67,9 +67,9 @@ def _numbers(weights: Mapping[str, Any]) -> dict[str, float]:
     found: dict[str, float] = {}
     for nid, weight in weights.items():
         try:
-            share = float(weight)
+            weight_of = float(weight)
         except (TypeError, ValueError, OverflowError):
             continue  # a reference to the environment, which every node could read differently
-        if math.isfinite(share):
-            found[str(nid)] = share
+        if math.isfinite(weight_of):
+            found[str(nid)] = weight_of
     return found

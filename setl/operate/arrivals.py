@@ -14,7 +14,7 @@ from setl.errors import SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.stream_end import StreamEnd
 from setl.operate.positions.stored import read_stored
-from setl.operate.waiting import Runs, Verdict, judge
+from setl.operate.waiting import Health, Verdict, judge
 from setl.run.table_loads.choice import entries_to_load, is_loading
 from setl.run.verification.compared_source import stream_end
 from setl.systems.registry import system_of
@@ -34,7 +34,7 @@ class Following:
         pipelines: those that bring the target forward, their references resolved. Several share a
             topic of several partitions.
         arbiter: a session.
-        runs: tells how one of them does.
+        health: tells how one of them does.
         nid: as whom to ask the source.
         timeout: seconds that a wait takes at most.
         clock: for the timeout.
@@ -44,7 +44,7 @@ class Following:
 
     pipelines: Mapping[PipelineId, Pipeline]
     arbiter: Arbiter
-    runs: Callable[[PipelineId], Runs]
+    health: Callable[[PipelineId], Health]
     nid: str
     timeout: float
     clock: Clock
@@ -95,26 +95,26 @@ class StoredArrivals:
                 why = _distance(pipeline, reached, end)
             except TransientError as error:
                 why = f"how far it is cannot be read: {error}"
-            verdict, runs = self._judged(ident, why, until)
+            verdict, health = self._judged(ident, why, until)
             if verdict is not Verdict.WAITING:
-                return Arrival(Arrived.LATE, _late(ident, verdict, runs, why, following.timeout))
+                return Arrival(Arrived.LATE, _late(ident, verdict, health, why, following.timeout))
             following.progress(f"waits for {ident}: {why}")
             following.pause(_POLL)
 
-    def _judged(self, ident: PipelineId, why: str, until: float) -> tuple[Verdict, Runs]:
-        now, runs = self._following.clock.monotonic(), self._following.runs(ident)
-        if not runs.failed:
+    def _judged(self, ident: PipelineId, why: str, until: float) -> tuple[Verdict, Health]:
+        now, health = self._following.clock.monotonic(), self._following.health(ident)
+        if not health.failed:
             self._failing.pop(ident, None)
-        since = self._failing.setdefault(ident, now) if runs.failed else now
-        return judge(why, runs, failed_for=now - since, left=until - now), runs
+        since = self._failing.setdefault(ident, now) if health.failed else now
+        return judge(why, health, failed_for=now - since, left=until - now), health
 
 
-def _late(ident: PipelineId, verdict: Verdict, runs: Runs, why: str, timeout: float) -> str:
+def _late(ident: PipelineId, verdict: Verdict, health: Health, why: str, timeout: float) -> str:
     if verdict is Verdict.TIMEOUT:
         return f"{ident} is not there after {timeout:g} s: {why}"
-    if runs.wanted is not ChannelState.START:
-        return f"{ident} does not run, its channel is set to {runs.wanted.value}: {why}"
-    return f"{ident} does not run, its last error is: {runs.error or 'unknown'}; {why}"
+    if health.wanted is not ChannelState.START:
+        return f"{ident} does not run, its channel is set to {health.wanted.value}: {why}"
+    return f"{ident} does not run, its last error is: {health.error or 'unknown'}; {why}"
 
 
 def _distance(pipeline: Pipeline, reached: Checkpoint | None, end: StreamEnd) -> str:

@@ -37,7 +37,7 @@ class Verdict(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Runs:
+class Health:
     """What is known of a pipeline beside its checkpoint.
 
     Attributes:
@@ -98,18 +98,18 @@ def missing_to(checkpoint: Checkpoint | None, *, passed: bool, wanted: Sequence[
     return ""
 
 
-def judge(why: str, runs: Runs, *, failed_for: float, left: float) -> Verdict:
+def judge(why: str, health: Health, *, failed_for: float, left: float) -> Verdict:
     """What to do next.
 
     Args:
         why: see `missing_to`.
-        runs: what is known of the pipeline.
+        health: what is known of the pipeline.
         failed_for: seconds for which it has been said to have failed without a break.
         left: seconds until the timeout.
     """
     if not why:
         return Verdict.PASSED
-    if runs.wanted is not ChannelState.START or failed_for >= _GRACE:
+    if health.wanted is not ChannelState.START or failed_for >= _GRACE:
         return Verdict.STOPPED
     return Verdict.TIMEOUT if left <= 0 else Verdict.WAITING
 
@@ -120,7 +120,7 @@ def wait_for(
     position: Position,
     *,
     arbiter: Arbiter,
-    runs: Callable[[], Runs],
+    health: Callable[[], Health],
     timeout: float,
     clock: Clock,
     pause: Callable[[float], None],
@@ -135,7 +135,7 @@ def wait_for(
         ident: its full name.
         position: see `SourceSystem.position_to_pass`.
         arbiter: a session.
-        runs: tells how the pipeline does.
+        health: tells how the pipeline does.
         timeout: seconds to wait at most.
         clock: for the timeout.
         pause: waits for so many seconds.
@@ -150,7 +150,7 @@ def wait_for(
             pipeline,
             position,
             look=lambda: read_stored(pipeline, ident.channel, arbiter, ask),
-            runs=runs,
+            health=health,
             timeout=timeout,
             clock=clock,
             pause=pause,
@@ -163,7 +163,7 @@ def _wait_for(
     position: Position,
     *,
     look: Callable[[], Stored],
-    runs: Callable[[], Runs],
+    health: Callable[[], Health],
     timeout: float,
     clock: Clock,
     pause: Callable[[float], None],
@@ -186,7 +186,7 @@ def _wait_for(
         except TransientError as error:
             why = str(error)
         now = clock.monotonic()
-        seen = runs() if why else Runs(ChannelState.START)
+        seen = health() if why else Health(ChannelState.START)
         failing = (now if failing is None else failing) if seen.failed else None
         verdict = judge(
             why,
@@ -217,9 +217,9 @@ def _distance(pipeline: Pipeline, reached: Position, position: Position) -> int 
         return None
 
 
-def _explained(why: str, runs: Runs, verdict: Verdict) -> str:
+def _explained(why: str, health: Health, verdict: Verdict) -> str:
     if not why:
         return ""
-    if verdict is Verdict.STOPPED and runs.wanted is not ChannelState.START:
-        why = f"{why}, and its channel is set to {runs.wanted.value}"
-    return f"{why}; its last error: {runs.error}" if runs.error else why
+    if verdict is Verdict.STOPPED and health.wanted is not ChannelState.START:
+        why = f"{why}, and its channel is set to {health.wanted.value}"
+    return f"{why}; its last error: {health.error}" if health.error else why

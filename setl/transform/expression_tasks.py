@@ -22,8 +22,8 @@ from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan
 from setl.transform.evaluation import Evaluation
 from setl.transform.isolating import Refused, take_out
-from setl.transform.share import Dealt, by_buckets, deal, faulty_by_buckets, packed, refused
-from setl.transform.share_compaction import compact
+from setl.transform.partition import Dealt, by_buckets, deal, faulty_by_buckets, packed, refused
+from setl.transform.partition_compaction import compact
 from setl.transform.typed_rows import arrow_schema, record_batch, rows_of, spark_schema
 from setl.transform.work import TransformPlan
 
@@ -42,8 +42,8 @@ _CARRIED_FIELDS = (
 )
 _DELETE, UPSERT, _COUNTS, _REFUSED, _FAULTY = 0, 1, 2, 3, 4
 ONLY_UPSERTS = f"__setl_kind = {UPSERT}"
-SHARES_DDL = "bucket int, share binary"
-_SHARES = pa.schema([pa.field("bucket", pa.int32()), pa.field("share", pa.binary())])
+PARTITIONS_DDL = "bucket int, `partition` binary"
+_PARTITIONS = pa.schema([pa.field("bucket", pa.int32()), pa.field("partition", pa.binary())])
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -59,15 +59,15 @@ def dealer(plan: TransformPlan, buckets: int) -> Callable[[Batches], Batches]:
     def dealt(batches: Batches) -> Batches:
         for batch in batches:
             for items in batch.column(0).to_pylist():
-                yield _shares(deal(plan, items, buckets))
+                yield _partitions(deal(plan, items, buckets))
 
     return dealt
 
 
-def _shares(dealt: Dealt) -> pa.RecordBatch:
-    numbers, shares = zip(*dealt, strict=True)
+def _partitions(dealt: Dealt) -> pa.RecordBatch:
+    numbers, partitions = zip(*dealt, strict=True)
     return pa.RecordBatch.from_arrays(
-        [pa.array(numbers, pa.int32()), pa.array(shares, pa.binary())], schema=_SHARES
+        [pa.array(numbers, pa.int32()), pa.array(partitions, pa.binary())], schema=_PARTITIONS
     )
 
 
@@ -225,6 +225,6 @@ def packer(
             put_aside = faulty_by_buckets(plan, faulty, buckets)
             seconds += time.monotonic() - started
             dealt = packed(by_bucket, rows, redelivered, seconds, faulty=put_aside)
-        yield _shares(dealt)
+        yield _partitions(dealt)
 
     return pack

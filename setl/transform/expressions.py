@@ -21,13 +21,13 @@ from setl.transform.evaluation import Evaluation, analyse, select_evaluated
 from setl.transform.expression_tasks import (
     CARRIED,
     ONLY_UPSERTS,
-    SHARES_DDL,
+    PARTITIONS_DDL,
     dealer,
     decoded_schema,
     decoder,
     packer,
 )
-from setl.transform.share_compaction import document_source
+from setl.transform.partition_compaction import document_source
 from setl.transform.work import TransformPlan, WorkItem, codec_named
 
 
@@ -40,13 +40,13 @@ class ExpressionBranch:
         self._route = route
         self._evaluations: dict[RowSchema, Evaluation] = {}
 
-    def shares(
+    def partitions(
         self, plan: TransformPlan, stretches: Sequence[list[WorkItem]], buckets: int
     ) -> DataFrame:
         """Transform stretches of one table's entries.
 
         Returns:
-            A frame of (bucket, share), as `setl.transform.share.deal` gives them.
+            A frame of (bucket, share), as `setl.transform.partition.deal` gives them.
 
         Raises:
             ConfigurationError: an expression does not fit the table.
@@ -59,13 +59,13 @@ class ExpressionBranch:
             if not plan.isolates:
                 raise
             # No entry can be decoded, so there is nothing to evaluate.
-            return self._pickled(stretches).mapInArrow(dealer(plan, buckets), SHARES_DDL)
+            return self._pickled(stretches).mapInArrow(dealer(plan, buckets), PARTITIONS_DDL)
         frame = self.decoded(plan, stretches, evaluation)
         evaluated = select_evaluated(frame, self._route, CARRIED.names, ONLY_UPSERTS)
-        return evaluated.mapInArrow(packer(plan, evaluation, buckets), SHARES_DDL)
+        return evaluated.mapInArrow(packer(plan, evaluation, buckets), PARTITIONS_DDL)
 
     def evaluation(self, plan: TransformPlan, stretches: Sequence[list[WorkItem]]) -> Evaluation:
-        """The expressions over the table that the entries are of; raises as `shares`."""
+        """The expressions over the table that the entries are of; raises as `partitions`."""
         schema = self._schema_of(plan, stretches)
         evaluation = self._evaluations.get(schema)
         if evaluation is None:

@@ -94,7 +94,7 @@ class Watched(Progress):
             self.watch()
 
 
-class Running:
+class PipelineRunner:
     """A run in a thread of its own.
 
     Args:
@@ -192,7 +192,7 @@ class Site:
             progress=progress,
             clock=clock,
         )
-        running = Running(run, progress, dies_when)
+        running = PipelineRunner(run, progress, dies_when)
         self.runs.append(running)
         return running
 

@@ -26,7 +26,7 @@ from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
 from setl.systems.mysql.sink.undivided import MysqlUndividedTables
 from setl.transform.merging import merge
-from setl.transform.share import Share, deal
+from setl.transform.partition import Partition, deal
 from setl.transform.work import TransformPlan, WorkItem
 from setl_embedded import DatabaseServer
 
@@ -146,15 +146,15 @@ class Loading:
             else:
                 return
 
-    def _dealt(self, items: Sequence[WorkItem], tasks: int) -> list[list[Share]]:
+    def _dealt(self, items: Sequence[WorkItem], tasks: int) -> list[list[Partition]]:
         positions = range(1, len(items))
         cuts = sorted(
             self._chance.sample(positions, min(len(positions), self._chance.randrange(tasks)))
         )
-        shares: list[list[Share]] = [[] for _ in range(tasks)]
+        shares: list[list[Partition]] = [[] for _ in range(tasks)]
         for first, last in itertools.pairwise([0, *cuts, len(items)]):
             for slot, blob in deal(self._plan, pickle.dumps(list(items[first:last])), tasks):
-                share: Share = pickle.loads(blob)  # our own
+                share: Partition = pickle.loads(blob)  # our own
                 if share.error is not None:
                     raise share.error
                 shares[slot].append(share)

@@ -14,7 +14,7 @@ from arbiter.values import PipelineId
 from setl.bulk.arrivals import Arrival, Arrived
 from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.streams.positions import own_nid
-from setl.cli.streams.waiting import seen_running
+from setl.cli.streams.waiting import seen_health
 from setl.cli.terminal.output import to_stderr
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
@@ -88,7 +88,7 @@ class ClusterArrivals:
             Following(
                 configs,
                 arbiter,
-                lambda ident: seen_running(arbiter, ident),
+                lambda ident: seen_health(arbiter, ident),
                 own_nid("verify"),
                 self._timeout,
                 SystemClock(),

@@ -27,7 +27,7 @@ from setl.model.position import Position
 from setl.node.cluster.view import look_at
 from setl.node.stored import pipelines_of
 from setl.operate.positions.position import position_text
-from setl.operate.waiting import Runs, Verdict, Waited, wait_for
+from setl.operate.waiting import Health, Verdict, Waited, wait_for
 from setl.systems.registry import system_of
 
 _EXIT_NO = 1
@@ -73,7 +73,7 @@ def wait(  # noqa: PLR0917 - click passes options by name
                 ident,
                 ends[ident],
                 arbiter=arbiter,
-                runs=lambda ident=ident: seen_running(arbiter, ident),
+                health=lambda ident=ident: seen_health(arbiter, ident),
                 timeout=max(0.0, deadline - clock.monotonic()),
                 clock=clock,
                 pause=time.sleep,
@@ -92,13 +92,13 @@ def _meant(arbiter: Arbiter, name: str, position: str) -> list[PipelineId]:
     return [pipeline_named(facts, name)]
 
 
-def seen_running(arbiter: Arbiter, ident: PipelineId) -> Runs:
+def seen_health(arbiter: Arbiter, ident: PipelineId) -> Health:
     """How a pipeline does, as its channel and its leader say."""
     view = look_at(arbiter, ident.channel).pipeline(ident)
     failed = view.state == "failed" or (not view.leader and view.hopeless)
     error = str(view.figures.get("error", "")) or (view.missing if not view.leader else "")
     wanted = view.channel_state
-    return Runs(wanted, failed and wanted is ChannelState.START, error)
+    return Health(wanted, failed and wanted is ChannelState.START, error)
 
 
 class ProgressLine:

@@ -27,8 +27,14 @@ from setl.codec.binlog.refused import (
     too_dense,
     unknown_layout,
 )
+from setl.codec.binlog.rows.row_chunks import (
+    MOST_BYTES,
+    RowChunk,
+    may_join,
+    offset_behind,
+    with_position,
+)
 from setl.codec.binlog.rows.row_events import RowEvents
-from setl.codec.binlog.rows.runs import MOST_BYTES, Run, may_join, offset_behind, with_position
 from setl.codec.binlog.rows.seeming_sequences import HeldRows, IsTable
 from setl.codec.binlog.rows.unlogged_columns import Generated
 from setl.codec.binlog.rows.versioned import Versions
@@ -63,7 +69,7 @@ _INSIDE: Final = (
     EventType.XA_PREPARE,
 )
 # What may stand between two events of a run.
-_WITHIN_RUN: Final = ROWS | SKIPPED | {EventType.TABLE_MAP}
+_WITHIN_CHUNK: Final = ROWS | SKIPPED | {EventType.TABLE_MAP}
 # Inside a transaction MariaDB from 11.7 on leaves out where they end (`binlog_legacy_event_pos`).
 _WITHOUT_POSITION: Final = ROWS | {
     EventType.TABLE_MAP,
@@ -85,7 +91,7 @@ class BinlogHeaderReader:
     for each batch.
 
     Entries of a transaction come out together with its end, see `TransactionBounds`. Row events
-    of a table in it may be one entry, see `setl.codec.binlog.rows.runs`.
+    of a table in it may be one entry, see `setl.codec.binlog.rows.row_chunks`.
 
     A transaction that is compressed as a whole is one event, and events inside it have no
     place in the file. Their entries count up from its first byte: they are in order, come before
@@ -104,8 +110,8 @@ class BinlogHeaderReader:
         start: BinlogPosition,
         *,
         hold_bytes: int = _HELD_BYTES,
-        run_events: int = 1,
-        run_bytes: int = MOST_BYTES,
+        chunk_events: int = 1,
+        chunk_bytes: int = MOST_BYTES,
         mixes: Callable[[str], bool] = lambda _: False,
         is_whole: Callable[[BinlogPosition], bool] = lambda _: True,
         folds_names: bool = False,
@@ -122,9 +128,9 @@ class BinlogHeaderReader:
             start: a transaction boundary. If its origin says when the file was begun, a stream
                 that begins with another file is refused.
             hold_bytes: bytes of one transaction beyond which its rows come out before its end.
-            run_events: row events that may be joined to one entry, see `rows.runs`;
+            chunk_events: row events that may be joined to one entry, see `rows.chunks`;
                 each has an entry of its own if it is 1.
-            run_bytes: bytes that such an entry may have.
+            chunk_bytes: bytes that such an entry may have.
             mixes: whether row events of a schema's tables may be joined over those of other tables,
                 where the transaction is small.
             is_whole: whether the end of the transaction that begins at a position is in its file;
@@ -143,7 +149,7 @@ class BinlogHeaderReader:
         self._position = StreamPosition(start)
         self._bounds = TransactionBounds(self._position, hold_bytes, is_whole)
         self._rows = RowEvents(
-            run_events, run_bytes, mixes, digits=digits, versions=versions, generated=generated
+            chunk_events, chunk_bytes, mixes, digits=digits, versions=versions, generated=generated
         )
         self._sequences = HeldRows(is_table)
         self._prepared = PreparedTransactions(matters, earlier)
@@ -213,7 +219,7 @@ class BinlogHeaderReader:
                 self._position.offset = offset_behind(self._position.offset, next_offset)
             elif self._bounds.is_open and not next_offset and kind in _WITHOUT_POSITION:
                 self._position.offset += size
-            before = () if kind in _WITHIN_RUN else self._end_runs(whole=kind == EventType.XID)
+            before = () if kind in _WITHIN_CHUNK else self._end_chunks(whole=kind == EventType.XID)
             reader = self._readers.get(kind)
             if reader is not None:
                 found = reader(event, checksum, seconds)
@@ -245,7 +251,7 @@ class BinlogHeaderReader:
             )
             if not ended:
                 return at, entries
-            entries += self._end_runs()
+            entries += self._end_chunks()
 
     def _compressed_transaction(self, event: bytes, checksum: bool, _: int) -> Iterator[Entry]:  # noqa: FBT001
         end = self._position.offset
@@ -291,30 +297,30 @@ class BinlogHeaderReader:
                 return ()
         if self._bounds.is_open and not self._bounds.inner_end:
             event = with_position(event, self._position.offset)
-        runs = self._rows.runs
+        chunks = self._rows.chunks
         joins = self._bounds.is_open and not self._bounds.inner_end and may_join(event)
-        before = () if joins and runs.takes(event, table) else self._end_runs()
-        full = runs.add(event, table, self._position.offset)
-        return before if joins and not full else [*before, *self._end_runs()]
+        before = () if joins and chunks.takes(event, table) else self._end_chunks()
+        full = chunks.add(event, table, self._position.offset)
+        return before if joins and not full else [*before, *self._end_chunks()]
 
-    def _end_runs(self, *, whole: bool = False) -> Sequence[Entry]:
+    def _end_chunks(self, *, whole: bool = False) -> Sequence[Entry]:
         """Hand on the row events that were joined, if there are any.
 
         Args:
             whole: whether their transaction ends with them.
         """
-        runs = self._rows.runs
-        if not runs.count:
+        chunks = self._rows.chunks
+        if not chunks.count:
             return ()
-        seconds = float(runs.seconds)
-        found = [self._rows_entry(run, seconds) for run in runs.by_table()]
-        small = runs.is_small(sum(entry.rows for entry in found))
+        seconds = float(chunks.seconds)
+        found = [self._rows_entry(run, seconds) for run in chunks.by_table()]
+        small = chunks.is_small(sum(entry.rows for entry in found))
         if len(found) > 1 and not (whole and small):
-            found = [self._rows_entry(run, seconds) for run in runs.in_order()]
-        runs.clear()
+            found = [self._rows_entry(run, seconds) for run in chunks.in_order()]
+        chunks.clear()
         return [ready for entry in found for ready in self._bounds.emit(entry)]
 
-    def _rows_entry(self, run: Run, seconds: float) -> Entry:
+    def _rows_entry(self, run: RowChunk, seconds: float) -> Entry:
         table, events, end = run
         self._prepared.rows(table.schema, table.table)
         payload = events[0] if len(events) == 1 else b"".join(events)
@@ -372,8 +378,8 @@ class BinlogHeaderReader:
         before: list[Entry] = []
         end = self._position.offset - len(event)
         for rows, table in self._sequences.release(others=self._bounds.has_rows):
-            self._rows.runs.add(with_position(rows, end), table, end)
-            before += self._end_runs()
+            self._rows.chunks.add(with_position(rows, end), table, end)
+            before += self._end_chunks()
         return [*before, *self._bounds.commit(seconds)]
 
     def _xa_prepare(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001

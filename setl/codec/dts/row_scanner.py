@@ -10,7 +10,7 @@ from setl.codec.dts.front import MIDDLE, MORE, Alike, alike_front
 from setl.codec.dts.image import ImageColumn
 from setl.codec.dts.image_code import compiled, image_text
 from setl.codec.dts.middle import NEVER, source_end
-from setl.codec.dts.runs import LOW_32_BITS, MARK, RUN_FRONT, last_low_offset
+from setl.codec.dts.row_chunks import CHUNK_FRONT, LOW_32_BITS, MARK, last_low_offset
 from setl.codec.dts.scan import MISREADS, Misread, positions_end, raw_at
 from setl.codec.dts.table_identity import OPERATION_BYTES, TableIdentity, read_identity
 from setl.codec.scanning import Scanned
@@ -79,7 +79,7 @@ class DtsRowScanner:
         keys: list[Any] = []
         rows: list[Row | int | None] = []
         offsets: list[int] = []  # of an offset, what stands before a record
-        total, front = len(payload), RUN_FRONT.size
+        total, front = len(payload), CHUNK_FRONT.size
         key_and_end, key_of, between = self._key_and_end, self._key, self._between
         of_row = _key_of(self.key)
         begin, end, offset = at, total, 0
@@ -90,7 +90,7 @@ class DtsRowScanner:
             # Once for each record: calls would cost more than what they would do.
             while at < total:
                 if payload.startswith(MARK, at):
-                    _, size, offset = RUN_FRONT.unpack_from(payload, at)
+                    _, size, offset = CHUNK_FRONT.unpack_from(payload, at)
                     begin = at + front
                     end = begin + size
                 if (

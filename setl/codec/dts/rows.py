@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from setl.codec.dts.described import KEYS_TAG, NOTHING, described
 from setl.codec.dts.header import row_name
 from setl.codec.dts.middle import NEVER, source_end
-from setl.codec.dts.runs import record_begin, records_of, rejoined
+from setl.codec.dts.row_chunks import record_begin, records_of, rejoined
 from setl.codec.dts.scan import MISREADS, Misread, positions_end
 from setl.codec.dts.table_identity import (
     OPERATION_BYTES,

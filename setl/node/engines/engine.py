@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from setl.errors import SetlError
-from setl.run.running import RunBuilder
+from setl.run.pipeline_runner import RunBuilder
 
 
 class Engine(Protocol):

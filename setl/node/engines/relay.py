@@ -8,7 +8,7 @@ from typing import Any
 
 from setl.errors import FatalError, SetlError
 from setl.node.roles import RELAY
-from setl.run.running import RunBuilder
+from setl.run.pipeline_runner import RunBuilder
 
 
 class RelayEngine:

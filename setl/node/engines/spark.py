@@ -15,6 +15,7 @@ from setl.errors import FatalError, SetlError
 from setl.node.engines.executors import ContextWatch, check_executors, wait_for_executors
 from setl.node.roles import LOAD
 from setl.run.assembly import build_run
+from setl.run.pipeline_runner import RunBuilder
 from setl.run.runners.warming import (
     KEEP_LOCAL_SECONDS,
     KEEP_SECONDS,
@@ -22,7 +23,6 @@ from setl.run.runners.warming import (
     warm,
     warm_queries,
 )
-from setl.run.running import RunBuilder
 from setl.run.spark.errors import start_error
 from setl.run.spark.session import JvmWatch, SparkSettings, start_context
 from setl.run.tracing.trace import Tracer

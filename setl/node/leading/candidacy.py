@@ -24,19 +24,19 @@ from setl.errors import (
     unexpected,
 )
 from setl.node.leading.lacking import Lacking
+from setl.node.leading.pipeline_thread import PipelineThread
 from setl.node.leading.record import LeadershipRecord, leadership_fields
 from setl.node.leading.run_requests import Controls, RunRequests
-from setl.node.leading.run_thread import RunThread
 from setl.node.status import PipelineStatus
 from setl.run.backoff import Backoff
 from setl.run.measured.distributions import Distributions
 from setl.run.measured.figures import RunState
 from setl.run.measured.progress import Progress
-from setl.run.running import Running
+from setl.run.pipeline_runner import PipelineRunner
 
 _log = logging.getLogger(__name__)
 
-RunFactory = Callable[[int, Progress], Running]
+RunFactory = Callable[[int, Progress], PipelineRunner]
 """Builds a run for an epoch; raises SetlError if the pipeline cannot be built."""
 
 
@@ -83,7 +83,7 @@ class Candidacy:
         self._clock = clock
         self._wake = wake
         self._progress = Progress(clock)
-        self._run = RunThread(f"run-{pipeline}")
+        self._run = PipelineThread(f"run-{pipeline}")
         self._tries = 0  # attempts at a run, whether it could be built or not
         self._begun = 0  # the last of them whose run has begun
         self._record = LeadershipRecord(pipeline, nid, arbiter, clock)

@@ -14,7 +14,7 @@ from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.operate.cutover.steps import Known, WayBack
 from setl.operate.positions.stored import read_stored
-from setl.operate.waiting import Runs, Verdict, Waited, wait_for
+from setl.operate.waiting import Health, Verdict, Waited, wait_for
 from setl.run.table_loads.choice import entries_to_load, is_loading
 from setl.systems.registry import system_of
 from setl.systems.write_stop import Writes, WriteStop
@@ -156,7 +156,7 @@ class ClusterAccess:
             ident,
             source.position_to_pass(pipeline, ident.channel, self._nid, "now"),
             arbiter=self._arbiter,
-            runs=lambda: self._runs(ident),
+            health=lambda: self._runs(ident),
             timeout=timeout,
             clock=self._clock,
             pause=self._pause,
@@ -167,9 +167,9 @@ class ClusterAccess:
         how = f"not within {timeout:g} s" if waited.verdict is Verdict.TIMEOUT else "stopped"
         return f"{ident}, {how}: waited for {waited.position_text}, {waited.why}"
 
-    def _runs(self, ident: PipelineId) -> Runs:
+    def _runs(self, ident: PipelineId) -> Health:
         seen = self._look(ident)
-        return Runs(seen.wanted, seen.failed, seen.error)
+        return Health(seen.wanted, seen.failed, seen.error)
 
     def _known_stop(self) -> WriteStop:
         if self._stop is None:

@@ -13,7 +13,7 @@ from setl.model.change import DecodedRows, TargetChanges
 from setl.model.faulty import RawRecord, SourceChange, TargetRow
 from setl.model.target_name import target_name
 from setl.transform.isolating import number_in_record
-from setl.transform.share import Share
+from setl.transform.partition import Partition
 from setl.transform.work import WorkItem
 
 
@@ -50,9 +50,9 @@ def reload_of(letters: Sequence[DeadLetter], router: Router, codec: str) -> Relo
             ready.append(_row(content, letter))
         else:
             items.append(_item(content, letter, router, codec))
-    share = pickle.dumps(Share(ready), protocol=5) if ready else None
+    partition = pickle.dumps(Partition(ready), protocol=5) if ready else None
     targets = {change.target for change in ready} | {r.target for _, rs in items for r in rs}
-    return Reload(items, share, frozenset(targets))
+    return Reload(items, partition, frozenset(targets))
 
 
 def _row(content: TargetRow, letter: DeadLetter) -> TargetChanges:

@@ -17,7 +17,7 @@ from setl.run.runners.tasks import TaskReport, deal_stretch, load
 from setl.run.runners.work import LoadWork, TableRoute, stretches
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.packing import packed
-from setl.transform.share import Dealt
+from setl.transform.partition import Dealt
 from setl.transform.work import TransformPlan
 
 
@@ -50,8 +50,8 @@ class DealtByKey:
         """See `LoadRunner.run`."""
         self._state.phase = Phase.TRANSFORM
         by_slot: dict[int, list[bytes]] = {}
-        for slot, share in self._dealt(plan, work, tasks):
-            by_slot.setdefault(slot, []).append(share)
+        for slot, partition in self._dealt(plan, work, tasks):
+            by_slot.setdefault(slot, []).append(partition)
         self._state.refuse_if_cancelled()
         self._state.phase = Phase.LOAD
         sink, dealt = self._sink, list(by_slot.items())
@@ -59,16 +59,18 @@ class DealtByKey:
         return loading.map(lambda part: load(sink, ticket, *part)).collect()
 
     def _dealt(self, plan: TransformPlan, work: LoadWork, tasks: int) -> Dealt:
-        shares: list[RDD[tuple[int, bytes]]] = []
+        partitions: list[RDD[tuple[int, bytes]]] = []
         if work.plain:
             cut = stretches(work.plain, tasks)
             blobs = [packed(stretch) for stretch in cut]
-            shares.append(
+            partitions.append(
                 self._context.parallelize(blobs, len(blobs)).flatMap(
                     lambda items: deal_stretch(plan, items, tasks)
                 )
             )
         for table_route, items in work.by_branch.items():
-            frame = self._branches[table_route].shares(plan, stretches(items, tasks), tasks)
-            shares.append(frame.rdd.map(lambda row: (int(row[0]), bytes(row[1]))))
-        return (shares[0] if len(shares) == 1 else self._context.union(shares)).collect()
+            frame = self._branches[table_route].partitions(plan, stretches(items, tasks), tasks)
+            partitions.append(frame.rdd.map(lambda row: (int(row[0]), bytes(row[1]))))
+        return (
+            partitions[0] if len(partitions) == 1 else self._context.union(partitions)
+        ).collect()

@@ -57,16 +57,20 @@ class ItemByItem:
         for table_route, branch_items in work.by_branch.items():
             self._state.refuse_if_cancelled()
 
-            def load_shares(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            def load_partitions(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 task = TaskContext.get()
                 slot = 0 if task is None else task.partitionId()
-                shares = [share for batch in batches for share in batch.column("share").to_pylist()]
-                report = load(sink, ticket, slot, shares) if shares else TaskReport(NOTHING)
+                partitions = [
+                    partition
+                    for batch in batches
+                    for partition in batch.column("partition").to_pylist()
+                ]
+                report = load(sink, ticket, slot, partitions) if partitions else TaskReport(NOTHING)
                 blob = pickle.dumps(report, protocol=5)
                 yield pa.RecordBatch.from_arrays([pa.array([blob], pa.binary())], names=["report"])
 
             cut = [branch_items[i::tasks] for i in range(min(tasks, len(branch_items)))]
-            frame = self._branches[table_route].shares(plan, cut, 1)
-            collected = frame.mapInArrow(load_shares, "report binary").collect()
+            frame = self._branches[table_route].partitions(plan, cut, 1)
+            collected = frame.mapInArrow(load_partitions, "report binary").collect()
             reports += [pickle.loads(row[0]) for row in collected]  # noqa: S301 - our own task's
         return reports

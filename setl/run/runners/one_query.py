@@ -51,13 +51,17 @@ class OneQuery:
         sink, ready, blob = self._sink, work.ready, pickle.dumps(work.plain, protocol=5)
 
         def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            shares = [share for batch in batches for share in batch.column("share").to_pylist()]
+            partitions = [
+                partition
+                for batch in batches
+                for partition in batch.column("partition").to_pylist()
+            ]
             plain = transform(plan, blob)
-            report = pickle.dumps(load(sink, ticket, 0, [*ready, *shares, *plain]), protocol=5)
+            report = pickle.dumps(load(sink, ticket, 0, [*ready, *partitions, *plain]), protocol=5)
             yield pa.RecordBatch.from_arrays([pa.array([report], pa.binary())], names=["report"])
 
         branches = [(self._branches[at], items) for at, items in work.by_branch.items()]
-        frames = [branch.shares(plan, [items], 1) for branch, items in branches]
+        frames = [branch.partitions(plan, [items], 1) for branch, items in branches]
         whole = reduce(DataFrame.union, frames).coalesce(1)
         collected = whole.mapInArrow(collect_and_load, "report binary").collect()
         return [pickle.loads(row[0]) for row in collected]  # noqa: S301 - made by our own task

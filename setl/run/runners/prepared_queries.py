@@ -30,7 +30,7 @@ from setl.transform.evaluation import Evaluation, analyse, select_evaluated
 from setl.transform.expression_tasks import (
     CARRIED,
     ONLY_UPSERTS,
-    SHARES_DDL,
+    PARTITIONS_DDL,
     Batches,
     decoded_schema,
     decoder,
@@ -190,11 +190,11 @@ def prepared_query(
         # In one step, since each has a Python process of its own.
         pack = packer(plan, evaluations[0], 1)
         return frames[0].mapInArrow(lambda batches: loading(pack(batches)), "report binary")
-    shares = [
-        frame.mapInArrow(packer(plan, evaluation, 1), SHARES_DDL)
+    partitions = [
+        frame.mapInArrow(packer(plan, evaluation, 1), PARTITIONS_DDL)
         for frame, evaluation in zip(frames, evaluations, strict=True)
     ]
-    return reduce(DataFrame.union, shares).coalesce(1).mapInArrow(loading, "report binary")
+    return reduce(DataFrame.union, partitions).coalesce(1).mapInArrow(loading, "report binary")
 
 
 def _collect(query: DataFrame, instructions: Instructions) -> list[TaskReport]:
@@ -224,7 +224,9 @@ def _loading(plan: TransformPlan, sink: SinkSettings) -> Callable[[Batches], Bat
     """The task function that takes all shares, and then writes them and those of plain items."""
 
     def collect_and_load(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        evaluated = [share for batch in batches for share in batch.column("share").to_pylist()]
+        evaluated = [
+            partition for batch in batches for partition in batch.column("partition").to_pylist()
+        ]
         instructions = instructions_of_job()
         own = instructions.plan(plan)
         plain = transform(own, instructions.plain) if instructions.plain else ()

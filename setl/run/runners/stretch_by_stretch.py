@@ -33,8 +33,8 @@ from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.runners.tasks import TaskReport, load, transform
 from setl.run.runners.work import LoadWork, pieces, stretches
 from setl.transform.packing import packed
+from setl.transform.partition import Partition
 from setl.transform.placement import key_hashes, spreads
-from setl.transform.share import Share
 from setl.transform.work import TransformPlan
 
 _log = logging.getLogger(__name__)
@@ -177,23 +177,23 @@ def load_stretch(
         stretch: packed work items of each piece.
     """
     found = StretchReport(TaskReport(), {})
-    for shares in _one_ahead(lambda items: transform(plan, items), stretch):
-        found = found.then(_load_piece(settings, ticket, slot, shares))
+    for partitions in _one_ahead(lambda items: transform(plan, items), stretch):
+        found = found.then(_load_piece(settings, ticket, slot, partitions))
         if found.apart or found.report.error is not None:
             break
     return found
 
 
 def _load_piece(
-    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Sequence[Share]
+    settings: SinkSettings, ticket: LoadTicket, slot: int, partitions: Sequence[Partition]
 ) -> StretchReport:
-    changes = [part for share in shares for part in share.changes]
+    changes = [part for partition in partitions for part in partition.changes]
     if any(
         part.keyless or not spreads([part.columns[i] for i in part.key], None) for part in changes
     ):
         return StretchReport(TaskReport(), {}, apart=True)
-    keys = _keys_of(shares)
-    beside = [_beside_others(share) for share in shares]
+    keys = _keys_of(partitions)
+    beside = [_beside_others(partition) for partition in partitions]
     return StretchReport(load(settings, ticket, slot, beside), keys)
 
 
@@ -216,20 +216,20 @@ def _one_ahead(make: Callable[[_Given], _Made], given: Sequence[_Given]) -> Iter
         sys.setswitchinterval(interval)
 
 
-def _beside_others(share: Share) -> Share:
+def _beside_others(partition: Partition) -> Partition:
     """The same, for a task beside which others write into the same tables; new rows, it seems."""
-    changes = [replace(part, shared=True, new=not part.deletes) for part in share.changes]
-    return replace(share, changes=changes)
+    changes = [replace(part, shared=True, new=not part.deletes) for part in partition.changes]
+    return replace(partition, changes=changes)
 
 
-def _keys_of(shares: Sequence[Share]) -> dict[_Name, bytes]:
+def _keys_of(partitions: Sequence[Partition]) -> dict[_Name, bytes]:
     """See `StretchReport.keys`; those of faulty rows are among them."""
     keys: defaultdict[_Name, bytes] = defaultdict(bytes)
-    for share in shares:
-        for part in share.changes:
+    for partition in partitions:
+        for part in partition.changes:
             keys[part.target] += key_hashes(part.upserts, part.key)
             keys[part.target] += key_hashes(part.deletes, range(len(part.key)))
-        for row in share.faulty:
+        for row in partition.faulty:
             if row.key is not None:
                 keys[row.target] += key_hashes([row.key], range(len(row.key)))
     return dict(keys)

@@ -24,7 +24,7 @@ from setl.model.loaded import Loaded
 from setl.model.table_rows import ByTable, TableRows, added
 from setl.model.target_name import target_name
 from setl.transform.merging import merge
-from setl.transform.share import Dealt, Share, deal, shares_of
+from setl.transform.partition import Dealt, Partition, deal, partitions_of
 from setl.transform.work import TransformPlan
 
 NOTHING = Loaded()
@@ -55,7 +55,7 @@ class TaskReport:
 
 
 def load(
-    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes | Share]
+    settings: SinkSettings, ticket: LoadTicket, slot: int, partitions: Iterable[bytes | Partition]
 ) -> TaskReport:
     """Second stage: merge the shares of this task's keys and write them.
 
@@ -63,25 +63,25 @@ def load(
         settings: where to.
         ticket: on whose behalf.
         slot: the number of this task in its load.
-        shares: pickled, if they come from other processes.
+        partitions: pickled, if they come from other processes.
     """
     task = TaskContext.get()
     if task is not None:
         freeze_loaded_objects(collect_rarely=True)
-    report = _load(settings, ticket, slot, shares)
+    report = _load(settings, ticket, slot, partitions)
     return report if task is None else replace(report, repeated=task.attemptNumber() > 0)
 
 
 def _load(
-    settings: SinkSettings, ticket: LoadTicket, slot: int, shares: Iterable[bytes | Share]
+    settings: SinkSettings, ticket: LoadTicket, slot: int, partitions: Iterable[bytes | Partition]
 ) -> TaskReport:
-    received = [_unpickled(share) for share in shares]
-    for share in received:
-        if share.error is not None:
-            return TaskReport(error=share.error)
+    received = [_unpickled(partition) for partition in partitions]
+    for partition in received:
+        if partition.error is not None:
+            return TaskReport(error=partition.error)
     started = time.monotonic()
-    changes = merge([part for share in received for part in share.changes])
-    histories = [history for share in received for history in share.histories]
+    changes = merge([part for partition in received for part in partition.changes])
+    histories = [history for partition in received for history in partition.histories]
     merged = time.monotonic()
     loaded = Loaded(
         rows=sum(s.rows for s in received),
@@ -89,7 +89,7 @@ def _load(
         tables=_by_table(changes, histories),
         transform_seconds=sum(s.seconds for s in received) + merged - started,
     )
-    faulty = [row for share in received for row in share.faulty]
+    faulty = [row for partition in received for row in partition.faulty]
     ticket = replace(ticket, slot=slot)
     loaded = replace(loaded, began=time.time())
     try:
@@ -107,8 +107,8 @@ def _load(
     return TaskReport(loaded)
 
 
-def _unpickled(share: bytes | Share) -> Share:
-    return pickle.loads(share) if isinstance(share, bytes) else share  # noqa: S301 - our own
+def _unpickled(data: bytes | Partition) -> Partition:
+    return pickle.loads(data) if isinstance(data, bytes) else data  # noqa: S301 - our own
 
 
 def _by_table(changes: Iterable[TargetChanges], histories: Iterable[History]) -> ByTable:
@@ -132,6 +132,6 @@ def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     return deal(plan, items, buckets)
 
 
-def transform(plan: TransformPlan, items: bytes) -> list[Share]:
+def transform(plan: TransformPlan, items: bytes) -> list[Partition]:
     """First stage of a task that is the second one, too: the shares of packed work items."""
-    return [*shares_of(plan, items, 1).values()]
+    return [*partitions_of(plan, items, 1).values()]

@@ -10,7 +10,7 @@ from setl.bulk.source_reader import SourceTables
 from setl.channel.file import DtsSource, OffsetStart, Pipeline
 from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
-from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS
+from setl.codec.dts.row_chunks import MOST_BYTES, MOST_RECORDS
 from setl.errors import ConfigurationError
 from setl.model.position import KafkaPosition, Position
 from setl.relay.tables import RelayedTables
@@ -35,7 +35,7 @@ from setl.systems.kafka.source.positions import (
     topic_distance,
     topic_passed,
 )
-from setl.systems.kafka.source.runs import Mixing
+from setl.systems.kafka.source.row_chunks import Mixing
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.kafka.stream_retention import topic_retention
 from setl.systems.lasting import Expiration, StreamRetention

@@ -15,7 +15,7 @@ from setl.channel.file import MysqlSource, Pipeline
 from setl.channel.names.patterns import is_system
 from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
-from setl.codec.binlog.rows.runs import MOST_BYTES, MOST_EVENTS
+from setl.codec.binlog.rows.row_chunks import MOST_BYTES, MOST_EVENTS
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition, Position
 from setl.relay.tables import RelayedTables
@@ -217,11 +217,11 @@ def stream_limits(pipeline: Pipeline) -> StreamLimits:
     """How much of the stream is joined.
 
     A run of row events goes into one batch whole, and to one task. No batch is ever cut in a
-    transaction that is no larger than a run may be, see `OpenRuns`.
+    transaction that is no larger than a run may be, see `OpenRowChunks`.
     """
     return StreamLimits(
-        run_events=min(MOST_EVENTS, pipeline.batch_rows),
-        run_bytes=min(MOST_BYTES, pipeline.batch_bytes, pipeline.batch_rows * _SMALL_ROW),
+        chunk_events=min(MOST_EVENTS, pipeline.batch_rows),
+        chunk_bytes=min(MOST_BYTES, pipeline.batch_bytes, pipeline.batch_rows * _SMALL_ROW),
     )
 
 

@@ -177,7 +177,7 @@ class Shared:
         return parse_channel({"channel": "shop", "pipelines": [definition]}).pipelines[0]
 
 
-class Running:
+class PipelineRunner:
     """A run of the pipeline in a thread, as a node has it."""
 
     def __init__(self, shared, epoch=1, **options):
@@ -300,11 +300,11 @@ def first_turn(monkeypatch):
 def test_alone_it_reads_everything(shared):
     for _ in range(20):
         shared.write()
-    with Running(shared) as running:
+    with PipelineRunner(shared) as running:
         eventually(lambda: running.work.offsets == shared.rows, 60)
         assert running.work.begun == [0], "began once: the turn came before the checkpoint was read"
         assert running.select.status().waiting_for == ""
-    with Running(shared, epoch=2) as again:
+    with PipelineRunner(shared, epoch=2) as again:
         eventually(lambda: again.turn, 60)
         shared.write()
         eventually(lambda: again.work.offsets, 60)
@@ -314,7 +314,7 @@ def test_alone_it_reads_everything(shared):
 def test_it_takes_turns_with_a_foreign_member_and_nothing_is_lost(shared, caplog):
     caplog.set_level(logging.INFO, "setl.systems.kafka.source.group")
     shared.keep_writing()
-    with Running(shared) as running:
+    with PipelineRunner(shared) as running:
         eventually(lambda: len(running.work.offsets) > 20, 60)
         others = set()
         for _ in range(2):
@@ -353,7 +353,7 @@ def said_to_wait(caplog):
 
 def test_a_member_that_only_waits_costs_one_more_beginning(shared):
     shared.keep_writing()
-    with Running(shared) as running:
+    with PipelineRunner(shared) as running:
         eventually(lambda: running.work.offsets, 60)
         with Foreign(shared, client="z-foreign") as foreign:
             eventually(lambda: len(running.work.begun) > 1, 60)
@@ -375,14 +375,14 @@ def test_a_second_member_reads_nothing_until_the_first_has_gone(shared):
         eventually(lambda: first.committed == committed, 60)
         assert first.offsets == shared.rows
     shared.write()
-    with Running(shared) as running:
+    with PipelineRunner(shared) as running:
         eventually(lambda: running.work.offsets, 60)
         assert running.work.begun == [committed]
         assert running.work.offsets == shared.rows[-1:]
 
 
 def test_errors_of_the_pipeline_do_not_leave_the_group(shared):
-    with Running(shared) as running:
+    with PipelineRunner(shared) as running:
         eventually(lambda: running.work.offsets, 60)
         turn = running.turn
         running.work.failures += [TransientError("the target is busy")] * 3
@@ -394,7 +394,7 @@ def test_errors_of_the_pipeline_do_not_leave_the_group(shared):
 
 
 def test_the_checkpoint_may_be_stored_elsewhere(shared):
-    with Running(shared, checkpoint="zookeeper") as running:
+    with PipelineRunner(shared, checkpoint="zookeeper") as running:
         eventually(lambda: running.work.offsets == shared.rows, 60)
     value, _ = shared.arbiter.positions.read(PipelineId("shop", "p"))
     assert value["checkpoint"]["resume"]["offset"] == shared.rows[-1] + 2
@@ -403,7 +403,7 @@ def test_the_checkpoint_may_be_stored_elsewhere(shared):
 def test_a_stopped_pipeline_is_moved_in_the_group_s_commit(shared):
     for _ in range(5):
         shared.write()
-    with Running(shared) as running:
+    with PipelineRunner(shared) as running:
         eventually(lambda: running.work.offsets == shared.rows, 60)
     pipeline = shared.pipeline(checkpoint="kafka")
     seen = look_at_position(pipeline, "shop", shared.arbiter, "show")
@@ -413,7 +413,7 @@ def test_a_stopped_pipeline_is_moved_in_the_group_s_commit(shared):
     ident = PipelineId("shop", "p")
     done = move(pipeline, ident, there, arbiter=shared.arbiter, nid="reset")
     assert done.after.generation == 2
-    with Running(shared, epoch=done.epoch + 1) as running:
+    with PipelineRunner(shared, epoch=done.epoch + 1) as running:
         eventually(lambda: running.work.offsets == shared.rows[1:], 60)
 
 
@@ -422,7 +422,7 @@ def test_a_topic_with_more_partitions_is_refused(shared, kafka):
     shared.topic = f"wide-{uuid.uuid4().hex[:12]}"
     admin.create_topics([NewTopic(shared.topic, 2, 1)])
     admin.close()
-    running = Running(shared)
+    running = PipelineRunner(shared)
     try:
         with pytest.raises(ConfigurationError, match=r"2 partitions.*one only"):
             running.run.run()
@@ -443,7 +443,7 @@ def test_a_topic_with_more_partitions_is_refused(shared, kafka):
 def test_a_silent_coordinator_ends_the_turn(tmp_path):
     with Kafka(tmp_path) as server:
         shared = Shared(server)
-        running = Running(shared)
+        running = PipelineRunner(shared)
         group = running.source.group
         try:
             group.join()

@@ -52,7 +52,7 @@ def all_leaders(cluster, channels):
 
 
 @pytest.mark.timeout(600)  # three JVMs start
-def test_a_node_that_comes_back_gets_its_share_again(channels, cluster):
+def test_a_node_that_comes_back_gets_its_partition_again(channels, cluster):
     for each in channels:
         write(each.a, each.db, 1, 5)
     eventually(lambda: all(each.count(each.b) == 5 for each in channels), 60)

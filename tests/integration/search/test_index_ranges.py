@@ -12,7 +12,7 @@ from setl.bulk.comparison import What
 from setl.bulk.verify_target import VerifySettings
 from setl.clock import SystemClock
 from setl.operate.arrivals import Following, StoredArrivals
-from setl.operate.waiting import Runs
+from setl.operate.waiting import Health
 from setl.run.verification.comparers import standing_comparers
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import execute, fresh_name, one_way
@@ -71,7 +71,7 @@ class Indexed:
         ident = PipelineId(file.channel, "p")
         self.arrivals = StoredArrivals(
             Following(
-                {ident: pipeline}, position.arbiter, lambda _: Runs(ChannelState.START), "verify",
+                {ident: pipeline}, position.arbiter, lambda _: Health(ChannelState.START), "verify",
                 60.0, SystemClock(), time.sleep, lambda _: None,
             )
         )  # fmt: skip

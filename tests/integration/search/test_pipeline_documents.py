@@ -146,7 +146,7 @@ def test_one_table_in_several_indexes(site_a, elasticsearch, client, db, positio
     assert verified(spark, file) == [0, 2]
 
 
-def test_shards_of_one_logical_table_may_share_their_ids(
+def test_shards_of_one_logical_table_may_partition_their_ids(
     site_a, elasticsearch, client, db, position, spark
 ):
     index = fresh_name("whole")

@@ -137,7 +137,7 @@ def rest(server, table, readers):
     eventually(lambda: share(server, table, readers), 60, interval=0.3)
 
 
-def test_readers_of_different_speed_share_one_connection(server, table):
+def test_readers_of_different_speed_partition_one_connection(server, table):
     with pipelines(server, 5, SharedReaders(KEPT)) as readers:
         rest(server, table, readers)
         slow, stuck, closed, *_ = readers
@@ -171,7 +171,7 @@ def test_readers_of_different_speed_share_one_connection(server, table):
         assert positions == sorted(set(positions))
 
 
-def test_files_end_and_schemas_change_and_old_files_go_while_all_share(server, table):
+def test_files_end_and_schemas_change_and_old_files_go_while_all_partition(server, table):
     with pipelines(server, 3, SharedReaders()) as together, pipelines(server, 1, None) as (alone,):
         readers = [*together, alone]
         for each in (*together[:2], alone):

@@ -22,7 +22,7 @@ from setl.model.entry import EntryKind
 from setl.model.position import document_version
 from setl.systems.mysql.sink.undivided import MysqlUndividedTables
 from setl.transform.merging import merge
-from setl.transform.share import deal
+from setl.transform.partition import deal
 from setl.transform.work import TransformPlan, WorkItem
 from tests.integration.pipelines import execute, install_system_tables, mysql
 from tests.loading import endpoint_of, fence_for, sink_on, ticket_for, unique

@@ -14,7 +14,7 @@ from setl.clock import SystemClock
 from setl.model.load_request import RequestState
 from setl.operate.arrivals import Following, StoredArrivals
 from setl.operate.verify import verify_pipeline
-from setl.operate.waiting import Runs
+from setl.operate.waiting import Health
 from setl.run.verification.comparers import standing_comparers
 from setl.transform.spark_on_demand import SparkOnDemand
 from tests.integration.pipelines import execute
@@ -103,7 +103,7 @@ class Damaged:
         self.wanted = ChannelState.START
         self.arrivals = StoredArrivals(
             Following(
-                {ident: self.pipeline}, position.arbiter, lambda _: Runs(self.wanted), "verify",
+                {ident: self.pipeline}, position.arbiter, lambda _: Health(self.wanted), "verify",
                 600.0, SystemClock(), time.sleep, lambda _: None,
             )
         )  # fmt: skip

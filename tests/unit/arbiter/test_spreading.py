@@ -49,7 +49,7 @@ def after(seen, found):
     return Counter(led.values())
 
 
-def test_a_node_that_joins_gets_its_share():
+def test_a_node_that_joins_gets_its_partition():
     seen = facts(["n1"] * 6 + ["n2"] * 6, "n3")
     found = moves(seen, {})
     assert after(seen, found) == {"n1": 4, "n2": 4, "n3": 4}

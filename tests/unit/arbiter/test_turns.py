@@ -125,7 +125,7 @@ def test_every_node_comes_to_the_same_answer(nids, count, order):
 
 
 @given(names, st.integers(1, 40))
-def test_no_node_is_dealt_more_than_its_share(nids, count):
+def test_no_node_is_dealt_more_than_its_partition(nids, count):
     vacant = [ident(f"p{i}") for i in range(count)]
     counts = Counter(first_turns(vacant, facts(*sorted(nids))))
     assert max(counts.values()) - min(counts[n] for n in nids) <= 1

@@ -106,7 +106,7 @@ def test_a_composite_key_is_looked_up_by_its_fields():
     assert shape.source_key(wanted.key, wanted.lookup) == (1, "x")
 
 
-def test_tables_that_share_an_index_see_only_their_own_documents():
+def test_tables_that_partition_an_index_see_only_their_own_documents():
     shape = DocumentShape((Column("id", Kind.INTEGER),), (0,), DocumentForm(("order-", ""), (0,)))
     (wanted,) = shape.pairs([(5,)])
     assert wanted.key == "order-5"

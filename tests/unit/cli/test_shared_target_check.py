@@ -31,7 +31,7 @@ def test_what_is_written_alone_is_no_finding():
     assert not shared_target_findings(alone)
 
 
-def test_two_directions_of_a_channel_share_nothing():
+def test_two_directions_of_a_channel_partition_nothing():
     forth = from_server("shop", "db1", **{"from": "s.t"})
     pipeline = forth["pipelines"][0]
     back = {**pipeline, "name": "b", "source": pipeline["target"], "target": pipeline["source"]}

@@ -189,7 +189,7 @@ class Trials:
         events = mutated(pick)
         reader = BinlogHeaderReader(
             START,
-            run_events=pick.choice((1, 1000)),
+            chunk_events=pick.choice((1, 1000)),
             mixes=lambda _: pick.random() < 0.5,
             hold_bytes=pick.choice((100, 1 << 20)),
         )

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from setl.codec.binlog.header import BinlogHeaderReader
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
-from setl.codec.binlog.rows.runs import FIRST_BYTES, MOST_BYTES, offset_behind, records_of
+from setl.codec.binlog.rows.row_chunks import FIRST_BYTES, MOST_BYTES, offset_behind, records_of
 from setl.codec.row_codec import single_entries
 from setl.errors import FatalError
 from setl.model.entry import EntryKind
@@ -123,7 +123,7 @@ def mixing(schema):
 def test_row_events_of_a_table_become_one_entry():
     writer = EventWriter()
     events = transaction(writer, *[lambda w, n=n: row(w, n, kind=31) for n in range(100)])
-    begin, run, commit = both(events, run_events=1000)
+    begin, run, commit = both(events, chunk_events=1000)
     assert (begin.kind, commit.kind) == (EntryKind.BEGIN, EntryKind.COMMIT)
     assert run.payload == b"".join(e for e in events if e[4] == 31)
     assert run.rows == 100
@@ -188,7 +188,7 @@ def squeezed(writer):
 def test_what_ends_a_run(between, expected):
     writer = EventWriter()
     events = transaction(writer, row, between, row)
-    entries = both(events, run_events=1000, run_bytes=300)
+    entries = both(events, chunk_events=1000, chunk_bytes=300)
     assert runs(entries) == expected
     assert single(entries) == single(entries_of(events)[0])
 
@@ -196,11 +196,11 @@ def test_what_ends_a_run(between, expected):
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"run_events": 4}, [4, 4, 2]),
-        ({"run_events": 1}, [1] * 10),
-        ({"run_events": 99, "run_bytes": 42 * 3}, [3, 3, 3, 1]),
-        ({"run_events": 99, "run_bytes": 42 * 3 - 1}, [2] * 5),
-        ({"run_events": 99, "run_bytes": 1}, [1] * 10),
+        ({"chunk_events": 4}, [4, 4, 2]),
+        ({"chunk_events": 1}, [1] * 10),
+        ({"chunk_events": 99, "chunk_bytes": 42 * 3}, [3, 3, 3, 1]),
+        ({"chunk_events": 99, "chunk_bytes": 42 * 3 - 1}, [2] * 5),
+        ({"chunk_events": 99, "chunk_bytes": 1}, [1] * 10),
     ],
 )
 def test_a_run_has_a_most(options, expected):
@@ -213,7 +213,7 @@ def test_a_reader_begins_with_short_runs_so_that_its_first_batch_is_small():
     events = transaction(EventWriter(), *[lambda w: row(w, text=b"x" * 200)] * 9000)
     sizes = [
         len(entry.payload)
-        for entry in both(events, run_events=9999)
+        for entry in both(events, chunk_events=9999)
         if entry.kind is EntryKind.ROWS
     ]
     for number, size in enumerate(sizes[:-1]):
@@ -225,11 +225,11 @@ def test_a_reader_begins_with_short_runs_so_that_its_first_batch_is_small():
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"run_events": 99}, [(9, 3), (8, 3)]),
-        ({"run_events": 7}, [(9, 3), (8, 3)]),
-        ({"run_events": 6}, [(9, 1), (8, 1)] * 3),
-        ({"run_events": 99, "run_bytes": 42 * 5}, [(9, 1), (8, 1)] * 3),
-        ({"run_events": 99, "mixes": lambda _: False}, [(9, 1), (8, 1)] * 3),
+        ({"chunk_events": 99}, [(9, 3), (8, 3)]),
+        ({"chunk_events": 7}, [(9, 3), (8, 3)]),
+        ({"chunk_events": 6}, [(9, 1), (8, 1)] * 3),
+        ({"chunk_events": 99, "chunk_bytes": 42 * 5}, [(9, 1), (8, 1)] * 3),
+        ({"chunk_events": 99, "mixes": lambda _: False}, [(9, 1), (8, 1)] * 3),
     ],
 )
 def test_a_small_transaction_has_one_run_for_each_of_its_tables(options, expected):
@@ -244,7 +244,7 @@ def test_a_small_transaction_has_one_run_for_each_of_its_tables(options, expecte
 def test_a_transaction_is_small_by_its_rows(most, expected):
     """A batch is cut by rows, and an event may hold several."""
     events = transaction(EventWriter(), row, lambda w: row(w, table=8, count=4), row)
-    entries = both(events, mixes=mixing, run_events=most)
+    entries = both(events, mixes=mixing, chunk_events=most)
     assert [e.rows for e in entries if e.kind is EntryKind.ROWS] == expected
 
 
@@ -259,7 +259,9 @@ def test_a_transaction_is_small_by_its_rows(most, expected):
 )
 def test_what_may_be_cut_is_in_order(step):
     steps = [row, lambda w: row(w, table=8), row, step, row, lambda w: row(w, table=8), row, later]
-    entries = both(transaction(EventWriter(), *steps), mixes=mixing, run_events=99, run_bytes=300)
+    entries = both(
+        transaction(EventWriter(), *steps), mixes=mixing, chunk_events=99, chunk_bytes=300
+    )
     assert single(entries) == in_stream_order(single(entries))
 
 
@@ -271,7 +273,7 @@ def test_rows_of_setls_own_tables_keep_their_position():
         return [own, rows(writer, table=7)]
 
     steps = [mark, row, lambda w: row(w, table=8), row, mark, row, lambda w: row(w, table=8), row]
-    entries = both(transaction(EventWriter(), *steps), mixes=mixing, run_events=99)
+    entries = both(transaction(EventWriter(), *steps), mixes=mixing, chunk_events=99)
     tables = [e.table for e in entries if e.kind is EntryKind.ROWS]
     assert tables == ["retl_mark", *("t9", "t8", "t9"), "retl_mark", *("t9", "t8", "t9")]
 
@@ -285,7 +287,7 @@ def test_rows_behind_a_savepoint_go_with_it_and_no_others():
         lambda w: [w.query("SAVEPOINT b"), *row(w, 5), w.query("ROLLBACK TO b"), *row(w, 6)],
         lambda w: [w.query("ROLLBACK TO a"), *row(w, 7)],
     ]
-    entries = both(transaction(writer, *steps), run_events=1000)
+    entries = both(transaction(writer, *steps), chunk_events=1000)
     stored = [
         struct.unpack_from("<i", e.payload, len(e.payload) - 10)[0] for e in single(entries)[1:-1]
     ]
@@ -294,7 +296,7 @@ def test_rows_behind_a_savepoint_go_with_it_and_no_others():
 
 def test_a_run_is_bounded_by_what_may_be_held():
     events = transaction(EventWriter(), *[row] * 10)
-    reader = BinlogHeaderReader(START, run_events=3, hold_bytes=1)
+    reader = BinlogHeaderReader(START, chunk_events=3, hold_bytes=1)
     found = [len(list(reader.read(event, checksum=True))) for event in events]
     # BEGIN and the first run together, then two runs; the rest with the COMMIT.
     assert [n for n in found if n] == [2, 1, 1, 2]
@@ -345,7 +347,7 @@ def test_joined_events_are_the_events_that_were_joined(
     start = BinlogPosition(START.file, offset)
     stream = transaction(writer, lambda _: [table_map(writer)], *steps)
     expected, _ = entries_of(stream, start, checksum=checksum)
-    options = {"run_events": events, "run_bytes": size, "mixes": lambda _: mixes}
+    options = {"chunk_events": events, "chunk_bytes": size, "mixes": lambda _: mixes}
     joined, reader = entries_of(stream, start, checksum=checksum, **options)
     found = single(joined)
     assert (in_stream_order(found) if mixes else found) == single(expected)
@@ -366,7 +368,7 @@ def test_joined_events_are_the_events_that_were_joined(
 def test_most_bytes_are_read_the_fast_way(without_position):
     events = transaction(EventWriter(without_position=without_position), *[row] * 100)
     data = packets(events)
-    _, _, fast = entries_from(data, [], run_events=1000)
+    _, _, fast = entries_from(data, [], chunk_events=1000)
     assert fast > 0.9 * len(data)
 
 
@@ -380,7 +382,7 @@ def test_damage_is_never_joined(data):
     first = len(packets(events[:5]))  # behind the first TABLE_MAP, which has to be known
     at = data.draw(st.integers(first, len(stream) - 1))
     stream[at] ^= 1 << data.draw(st.integers(0, 7))
-    reader, position = BinlogHeaderReader(START, run_events=1000), 0
+    reader, position = BinlogHeaderReader(START, chunk_events=1000), 0
     for event in events[:5]:
         assert not list(reader.read(event, checksum=True))
         position += len(event) + 5
@@ -393,7 +395,7 @@ def test_rows_of_an_unknown_table_are_left_to_be_refused():
     writer = EventWriter()
     events = [*writer.opening(), writer.gtid(1), writer.query("BEGIN"), rows(writer)]
     with pytest.raises(FatalError, match="no TABLE_MAP"):
-        entries_from(packets(events), [], run_events=1000)
+        entries_from(packets(events), [], chunk_events=1000)
 
 
 @given(st.binary(max_size=200))
@@ -413,7 +415,7 @@ def test_rows_of_events_of_several_kinds_are_counted():
     steps = [lambda w, k=kind, n=count: row(w, kind=k, count=n) for kind, count in kinds]
     (run,) = [
         e
-        for e in both(transaction(EventWriter(), *steps), run_events=99)
+        for e in both(transaction(EventWriter(), *steps), chunk_events=99)
         if e.kind is EntryKind.ROWS
     ]
     assert run.rows == sum(count for _, count in kinds)
@@ -421,7 +423,7 @@ def test_rows_of_events_of_several_kinds_are_counted():
 
 def test_shares_of_rows_add_up():
     events = transaction(EventWriter(), *[lambda w, n=n: row(w, count=n) for n in (1, 5, 40)])
-    (run,) = [e for e in both(events, run_events=99) if e.kind is EntryKind.ROWS]
+    (run,) = [e for e in both(events, chunk_events=99) if e.kind is EntryKind.ROWS]
     apart = [e.rows for e in single_entries(CODEC, run)]
     assert sum(apart) == run.rows == 46
     assert apart[0] < apart[1] < apart[2]
@@ -445,7 +447,7 @@ def test_positions_with_32_bits(offset, end, expected):
 def test_new_rows_alone_are_reported_without_decoding(kind):
     writer = EventWriter()
     events = transaction(writer, *[lambda w, n=n: row(w, n, kind=kind) for n in range(9)])
-    _, run, _ = both(events, run_events=1000)
+    _, run, _ = both(events, chunk_events=1000)
     assert len(CODEC.records(run.payload)) == 9
     assert CODEC.likely_inserts(run.payload)
     # Of an event that is cut off, what comes first is still told; it is refused elsewhere.
@@ -457,6 +459,6 @@ def test_new_rows_alone_are_reported_without_decoding(kind):
 def test_a_payload_with_one_other_change_is_not_of_new_rows_alone(kind):
     writer = EventWriter()
     steps = [lambda w, n=n: row(w, n, kind=kind if n == 5 else 30) for n in range(9)]
-    _, run, _ = both(transaction(writer, *steps), run_events=1000)
+    _, run, _ = both(transaction(writer, *steps), chunk_events=1000)
     assert len(CODEC.records(run.payload)) == 9
     assert not CODEC.likely_inserts(run.payload)

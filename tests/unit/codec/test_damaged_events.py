@@ -138,7 +138,7 @@ def test_an_event_that_ends_in_front_of_its_table_s_id_is_not_joined_to_others()
     events = transaction(writer, *one_row(writer))
     events[-2] = writer.event(30, b"\x09\0\0")
     with pytest.raises(FatalError, match="no TABLE_MAP event came before it"):
-        entries_of(events, checksum=False, run_events=1000)
+        entries_of(events, checksum=False, chunk_events=1000)
 
 
 def test_options_of_a_partial_update_that_are_not_known():

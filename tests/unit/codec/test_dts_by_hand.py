@@ -12,8 +12,8 @@ from setl.codec.dts import row_scanner, table_rows
 from setl.codec.dts import rows as codec_of_rows
 from setl.codec.dts.header import read_header
 from setl.codec.dts.header_reader import DtsHeaderReader
+from setl.codec.dts.row_chunks import CHUNK_FRONT, MARK, joined, records_of, rejoined
 from setl.codec.dts.rows import DtsRowCodec
-from setl.codec.dts.runs import MARK, RUN_FRONT, joined, records_of, rejoined
 from setl.errors import DataError
 from setl.model.change import ABSENT, Op
 from tests.unit.codec.dts_records import (
@@ -549,7 +549,7 @@ def test_an_image_does_not_go_on_in_the_next_record_of_a_run(operation):
     cut = whole.rindex(b"b" * 100) + 20
     assert scanned(codec, joined([(1, whole), (2, whole)]))[1] == b""
     # What stands before the next record is as long as what is missing of the value.
-    payload = joined([(1, whole[:cut]), (2, whole[cut + RUN_FRONT.size :])])
+    payload = joined([(1, whole[:cut]), (2, whole[cut + CHUNK_FRONT.size :])])
     with (
         pytest.raises(ValueError, match="behind the end")
         if operation == "UPDATE"

@@ -27,7 +27,7 @@ def stream(without_position):
         *mysql_transaction(writer, 3, *[one_row] * 3),
     ]
     start = BinlogPosition("binlog.1048575", begin)
-    entries, _ = entries_of(events, start, run_events=4)
+    entries, _ = entries_of(events, start, chunk_events=4)
     return start, entries
 
 

@@ -82,7 +82,7 @@ def test_what_is_applied_is_cut_off_wherever_it_ends(joined, marks):
     events = events_of(*marks, *orders(10))
     alone = row_entries(entries_of(events)[0])
     alone = [e for e in alone if e.table == "orders"]
-    joined_entries, _ = entries_of(events, run_events=joined)
+    joined_entries, _ = entries_of(events, chunk_events=joined)
     for applied, last in enumerate(alone, 1):
         checkpoint = Checkpoint(START, applied=last.position)
         found = extracted(joined_entries, checkpoint)
@@ -100,7 +100,7 @@ def test_another_transaction_at_the_position_of_one_that_is_applied_in_part_is_a
     applied = alone[4]
     assert applied.transaction
     checkpoint = Checkpoint(START, applied=applied.position, transaction=applied.transaction)
-    same, _ = entries_of(events_of(*orders(10)), run_events=joined)
+    same, _ = entries_of(events_of(*orders(10)), chunk_events=joined)
     assert len(records(extracted(same, checkpoint))) == 5
     # It is known by its GTID; or by its rows, of which one has to end where the last one did.
     gone = replace(checkpoint, transaction="some other one")
@@ -126,7 +126,7 @@ def test_what_is_applied_is_cut_off_where_runs_lie_between_each_other():
     ]
     events = events_of(*steps)
     alone = row_entries(entries_of(events)[0])
-    mixed, _ = entries_of(events, run_events=30, mixes=lambda _: True)
+    mixed, _ = entries_of(events, chunk_events=30, mixes=lambda _: True)
     assert len(row_entries(mixed)) == 2
     for applied, last in enumerate(alone, 1):
         found = extracted(mixed, Checkpoint(START, applied=last.position))
@@ -136,7 +136,7 @@ def test_what_is_applied_is_cut_off_where_runs_lie_between_each_other():
 
 
 def test_a_run_that_is_not_cut_stays_whole():
-    entries, _ = entries_of(events_of(*orders(10)), run_events=30)
+    entries, _ = entries_of(events_of(*orders(10)), chunk_events=30)
     (rows,) = extracted(entries).rows
     assert rows.entry is entries[1]
 
@@ -144,7 +144,7 @@ def test_a_run_that_is_not_cut_stays_whole():
 def test_each_mark_of_a_run_speaks_for_what_follows_it():
     """The last one counts: a loader's transaction whose begin and commit are missing."""
     steps = [lambda w: [*mark(w, OTHER), *mark(w, OWN)], *orders(3)]
-    entries, _ = entries_of(events_of(*steps), run_events=30)
+    entries, _ = entries_of(events_of(*steps), chunk_events=30)
     assert len(row_entries(entries)) == 2
     found = extracted(entries)
     assert found.rows == []

@@ -81,7 +81,7 @@ def rows_of(writer):
     return next(entry for entry in entries if entry.kind is EntryKind.ROWS)
 
 
-def test_streams_that_begin_at_different_times_share_what_describes_a_table():
+def test_streams_that_begin_at_different_times_partition_what_describes_a_table():
     """So that what one of them has decoded is known to the others."""
     first, later = EventWriter(), EventWriter(offset=90_000)
     later.seconds += 3600

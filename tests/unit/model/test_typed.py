@@ -246,7 +246,7 @@ def test_columns_that_differ_by_case_only_need_the_exact_name():
         row.value("Ab")
 
 
-def test_a_value_is_parsed_once_and_callers_share_nothing(monkeypatch):
+def test_a_value_is_parsed_once_and_callers_partition_nothing(monkeypatch):
     row = TypedRow(schema_of(("d", Kind.DECIMAL), ("j", Kind.JSON)), ("1.5", '{"a": [1]}'))
     assert row.as_decimal("d") is row.as_decimal("D")
     first: Any = row.as_json("j")

@@ -40,7 +40,7 @@ def arenas(tmp_path, how, **environment):
 
 
 @pytest.mark.skipif(not allocator._is_glibc(), reason="other C libraries have no such arenas")
-def test_threads_share_arenas(tmp_path):
+def test_threads_partition_arenas(tmp_path):
     # That many threads have as many arenas otherwise, if there are cores enough.
     _, own = arenas(tmp_path, "own")
     shared, number = arenas(tmp_path, "shared")

@@ -203,7 +203,7 @@ def running(engine):
     return states == [RunState.RUNNING]
 
 
-def test_both_kinds_share_a_cluster(world):
+def test_both_kinds_partition_a_cluster(world):
     loading, relaying = Engine(LOAD), Engine(RELAY)
     with world.process("n1", loading), world.process("r1", relaying):
         eventually(lambda: running(loading) and running(relaying))

@@ -14,7 +14,7 @@ from setl.model.stream_end import StreamEnd
 from setl.operate import arrivals
 from setl.operate.arrivals import Following, StoredArrivals
 from setl.operate.positions.stored import Stored
-from setl.operate.waiting import Runs
+from setl.operate.waiting import Health
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.clocks import SetClock
 
@@ -43,7 +43,7 @@ def end(offset):
 def wait(monkeypatch):
     """What a wait finds, given what is stored at each look and how the pipeline runs."""
 
-    def waited(stored, runs=None, timeout=10.0):
+    def waited(stored, health=None, timeout=10.0):
         looks = chain(stored, repeat(stored[-1]))
 
         def read(*_):
@@ -67,7 +67,7 @@ def wait(monkeypatch):
         found = StoredArrivals(
             Following(
                 {IDENT: PIPELINE}, MemoryArbiter(MemoryCluster()),
-                lambda _: runs or Runs(ChannelState.START), "verify", timeout, clock, pause,
+                lambda _: health or Health(ChannelState.START), "verify", timeout, clock, pause,
                 said.append,
             )
         ).wait(end(100))  # fmt: skip
@@ -108,14 +108,14 @@ def test_it_does_not_come_in_time(wait):
 
 
 @pytest.mark.parametrize(
-    ("runs", "seconds", "why"),
+    ("health", "seconds", "why"),
     [
-        (Runs(ChannelState.STOP), 0, "its channel is set to STOP: it is 90 bytes behind"),
-        (Runs(ChannelState.START, failed=True, error="no room"), 5, "its last error is: no room"),
+        (Health(ChannelState.STOP), 0, "its channel is set to STOP: it is 90 bytes behind"),
+        (Health(ChannelState.START, failed=True, error="no room"), 5, "its last error is: no room"),
     ],
 )
-def test_a_pipeline_that_does_not_run_is_not_waited_for(wait, runs, seconds, why):
-    found, waited, _ = wait([at(10)], runs)
+def test_a_pipeline_that_does_not_run_is_not_waited_for(wait, health, seconds, why):
+    found, waited, _ = wait([at(10)], health)
     assert found.arrived is Arrived.LATE
     assert why in found.why
     assert seconds <= waited <= seconds + 1

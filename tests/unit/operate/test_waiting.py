@@ -6,10 +6,10 @@ from arbiter.values import ChannelState
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
-from setl.operate.waiting import Runs, Verdict, judge, missing_to
+from setl.operate.waiting import Health, Verdict, judge, missing_to
 
 HERE = BinlogPosition("b.1", 4)
-STARTED = Runs(ChannelState.START)
+STARTED = Health(ChannelState.START)
 
 
 def test_what_a_checkpoint_lacks():
@@ -26,13 +26,13 @@ def test_what_a_checkpoint_lacks():
 @pytest.mark.parametrize(
     ("why", "runs", "failed_for", "left", "verdict"),
     [
-        ("", Runs(ChannelState.STOP), 9.0, -1.0, Verdict.PASSED),
+        ("", Health(ChannelState.STOP), 9.0, -1.0, Verdict.PASSED),
         ("far", STARTED, 0.0, 1.0, Verdict.WAITING),
         ("far", STARTED, 0.0, 0.0, Verdict.TIMEOUT),
-        ("far", Runs(ChannelState.STOP), 0.0, 9.0, Verdict.STOPPED),
-        ("far", Runs(ChannelState.PAUSE), 0.0, 9.0, Verdict.STOPPED),
-        ("far", Runs(ChannelState.START, failed=True), 1.0, 9.0, Verdict.WAITING),
-        ("far", Runs(ChannelState.START, failed=True), 6.0, 9.0, Verdict.STOPPED),
+        ("far", Health(ChannelState.STOP), 0.0, 9.0, Verdict.STOPPED),
+        ("far", Health(ChannelState.PAUSE), 0.0, 9.0, Verdict.STOPPED),
+        ("far", Health(ChannelState.START, failed=True), 1.0, 9.0, Verdict.WAITING),
+        ("far", Health(ChannelState.START, failed=True), 6.0, 9.0, Verdict.STOPPED),
     ],
 )
 def test_verdicts(why, runs, failed_for, left, verdict):

@@ -154,7 +154,7 @@ def test_events_that_are_joined_give_the_same_records():
     alone, _ = entries_of(events, START)
     expected = sequencer("key", 3).records(alone)
     assert expected.rows == 80
-    for run_events in (3, 1000):
-        joined, _ = entries_of(events, START, run_events=run_events)
+    for chunk_events in (3, 1000):
+        joined, _ = entries_of(events, START, chunk_events=chunk_events)
         assert len(joined) < len(alone)
         assert sequencer("key", 3).records(joined) == expected

@@ -50,7 +50,7 @@ class Context:
         self.jobs = []
         self.groups = []
         self.cancelled = []
-        self.shares = [(1, b"a"), (0, b"b"), (1, b"c")]
+        self.partitions = [(1, b"a"), (0, b"b"), (1, b"c")]
         self.reports = [TaskReport(Loaded(rows=2)), TaskReport(Loaded(rows=1))]
         self.meanwhile = lambda _kind: None
 
@@ -61,7 +61,7 @@ class Context:
     def run(self, kind, items):
         self.jobs.append((kind, items))
         self.meanwhile(kind)
-        return self.shares if kind == "deal" else self.reports
+        return self.partitions if kind == "deal" else self.reports
 
     def getConf(self):  # noqa: N802 - Spark's name
         return {}

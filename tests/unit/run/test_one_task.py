@@ -53,7 +53,9 @@ def context(monkeypatch):
     made = Context()
     monkeypatch.setattr(job_property, "TaskContext", SimpleNamespace(get=lambda: made))
     monkeypatch.setattr(one_task, "transform", lambda plan, _items: [plan])
-    monkeypatch.setattr(one_task, "load", lambda _sink, ticket, _slot, shares: (ticket, shares))
+    monkeypatch.setattr(
+        one_task, "load", lambda _sink, ticket, _slot, partitions: (ticket, partitions)
+    )
     return made
 
 
@@ -63,12 +65,12 @@ def runner(context, event_log="false"):
     plan = TransformPlan("binlog", router)
     under_test = OneTask(context, plan, SINK)
 
-    def load(number, share=b"x"):
+    def load(number, partition=b"x"):
         of_load = TransformPlan("binlog", router, applied_through=number)
         ticket = LoadTicket(Leadership("shop", "orders", "n1", 7), number, number)
-        found: Any = under_test.run(of_load, LoadWork(ready=[share]), ticket, 1)
-        ((reported, shares),) = found
-        return reported.batch_id, shares[0], shares[1].applied_through
+        found: Any = under_test.run(of_load, LoadWork(ready=[partition]), ticket, 1)
+        ((reported, partitions),) = found
+        return reported.batch_id, partitions[0], partitions[1].applied_through
 
     return load
 

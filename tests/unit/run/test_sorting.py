@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.channel.routes.routing import Route
-from setl.codec.dts.runs import joined
+from setl.codec.dts.row_chunks import joined
 from setl.extract.extractor import RoutedRows
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition, document_version
@@ -75,8 +75,8 @@ def one_by_one(entries):
     st.lists(st.lists(st.integers(1, 3), min_size=1, max_size=6), min_size=1, max_size=12),
     st.sampled_from([1, 3, 1000]),
 )
-def test_the_records_of_each_table_are_the_same(transactions, run_events):
-    entries = read(transactions, run_events=run_events)
+def test_the_records_of_each_table_are_the_same(transactions, chunk_events):
+    entries = read(transactions, chunk_events=chunk_events)
     items = plain(entries)
     assert records(items) == one_by_one(entries)
     assert len(items) == len({entry.table for entry in entries})

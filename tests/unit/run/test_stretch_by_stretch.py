@@ -22,7 +22,7 @@ from setl.run.runners.runner import LoadState, Phase
 from setl.run.runners.stretch_by_stretch import StretchByStretch, new_rows_alone
 from setl.run.runners.tasks import TaskReport
 from setl.run.runners.work import LoadWork
-from setl.transform.share import Share
+from setl.transform.partition import Partition
 from setl.transform.work import TransformPlan, WorkItem
 from tests.unit.run.partitions import Partitions
 from tests.waiting import eventually
@@ -109,13 +109,13 @@ def world(monkeypatch):
         found = made.rows[first.version]
         made.transformed.append(first.version)
         columns = (made.key, NAME)
-        return [Share([TargetChanges(("there", "orders"), columns, (0,), found)], len(found))]
+        return [Partition([TargetChanges(("there", "orders"), columns, (0,), found)], len(found))]
 
-    def load(_settings, ticket, slot, shares):
-        (share,) = shares
-        assert all(part.shared for part in share.changes), "other tasks write the table, too"
-        made.written.append((slot, share.changes[0].upserts))
-        return TaskReport(Loaded(rows=share.rows), error=made.error)
+    def load(_settings, ticket, slot, partitions):
+        (partition,) = partitions
+        assert all(part.shared for part in partition.changes), "other tasks write the table, too"
+        made.written.append((slot, partition.changes[0].upserts))
+        return TaskReport(Loaded(rows=partition.rows), error=made.error)
 
     def run_by_key(*arguments):
         made.by_key.append(arguments)
@@ -209,7 +209,7 @@ def test_rows_that_must_not_be_shared_out_are_written_by_no_task(in_pieces):
         key = replace(NAME, name="id", binary_order=first.version != 1)
         target = ("there", f"t{first.version}")
         part = TargetChanges(target, (key, NAME), (0,), [(f"k{first.version}", "a")])
-        return [Share([part], 1)]
+        return [Partition([part], 1)]
 
     in_pieces.transform_with(transform)
     assert in_pieces.run([], [], [], [], tasks=2) == ["by key"]

@@ -131,10 +131,10 @@ def world(monkeypatch):
     """A runner whose tasks note in this process what they are given."""
     made: Any = SimpleNamespace(written=[], by_key=[], error=None, state=LoadState())
 
-    def load(_settings, ticket, slot, shares):
+    def load(_settings, ticket, slot, partitions):
         assert ticket is TICKET
-        made.written.append((slot, *shares))
-        return TaskReport(Loaded(rows=len(shares[0])), error=made.error)
+        made.written.append((slot, *partitions))
+        return TaskReport(Loaded(rows=len(partitions[0])), error=made.error)
 
     def transform(_plan, items):
         return [[each.table[1] for each in pickle.loads(items)]]

@@ -100,7 +100,7 @@ def changes_of(document, *rows, columns=COLUMNS):
                          document=document)  # fmt: skip
 
 
-def test_tables_that_share_an_index_do_not_share_keys():
+def test_tables_that_partition_an_index_do_not_partition_keys():
     orders, invoices = (DocumentForm((text, ""), (0,)) for text in ("order-", "invoice-"))
     merged = merge([changes_of(orders, (1, "x", "a")), changes_of(invoices, (1, "y", "a"))])
     assert [(part.document, part.upserts) for part in merged] == [

@@ -42,30 +42,32 @@ def packed(*records):
         ],
         names=["kind", "version", "body", "keep", "loud"],
     )
-    shares = []
+    partitions = []
     for result in packer(PLAN, evaluation, 1)(iter([batch])):
-        shares += [pickle.loads(share) for share in result.column("share").to_pylist()]
-    return shares
+        partitions += [pickle.loads(partition) for partition in result.column("share").to_pylist()]
+    return partitions
 
 
 END = (_COUNTS, 0, (1, 0, 0.0), False, None)
 
 
 def test_a_delete_in_a_later_stretch_of_the_same_task_wins():
-    (share,) = packed(
+    (partition,) = packed(
         (UPSERT, 10, (1, "a"), True, "A"),
         END,
         (_DELETE, 20, (1,), False, None),
         END,
     )
-    (changes,) = merge(share.changes)
+    (changes,) = merge(partition.changes)
     assert changes.upserts == []
     assert changes.deletes == [(1,)]
-    assert share.rows == 2
+    assert partition.rows == 2
 
 
 def test_a_row_that_where_refuses_becomes_a_delete_of_its_key():
-    (share,) = packed((UPSERT, 10, (1, "a"), False, None), (UPSERT, 11, (2, "b"), True, "B"), END)
-    (changes,) = merge(share.changes)
+    (partition,) = packed(
+        (UPSERT, 10, (1, "a"), False, None), (UPSERT, 11, (2, "b"), True, "B"), END
+    )
+    (changes,) = merge(partition.changes)
     assert changes.deletes == [(1,)]
     assert changes.upserts == [(2, "b", "B")]

@@ -150,7 +150,7 @@ def test_a_row_that_nobody_can_read_is_refused():
         reported(message(row_key="[1]"))
 
 
-def test_a_share_is_taken_apart():
+def test_a_partition_is_taken_apart():
     plan = TransformPlan("binlog", router(), applied_through=1)
     stock = DecodedRows(SCHEMA, Op.DELETE, [((1, "a", "x"), None)] * 2)
     items = [

@@ -10,9 +10,9 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.faulty import RawRecord
 from setl.model.schema import Column, Kind, RowSchema
+from setl.transform.partition import deal
+from setl.transform.partition_compaction import compact
 from setl.transform.placement import homes_of
-from setl.transform.share import deal
-from setl.transform.share_compaction import compact
 from setl.transform.work import TransformPlan, WorkItem
 from tests.letters import content_of
 
@@ -106,8 +106,8 @@ def test_a_faulty_row_goes_where_later_changes_of_it_go():
     dealt = deal(plan(excluded=excluded), pickle.dumps(items), 4)
     homes = {row.key: bucket for bucket, s in dealt for row in pickle.loads(s).faulty}
     assert homes == {(n,): homes_of([(n,)], (0,), 4)[0] for n in range(8)}
-    shares = [pickle.loads(share) for _, share in dealt]
-    written = sorted(row[0] for s in shares for c in s.changes for row in c.upserts)
+    partitions = [pickle.loads(partition) for _, partition in dealt]
+    written = sorted(row[0] for s in partitions for c in s.changes for row in c.upserts)
     assert written == list(range(8, 16))
 
 

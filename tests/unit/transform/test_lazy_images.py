@@ -12,8 +12,8 @@ from setl.channel.routes.routing import Router
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import DataError
 from setl.model.faulty import RawRecord
-from setl.transform import share_compaction
-from setl.transform.share_compaction import compact
+from setl.transform import partition_compaction
+from setl.transform.partition_compaction import compact
 from setl.transform.work import TransformPlan, WorkItem, codec_named
 from tests.unit.codec.binlog_events import EventWriter, field, names, packed
 
@@ -62,7 +62,7 @@ def by_both_ways(plan, items):
     ways = []
     for scanning in (True, False):
         try:
-            ways.append(share_compaction._compacted(plan, items, scanning=scanning))
+            ways.append(partition_compaction._compacted(plan, items, scanning=scanning))
         except DataError as error:
             ways.append(str(error))
     return ways

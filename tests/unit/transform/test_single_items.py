@@ -3,8 +3,8 @@
 import pytest
 
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
+from setl.codec.dts.row_chunks import CHUNK_FRONT, joined
 from setl.codec.dts.rows import DtsRowCodec
-from setl.codec.dts.runs import RUN_FRONT, joined
 from setl.transform.work import WorkItem, single_items
 from tests.unit.codec.binlog_events import EventWriter
 
@@ -19,7 +19,7 @@ def singles(codec, payload):
 
 @pytest.mark.parametrize("left", [3, 2, 1])
 def test_what_is_left_of_a_run_of_records_is_taken_apart_like_the_whole(left):
-    begun = sum(RUN_FRONT.size + len(value) for _, value in RECORDS[: 3 - left])
+    begun = sum(CHUNK_FRONT.size + len(value) for _, value in RECORDS[: 3 - left])
     expected = [(100 - (15 - offset), value) for offset, value in RECORDS][3 - left :]
     assert singles(DtsRowCodec(), RUN[begun:]) == expected
 

@@ -8,7 +8,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.schema import Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan
-from setl.transform.share_compaction import compact
+from setl.transform.partition_compaction import compact
 from setl.transform.unchanged import UnchangedRows
 from tests.unit.transform.test_lazy_images import Stream, image, plan_of
 

@@ -25,8 +25,8 @@ from setl.codec.binlog.inflation import inflated_rows
 from setl.codec.binlog.rows.column_reading import DAMAGED, column_codes
 from setl.codec.binlog.rows.operation import operation_of
 from setl.codec.binlog.rows.partial_update import partial_images
+from setl.codec.binlog.rows.row_chunks import has_own_position, likely_inserts, records_of
 from setl.codec.binlog.rows.row_scanner import TableRows, TableScanner
-from setl.codec.binlog.rows.runs import has_own_position, likely_inserts, records_of
 from setl.codec.binlog.rows.unlogged_columns import (
     LAST_WHOLE,
     logged_columns_only,

@@ -17,16 +17,16 @@ from setl.codec.binlog.event import (
     major_version,
     without_checksums,
 )
-from setl.codec.binlog.rows.row_estimate import RowEstimate
-from setl.codec.binlog.rows.runs import (
+from setl.codec.binlog.rows.row_chunks import (
     END,
     END_AT,
     JOINED,
     LOW_32_BITS,
     KnownTable,
-    OpenRuns,
+    OpenRowChunks,
     offset_behind,
 )
+from setl.codec.binlog.rows.row_estimate import RowEstimate
 from setl.codec.binlog.rows.unlogged_columns import LAST_WHOLE, Generated
 from setl.codec.binlog.rows.versioned import Versions, logged_versions, may_be_versioned
 from setl.codec.binlog.tables.old_times import TimeDigits, logged_digits, old_times
@@ -67,13 +67,13 @@ class RowEvents:
     """Tables by their ids, each described once, and the open runs.
 
     Attributes:
-        runs: the row events that are being joined.
+        chunks: the row events that are being joined.
     """
 
     def __init__(
         self,
-        run_events: int,
-        run_bytes: int,
+        chunk_events: int,
+        chunk_bytes: int,
         mixes: Callable[[str], bool],
         *,
         digits: TimeDigits,
@@ -83,14 +83,14 @@ class RowEvents:
         """No table is known.
 
         Args:
-            run_events: see `OpenRuns`.
-            run_bytes: likewise.
+            chunk_events: see `OpenRowChunks`.
+            chunk_bytes: likewise.
             mixes: likewise, by a table's schema.
             digits: asked for tables that may need it, see `setl.codec.binlog.tables.old_times`.
             versions: likewise, see `setl.codec.binlog.rows.versioned`.
             generated: likewise, see `setl.codec.binlog.rows.unlogged_columns`.
         """
-        self.runs = OpenRuns(run_events, run_bytes)
+        self.chunks = OpenRowChunks(chunk_events, chunk_bytes)
         self._mixes = mixes
         self._digits = digits
         self._versions = versions
@@ -118,7 +118,7 @@ class RowEvents:
 
     def begin(self) -> None:
         """A transaction begins, whose statements send the maps of their tables again."""
-        self.runs.begin()
+        self.chunks.begin()
         if len(self._tables) >= MAX_TABLES:
             self._tables.clear()
 
@@ -200,13 +200,13 @@ class RowEvents:
             offset: offset in the binlog file of the event that it holds.
             checksum: whether events end with a checksum.
         """
-        runs = self.runs
+        chunks = self.chunks
         unpack, pack, tables = _PACKET.unpack_from, END.pack, self._tables
         by_body = self._by_body if checksum else self._by_plain_body
         tail = CHECKSUM_BYTES if checksum else 0
-        parts, most_events, most_bytes = runs.parts, runs.most_events, runs.most_bytes
-        count, size_of_runs, seconds_of_runs = runs.count, runs.size, runs.seconds
-        table, mixes = runs.table, runs.mixes
+        parts, most_events, most_bytes = chunks.parts, chunks.most_events, chunks.most_bytes
+        count, size_of_runs, seconds_of_runs = chunks.count, chunks.size, chunks.seconds
+        table, mixes = chunks.table, chunks.mixes
         append = None if table is None else parts[table].append
         over = mixes and table is not None and table.mixes  # whether other tables may come
         body: bytes | None = None  # of the TABLE_MAP event that said what `ident` is
@@ -277,13 +277,13 @@ class RowEvents:
                 break
             at = stop
         if end >= 0:
-            runs.count, runs.size, runs.seconds, runs.table = (
+            chunks.count, chunks.size, chunks.seconds, chunks.table = (
                 count,
                 size_of_runs,
                 seconds_of_runs,
                 table,
             )
-            runs.end = offset = offset_behind(offset, end)
+            chunks.end = offset = offset_behind(offset, end)
         return Taken(at if ahead < 0 else ahead, offset, ended)
 
 

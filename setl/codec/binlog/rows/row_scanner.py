@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 
 from setl.codec.binlog.event import CHECKSUM_BYTES
 from setl.codec.binlog.rows.column_reading import DAMAGED
+from setl.codec.binlog.rows.row_chunks import LOW_32_BITS, records_of
 from setl.codec.binlog.rows.row_code import ColumnCode, images_text, scan_text
-from setl.codec.binlog.rows.runs import LOW_32_BITS, records_of
 from setl.codec.scanning import Scanned
 from setl.model.change import Row, Value
 from setl.model.schema import RowSchema

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Final
 
 from setl.codec.binlog.event import COMPRESSED_ROWS, INSERTS
-from setl.codec.binlog.rows.runs import KnownTable
+from setl.codec.binlog.rows.row_chunks import KnownTable
 
 _HELD_BYTES: Final = 32 * 1024 * 1024
 

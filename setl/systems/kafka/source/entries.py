@@ -16,7 +16,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
-from setl.systems.kafka.source.runs import Mixing, OpenRuns, Run
+from setl.systems.kafka.source.row_chunks import Mixing, OpenRowChunks, RowChunk
 
 # Records of a run after which it is worth looking how many more are alike.
 _WORTH: Final = 4
@@ -90,8 +90,8 @@ class RecordEntries:
         entries = list[Entry]()
         values = [record.value() or b"" for record in records]
         offsets = [record.offset() for record in records]
-        run: Run | None = None  # that of the record before
-        runs = OpenRuns(self._mixing)
+        run: RowChunk | None = None  # that of the record before
+        chunks = OpenRowChunks(self._mixing)
         streak = 0  # records of its table that follow each other
         failure: SetlError | None = None
         unseen: Message | None = None  # the record before, if its Kafka headers were not looked at
@@ -116,12 +116,12 @@ class RecordEntries:
                 offset = offsets[at]
                 at += 1
                 if table is None:
-                    run, streak = self._other(offset, value, runs, entries), 1
+                    run, streak = self._other(offset, value, chunks, entries), 1
                 elif run is None or not run.takes(table, offset, value):
-                    other = None if run is None else runs.beside(run, table, offset, value)
+                    other = None if run is None else chunks.beside(run, table, offset, value)
                     if other is None:
-                        self._end(runs.take(), entries)
-                        other = runs.only(Run(table, self._row_time, offset, value))
+                        self._end(chunks.take(), entries)
+                        other = chunks.only(RowChunk(table, self._row_time, offset, value))
                     if run is not None and at >= known:
                         # Where a transaction changes tables, it is likely to change them again.
                         ahead = headers.tables_ahead(values, at, end)
@@ -134,29 +134,29 @@ class RecordEntries:
                     at += headers.rows_alike(values, at, end if stretching else bare)
                     if at > first:
                         unseen = records[at - 1] if stretching else None
-                        run = self._take(run, offsets[first:at], values[first:at], runs, entries)
+                        run = self._take(run, offsets[first:at], values[first:at], chunks, entries)
             self.next = offsets[-1] + 1
         except SetlError as error:
             failure = error
         self._see(unseen)
-        self._end(runs.take(), entries)
+        self._end(chunks.take(), entries)
         return entries, failure
 
     def _take(
         self,
-        run: Run,
+        run: RowChunk,
         offsets: list[int],
         values: list[bytes],
-        runs: OpenRuns,
+        chunks: OpenRowChunks,
         entries: list[Entry],
-    ) -> Run:
+    ) -> RowChunk:
         """Take in records of rows of the run's table; gives the run that the last one is in."""
         while True:
             count = run.takes_of(offsets, values)
             if count == len(values):
                 return run
-            self._end(runs.take(), entries)
-            run = runs.only(Run(run.table, run.timestamp, offsets[count], values[count]))
+            self._end(chunks.take(), entries)
+            run = chunks.only(RowChunk(run.table, run.timestamp, offsets[count], values[count]))
             offsets, values = offsets[count + 1 :], values[count + 1 :]
 
     def _see(self, unseen: Message | None) -> None:
@@ -168,27 +168,31 @@ class RecordEntries:
         if unseen is not None and not self._repeats.goes_on(unseen.headers() or ()):
             raise _DoubtfulError
 
-    def _other(self, offset: int, value: bytes, runs: OpenRuns, entries: list[Entry]) -> Run | None:
+    def _other(
+        self, offset: int, value: bytes, chunks: OpenRowChunks, entries: list[Entry]
+    ) -> RowChunk | None:
         """Take in a record of which only reading it tells what it is; gives a run it begins."""
         entry = self._headers.read(value, self._position(offset, value))
         ends = entry.kind is EntryKind.COMMIT and not self._headers.boundary
-        self._end(runs.take(whole=ends), entries)
+        self._end(chunks.take(whole=ends), entries)
         if self._headers.boundary and self._last is not None:
             entries.append(Entry(EntryKind.COMMIT, self._last.position, self._last.timestamp))
         self._row_time = entry.timestamp
         if entry.kind is EntryKind.ROWS and not entry.statement:
-            return runs.only(Run((entry.schema, entry.table), entry.timestamp, offset, value))
+            return chunks.only(
+                RowChunk((entry.schema, entry.table), entry.timestamp, offset, value)
+            )
         if entry.kind is EntryKind.BEGIN:
-            runs.begin()
+            chunks.begin()
         else:
-            runs.leave()
+            chunks.leave()
         self._last = entry = self._dated(entry)
         entries.append(entry)
         return None
 
-    def _end(self, runs: Sequence[Run], entries: list[Entry]) -> None:
+    def _end(self, chunks: Sequence[RowChunk], entries: list[Entry]) -> None:
         """Add what runs hold; nothing is added to them afterwards."""
-        for run in runs:
+        for run in chunks:
             self.time = int(run.timestamp) or self.time
             position = self._position(run.offsets[-1], run.values[-1], self.time)
             self._last = entry = run.entry(position)

@@ -28,7 +28,7 @@ from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.group import GroupMembership
-from setl.systems.kafka.source.runs import Mixing
+from setl.systems.kafka.source.row_chunks import Mixing
 from setl.systems.kafka.source.search import TopicSearch, moved_reason
 from setl.systems.kafka.source.standing import StandingStill
 

@@ -21,7 +21,7 @@ from setl.codec.binlog.event import (
     rotated_to,
 )
 from setl.codec.binlog.payload import payload_events
-from setl.codec.binlog.rows.runs import offset_behind
+from setl.codec.binlog.rows.row_chunks import offset_behind
 from setl.codec.binlog.tables.table_map import names_of
 from setl.codec.binlog.transactions.prepared import Matters, Xid, prepared_xid
 from setl.errors import TransientError

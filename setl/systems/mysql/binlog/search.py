@@ -28,7 +28,7 @@ from setl.codec.binlog.event import (
     rotated_to,
 )
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows.runs import LOW_32_BITS, offset_behind
+from setl.codec.binlog.rows.row_chunks import LOW_32_BITS, offset_behind
 from setl.codec.binlog.transactions.gtid import MysqlGtids, gtids_beyond, same_gtids
 from setl.codec.binlog.transactions.gtid_event import gtid_of
 from setl.errors import PositionLostError, TransientError

@@ -14,7 +14,7 @@ from setl.codec.binlog.event import (
     EventType,
     rotated_to,
 )
-from setl.codec.binlog.rows.runs import offset_behind
+from setl.codec.binlog.rows.row_chunks import offset_behind
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.client import EventReader
 from setl.systems.mysql.binlog.dump import check_event

@@ -17,7 +17,7 @@ from setl.codec.binlog.event import (
     rotated_to,
 )
 from setl.codec.binlog.inflation import inflated_query
-from setl.codec.binlog.rows.runs import offset_behind
+from setl.codec.binlog.rows.row_chunks import offset_behind
 from setl.codec.binlog.statements.query import parse_query
 from setl.model.position import BinlogPosition, binlog_file_number
 from setl.select.identity import passing_id

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from mysql_event_stream import MesConnectionError, MesError
 
 from setl.codec.binlog.header import BinlogHeaderReader
-from setl.codec.binlog.rows.runs import MOST_BYTES
+from setl.codec.binlog.rows.row_chunks import MOST_BYTES
 from setl.codec.binlog.transactions.prepared import Matters, everything
 from setl.errors import SetlError, TransientError
 from setl.model.entry import Entry
@@ -52,8 +52,9 @@ class StreamLimits:
             it is taken for dead; more than the 3 s between heartbeats.
         entries: entries that may wait to be read.
         bytes: bytes of payload that may wait to be read.
-        run_events: row events that may come as one entry, see `setl.codec.binlog.rows.runs`.
-        run_bytes: bytes that such an entry may have.
+        chunk_events: row events that may come as one entry, see
+            `setl.codec.binlog.rows.row_chunks`.
+        chunk_bytes: bytes that such an entry may have.
         event_bytes: the largest event that is accepted. Servers put rows together up to 8 KiB;
             a larger event is one row, with both its images.
     """
@@ -61,8 +62,8 @@ class StreamLimits:
     silence: float = 10.0
     entries: int = 16_384
     bytes: int = 32 * 1024 * 1024
-    run_events: int = 1
-    run_bytes: int = MOST_BYTES
+    chunk_events: int = 1
+    chunk_bytes: int = MOST_BYTES
     event_bytes: int = 256 * 1024 * 1024
 
 
@@ -134,8 +135,8 @@ class BinlogStream:
         self._reader = BinlogHeaderReader(
             start,
             is_whole=lambda begin: cut.is_whole(begin, lambda: not self._closed),
-            run_events=limits.run_events,
-            run_bytes=min(limits.run_bytes, limits.event_bytes),
+            chunk_events=limits.chunk_events,
+            chunk_bytes=min(limits.chunk_bytes, limits.event_bytes),
             folds_names=folds_names,
             matters=matters,
             mixes=mixes,

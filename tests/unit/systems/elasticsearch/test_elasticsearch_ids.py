@@ -60,7 +60,7 @@ def test_different_keys_have_different_ids(template, one, other):
 
 
 @given(TEXTS, TEXTS, st.text("ab-", max_size=3), st.text("ab-", max_size=3))
-def test_forms_that_are_reported_apart_share_no_id(one, other, mine, theirs):
+def test_forms_that_are_reported_apart_partition_no_id(one, other, mine, theirs):
     a = DocumentForm((mine, theirs), (0,))
     b = DocumentForm((theirs, mine), (0,))
     if a.distinguishes(b):

@@ -20,10 +20,10 @@ from setl.model.entry import EntryKind
 from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.systems.kafka.record import TopicPartition
 from setl.systems.kafka.source import entries as entries_of_records
-from setl.systems.kafka.source import runs
+from setl.systems.kafka.source import row_chunks
 from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.relay_repeats import RelayRepeats
-from setl.systems.kafka.source.runs import Mixing
+from setl.systems.kafka.source.row_chunks import Mixing
 from tests.unit.codec.dts_records import absent, branch, character, integer, moment, row_record
 from tests.unit.codec.dts_records import record as dts_record
 
@@ -371,14 +371,14 @@ def test_what_is_as_short_as_a_filler_is_read(tables, counted, ahead):
 
 
 def test_a_run_takes_several_as_it_takes_one_by_one(monkeypatch):
-    monkeypatch.setattr(runs, "MOST_RECORDS", 5)
-    monkeypatch.setattr(runs, "MOST_BYTES", 20)
+    monkeypatch.setattr(row_chunks, "MOST_RECORDS", 5)
+    monkeypatch.setattr(row_chunks, "MOST_BYTES", 20)
     table = ("shop", "orders")
     for sizes in product((1, 4, 9, 25), repeat=3):
         values = [bytes(size) for size in sizes] * 2
         offsets = list(range(7, 13))
         for first in (1, 19, 20, 30):
-            some, one_by_one = (runs.Run(table, 1.0, 6, bytes(first)) for _ in range(2))
+            some, one_by_one = (row_chunks.RowChunk(table, 1.0, 6, bytes(first)) for _ in range(2))
             count = some.takes_of(offsets, values)
             taken = [one_by_one.takes(table, *each) for each in zip(offsets, values, strict=True)]
             assert count == (taken.index(False) if False in taken else 6)

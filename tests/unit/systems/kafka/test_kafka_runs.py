@@ -9,7 +9,7 @@ from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import FatalError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition
-from setl.systems.kafka.source import runs as kafka_runs
+from setl.systems.kafka.source import row_chunks as kafka_runs
 from tests.unit.codec.dts_records import integer, row_record
 from tests.unit.codec.dts_records import record as dts_record
 from tests.unit.systems.kafka.fake_reader import (

@@ -53,7 +53,10 @@ def test_what_a_batch_leaves_is_behind_its_checkpoint(transactions, rows, size):
     chosen = pipeline(batch_rows=rows, batch_bytes=size)
     limits, settings = stream_limits(chosen), select_settings(chosen)
     reader = BinlogHeaderReader(
-        START, run_events=limits.run_events, run_bytes=limits.run_bytes, mixes=lambda _: True
+        START,
+        chunk_events=limits.chunk_events,
+        chunk_bytes=limits.chunk_bytes,
+        mixes=lambda _: True,
     )
     batches = BatchAssembler(1, Checkpoint(START), settings.batch, SetClock())
     writer, closed = EventWriter(), []

@@ -41,7 +41,7 @@ def beat(made):
     return lambda end=DB1, interval=1.0: SharedHeartbeat(end, interval=interval, writers=writers)
 
 
-def test_pipelines_of_one_source_share_what_writes(beat, made):
+def test_pipelines_of_one_source_partition_what_writes(beat, made):
     several = [beat() for _ in range(60)]
     for one in several:
         one.start()

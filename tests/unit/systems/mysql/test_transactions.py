@@ -22,7 +22,7 @@ def dealt(*given, few=10):
     return [[c.target[1] for c in part] for part in transactions(given, few)]
 
 
-def test_few_rows_share_a_transaction():
+def test_few_rows_partition_a_transaction():
     assert dealt(changes("a", 3), changes("b", 10), changes("c", 1)) == [["c", "a", "b"]]
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from setl.run.running import Running
+from setl.run.pipeline_runner import PipelineRunner
 
 
-class RunThread:
+class PipelineThread:
     """The thread of one run after another.
 
     What a run is told while it is still being built is told it before it begins. All methods may
@@ -21,8 +21,8 @@ class RunThread:
         # Guards the run and what it was told before it was there: the watchdog may cancel it
         # while it is being built.
         self._lock = threading.Lock()
-        self._run: Running | None = None
-        self._pending_calls: list[Callable[[Running], None]] = []
+        self._run: PipelineRunner | None = None
+        self._pending_calls: list[Callable[[PipelineRunner], None]] = []
         self._thread: threading.Thread | None = None
         self._busy = False
 
@@ -49,7 +49,7 @@ class RunThread:
             self._busy = False
             raise
 
-    def built(self, run: Running) -> None:
+    def built(self, run: PipelineRunner) -> None:
         """The run is there; called by the thread itself."""
         with self._lock:
             self._run = run
@@ -64,31 +64,31 @@ class RunThread:
     # -- what a run can be told ----------------------------------------------------------
 
     def suspend(self) -> None:
-        """See `Running.suspend`."""
+        """See `PipelineRunner.suspend`."""
         self._send(_suspend)
 
     def resume(self) -> None:
-        """See `Running.resume`."""
+        """See `PipelineRunner.resume`."""
         self._send(_resume)
 
     def stop(self) -> None:
-        """See `Running.stop`."""
+        """See `PipelineRunner.stop`."""
         self._send(_stop)
 
     def abort(self) -> None:
-        """See `Running.abort`."""
+        """See `PipelineRunner.abort`."""
         self._send(_abort)
 
     def look_at_loads(self) -> None:
-        """See `Running.look_at_loads`."""
+        """See `PipelineRunner.look_at_loads`."""
         self._send(_look_at_loads)
 
     def rollback(self) -> threading.Event | None:
-        """See `Running.rollback`; None if there is no run."""
+        """See `PipelineRunner.rollback`; None if there is no run."""
         with self._lock:
             return self._run.rollback() if self._run is not None and self.busy else None
 
-    def _send(self, what: Callable[[Running], None]) -> None:
+    def _send(self, what: Callable[[PipelineRunner], None]) -> None:
         with self._lock:
             if not self.busy:
                 return
@@ -106,21 +106,21 @@ class RunThread:
 # As values, so that they can be noted for a run that is still being built.
 
 
-def _suspend(run: Running) -> None:
+def _suspend(run: PipelineRunner) -> None:
     run.suspend()
 
 
-def _resume(run: Running) -> None:
+def _resume(run: PipelineRunner) -> None:
     run.resume()
 
 
-def _stop(run: Running) -> None:
+def _stop(run: PipelineRunner) -> None:
     run.stop()
 
 
-def _abort(run: Running) -> None:
+def _abort(run: PipelineRunner) -> None:
     run.abort()
 
 
-def _look_at_loads(run: Running) -> None:
+def _look_at_loads(run: PipelineRunner) -> None:
     run.look_at_loads()

@@ -4,7 +4,7 @@ An event of one row costs the driver, and everybody behind it, as much as one of
 So events that follow each other in a transaction are handed on together where they have the same
 TABLE_MAP event and were written in the same second: their bytes back to back, each with its header
 and, where the file has checksums, with its own. A small transaction that changes tables in turn
-has one run for each of them, see `OpenRuns`. The header says what an event is, how long, and
+has one run for each of them, see `OpenRowChunks`. The header says what an event is, how long, and
 where in the file it ends; from that follows how much older it is than the last one. MariaDB from
 11.7 on leaves out where; it is added, see `BinlogHeaderReader` for what that is.
 """
@@ -116,7 +116,7 @@ class KnownTable:
         context: see `Entry.context`.
         estimate: how many rows its events hold.
         checksum: whether its events end with a checksum.
-        mixes: whether its events may be joined over those of other tables, see `OpenRuns`.
+        mixes: whether its events may be joined over those of other tables, see `OpenRowChunks`.
     """
 
     schema: str
@@ -127,7 +127,7 @@ class KnownTable:
     mixes: bool = False
 
 
-class Run(NamedTuple):
+class RowChunk(NamedTuple):
     """Row events that are one entry.
 
     Attributes:
@@ -141,7 +141,7 @@ class Run(NamedTuple):
     end: int
 
 
-class OpenRuns:
+class OpenRowChunks:
     """The runs that are being joined, one for each table; none between two groups of them.
 
     Tables whose events may not be joined over those of others have a group for each run.
@@ -226,15 +226,15 @@ class OpenRuns:
         self.end = end
         return self.count >= self.most_events or self.size >= self.most_bytes
 
-    def by_table(self) -> list[Run]:
+    def by_table(self) -> list[RowChunk]:
         """The runs, in the order in which they end."""
         if len(self.parts) == 1:
-            return [Run(table, events, self.end) for table, events in self.parts.items()]
-        found = [Run(table, each, self._end(each[-1])) for table, each in self.parts.items()]
+            return [RowChunk(table, events, self.end) for table, events in self.parts.items()]
+        found = [RowChunk(table, each, self._end(each[-1])) for table, each in self.parts.items()]
         found.sort(key=_end_of_run)
         return found
 
-    def in_order(self) -> list[Run]:
+    def in_order(self) -> list[RowChunk]:
         """The same events as runs that follow each other; no others of the transaction mix."""
         self.mixes = False
         with_position = [
@@ -243,10 +243,10 @@ class OpenRuns:
             for event in events
         ]
         with_position.sort(key=itemgetter(0))
-        found: list[Run] = []
+        found: list[RowChunk] = []
         for table, of_table in groupby(with_position, key=itemgetter(1)):
             parts = list(of_table)
-            found.append(Run(table, [event for _, _, event in parts], parts[-1][0]))
+            found.append(RowChunk(table, [event for _, _, event in parts], parts[-1][0]))
         return found
 
     def is_small(self, rows: int) -> bool:

@@ -90,14 +90,16 @@ def write(server, schema, statements=600, seed=3):
         connection.commit()
 
 
-@pytest.mark.parametrize("limits", [{"run_events": 1000}, {"run_events": 7}, {"run_bytes": 2000}])
+@pytest.mark.parametrize(
+    "limits", [{"chunk_events": 1000}, {"chunk_events": 7}, {"chunk_bytes": 2000}]
+)
 def test_a_stream_of_runs_has_the_records_of_the_stream(site_a, schema, limits):
     position = start_of(site_a)
     write(site_a, schema)
     write(site_a, schema, statements=0)
     end = start_of(site_a)
     alone = read_from(site_a, position, end)
-    joined = read_from(site_a, position, end, **{"run_events": 1000, **limits})
+    joined = read_from(site_a, position, end, **{"chunk_events": 1000, **limits})
     assert single(joined) == single(alone)
     count = sum(e.kind is EntryKind.ROWS for e in joined)
     assert count < sum(e.kind is EntryKind.ROWS for e in alone) / 2
@@ -109,8 +111,8 @@ def test_a_checkpoint_at_any_position_inside_a_run_leaves_exactly_the_rest(site_
     end = start_of(site_a)
     alone = read_from(site_a, position, end)
     wanted = [e for e in single(alone) if e.kind is EntryKind.ROWS and e.table == "t"]
-    for run_events in (4, 1000):
-        entries = read_from(site_a, position, end, run_events=run_events)
+    for chunk_events in (4, 1000):
+        entries = read_from(site_a, position, end, chunk_events=chunk_events)
         for entry in (e for e in alone if e.kind is EntryKind.ROWS):
             checkpoint = Checkpoint(position, applied=entry.position)
             extractor = Extractor(Tables(), MarkIdentity(7), CODEC)

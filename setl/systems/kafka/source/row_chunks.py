@@ -1,7 +1,7 @@
 """Joins rows records of one table and transaction to one entry, as they are read.
 
 Mostly records that follow each other; over records of other tables where the transaction is small,
-see `OpenRuns`.
+see `OpenRowChunks`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from itertools import accumulate
 from operator import attrgetter
 
-from setl.codec.dts.runs import MOST_BYTES, MOST_RECORDS, run_of
+from setl.codec.dts.row_chunks import MOST_BYTES, MOST_RECORDS, chunk_of
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import KafkaPosition
 
 
-class Run:
+class RowChunk:
     """A row's record, and those that follow it with rows of the same table.
 
     See `DtsHeaderReader.table_of_row`.
@@ -79,7 +79,7 @@ class Run:
     def entry(self, position: KafkaPosition) -> Entry:
         """All of it as one entry at the position behind the last record."""
         schema, table = self.table
-        count, payload = len(self.values), run_of(self.offsets, self.values)
+        count, payload = len(self.values), chunk_of(self.offsets, self.values)
         return Entry(EntryKind.ROWS, position, self.timestamp, schema, table, "", count, payload)
 
     @property
@@ -103,7 +103,7 @@ class Mixing:
     of: Callable[[str], bool]
 
 
-class OpenRuns:
+class OpenRowChunks:
     """The runs that are being joined, of one stretch of a transaction.
 
     Entries are in order, and a batch may end behind any of them. Behind one of several runs whose
@@ -115,7 +115,7 @@ class OpenRuns:
     def __init__(self, mixing: Mixing | None) -> None:
         """None are open; there is never more than one without `mixing`."""
         self._mixing = mixing
-        self._runs: dict[tuple[str, str], Run] = {}
+        self._runs: dict[tuple[str, str], RowChunk] = {}
         self._mixes = False
         self._rows = self._bytes = 0  # of the transaction, in runs that were taken
 
@@ -128,12 +128,14 @@ class OpenRuns:
         """Something else was read that is no row; nothing is open."""
         self._mixes = False
 
-    def only(self, run: Run) -> Run:
+    def only(self, run: RowChunk) -> RowChunk:
         """Open a run; none is open."""
         self._runs[run.table] = run
         return run
 
-    def beside(self, run: Run, table: tuple[str, str], offset: int, value: bytes) -> Run | None:
+    def beside(
+        self, run: RowChunk, table: tuple[str, str], offset: int, value: bytes
+    ) -> RowChunk | None:
         """The run of a row that the last run does not take, with it; None if it ends them all."""
         mixing = self._mixing
         if mixing is None or not self._mixes or table == run.table:
@@ -143,19 +145,19 @@ class OpenRuns:
             return other if other.takes(table, offset, value) else None
         if not (mixing.of(table[0]) and mixing.of(run.table[0])):
             return None
-        return self.only(Run(table, run.timestamp, offset, value))
+        return self.only(RowChunk(table, run.timestamp, offset, value))
 
-    def take(self, *, whole: bool = False) -> list[Run]:
+    def take(self, *, whole: bool = False) -> list[RowChunk]:
         """The runs, in the order in which they end; none are open then.
 
         Args:
             whole: whether the transaction ends with them.
         """
-        runs = list(self._runs.values())
+        chunks = list(self._runs.values())
         self._runs = {}
-        self._rows += sum(len(run.values) for run in runs)
-        self._bytes += sum(MOST_BYTES - run.room for run in runs)
-        if len(runs) > 1:
+        self._rows += sum(len(run.values) for run in chunks)
+        self._bytes += sum(MOST_BYTES - run.room for run in chunks)
+        if len(chunks) > 1:
             mixing = self._mixing
             if (
                 whole
@@ -163,23 +165,23 @@ class OpenRuns:
                 and self._rows <= mixing.rows
                 and self._bytes <= mixing.bytes
             ):
-                runs.sort(key=attrgetter("last"))
+                chunks.sort(key=attrgetter("last"))
             else:
                 self._mixes = False
-                runs = _in_order(runs)
-        return runs
+                chunks = _in_order(chunks)
+        return chunks
 
 
-def _in_order(runs: Sequence[Run]) -> list[Run]:
+def _in_order(chunks: Sequence[RowChunk]) -> list[RowChunk]:
     """The same records as runs that follow each other."""
     records = [
         (offset, value, run)
-        for run in runs
+        for run in chunks
         for offset, value in zip(run.offsets, run.values, strict=True)
     ]
     records.sort(key=lambda record: record[0])
-    found: list[Run] = []
+    found: list[RowChunk] = []
     for offset, value, run in records:
         if not (found and found[-1].takes(run.table, offset, value)):
-            found.append(Run(run.table, run.timestamp, offset, value))
+            found.append(RowChunk(run.table, run.timestamp, offset, value))
     return found

@@ -1,4 +1,4 @@
-"""Decodes a task's share of a batch, and keeps the last change of each key.
+"""Decodes a task's partition of a batch, and keeps the last change of each key.
 
 Rows entries go in, survivors of each route come out, before anything is loaded. No Spark here and
 no connections, so all of it can be tested by calling it.
@@ -57,21 +57,21 @@ def compact(plan: TransformPlan, items: Iterable[WorkItem]) -> Compacted:
     Raises:
         DataError: an entry cannot be decoded or a row has no key, and nothing is isolated.
     """
-    share = list(items)
+    partition = list(items)
     try:
-        return _compacted(plan, share, scanning=True)
+        return _compacted(plan, partition, scanning=True)
     except UndecodedRowError:
         # Which record is at fault, and what else it holds, comes out when each is decoded.
-        return _compacted(plan, share, scanning=False)
+        return _compacted(plan, partition, scanning=False)
 
 
-def _compacted(plan: TransformPlan, share: list[WorkItem], *, scanning: bool) -> Compacted:
+def _compacted(plan: TransformPlan, partition: list[WorkItem], *, scanning: bool) -> Compacted:
     # Rows of a table come alone, and as they were read.
-    if any(item.table_rows is not None for item in share):
+    if any(item.table_rows is not None for item in partition):
         plan = replace(plan, lookup=None)
     compaction = _Compaction(plan, codec_named(plan.codec))
-    take = compaction.take_run if scanning else compaction.take_records
-    for item in share:
+    take = compaction.take_chunk if scanning else compaction.take_records
+    for item in partition:
         take(item)
     return compaction.compacted()
 
@@ -101,7 +101,7 @@ class _Compaction:
         self._rows = self._redelivered = 0
         self._faulty: list[tuple[Route, FaultyRow]] = []
 
-    def take_run(self, item: WorkItem) -> None:
+    def take_chunk(self, item: WorkItem) -> None:
         """Take an entry in: its rows undecoded, as far as it can be without decoding them."""
         images = scanner = None
         named = False

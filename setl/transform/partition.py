@@ -18,14 +18,14 @@ from setl.model.conflict import History
 from setl.model.faulty import FaultyRow
 from setl.transform.history import separated
 from setl.transform.packing import unpacked
+from setl.transform.partition_compaction import compact
 from setl.transform.placement import split
 from setl.transform.projection import project
-from setl.transform.share_compaction import compact
 from setl.transform.work import TransformPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Partition:
     """What one task of the first stage hands to one task of the second.
 
     Attributes:
@@ -53,10 +53,10 @@ Dealt = list[tuple[int, bytes]]
 
 def deal(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
     """Transform packed work items and deal the changes out to `buckets` load tasks."""
-    return _pickled(shares_of(plan, items, buckets))
+    return _pickled(partitions_of(plan, items, buckets))
 
 
-def shares_of(plan: TransformPlan, items: bytes, buckets: int) -> dict[int, Share]:
+def partitions_of(plan: TransformPlan, items: bytes, buckets: int) -> dict[int, Partition]:
     """As `deal`, for load tasks in this process."""
     started = time.monotonic()
     try:
@@ -68,7 +68,7 @@ def shares_of(plan: TransformPlan, items: bytes, buckets: int) -> dict[int, Shar
         by_bucket = by_buckets(plan, changes, buckets)
         faulty = faulty_by_buckets(plan, compacted.faulty, buckets)
     except SetlError as error:
-        return {0: Share(error=error)}
+        return {0: Partition(error=error)}
     seconds = time.monotonic() - started
     rows, redelivered = compacted.rows + parts.rows, compacted.redelivered + parts.redelivered
     return _shared(by_bucket, rows, redelivered, seconds, faulty=faulty, histories=parts.histories)
@@ -132,12 +132,12 @@ def _shared(
     *,
     faulty: Mapping[int, list[FaultyRow]],
     histories: Sequence[History] = (),
-) -> dict[int, Share]:
-    shares = {
-        bucket: Share(by_bucket.get(bucket, []), faulty=faulty.get(bucket, []))
+) -> dict[int, Partition]:
+    partitions = {
+        bucket: Partition(by_bucket.get(bucket, []), faulty=faulty.get(bucket, []))
         for bucket in {*by_bucket, *faulty}
     }
-    shares[0] = Share(
+    partitions[0] = Partition(
         by_bucket.get(0, []),
         rows,
         redelivered,
@@ -145,13 +145,15 @@ def _shared(
         faulty=faulty.get(0, []),
         histories=list(histories),
     )
-    return shares
+    return partitions
 
 
-def _pickled(shares: Mapping[int, Share]) -> Dealt:
-    return [(bucket, pickle.dumps(share, protocol=5)) for bucket, share in shares.items()]
+def _pickled(partitions: Mapping[int, Partition]) -> Dealt:
+    return [
+        (bucket, pickle.dumps(partition, protocol=5)) for bucket, partition in partitions.items()
+    ]
 
 
 def refused(error: SetlError) -> Dealt:
     """The share of a task that gave up."""
-    return _pickled({0: Share(error=error)})
+    return _pickled({0: Partition(error=error)})

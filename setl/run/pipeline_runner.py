@@ -13,7 +13,7 @@ from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Observed
 
 
-class Running(Protocol):
+class PipelineRunner(Protocol):
     """One leadership of one pipeline at work.
 
     `run` blocks in the thread that calls it and is called once; everything else may be called
@@ -80,7 +80,7 @@ class RunBuilder(Protocol):
         arbiter: Arbiter,
         progress: Progress,
         clock: Clock,
-    ) -> Running:
+    ) -> PipelineRunner:
         """A run of the pipeline of a channel that is led.
 
         Raises:

@@ -19,7 +19,7 @@ MOST_BYTES: Final = 256 * 1024
 MARK: Final = b"\xff" * 10
 """What a run begins with; a record begins with a number, and those of Avro are not as long."""
 
-RUN_FRONT: Final = Struct(f"<{len(MARK)}sII")
+CHUNK_FRONT: Final = Struct(f"<{len(MARK)}sII")
 """What stands before a record of a run: `MARK`, its length, its offset's lowest bits."""
 
 LOW_32_BITS: Final = 0xFFFF_FFFF
@@ -28,15 +28,15 @@ LOW_32_BITS: Final = 0xFFFF_FFFF
 
 def joined(records: Sequence[tuple[int, bytes]]) -> bytes:
     """The payload of some records, each with its offset; at least one."""
-    return run_of([offset for offset, _ in records], [value for _, value in records])
+    return chunk_of([offset for offset, _ in records], [value for _, value in records])
 
 
-def run_of(offsets: Sequence[int], values: Sequence[bytes]) -> bytes:
+def chunk_of(offsets: Sequence[int], values: Sequence[bytes]) -> bytes:
     """As `joined`, of offsets and bytes that stand apart."""
     if len(values) == 1:
         return values[0]
     low_offsets = [offset & LOW_32_BITS for offset in offsets]
-    fronts = map(RUN_FRONT.pack, repeat(MARK), map(len, values), low_offsets)
+    fronts = map(CHUNK_FRONT.pack, repeat(MARK), map(len, values), low_offsets)
     return b"".join(chain.from_iterable(zip(fronts, values, strict=True)))
 
 
@@ -47,7 +47,7 @@ def rejoined(payloads: Sequence[tuple[int, bytes]]) -> bytes:
     parts = list[bytes]()
     for offset, payload in payloads:
         if not payload.startswith(MARK):
-            parts.append(RUN_FRONT.pack(MARK, len(payload), offset & LOW_32_BITS))
+            parts.append(CHUNK_FRONT.pack(MARK, len(payload), offset & LOW_32_BITS))
         parts.append(payload)
     return b"".join(parts)
 
@@ -69,9 +69,9 @@ def last_low_offset(payload: bytes) -> int:
 
 def _extents(payload: bytes) -> Iterator[tuple[int, int, int]]:
     """Of the records of a run, what stands of the offset, and where they begin and end."""
-    at, front = 0, RUN_FRONT.size
+    at, front = 0, CHUNK_FRONT.size
     while payload.startswith(MARK, at) and at + front <= len(payload):
-        _, size, offset = RUN_FRONT.unpack_from(payload, at)
+        _, size, offset = CHUNK_FRONT.unpack_from(payload, at)
         begin = at + front
         at = begin + size
         yield offset, begin, at
@@ -79,4 +79,4 @@ def _extents(payload: bytes) -> Iterator[tuple[int, int, int]]:
 
 def record_begin(payload: bytes) -> int:
     """Where the first record of a payload begins."""
-    return RUN_FRONT.size if payload.startswith(MARK) else 0
+    return CHUNK_FRONT.size if payload.startswith(MARK) else 0
