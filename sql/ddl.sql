@@ -1,4 +1,4 @@
--- What a target keeps about schema changes that pipelines pass on to it (`ddl: pass`), and
+-- What a target keeps about schema changes that pipelines replicate to it (`ddl: pass`), and
 -- about tables that they create (`create: true`).
 --
 -- Where: on every MySQL or MariaDB server that such a pipeline writes to, after fence.sql. Once, as

@@ -269,7 +269,7 @@ class DrillRun(Setting):
         self.require(latest.state != "failed", f"{key} failed: {latest.error}")
         self.result.evidence["other tools"] = {
             "heartbeats": tools.heartbeats,
-            "statements passed": latest.figures.get("statements_passed"),
+            "statements skipped": latest.figures.get("statements_skipped"),
         }
         self.require(tools.heartbeats, "no heartbeats were written beside the drill")
 

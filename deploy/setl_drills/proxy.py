@@ -163,14 +163,14 @@ class Link:
         self._writers.add(server_writer)
         try:
             await _together(
-                self._pass_on(reader, server_writer, Direction.TO_SERVER),
-                self._pass_on(server_reader, writer, Direction.TO_CLIENT),
+                self._forward(reader, server_writer, Direction.TO_SERVER),
+                self._forward(server_reader, writer, Direction.TO_CLIENT),
             )
         finally:
             _abort(server_writer)
             self._writers.discard(server_writer)
 
-    async def _pass_on(
+    async def _forward(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, way: Direction
     ) -> None:
         """Copy one direction until its sender ends it; while its gate is shut, nothing passes."""

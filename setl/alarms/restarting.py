@@ -46,7 +46,7 @@ def due_restarts(
     """Pipelines that stopped with an error some time ago, and may be started again.
 
     Never of a channel that an operator has paused or stopped, and never one whose position the
-    source has lost: that does not pass by itself.
+    source has lost: that does not are absorbed itself.
 
     Args:
         facts: what is known now.

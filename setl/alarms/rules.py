@@ -224,7 +224,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         text=f"{count(letters, 'faulty row was', 'faulty rows were')} put aside",
         way_out=f"`setl deadletter list {made.facts.channel}/{made.facts.pipeline}`",
     )
-    echoes = int(figures.get("echoes_passed") or 0)
+    echoes = int(figures.get("echoes_replicated") or 0)
     yield from made.made(
         "echoes",
         rules.echoes,

@@ -41,10 +41,10 @@ class RangeRows:
         reader = self.reader
         if not isinstance(reader, RenderingReader) or not reader.renders(form, columns):
             return None
-        return _passed_on(reader.rendered(form, columns, self.part))
+        return _forwarded(reader.rendered(form, columns, self.part))
 
 
-def _passed_on(rows: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
+def _forwarded(rows: Iterator[list[bytes]]) -> Iterator[list[bytes]]:
     for some in rows:
         failpoints.reached("tables.read")
         yield some

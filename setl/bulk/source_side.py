@@ -212,11 +212,11 @@ def _finisher(
         computed = rows_of(batch.select(range(2, 2 + outputs)))
         rows: list[Row] = []
         for body, keep, extra in zip(bodies, stored, computed, strict=True):
-            passing = pickle.loads(body)  # noqa: S301 - made by our own task
-            if isinstance(passing, SetlError):
-                raise passing
+            selected = pickle.loads(body)  # noqa: S301 - made by our own task
+            if isinstance(selected, SetlError):
+                raise selected
             if keep:
-                rows.append(pick(passing + extra))
+                rows.append(pick(selected + extra))
         yield shape.pairs(rows)
 
     def finish(batches: Batches) -> Batches:

@@ -1,11 +1,11 @@
 """The mark of a DDL statement.
 
-DDL has no transaction and so no row of the mark table. A statement that setl passes on carries
+DDL has no transaction and so no row of the mark table. A statement that setl replicates carries
 its mark in a comment instead (I10): ``/*setl:17*/ ALTER TABLE shop.orders …``.
 
 Servers log most statements as they were sent, comments included. But some they write anew, without
 the comment: ``DROP TABLE``, ``CREATE VIEW``, ``CREATE TRIGGER`` and ``CREATE TABLE … SELECT``. Of
-these only the first is ever passed on, and where another pipeline reads it, the table is renamed
+these only the first is ever replicated, and where another pipeline reads it, the table is renamed
 first: the RENAME carries the mark, and a DROP of a name that no pipeline maps concerns nobody (see
 `setl.channel.names.shadow_tables.DROPPED_PREFIX`).
 """

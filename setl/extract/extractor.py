@@ -34,7 +34,7 @@ from setl.extract.loopback import (
     echo_of,
     read_mark,
 )
-from setl.extract.statements import PassedStatements
+from setl.extract.statements import SkippedStatements
 from setl.model.batch import Batch
 from setl.model.change import DecodedRows
 from setl.model.checkpoint import Checkpoint
@@ -101,9 +101,9 @@ class ExtractCounts:
         repeated: rows that were applied before and are read again for their transaction's mark.
         heartbeats: entries of ``retl.xdual``.
         echoes_dropped: transactions of this channel, dropped whole.
-        echoes_passed: transactions of this channel of which rows passed; never, unless somebody
+        echoes_replicated: transactions of this channel of which rows passed; never, unless somebody
             meddles with marks.
-        statements: statements that were logged instead of rows and passed over, by schema.
+        statements: statements that were logged instead of rows and skipped, by schema.
     """
 
     rows: int = 0
@@ -113,7 +113,7 @@ class ExtractCounts:
     repeated: int = 0
     heartbeats: int = 0
     echoes_dropped: int = 0
-    echoes_passed: int = 0
+    echoes_replicated: int = 0
     statements: dict[str, int] = field(default_factory=dict[str, int])
 
 
@@ -173,7 +173,7 @@ class Extractor:
         *,
         shadow_ddl: bool = False,
         agrees: bool = False,
-        statements: PassedStatements | None = None,
+        statements: SkippedStatements | None = None,
         maps: Callable[[str], bool] = lambda _: True,
     ) -> None:
         """Start between two transactions, with nothing applied.
@@ -183,7 +183,7 @@ class Extractor:
             identity: by what the channel knows its own marks.
             codec: decodes the rows of the system tables.
             shadow_ddl: whether DDL of tables of online schema changes is asked for, too.
-            agrees: whether what the opposite pipeline tells of conflicts is to be passed on.
+            agrees: whether what the opposite pipeline tells of conflicts is to be replicated.
             statements: decides about row changes that were logged as statements; None lets none
                 pass.
             maps: whether tables of a schema are mapped, if it has any.
@@ -193,7 +193,7 @@ class Extractor:
         self._shadow_ddl = shadow_ddl
         self._agrees = agrees
         self._maps = maps
-        self._statements = statements or PassedStatements(lambda _, __: True)
+        self._statements = statements or SkippedStatements(lambda _, __: True)
         self._identity = identity
         self._codec = codec
         self._state: LoopbackState = OUTSIDE
@@ -327,7 +327,7 @@ class Extractor:
             mark = read_mark(self._identity, schema, op, before, after)
             echo = echo_of(self._identity, state, mark, schema, after)
             counts.echoes_dropped += echo is Echo.DROPPED
-            counts.echoes_passed += echo is Echo.PASSED
+            counts.echoes_replicated += echo is Echo.PASSED
             state = after_mark(state, mark)
         return state
 
@@ -340,7 +340,7 @@ class Extractor:
     def _statement(self, entry: Entry, batch: Batch, counts: ExtractCounts) -> None:
         behind = dropwhile(lambda other: other is not entry, batch.entries)
         end = next((other.position for other in behind if other.kind is EntryKind.COMMIT), None)
-        schema = self._statements.passes(entry, end)
+        schema = self._statements.skips(entry, end)
         if schema:
             counts.statements[schema] = counts.statements.get(schema, 0) + 1
 

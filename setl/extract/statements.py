@@ -1,4 +1,4 @@
-"""Row changes that were logged as statements: passed over where they concern no mapped table.
+"""Row changes that were logged as statements: skipped where they concern no mapped table.
 
 Sessions in the formats STATEMENT and MIXED log them so, whatever a server's own format is: checks
 of managed servers, tools such as pt-table-checksum. No rows follow in the stream. So a statement
@@ -78,7 +78,7 @@ class _Doubt(NamedTuple):
     fix: str = ""
 
 
-class PassedStatements:
+class SkippedStatements:
     """Decides about the statements of one pipeline's source."""
 
     def __init__(
@@ -105,8 +105,8 @@ class PassedStatements:
         # source does not have may else be one, or that of a view that is gone.
         self._temporary: set[tuple[int, Name]] = set()
 
-    def passes(self, entry: Entry, end: Position | None = None) -> str:
-        """Whether a statement is passed over; returns the schema that it counts for.
+    def skips(self, entry: Entry, end: Position | None = None) -> str:
+        """Whether a statement is skipped; returns the schema that it counts for.
 
         Those that do nothing but to temporary tables count for none: "".
 

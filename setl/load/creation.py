@@ -80,7 +80,7 @@ class TableCreation(Protocol):
             ticket: on whose behalf.
             tables: what is mapped; several may go to one target, which the first one shapes.
             describe: only asked for tables whose target is missing.
-            latest: asks for the end of the source's stream, where schema changes are passed on:
+            latest: asks for the end of the source's stream, where schema changes are replicated:
                 those before it are in the table already. None where they are not.
             comes_anew: whether all rows of a target are about to be loaded.
 

@@ -134,7 +134,7 @@ class ConflictSink(Sink, Protocol):
     def resolve_conflicts(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
         """Apply what the source says of such rows, all of it in one transaction.
 
-        What was applied before, by version, is passed over. Raises what `apply` raises.
+        What was applied before, by version, is skipped. Raises what `apply` raises.
         """
         ...
 
@@ -337,7 +337,7 @@ class SchemaChanges(Protocol):
         Raises:
             FencedError: a newer leadership exists; nothing was begun.
             TransientError: it may work when tried again.
-            FatalError: it cannot be passed on, or the target refuses it.
+            FatalError: it cannot be replicated, or the target refuses it.
             ConfigurationError: a table or a privilege is missing.
         """
         ...

@@ -124,7 +124,7 @@ class TableFinding:
 
 @dataclass(frozen=True, slots=True)
 class VerificationPass:
-    """One pass over all tables, as far as it has come.
+    """One skip all tables, as far as it has come.
 
     Attributes:
         number: counts passes, from 1; 0 before the first.

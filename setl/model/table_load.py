@@ -50,8 +50,8 @@ class TableLoad:
         error: why it ended before it was done, "" if it did not.
         taken: entries of the channel file whose tables this load or one before it has taken up.
             None in what an older version has stored, which took all.
-        only: the tables of this pass, as ``schema.table``; empty for all that are wanted. A pass
-            over some follows where a schema change of the stream has put their rows elsewhere.
+        only: the tables of this pass, as ``schema.table``; empty for all that are wanted. A skip
+            some follows where a schema change of the stream has put their rows elsewhere.
         again: the tables of the next pass, empty for none.
         origins: names that tables were given since the load began, each with the name that the
             table which has it now had then; its own for one that has it back, or that is gone.
@@ -125,7 +125,7 @@ class TableLoad:
         return replace(moved, again=again, origins=origins)
 
     @property
-    def next_pass(self) -> TableLoad:
+    def next_round(self) -> TableLoad:
         """The load when a pass is over and `again` asks for another one."""
         return replace(self, table="", table_rows=0, after=None, only=self.again, again=())
 

@@ -63,9 +63,9 @@ class StoredArrivals:
     def end(self) -> StreamEnd | None:
         """See `Arrivals.end`."""
         ident, pipeline = next(iter(self._following.pipelines.items()))
-        position_to_pass = system_of(pipeline.source).position_to_pass
+        position_to_reach = system_of(pipeline.source).position_to_reach
         return stream_end(
-            pipeline, lambda: position_to_pass(pipeline, ident.channel, self._following.nid, "now")
+            pipeline, lambda: position_to_reach(pipeline, ident.channel, self._following.nid, "now")
         )
 
     def wait(self, end: StreamEnd) -> Arrival:

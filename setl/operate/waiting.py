@@ -133,7 +133,7 @@ def wait_for(
     Args:
         pipeline: from a channel file with its references resolved.
         ident: its full name.
-        position: see `SourceSystem.position_to_pass`.
+        position: see `SourceSystem.position_to_reach`.
         arbiter: a session.
         health: tells how the pipeline does.
         timeout: seconds to wait at most.

@@ -1,4 +1,4 @@
-"""Decides which tables and statements a relay passes on."""
+"""Decides which tables and statements a relay replicates."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final, NamedTuple
 from setl.codec.sql.statement import tables_of
 from setl.extract.ddl import refuse_temporary
 from setl.extract.extractor import SYSTEM_SCHEMA, Routing
-from setl.extract.statements import PassedStatements
+from setl.extract.statements import SkippedStatements
 from setl.model.entry import Entry
 
 # As for routes: names of tables are a pool without bound, and can always be looked up again.
 _MAX_TABLES: Final = 10_000
 
 
-class Passage(Enum):
+class Forwarding(Enum):
     """What a relay does with the rows of a table."""
 
     ROWS = "rows"
@@ -31,35 +31,35 @@ class Passage(Enum):
     """They do not pass."""
 
 
-class TablePassage(NamedTuple):
+class TableForwarding(NamedTuple):
     """What a relay does with the rows of a table, and which others they keep their order with.
 
     Attributes:
-        passage: what it does.
+        forwarding: what it does.
         group: name of the table group, None if there is none.
     """
 
-    passage: Passage
+    forwarding: Forwarding
     group: str | None = None
 
 
 _SYSTEM: Final = {
-    "retl_mark": TablePassage(Passage.MARK),
-    "retl_buffer": TablePassage(Passage.ROWS),
-    "xdual": TablePassage(Passage.HEARTBEAT),
-    "setl_recent": TablePassage(Passage.ROWS),
+    "retl_mark": TableForwarding(Forwarding.MARK),
+    "retl_buffer": TableForwarding(Forwarding.ROWS),
+    "xdual": TableForwarding(Forwarding.HEARTBEAT),
+    "setl_recent": TableForwarding(Forwarding.ROWS),
 }
-_NOTHING: Final = TablePassage(Passage.NOTHING)
+_NOTHING: Final = TableForwarding(Forwarding.NOTHING)
 
 
-class _Tables(dict[tuple[str, str], TablePassage]):
+class _Tables(dict[tuple[str, str], TableForwarding]):
     """The answer for each table, looked up once for each name."""
 
     def __init__(self, routing: Routing) -> None:
         super().__init__()
         self._routing = routing
 
-    def __missing__(self, name: tuple[str, str]) -> TablePassage:
+    def __missing__(self, name: tuple[str, str]) -> TableForwarding:
         if len(self) >= _MAX_TABLES:
             self.clear()
         schema, table = name
@@ -67,7 +67,7 @@ class _Tables(dict[tuple[str, str], TablePassage]):
             found = _SYSTEM.get(table.lower(), _NOTHING)
         else:
             routes = self._routing.route(schema, table)
-            found = TablePassage(Passage.ROWS, routes[0].group) if routes else _NOTHING
+            found = TableForwarding(Forwarding.ROWS, routes[0].group) if routes else _NOTHING
         self[name] = found
         return found
 
@@ -79,7 +79,7 @@ class Interceptor:
     channel or none, and has the marks to tell.
     """
 
-    def __init__(self, routing: Routing, statements: PassedStatements | None = None) -> None:
+    def __init__(self, routing: Routing, statements: SkippedStatements | None = None) -> None:
         """Ask `routing` which tables are mapped; where to makes no difference here.
 
         Args:
@@ -88,15 +88,15 @@ class Interceptor:
         """
         self._tables = _Tables(routing)
         self._routing = routing
-        self._statements = statements or PassedStatements(lambda _, __: True)
+        self._statements = statements or SkippedStatements(lambda _, __: True)
 
-    def table(self, schema: str, table: str) -> TablePassage:
+    def table(self, schema: str, table: str) -> TableForwarding:
         """What to do with the rows of a table."""
         return self._tables[schema, table]
 
-    def passed_statement(self, entry: Entry) -> str:
-        """See `PassedStatements.passes`; whoever subscribes gets no statement of rows."""
-        return self._statements.passes(entry)
+    def skipped_statement(self, entry: Entry) -> str:
+        """See `SkippedStatements.skips`; whoever subscribes gets no statement of rows."""
+        return self._statements.skips(entry)
 
     def ddl(self, entry: Entry) -> bool:
         """Whether a DDL statement passes: of a mapped table, or of one that nothing tells."""

@@ -18,7 +18,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.unlogged_columns import unlogged_error
-from setl.relay.interceptor import Interceptor, Passage
+from setl.relay.interceptor import Forwarding, Interceptor
 from setl.relay.ordinals import Ordinals
 from setl.relay.partitioning import Partitioner
 from setl.relay.serializer import Serializer, binlog_position, record_id
@@ -164,7 +164,7 @@ class Sequencer:
             if self._opening is None:
                 self._open(entry)
             before, last = self._ordinals.last, self._ordinal(entry)
-            count = self._pass_rows(entry, last, result)
+            count = self._forward_rows(entry, last, result)
             if self._ahead:
                 # Rows of tables that are not mapped are not counted, since nobody decodes them.
                 self._ahead.has(before + 1 if count is None else last - count + 1, last)
@@ -173,7 +173,7 @@ class Sequencer:
             self._close_early(result)
             self._open(entry)
         elif kind is EntryKind.STATEMENT:
-            if schema := self._interceptor.passed_statement(entry):
+            if schema := self._interceptor.skipped_statement(entry):
                 result.statements.append(schema)
             if self._opening is None:
                 self._open(entry)
@@ -184,10 +184,10 @@ class Sequencer:
         else:
             self._ddl(entry, result)
 
-    def _pass_rows(self, entry: Entry, ordinal: int, result: Sequenced) -> int | None:
+    def _forward_rows(self, entry: Entry, ordinal: int, result: Sequenced) -> int | None:
         """Returns how many rows it has, None if they do not pass."""
-        passage, group = self._interceptor.table(entry.schema, entry.table)
-        if passage is Passage.ROWS:
+        forwarding, group = self._interceptor.table(entry.schema, entry.table)
+        if forwarding is Forwarding.ROWS:
             changes = self._codec.decode(entry.payload, entry.context)
             if changes.schema.unlogged:
                 # Whoever reads a record takes columns that it lacks for unchanged.
@@ -197,28 +197,28 @@ class Sequencer:
             rows = RowsEntry(entry, changes, ordinal)
             result.records.extend(self._begun(entry).rows(rows, dealt))
             return len(changes.images)
-        if passage is Passage.MARK:
+        if forwarding is Forwarding.MARK:
             mark = RowsEntry(entry, self._codec.decode(entry.payload, entry.context), ordinal)
             result.records.extend(self._begun(entry).mark(mark))
             return len(mark.changes.images)
-        if passage is Passage.HEARTBEAT:
+        if forwarding is Forwarding.HEARTBEAT:
             result.heartbeats.append(entry)
         return None
 
     def _ddl(self, entry: Entry, result: Sequenced) -> None:
         opening = self._opening
-        passes = self._interceptor.ddl(entry)
+        skips = self._interceptor.ddl(entry)
         if opening is not None and opening.kind is EntryKind.BEGIN:
             # CREATE TABLE … SELECT: the rows follow, and with them the COMMIT.
             ordinal = self._ordinal(entry)
             self._ahead.has(ordinal, ordinal)
-            if passes:
+            if skips:
                 result.records.extend(self._begun(entry).ddl(entry, ordinal))
             self._newest = entry
             return
         self._close_early(result)
         self._open(entry)
-        if passes:
+        if skips:
             result.records.extend(self._begun(entry).alone(entry, self._ordinal(entry)))
         self._end_at(entry)
 

@@ -52,7 +52,7 @@ def relay_transaction(
 
 
 class Transaction:
-    """Gives the records of a transaction, from the first thing of it that passes on.
+    """Gives the records of a transaction, from the first thing of it that replicates.
 
     Each partition that gets anything gets a BEGIN first, then the marks seen so far, and a
     COMMIT at the end. What is in the topic already is left out, for each partition on its own.

@@ -27,7 +27,7 @@ from setl.run.loads.rereading import Rereading
 from setl.run.measured.progress import Progress
 from setl.run.parts import RunParts
 from setl.run.run import PipelineRun
-from setl.run.selecting import passed_statements, select_settings
+from setl.run.selecting import select_settings, skipped_statements
 from setl.run.stalls.observer import Views
 from setl.run.table_loads.coming_anew import ComingAnew
 from setl.run.table_loads.parts import TableLoadingParts
@@ -46,8 +46,8 @@ from setl.select.source import Source
 from setl.systems.port import (
     ActingTarget,
     CreatingTarget,
+    DdlReplicationContext,
     OrderedSource,
-    Passing,
     TargetSystem,
     TriggeringTarget,
 )
@@ -116,8 +116,10 @@ def build_run(
         versions=ForeignVersions(partial(version_at_end, source)),
         refuse=watch,
     )
-    passing = Passing(mark, router, is_two_way(file, pipeline), pipeline.source, pipeline.accept)
-    changes = target.schema_changes(passing) if pipeline.ddl == "pass" else None
+    ddl_context = DdlReplicationContext(
+        mark, router, is_two_way(file, pipeline), pipeline.source, pipeline.accept
+    )
+    changes = target.schema_changes(ddl_context) if pipeline.ddl == "pass" else None
     heartbeat = origin.heartbeat()
     decided = target.conflicts() if router.decides else None
     agreeing = partial(target.agreeing_tables, pipeline.source)
@@ -125,11 +127,11 @@ def build_run(
     creating = None
     if router.creates:
         creating = _creating(
-            spark, tables, target, passing, source, identities=identities, coming=coming
+            spark, tables, target, ddl_context, source, identities=identities, coming=coming
         )
     keys = None
     if isinstance(target, ActingTarget):
-        found = target.key_actions(passing, keeps_letters=pipeline.stores_dead_letters)
+        found = target.key_actions(ddl_context, keeps_letters=pipeline.stores_dead_letters)
         keys = ActingKeys(codec_named(codec), found, passes=pipeline.ddl == "pass")
         if isinstance(source, OrderedSource):
             source.keep_order(keys.orders)
@@ -140,7 +142,7 @@ def build_run(
             codec_named(codec),
             shadow_ddl=pipeline.ddl == "pass",
             agrees=router.decides,
-            statements=passed_statements(
+            statements=skipped_statements(
                 pipeline, origin, lambda schema, table: bool(router.route(schema, table))
             ),
             maps=router.maps,
@@ -217,7 +219,7 @@ def _creating(
     spark: SparkOnDemand,
     tables: Callable[[], AbstractContextManager[SourceTables] | None],
     target: TargetSystem,
-    passing: Passing,
+    ddl_context: DdlReplicationContext,
     source: Source,
     *,
     identities: Identities | None,
@@ -226,9 +228,9 @@ def _creating(
     if not isinstance(target, CreatingTarget):
         raise nothing_to_create()
     return CreatingParts(
-        target.table_creation(passing),
+        target.table_creation(ddl_context),
         tables,
-        passing.router,
+        ddl_context.router,
         partial(_computed, spark),
         partial(version_at_end, source),
         comes_anew=coming,

@@ -8,7 +8,7 @@ from setl.clock import Clock
 from setl.model.batch import Batch
 from setl.run.parts import Work
 from setl.select.reader import SelectLoop
-from setl.select.unacked import PassingBy
+from setl.select.unacked import AbsorbsHeartbeats
 
 _POLL_SECONDS = 0.2
 # A source that is silent for so long has no more of what was applied before.
@@ -39,7 +39,7 @@ class Backlog:
         """Give up what was taken and not handed on: reading begins anew."""
         self._set_aside = None
 
-    def next_batch(self, timeout: float, passing: PassingBy) -> Batch | None:
+    def next_batch(self, timeout: float, passing: AbsorbsHeartbeats) -> Batch | None:
         """The next batch, None if none comes in time; see `SelectLoop.next_batch`."""
         batch, self._set_aside = self._set_aside, None
         return batch or self._select.next_batch(timeout, passing)

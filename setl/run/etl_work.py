@@ -24,7 +24,7 @@ from setl.run.loads.fault_positions import locate_fault
 from setl.run.loads.repeated import repeated_through
 from setl.run.loads.rereading import Rereading
 from setl.run.loads.size import LoadSize
-from setl.run.measured.accounting import account, account_passing
+from setl.run.measured.accounting import account, account_absorbed
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
 from setl.run.parts import Applied
@@ -149,13 +149,13 @@ class EtlWork:
         parts.extractor.reset(checkpoint)
         self._schema_version = ticket.through
         self._reached = checkpoint
-        passes = parts.ddl.passes
+        replicates = parts.ddl.replicates
         self._load_of_tables = checkpoint.load
         if parts.identities is not None:
             parts.identities.begin(checkpoint)
         if parts.keys is not None:
             parts.keys.begin(checkpoint)
-        self._creating.begin(ticket, self._coming_load, asks_end=passes)
+        self._creating.begin(ticket, self._coming_load, asks_end=replicates)
         self._tables.begin(checkpoint.load)
         if parts.letters is not None:
             parts.letters.begin()
@@ -311,21 +311,21 @@ class EtlWork:
             through=batches[-1].checkpoint.version,
         )
 
-    def passes_by(self, entries: Sequence[Entry]) -> bool:
-        """See `Work.passes_by`; heartbeats do, unless dead letters have to be looked at soon."""
+    def absorbs(self, entries: Sequence[Entry]) -> bool:
+        """See `Work.absorbs`; heartbeats do, unless dead letters have to be looked at soon."""
         letters = self._parts.letters
         if letters is not None and letters.lettered:
             return False
         return self._parts.extractor.are_heartbeats(entries)
 
-    def passed_by(self, batch: Batch) -> None:
-        """See `Work.passed_by`."""
+    def absorbed(self, batch: Batch) -> None:
+        """See `Work.absorbed`."""
         self._course.begins([batch])
         extracted = self._parts.extractor.extract(batch)
         self._course.extracted()
         self._reached = batch.checkpoint
         self._course.acknowledged()
-        account_passing(
+        account_absorbed(
             self._progress,
             batch,
             extracted,
@@ -408,14 +408,14 @@ class EtlWork:
         if not entries:
             return False
         ticket = self._ticket(last.id, last.checkpoint)
-        # Also if nothing is passed on: then somebody else changes the target.
+        # Also if nothing is replicated: then somebody else changes the target.
         self._schema_version = ticket.through
         if self._parts.letters is not None:
             self._parts.letters.before_schema_changes(entries)
-        if self._parts.ddl.passes:
+        if self._parts.ddl.replicates:
             self._creating.complete(ticket)  # what is changed may be one of the keys to come
         done = self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation, self._is_to_read)
-        if not self._parts.ddl.passes:
+        if not self._parts.ddl.replicates:
             self._creating.begin(ticket, self._coming_load)
         return done
 

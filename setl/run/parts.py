@@ -112,14 +112,14 @@ class Work(Protocol):
         """
         ...
 
-    def passes_by(self, entries: Sequence[Entry]) -> bool:
+    def absorbs(self, entries: Sequence[Entry]) -> bool:
         """Whether nothing has to be done about whole transactions but to count that they came.
 
-        As `passed_by`, called while the run's thread waits for a batch; neither may block.
+        As `absorbed`, called while the run's thread waits for a batch; neither may block.
         """
         ...
 
-    def passed_by(self, batch: Batch) -> None:
+    def absorbed(self, batch: Batch) -> None:
         """Such transactions came, and are acknowledged: count them. Raises what damages them."""
         ...
 

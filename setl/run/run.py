@@ -25,12 +25,12 @@ from setl.run.backoff import Backoff
 from setl.run.beginning import position_to_continue
 from setl.run.cancelling import Cancelling
 from setl.run.checkpoints.checkpoint_writer import BUSY_SECONDS, QUIET_SECONDS, CheckpointWriter
+from setl.run.heartbeat_absorber import HeartbeatAbsorber
 from setl.run.interruption import Interruption
 from setl.run.measured.figures import RunState
 from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
 from setl.run.parts import Applied, RunParts
-from setl.run.passing_by import HeartbeatsPassBy
 from setl.run.stalls.observer import Observed
 from setl.select.heartbeat import shows_lag
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 _POLL_SECONDS = 0.2
 # Longer than from one heartbeat to the next, for sixty quiet pipelines need not wake up in between.
-_QUIET_POLL_SECONDS = 1.2  # where they pass by, there are only checkpoints to wake up for
+_QUIET_POLL_SECONDS = 1.2  # where they are absorbed, there are only checkpoints to wake up for
 _NOTHING = Applied(0, wrote=False)
 _STREAM_TO_TABLES = 3.0  # how much longer the stream is applied than tables are loaded
 
@@ -68,7 +68,7 @@ class PipelineRun:
         )
         self._backlog = Backlog(parts.select, parts.work, clock, self._asked.is_interrupted)
         self._applying = 0  # the first batch of those that are being applied
-        self._passing = HeartbeatsPassBy(parts.work, progress, self._has_reached)
+        self._absorber = HeartbeatAbsorber(parts.work, progress, self._has_reached)
         self._rolled_back_to: Checkpoint | None = None  # where Select reads again since a failure
         self._reached: Checkpoint | None = None
         self._checkpoints = CheckpointWriter(parts.store, leadership.epoch, progress, clock)
@@ -229,7 +229,7 @@ class PipelineRun:
         self._begin_load()
         while not self._asked.is_interrupted():
             self._progress.at_stage(Stage.SELECT)
-            batch = self._backlog.next_batch(self._patience(), self._passing)
+            batch = self._backlog.next_batch(self._patience(), self._absorber)
             self._progress.enter_if(RunState.TAKING, RunState.RUNNING)
             self._progress.reads(select.status())
             if batch is None:
@@ -259,7 +259,7 @@ class PipelineRun:
             return 0.0
         if not self._checkpoints.quiet:
             return _POLL_SECONDS
-        return QUIET_SECONDS if self._beats and self._passing.passes_by(()) else _QUIET_POLL_SECONDS
+        return QUIET_SECONDS if self._beats and self._absorber.absorbs(()) else _QUIET_POLL_SECONDS
 
     def _notice_that_nothing_waits(self) -> None:
         """Tell the lag of a source that has few heartbeats, or in which none can be written."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from setl.channel.file import Pipeline
-from setl.extract.statements import PassedStatements
+from setl.extract.statements import SkippedStatements
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectSettings
 from setl.systems.finding import accepting
@@ -18,9 +18,9 @@ def select_settings(pipeline: Pipeline) -> SelectSettings:
     return SelectSettings(batch, pipeline.window, pipeline.buffer_bytes)
 
 
-def passed_statements(
+def skipped_statements(
     pipeline: Pipeline, origin: SourceSystem, is_mapped: Callable[[str, str], bool]
-) -> PassedStatements:
+) -> SkippedStatements:
     """What decides about statements that a source logged instead of rows.
 
     Nothing is asked yet.
@@ -30,7 +30,7 @@ def passed_statements(
         origin: its source.
         is_mapped: whether rows of a table go anywhere.
     """
-    return PassedStatements(
+    return SkippedStatements(
         is_mapped,
         lambda name: bool(accepting(pipeline.accept, name)),
         origin.statement_effects() if isinstance(origin, StatementSource) else None,

@@ -22,7 +22,7 @@ def replica_id(channel: str, pipeline: str, nid: str) -> int:
     return _REPLICA_RANGE + crc32(f"{channel}/{pipeline}@{nid}".encode()) % (_REPLICA_RANGE - 1)
 
 
-def passing_id() -> int:
+def temporary_server_id() -> int:
     """A ``server_id`` for one connection, another one at every call; see `replica_id`.
 
     For connections that must not wait for a former one. Before MariaDB sends a binlog, it ends the

@@ -30,7 +30,7 @@ from setl.select.batching import BatchAssembler
 from setl.select.key_turns import KeyTurns
 from setl.select.reading import Counters, Reading, SelectSettings
 from setl.select.source import HeldUp, Source
-from setl.select.unacked import PassingBy, UnackedBatches
+from setl.select.unacked import AbsorbsHeartbeats, UnackedBatches
 
 _LOG = logging.getLogger(__name__)
 
@@ -134,12 +134,12 @@ class SelectLoop:
                 raise FatalError("reading was started twice", pipeline=self._name)
             self._begin(checkpoint)
 
-    def next_batch(self, timeout: float, passing: PassingBy | None = None) -> Batch | None:
+    def next_batch(self, timeout: float, absorber: AbsorbsHeartbeats | None = None) -> Batch | None:
         """The next batch, waiting up to `timeout` seconds; None if there is none yet.
 
         Args:
             timeout: seconds to wait.
-            passing: does meanwhile what there is to do with heartbeats.
+            absorber: does meanwhile what there is to do with heartbeats.
 
         Raises:
             SetlError: reading failed, and all batches read before that were handed out. It is
@@ -148,7 +148,7 @@ class SelectLoop:
         reading = self._reading
         if reading is None:
             raise FatalError("nothing is read: not started, or stopped", pipeline=self._name)
-        return reading.batches.take(timeout, passing)
+        return reading.batches.take(timeout, absorber)
 
     def complete_so_far(self, rows: int) -> Batch | None:
         """What could join the batches that were taken and are not acked: all complete transactions.

@@ -140,8 +140,8 @@ class Reading:
             remaining = assembler.remaining()
             # A batch whose time is up but which is held back must not make this loop spin.
             timeout = _IDLE if remaining is None else max(remaining or wait, _LEAST_WAIT)
-            entries = source.read(limit, min(timeout, _IDLE), self._pass_by)
-            if entries and not self._pass_by(entries):
+            entries = source.read(limit, min(timeout, _IDLE), self._absorb)
+            if entries and not self._absorb(entries):
                 done.count(entries)
                 self._offer_all(partial(assembler.add, entries))
             # While a batch waits to be taken, another small one behind it would gain nothing:
@@ -169,12 +169,12 @@ class Reading:
         finally:
             self._cutting.release()
 
-    def _pass_by(self, entries: Sequence[Entry]) -> bool:
-        """See `UnackedBatches.pass_by`; in whatever thread, while this one reads."""
+    def _absorb(self, entries: Sequence[Entry]) -> bool:
+        """See `UnackedBatches.absorb`; in whatever thread, while this one reads."""
         assembler = self.assembler
         if not assembler.is_between:
             return False
-        passed = self.batches.pass_by(entries, lambda: assembler.alone(entries))
+        passed = self.batches.absorb(entries, lambda: assembler.alone(entries))
         if passed:
             self._counters.count(entries)
             self._counters.batches += 1

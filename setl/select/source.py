@@ -14,7 +14,7 @@ PassesBy = Callable[[Sequence[Entry]], bool]
 """Takes entries that a pipeline only has to know of; False if they are to be read as others are."""
 
 
-def nothing_passes_by(_: Sequence[Entry]) -> bool:
+def absorbs_nothing(_: Sequence[Entry]) -> bool:
     """A `PassesBy` for whoever reads everything."""
     return False
 
@@ -94,17 +94,17 @@ class Source(Protocol):
         ...
 
     def read(
-        self, limit: int, timeout: float, passes_by: PassesBy = nothing_passes_by
+        self, limit: int, timeout: float, absorbs: PassesBy = absorbs_nothing
     ) -> Sequence[Entry]:
         """Wait up to `timeout` seconds for entries, then return at most about `limit` of them.
 
         Returns early with what there is; an empty sequence means that the stream is idle, or that
-        all has passed by. After an error the source must be opened again.
+        all was absorbed. After an error the source must be opened again.
 
         Args:
             limit: about as many entries at most.
             timeout: seconds to wait.
-            passes_by: a source that receives entries in a thread of its own may offer them to this
+            absorbs: a source that receives entries in a thread of its own may offer them to this
                 first, in that thread, while `read` waits and nothing else does; then no other
                 thread has to wake up for them. It does not block.
 

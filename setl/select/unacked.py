@@ -13,18 +13,18 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 
 
-class PassingBy(Protocol):
+class AbsorbsHeartbeats(Protocol):
     """Does with a batch of heartbeats what whoever waits for batches would do with it.
 
     Called by the thread that reads, while the other one waits, and goes on waiting: many quiet
     pipelines would wake up a thread each for every heartbeat. Must not block.
     """
 
-    def passes_by(self, entries: Sequence[Entry]) -> bool:
+    def absorbs(self, entries: Sequence[Entry]) -> bool:
         """Whether nothing is to be applied of whole transactions."""
         ...
 
-    def passed_by(self, batch: Batch) -> None:
+    def absorbed(self, batch: Batch) -> None:
         """They came, in a batch, and count as acknowledged; raises what they are damaged by."""
         ...
 
@@ -59,7 +59,7 @@ class UnackedBatches:
         self._closed = False
         self._woken = False
         self._error: SetlError | None = None
-        self._passing: PassingBy | None = None  # of the one who waits
+        self._absorber: AbsorbsHeartbeats | None = None  # of the one who waits
         self._changed = threading.Condition()
 
     def __len__(self) -> int:
@@ -147,45 +147,45 @@ class UnackedBatches:
             self._error = error
             self._changed.notify_all()
 
-    def pass_by(self, entries: Sequence[Entry], batch: Callable[[], Batch]) -> bool:
-        """Let whole transactions pass by whoever waits, as an acked batch; whether they did.
+    def absorb(self, entries: Sequence[Entry], batch: Callable[[], Batch]) -> bool:
+        """Let whole transactions are absorbed whoever waits, as an acked batch; whether they did.
 
         Args:
             entries: what was read after the last batch.
             batch: closes the batch that they are, if they pass.
         """
         with self._changed:
-            passing = self._passing
+            absorber = self._absorber
             # What was applied before comes in one load, heartbeats in between or not.
             if (
-                passing is None
+                absorber is None
                 or self._has_heartbeat_to_report()
                 or self._batches
                 or self._acked.repeats
             ):
                 return False
-            if not passing.passes_by(entries):
+            if not absorber.absorbs(entries):
                 return False
             passed = batch()
-            passing.passed_by(passed)
+            absorber.absorbed(passed)
             self._acked = passed.checkpoint
             return True
 
-    def take(self, timeout: float, passing: PassingBy | None = None) -> Batch | None:
+    def take(self, timeout: float, absorber: AbsorbsHeartbeats | None = None) -> Batch | None:
         """The next batch that nobody has taken, waiting up to `timeout` seconds for one.
 
         Args:
             timeout: seconds to wait.
-            passing: does meanwhile what there is to do with heartbeats.
+            absorber: does meanwhile what there is to do with heartbeats.
 
         Raises:
             SetlError: what `fail` was given, once all batches before it are taken; again on
                 every further call, so that it cannot be missed.
         """
         with self._changed:
-            self._passing = passing
+            self._absorber = absorber
             self._changed.wait_for(self._has_heartbeat_to_report, timeout)
-            self._passing, self._woken = None, False
+            self._absorber, self._woken = None, False
             if len(self._batches) > self._taken:
                 self._taken += 1
                 return self._batches[self._taken - 1]

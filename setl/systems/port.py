@@ -147,7 +147,7 @@ class SourceSystem(Protocol):
         """
         ...
 
-    def position_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
+    def position_to_reach(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
         """A position that somebody waits for, for `passed`; reads nothing of the stream's rows.
 
         Args:
@@ -230,8 +230,8 @@ class Relaying:
 
 
 @dataclass(frozen=True, slots=True)
-class Passing:
-    """For whom schema changes are passed on, or tables are created.
+class DdlReplicationContext:
+    """For whom schema changes are replicated, or tables are created.
 
     Attributes:
         mark: the channel's number, see `setl.channel.relations.mark_ids.channel_mark_id`.
@@ -295,7 +295,7 @@ class TargetSystem(Protocol):
         """
         return StoredState()
 
-    def schema_changes(self, passing: Passing) -> SchemaChanges | None:  # noqa: ARG002
+    def schema_changes(self, context: DdlReplicationContext) -> SchemaChanges | None:  # noqa: ARG002
         """What passes schema changes on, None if it has no schema."""
         return None
 
@@ -382,7 +382,7 @@ class CreatingTarget(Protocol):
     A `TargetSystem` that has no tables to be created leaves it out.
     """
 
-    def table_creation(self, passing: Passing) -> TableCreation:
+    def table_creation(self, context: DdlReplicationContext) -> TableCreation:
         """What creates them; nothing is connected yet.
 
         Raises:
@@ -420,11 +420,13 @@ class ActingTarget(Protocol):
     A `TargetSystem` that has none leaves it out.
     """
 
-    def key_actions(self, passing: Passing, *, keeps_letters: bool) -> KeyActions | None:
+    def key_actions(
+        self, context: DdlReplicationContext, *, keeps_letters: bool
+    ) -> KeyActions | None:
         """What finds them, None where nobody can be asked what the source has.
 
         Args:
-            passing: what the pipeline passes.
+            context: what the pipeline passes.
             keeps_letters: whether it puts rows aside that the target refuses.
         """
         ...

@@ -16,7 +16,7 @@ class Writes:
         stopped: whether it refuses writes of accounts without a special privilege.
         settings: the settings that say so, with their values; for `WriteStop.restore`.
         passes: whether this account may write all the same.
-        passing_grant: the statement that would let it, for whoever lacks it; or why there is none.
+        bypass_grant: the statement that would let it, for whoever lacks it; or why there is none.
         lacking: the statement that lets this account stop writes, or what does it instead; "" if
             it may.
         others: accounts that are connected now and may write all the same, as far as is seen.
@@ -26,7 +26,7 @@ class Writes:
     stopped: bool
     settings: Mapping[str, str] = field(default_factory=dict[str, str])
     passes: bool = False
-    passing_grant: str = ""
+    bypass_grant: str = ""
     lacking: str = ""
     others: tuple[str, ...] = ()
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from setl.channel.routes.routing import Route, Router, passing_columns
+from setl.channel.routes.routing import Route, Router, selected_columns
 from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row
 from setl.model.conflict import (
@@ -118,7 +118,7 @@ class Histories:
         return found[1:]
 
     def _heard(self, route: Route, message: _Message, version: int) -> None:
-        pairs = passing_columns(route, message.columns)
+        pairs = selected_columns(route, message.columns)
         sources = tuple(message.columns[i] for i, _ in pairs)
         targets = tuple(target for _, target in pairs)
         positions = {

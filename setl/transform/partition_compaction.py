@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.codec.row_codec import RowCodec
 from setl.codec.scanning import RowScanner
 from setl.errors import ConfigurationError, DataError
@@ -292,7 +292,7 @@ def _take_in(table: _Table, version: int, decoded: DecodedRows, *, skipping: boo
 
 def _excluded(plan: TransformPlan, route: Route, part: Survivors) -> list[Refused]:
     """The survivors that are known to be faulty."""
-    unlogged = tuple(name for _, name in passing_columns(route, part.schema.unlogged))
+    unlogged = tuple(name for _, name in selected_columns(route, part.schema.unlogged))
     if plan.isolates and route.into_index and part.upserts and (part.partial or unlogged):
         error = half_a_document(part.schema, part, unlogged)
         return [(number, error) for number in range(len(part.upserts))]

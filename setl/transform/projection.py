@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.errors import DataError
 from setl.model.change import TargetChanges
 from setl.model.document import DocumentForm, MadeOf
@@ -27,7 +27,7 @@ def project(survivors: Sequence[tuple[Route, RowSchema, Survivors]]) -> list[Tar
     """
     changes: list[TargetChanges] = []
     for route, schema, part in survivors:
-        unlogged = tuple(target for _, target in passing_columns(route, schema.unlogged))
+        unlogged = tuple(target for _, target in selected_columns(route, schema.unlogged))
         if route.into_index and part.upserts and (part.partial or unlogged):
             raise half_a_document(schema, part, unlogged)
         incomplete = part.partial or bool(schema.unlogged)

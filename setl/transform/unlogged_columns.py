@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.channel.rules.spark_sql import referenced_columns
 
 
@@ -15,7 +15,7 @@ def needed_by_spark_sql(route: Route, unlogged: tuple[str, ...]) -> tuple[str, .
     """
     if not (route.expressions or route.where):
         return ()
-    passing = {unlogged[i] for i, _ in passing_columns(route, unlogged)}
+    passing = {unlogged[i] for i, _ in selected_columns(route, unlogged)}
     named = _named(tuple(route.expressions.values()), route.where, unlogged)
     return tuple(name for name in unlogged if name in passing or name in named)
 

@@ -13,7 +13,7 @@ from setl.errors import FatalError, SetlError, TransientError
 
 _TRACEBACK: Final = "Traceback (most recent call last):"
 # Of the machine, and not of what the task was given.
-_PASSING: Final = re.compile(
+_TRANSIENT: Final = re.compile(
     r"(?:MemoryError|OSError|EOFError|TimeoutError|\w*ConnectionError|Connection\w+Error"
     r"|BrokenPipeError|BlockingIOError|InterruptedError)\b"
 )
@@ -34,7 +34,7 @@ def worker_error(text: str) -> SetlError | None:
     # The frames are indented, and so are lines of Java.
     lines = [line for line in traceback.splitlines() if line and not line[0].isspace()]
     raised = lines[0][:500] if lines else "an exception that Spark does not name"
-    if _PASSING.match(raised):
+    if _TRANSIENT.match(raised):
         return TransientError(
             f"a Spark task failed: {raised}", hint="If it happens again: look at that machine"
         )

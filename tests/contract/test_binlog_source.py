@@ -194,13 +194,13 @@ def test_binlog_a_statement_instead_of_rows_is_delivered_behind_what_came_before
     assert "'statement'" in statement.statement
 
 
-def test_binlog_what_passes_by_is_taken_by_the_thread_that_reads_ahead(binlog):
+def test_binlog_what_is_absorbed_is_taken_by_the_thread_that_reads_ahead(binlog):
     """As servers send it: each transaction comes whole, encrypted or not."""
     source = binlog.source()
     source.open(binlog.origin)
     offered, passing, written = [], True, 0
 
-    def pass_by(entries):
+    def absorb(entries):
         offered.append((kinds(entries), threading.current_thread().name))
         return passing
 
@@ -214,7 +214,7 @@ def test_binlog_what_passes_by_is_taken_by_the_thread_that_reads_ahead(binlog):
         return len(taken) == 3 and all(thread.startswith("binlog-") for thread in taken)
 
     with ThreadPoolExecutor(1) as other:
-        reading = other.submit(source.read, 100, 60.0, pass_by)
+        reading = other.submit(source.read, 100, 60.0, absorb)
         eventually(goes_by, 40, interval=0.2)
         assert {kind for kind, _ in offered[-3:]} == {"BRC"}
         passing = False

@@ -8,7 +8,7 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.entry import EntryKind
 from setl.model.leadership import Leadership
 from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.ddl.passing import MysqlDdl
+from setl.systems.mysql.ddl.replicating import MysqlDdl
 from setl.systems.mysql.load.fence import MysqlFence
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way
 from tests.mysql_servers import is_mariadb
@@ -25,7 +25,7 @@ TABLES = (
 
 
 class TwoSites:
-    """A source whose statements are read from its binlog and passed on to a target."""
+    """A source whose statements are read from its binlog and replicated to a target."""
 
     def __init__(self, a, b, db):
         self.a, self.b, self.db = a, b, db
@@ -34,12 +34,12 @@ class TwoSites:
         file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
         self.router = Router(file.pipelines[0])
         MysqlFence(self.endpoint(b), f"c/{self.key}", 1.0).raise_to(5, "n")
-        self.ddl = self.passing(marked_drops=False)
+        self.ddl = self.ddl_context(marked_drops=False)
 
     def endpoint(self, server):
         return MysqlEndpoint(server.host, server.port, server.user, server.password)
 
-    def passing(self, *, marked_drops, source=True, mark=17, accept=()):
+    def ddl_context(self, *, marked_drops, source=True, mark=17, accept=()):
         nonces = iter(range(10_000))
         return MysqlDdl(
             self.endpoint(self.b),

@@ -18,7 +18,7 @@ OTHERWISE = ("shape_", "point", "linestring", "polygon", "geometry",
 ALONE = ("enum_error", "longblob_large", "longtext_large", "json", "json_numbers")
 
 
-class Passage:
+class Forwarding:
     """Tables of a schema on two servers, and a sink that writes into the second."""
 
     def __init__(self, servers):
@@ -47,7 +47,7 @@ class Passage:
         return TableReader(endpoint, schema)
 
     def passes(self, name="t", ticket=None):
-        """How many rows arrived; None if they were not passed on as text."""
+        """How many rows arrived; None if they were not replicated as text."""
         reader = self.reader(name)
         (whole,) = reader.ranges(None, 10**6, 1)
         plan = ColumnPlan.build(reader.schema, _AsItIs())

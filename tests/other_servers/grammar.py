@@ -142,7 +142,7 @@ def effective(statement, profile):
         major, minor, patch = (*profile.numbers, 0, 0)[:3]
         own = major * 10_000 + minor * 100 + patch
         if profile.mariadb:
-            # It passes over those for MySQL 5.7 and later.
+            # It skips those for MySQL 5.7 and later.
             read = number <= own and (of_mariadb or not 50_700 <= number <= 99_999)
         else:
             read = not of_mariadb and number <= own

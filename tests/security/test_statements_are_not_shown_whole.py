@@ -44,7 +44,7 @@ OF_OTHER_SCHEMAS = (
 )
 
 
-NO_TICKET: Any = None  # nothing is passed on
+NO_TICKET: Any = None  # nothing is replicated
 
 
 def policy(choice: Any):

@@ -73,7 +73,7 @@ def mark(node, error):
     node.lead(
         state=RunState.FAILED, error=error.text, stalled=f"load: {error}", attempts=3,
         no_heartbeats=error.text, waiting_for=str(error), last_ddl=f"ALTER … '{MARKER}'",
-        last_ddl_ignored=f"ALTER … '{MARKER}'", ddl_passed=1, ddl_ignored=1,
+        last_ddl_ignored=f"ALTER … '{MARKER}'", ddl_replicated=1, ddl_ignored=1,
         table_load=TableLoadFigures("1", "reading", "shop.a", waits_for=str(error)),
         verification=VerificationFigures(
             "failing", error=error.text, waits_for=str(error), findings=(finding,),

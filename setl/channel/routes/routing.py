@@ -289,7 +289,7 @@ class Router:
             policy = _policy(entry.mapping, from_home=self._from_home)
             if policy and self._way_back:
                 (back, *_) = self._way_back.route(*route.target) or (None,)
-                route = replace(route, returning=back and _passing(back))
+                route = replace(route, returning=back and _returning_columns(back))
             route = replace(route, conflict=policy)
             if self._into_index:
                 self._shared.claim(route, (schema, table), own_ids=entry.has_unique_ids)
@@ -370,8 +370,8 @@ def _documents(entry: RoutedTable) -> Documents | None:
     return Documents(*name, nested) if nested and name else None
 
 
-def _passing(route: Route) -> ReturningColumns:
-    """The source columns that pass, whether the source has them or not; see `passing_columns`."""
+def _returning_columns(route: Route) -> ReturningColumns:
+    """The source columns that pass, whether the source has them or not; see `selected_columns`."""
     renamed = {name.lower() for name in route.renames.values()}
     replaced = {n.lower() for n in (*route.exclude, *route.renames, *route.expressions)}
     only = None if route.include is None else renamed.union(n.lower() for n in route.include)
@@ -379,7 +379,7 @@ def _passing(route: Route) -> ReturningColumns:
     return ReturningColumns(only, frozenset(replaced - renamed))
 
 
-def passing_columns(route: Route, names: Sequence[str]) -> list[tuple[int, str]]:
+def selected_columns(route: Route, names: Sequence[str]) -> list[tuple[int, str]]:
     """Which source columns go to which target columns, apart from expressions.
 
     Names are compared without regard to case, as MySQL compares them.
@@ -393,11 +393,11 @@ def passing_columns(route: Route, names: Sequence[str]) -> list[tuple[int, str]]
     """
     include = None if route.include is None else {n.lower() for n in route.include}
     replaced = {n.lower() for n in (*route.exclude, *route.renames, *route.expressions)}
-    passing: list[tuple[int, str]] = []
+    selected: list[tuple[int, str]] = []
     for i, name in enumerate(names):
         lowered = name.lower()
         targets = [t for t, source in route.renames.items() if source.lower() == lowered]
         if not targets and lowered not in replaced and (include is None or lowered in include):
             targets = [name]
-        passing += [(i, target) for target in targets]
-    return passing
+        selected += [(i, target) for target in targets]
+    return selected

@@ -1,6 +1,6 @@
 """Rules between the tables and the endpoints of a pipeline, over raw parts of a channel file.
 
-Values may be of any type here: what has the wrong type is reported elsewhere and passed over.
+Values may be of any type here: what has the wrong type is reported elsewhere and skipped.
 """
 
 from __future__ import annotations

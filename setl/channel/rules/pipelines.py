@@ -43,7 +43,7 @@ def wrong_checkpoint(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path,
 
 
 def wrong_ddl(raw: Raw, source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
-    """Schema changes are passed on by one pipeline, which sees all rows before and after them."""
+    """Schema changes are replicated by one pipeline, which sees all rows before and after them."""
     if raw.get("ddl") != "pass":
         return
     if source.get("partitions") is not None:
@@ -116,7 +116,7 @@ def shared_checkpoints(pipelines: Sequence[Raw]) -> Iterator[tuple[Path, str]]:
 
 
 def wrong_relay(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
-    """A relay passes on what a MySQL server did, as it did it."""
+    """A relay replicates what a MySQL server did, as it did it."""
     if target.get("type") != "dts":
         return
     if source.get("type") == "dts":

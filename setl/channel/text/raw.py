@@ -1,6 +1,6 @@
 """Parts of a channel file as they are before validation: how rules look at them.
 
-Values may be of any type here: what has the wrong type is reported elsewhere and passed over.
+Values may be of any type here: what has the wrong type is reported elsewhere and skipped.
 """
 
 from __future__ import annotations

@@ -163,7 +163,7 @@ def _trouble_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "put aside", f"{count(number, 'faulty row', 'faulty rows')}, see `setl deadletter`"
     if number := figures.get("retries"):
         yield "retries", f"{number:,} in this leadership"
-    if number := figures.get("echoes_passed"):
+    if number := figures.get("echoes_replicated"):
         yield "echoes", f"{number:,} came back and were not dropped"
     if ignored := figures.get("last_ddl_ignored"):
         yield "ignored", f"a schema change: {ignored}"
@@ -181,7 +181,7 @@ def _all_lines(row: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
     lines += [_line(f"time in {stage}", "seconds", spent) for stage, spent in seconds.items()]
     passed: Mapping[str, Any] = row.get("statements_by_schema") or {}
-    lines += [_line(f"statements passed: {name}", "", n["number"]) for name, n in passed.items()]
+    lines += [_line(f"statements skipped: {name}", "", n["number"]) for name, n in passed.items()]
     lines += [_line(f"table load: {name}", name, value) for name, value in load.items()]
     lines += [
         _line(f"memory of {row['leader']}: {name}", "bytes", held)

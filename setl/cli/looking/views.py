@@ -212,7 +212,7 @@ def _footers(view: ClusterView) -> list[str]:
         for figure in ("stalled", "error"):
             if pipeline.figures.get(figure):
                 lines.append(f"{pipeline.ident} {figure}: {pipeline.figures[figure]}")
-        if echoes := pipeline.figures.get("echoes_passed"):
+        if echoes := pipeline.figures.get("echoes_replicated"):
             lines.append(
                 f"{pipeline.ident}: {units.count(echoes, *ECHOES)} not dropped;"
                 " see what changes rows of retl.retl_mark at the source"

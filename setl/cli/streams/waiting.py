@@ -62,7 +62,7 @@ def wait(  # noqa: PLR0917 - click passes options by name
         for ident, config in configs.items():
             source = system_of(config.source)
             try:
-                ends[ident] = source.position_to_pass(config, ident.channel, nid, position)
+                ends[ident] = source.position_to_reach(config, ident.channel, nid, position)
             except ConfigurationError as error:
                 raise click.UsageError(str(error)) from None
         deadline = clock.monotonic() + timeout

@@ -139,7 +139,7 @@ class BinlogHeaderReader:
             folds_names: whether the server keeps names of tables in lower case, however statements
                 write them.
             matters: asked about the tables of an XA transaction that is prepared: if none of its
-                rows goes anywhere, a rollback of it is passed over.
+                rows goes anywhere, a rollback of it is skipped.
             earlier: asked about one that was prepared in front of the start and is rolled back.
             is_table: whether a name is a table's, asked where a sequence looks like one.
             digits: of times in MariaDB's old format, see `setl.codec.binlog.tables.old_times`.
@@ -172,7 +172,7 @@ class BinlogHeaderReader:
             EventType.FORMAT_DESCRIPTION: self._format_description,
             EventType.PREVIOUS_GTIDS: self._previous_gtids,
             EventType.MARIADB_GTID_LIST: self._gtid_list,
-            EventType.MARIADB_BINLOG_CHECKPOINT: self._passed_by,
+            EventType.MARIADB_BINLOG_CHECKPOINT: self._skip,
             **dict.fromkeys(ROWS, self._rows_event),
         }
         self._inner = {kind: self._readers[kind] for kind in (*ROWS, *_INSIDE)}
@@ -406,20 +406,20 @@ class BinlogHeaderReader:
         self._bounds.break_off()
         # The position has to leave the old file even if nothing follows for long, since the
         # server may purge it.
-        return self._passed_by(event, checksum, seconds)
+        return self._skip(event, checksum, seconds)
 
     def _previous_gtids(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         self._position.know_more(MysqlGtids.from_previous_event(body_of(event, checksum=checksum)))
-        return self._passed_by(event, checksum, seconds)
+        return self._skip(event, checksum, seconds)
 
     def _gtid_list(self, event: bytes, checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         (next_offset,) = struct.unpack_from("<I", event, 13)
         if not next_offset:
             return ()  # made up for this connection
         self._position.know(MariadbGtids.from_list_event(body_of(event, checksum=checksum)))
-        return self._passed_by(event, checksum, seconds)
+        return self._skip(event, checksum, seconds)
 
-    def _passed_by(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
+    def _skip(self, _event: bytes, _checksum: bool, seconds: int) -> Sequence[Entry]:  # noqa: FBT001
         # The binlog may end behind this event for long. Who waits for its end waits for this
         # position.
         if self._bounds.begun:

@@ -84,7 +84,7 @@ def unknown_statement(schema: str, text: str, position: BinlogPosition) -> Fatal
 
 
 def taken_back(text: str, position: BinlogPosition, transaction: str) -> FatalError:
-    """The error about rows that did not take effect, after they were passed on."""
+    """The error about rows that did not take effect, after they were replicated."""
     return FatalError(
         f"the source took back rows that were read already: {text[:80]}",
         hint=past(position) + ". Then compare with `setl verify --repair`",

@@ -344,7 +344,7 @@ class _Reader:
         self._at = behind
 
     def _waits(self) -> None:
-        """Pass over MariaDB's WAIT n and NOWAIT."""
+        """Skip MariaDB's WAIT n and NOWAIT."""
         if self._peek() == "NOWAIT":
             self._at += 1
         elif self._peek() == "WAIT":

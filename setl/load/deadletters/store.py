@@ -63,7 +63,7 @@ class DeadLetterStore(Protocol):
         ...
 
     def mark(self, ids: Collection[str], state: State) -> None:
-        """Give letters another state; ids that are not there, or superseded, are passed over.
+        """Give letters another state; ids that are not there, or superseded, are skipped.
 
         What an operator has seen to be open may be superseded by now, and loading it again would
         bring an old value back.
@@ -73,7 +73,7 @@ class DeadLetterStore(Protocol):
     def forget_keys(self, ids: Collection[str]) -> None:
         """Note that nobody can tell any more which rows these letters are about.
 
-        Those that wait for their retry are open again; superseded ones are passed over.
+        Those that wait for their retry are open again; superseded ones are skipped.
         """
         ...
 

@@ -132,7 +132,7 @@ class Candidacies:
     def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
         """Begin and end candidacies as channels want it; let each decide and act on one look.
 
-        A candidacy at rest is passed over as long as looks show the same, so that many idle
+        A candidacy at rest is skipped as long as looks show the same, so that many idle
         pipelines cost little.
 
         Returns:

@@ -182,7 +182,7 @@ class LeadershipRecord:
 def _only_guessed(before: Sequence[HistoryItem]) -> bool:
     """Whether the last leadership that applied anything did not say itself until when it did.
 
-    Those after it have passed on what was seen of its end.
+    Those after it have replicated what was seen of its end.
     """
     for item in reversed(before):
         if item.applied_until is None:

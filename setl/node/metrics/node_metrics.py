@@ -19,14 +19,14 @@ _COUNTERS = {
     "rows_redelivered": "Row changes applied again after a change of leadership",
     "rows_loopback": "Row changes dropped because this channel wrote them",
     "echoes_dropped": "Transactions dropped because this channel wrote them",
-    "echoes_passed": "Transactions of this channel that were not dropped; 0 unless marks are"
+    "echoes_replicated": "Transactions of this channel that were not dropped; 0 unless marks are"
     " meddled with",
     "upserts": "Rows or documents written, after compaction",
     "deletes": "Deletes sent, after compaction",
     "stale": "Writes refused because the target holds something newer",
-    "ddl_passed": "Schema changes of the source done to the target as well",
+    "ddl_replicated": "Schema changes of the source done to the target as well",
     "ddl_ignored": "Schema changes of the source not done to the target",
-    "statements_passed": "Statements that the source logged instead of rows, passed over",
+    "statements_skipped": "Statements that the source logged instead of rows, skipped",
     "batches": "Batches acknowledged",
     "loads": "Spark jobs that loaded batches",
     "dead_lettered": "Faulty rows put aside",

@@ -154,7 +154,7 @@ class ClusterAccess:
         waited = wait_for(
             pipeline,
             ident,
-            source.position_to_pass(pipeline, ident.channel, self._nid, "now"),
+            source.position_to_reach(pipeline, ident.channel, self._nid, "now"),
             arbiter=self._arbiter,
             health=lambda: self._runs(ident),
             timeout=timeout,

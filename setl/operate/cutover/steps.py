@@ -239,7 +239,7 @@ def _about_way_back(known: Known) -> list[str]:
     if back.state != "running":
         found.append(f"the way back, {back.name}, is not running but {back.state}")
     if back.writes is None or not back.writes.passes:
-        grant = back.writes.passing_grant if back.writes else ""
+        grant = back.writes.bypass_grant if back.writes else ""
         found.append(
             f"the way back, {back.name}, could not write to a source that is read-only: "
             f"{grant or 'its account lacks the privilege'}"

@@ -15,7 +15,7 @@ from setl.run.measured.progress import Progress
 _log = logging.getLogger(__name__)
 
 
-def account_passing(
+def account_absorbed(
     progress: Progress,
     batch: Batch,
     extracted: Extracted,
@@ -38,7 +38,7 @@ def account_passing(
     lags = [now - seen.written_at for seen in extracted.heartbeats if seen.id == heartbeat_id]
     if heartbeat_id is None and committed_at:
         lags = [now - committed_at]
-    progress.passed_by(batch, lags, version)
+    progress.absorbed(batch, lags, version)
 
 
 def account(
@@ -66,7 +66,7 @@ def account(
         through: version of the last batch's end, see `setl.model.position.document_version`.
     """
     resume = batches[-1].checkpoint.resume
-    passed = sum(e.counts.echoes_passed for e in extracted)
+    passed = sum(e.counts.echoes_replicated for e in extracted)
     if passed:
         _log.error(
             "transactions of this channel came back and were not dropped: something at the source"
@@ -77,13 +77,13 @@ def account(
         batches=len(batches),
         rows_loopback=sum(e.counts.loopback_rows for e in extracted),
         echoes_dropped=sum(e.counts.echoes_dropped for e in extracted),
-        echoes_passed=passed,
+        echoes_replicated=passed,
         rows_unmapped=sum(e.counts.unmapped for e in extracted),
     )
     statements = Counter[str]()
     for part in extracted:
         statements.update(part.counts.statements)
-    progress.passed_statements(statements)
+    progress.skipped_statements(statements)
     progress.loaded(report)
     # Last of the counts, so that whoever sees that rows are applied sees what became of them.
     progress.applied(report.rows, str(resume), pending)

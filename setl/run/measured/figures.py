@@ -93,7 +93,7 @@ class VerificationFigures:
 
 @dataclass(frozen=True, slots=True)
 class SchemaStatements:
-    """How many statements of a schema were passed over.
+    """How many statements of a schema were skipped.
 
     A type of its own, since names of schemas that are not mapped are not for everybody, see
     `setl.node.public_form`.
@@ -193,20 +193,20 @@ class Figures:
             leadership or by an attempt of this one that was repeated.
         rows_loopback: row changes dropped because this channel wrote them.
         echoes_dropped: transactions dropped because this channel wrote them.
-        echoes_passed: transactions of this channel that were not dropped, or not whole.
+        echoes_replicated: transactions of this channel that were not dropped, or not whole.
         rows_unmapped: rows entries dropped because no mapping wants their table.
         upserts: rows or documents written, after compaction.
         deletes: deletes sent, after compaction.
         stale: writes the target refused because it holds something newer.
         conflicts_source: rows changed on both sites of which the source's stayed.
         conflicts_target: rows changed on both sites of which the target's stayed.
-        ddl_passed: schema changes of the source done to the target as well.
+        ddl_replicated: schema changes of the source done to the target as well.
         ddl_ignored: schema changes of the source that were not.
         last_ddl: the last one that was, the front of it; "" if there was none.
         last_ddl_ignored: the last one that was not, with its position and time; "" if there was
             none.
-        statements_passed: statements that the source logged instead of rows and that were
-            passed over.
+        statements_skipped: statements that the source logged instead of rows and that were
+            skipped.
         statements_by_schema: the same by the schema that they write, at most `MOST_SCHEMAS` of
             these.
         batches: batches acknowledged.
@@ -254,18 +254,18 @@ class Figures:
     rows_redelivered: int = 0
     rows_loopback: int = 0
     echoes_dropped: int = 0
-    echoes_passed: int = 0
+    echoes_replicated: int = 0
     rows_unmapped: int = 0
     upserts: int = 0
     deletes: int = 0
     stale: int = 0
     conflicts_source: int = 0
     conflicts_target: int = 0
-    ddl_passed: int = 0
+    ddl_replicated: int = 0
     ddl_ignored: int = 0
     last_ddl: str = ""
     last_ddl_ignored: str = ""
-    statements_passed: int = 0
+    statements_skipped: int = 0
     statements_by_schema: Mapping[str, SchemaStatements] = field(
         default_factory=dict[str, SchemaStatements]
     )

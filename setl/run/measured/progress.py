@@ -261,13 +261,13 @@ class Progress:
             self._set(**{k: getattr(self._figures, k) + v for k, v in counters.items() if v})
 
     def changed_schema(self, statement: str) -> None:
-        """A schema change was passed on."""
+        """A schema change was replicated."""
         with self._lock:
-            passed = self._figures.ddl_passed + 1
-            self._set(ddl_passed=passed, last_ddl=statement)
+            passed = self._figures.ddl_replicated + 1
+            self._set(ddl_replicated=passed, last_ddl=statement)
 
     def ignored_schema_change(self, statement: str, position: str, tables: Iterable[str]) -> None:
-        """A schema change was not passed on.
+        """A schema change was not replicated.
 
         Args:
             statement: the front of it.
@@ -280,8 +280,8 @@ class Progress:
             self._set(ddl_ignored=ignored, last_ddl_ignored=text)
             self._ignored.add(text, tables)
 
-    def passed_statements(self, by_schema: Mapping[str, int]) -> None:
-        """Statements that the source logged instead of rows were passed over."""
+    def skipped_statements(self, by_schema: Mapping[str, int]) -> None:
+        """Statements that the source logged instead of rows were skipped."""
         if not by_schema:
             return
         with self._lock:
@@ -290,11 +290,11 @@ class Progress:
                 known = schema if schema in counted or len(counted) < MOST_SCHEMAS else OTHERS
                 before = counted.get(known, SchemaStatements())
                 counted[known] = SchemaStatements(before.number + number)
-            passed = self._figures.statements_passed + sum(by_schema.values())
-            self._set(statements_passed=passed, statements_by_schema=counted)
+            passed = self._figures.statements_skipped + sum(by_schema.values())
+            self._set(statements_skipped=passed, statements_by_schema=counted)
 
     def ignored_of(self, tables: Iterable[str]) -> str:
-        """The last schema change of one of these tables that was not passed on; "" if none."""
+        """The last schema change of one of these tables that was not replicated; "" if none."""
         with self._lock:
             return self._ignored.of(tables)
 
@@ -316,8 +316,8 @@ class Progress:
         with self._lock:
             self._measured.took(batches, seconds)
 
-    def passed_by(self, batch: Batch, lags: Sequence[float], version: Callable[[], int]) -> None:
-        """Heartbeats have passed by: all at once that is counted of an acknowledged batch.
+    def absorbed(self, batch: Batch, lags: Sequence[float], version: Callable[[], int]) -> None:
+        """Heartbeats were absorbed: all at once that is counted of an acknowledged batch.
 
         Args:
             batch: holds nothing else.
@@ -426,7 +426,7 @@ class Progress:
 
 
 class _IgnoredSchemaChanges:
-    """The last schema change of each table that was not passed on, to explain later errors by.
+    """The last schema change of each table that was not replicated, to explain later errors by.
 
     Not thread-safe: `Progress` guards it.
     """

@@ -22,7 +22,7 @@ from setl.run.measured.progress import Progress
 from setl.run.parts import RunParts
 from setl.run.relay.work import RelayParts, RelayWork, SequencerFactory
 from setl.run.run import PipelineRun
-from setl.run.selecting import passed_statements, select_settings
+from setl.run.selecting import select_settings, skipped_statements
 from setl.run.stalls.observer import Views
 from setl.select.heartbeat import shows_lag
 from setl.select.reader import SelectLoop
@@ -90,7 +90,7 @@ def _sequencers(
     clock: Clock,
 ) -> SequencerFactory:
     router = Router(pipeline)
-    statements = passed_statements(
+    statements = skipped_statements(
         pipeline, origin, lambda schema, table: bool(router.route(schema, table))
     )
     interceptor = Interceptor(router, statements)

@@ -148,7 +148,7 @@ class RelayWork:
             return
         progress = self._progress
         progress.add(batches=done.batches, loads=1 if done.rows else 0, rows_applied=done.rows)
-        progress.passed_statements(Counter(done.statements))
+        progress.skipped_statements(Counter(done.statements))
         # Last of the counts, as in setl proper: see `setl.run.measured.accounting.account`.
         progress.applied(done.rows, str(done.reached.resume), pending)
         if not self._parts.heartbeat_id and done.reached.timestamp:
@@ -174,12 +174,12 @@ class RelayWork:
         """See `Work.load_tables`; a relay copies changes, no rows."""
         return None
 
-    def passes_by(self, entries: Sequence[Entry]) -> bool:  # noqa: ARG002
-        """See `Work.passes_by`; heartbeats become records, too."""
+    def absorbs(self, entries: Sequence[Entry]) -> bool:  # noqa: ARG002
+        """See `Work.absorbs`; heartbeats become records, too."""
         return False
 
-    def passed_by(self, batch: Batch) -> None:
-        """See `Work.passed_by`."""
+    def absorbed(self, batch: Batch) -> None:
+        """See `Work.absorbed`."""
 
     def idle(self, allowed: Callable[[], bool]) -> Checkpoint | None:
         """See `Work.idle`; readers need not wonder whether anybody is there."""

@@ -80,10 +80,10 @@ class JvmOutput:
     def _read(self, reading: int) -> None:
         with os.fdopen(reading, encoding="utf-8", errors="replace") as lines:
             for line in lines:
-                self._pass_on(line.rstrip())
+                self._forward(line.rstrip())
             self._release()
 
-    def _pass_on(self, line: str) -> None:
+    def _forward(self, line: str) -> None:
         if not line:
             return
         self._lines.append(line)

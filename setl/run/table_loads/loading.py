@@ -321,7 +321,7 @@ class TableLoading:
                 if step.refused:  # also where it is all that was asked for
                     self._warn_of_keys(step.refused)
                 if not step.items and not step.load.left(self._tables.names_of(load)):
-                    return self._pass_is_over(step.load, there)
+                    return self._round_is_over(step.load, there)
             if not step.items:
                 return step.load
             if not allowed():
@@ -404,10 +404,10 @@ class TableLoading:
         self._reported.publish(load)
         return load
 
-    def _pass_is_over(self, load: TableLoad, there: SourceTables) -> TableLoad:
+    def _round_is_over(self, load: TableLoad, there: SourceTables) -> TableLoad:
         if load.again:
-            self._prepare(load.next_pass)  # other rows are in each other's way now
-            return load.next_pass
+            self._prepare(load.next_round)  # other rows are in each other's way now
+            return load.next_round
         return self._all_is_read(load, there)
 
     def _all_is_read(self, load: TableLoad, there: SourceTables) -> TableLoad:
@@ -418,7 +418,7 @@ class TableLoading:
         self, load: TableLoad, request: LoadRequest | None, error: SetlError
     ) -> TableLoad | None:
         """A table may have changed, and the target is to follow when the stream comes there."""
-        if self._refusals.may_pass(error):
+        if self._refusals.may_skip(error):
             self._tables.list_anew()
             with self._tables.opened() as there:
                 self._waiting = self._stream_end(there)

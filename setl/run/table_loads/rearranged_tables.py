@@ -46,7 +46,7 @@ def read_whole_again(load: TableLoad, entry: Entry) -> TableLoad:
     Nothing more is read but tables without a key, see the module's text.
     """
     again = _whole(load, entry)
-    return load.with_again(again, load.origins).next_pass if again and not load.ended else load
+    return load.with_again(again, load.origins).next_round if again and not load.ended else load
 
 
 def _whole(load: TableLoad, entry: Entry) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ class Refusals:
         """Know none."""
         self._seen: set[tuple[object, str]] = set()
 
-    def may_pass(self, error: SetlError) -> bool:
+    def may_skip(self, error: SetlError) -> bool:
         """Whether the stream may bring what an error is about; the next time it may not."""
         reported = error.where.get("table"), error.message
         if not isinstance(error, (ConfigurationError, DataError)) or reported in self._seen:

@@ -63,7 +63,7 @@ class TableCreating:
             ticket: on whose behalf.
             load: which rows are about to be loaded as a whole.
             asks_end: whether the end of the stream is asked for, as is needed where schema
-                changes are passed on; see `TableCreation.create`.
+                changes are replicated; see `TableCreation.create`.
 
         Raises:
             SetlError: as `TableCreation.create`, or the source does not answer.

@@ -3,7 +3,7 @@
 InnoDB deletes and changes child rows inside the engine: of ``ON DELETE CASCADE`` a binlog has the
 parent's row alone. A replica has the same foreign keys and lets its own engine act. So does setl:
 what the keys of the target's tables say is what the source's said at this position of the stream,
-since schema changes are passed on in its order (I26). Of keys that the target had before, the
+since schema changes are replicated in its order (I26). Of keys that the target had before, the
 source is asked whether it has them, too; what was found is kept with the checkpoint.
 
 Rows are compacted and written table by table, in many tasks, so the moment of an action is made
@@ -72,7 +72,7 @@ class ActingKeys:
         Args:
             codec: of the source's rows.
             keys: finds them; None if there are none.
-            passes: whether schema changes are passed on.
+            passes: whether schema changes are replicated.
         """
         self._codec = codec
         self._keys = keys
@@ -171,7 +171,7 @@ class ActingKeys:
             raise TransientError("foreign keys with actions have come: what follows is read again")
 
     def after_changes(self) -> bool:
-        """Schema changes were passed on, or not; returns whether batches are to be cut otherwise.
+        """Schema changes were replicated, or not; returns whether batches are to be cut otherwise.
 
         Raises:
             FatalError: a key is gone that acted earlier, and nobody knew.

@@ -58,8 +58,8 @@ class SchemaChangePolicy:
         self._progress = progress
 
     @property
-    def passes(self) -> bool:
-        """Whether they are passed on."""
+    def replicates(self) -> bool:
+        """Whether they are replicated."""
         return self._choice == "pass"
 
     def act_on(
@@ -114,12 +114,12 @@ class SchemaChangePolicy:
             ran = self._target.apply(ticket, change)
         for statement in ran:
             self._report(
-                logging.INFO, "schema change passed on", entry, ran=_cut(without_texts(statement))
+                logging.INFO, "schema change replicated", entry, ran=_cut(without_texts(statement))
             )
         if ran:
             self._progress.changed_schema(self._shown(entry))
         else:
-            self._report(logging.WARNING, "schema change at the source is not passed on", entry)
+            self._report(logging.WARNING, "schema change at the source is not replicated", entry)
             names = [f"{schema}.{table}" for schema, table in tables_of(entry)]
             self._progress.ignored_schema_change(self._shown(entry), _log_fields(entry), names)
         return bool(ran)
@@ -128,7 +128,7 @@ class SchemaChangePolicy:
         """Add to an error of a load what may have caused it: a schema change that was ignored.
 
         Args:
-            error: the load's; one that may pass by itself, or is about leadership, says it all.
+            error: the load's; one that may be transient, or is about leadership, says it all.
             rows: what was loaded.
         """
         if isinstance(error, TransientError | FencedError):

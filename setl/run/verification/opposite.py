@@ -80,7 +80,7 @@ class Opposite:
 
     def _end(self, pipeline: Pipeline) -> Position:
         system = system_of(pipeline.source)
-        return system.position_to_pass(pipeline, self._channel, self._nid, "now")
+        return system.position_to_reach(pipeline, self._channel, self._nid, "now")
 
     def _passed(self, pipeline: Pipeline, end: Position) -> bool:
         with closing(store_of(pipeline, self._channel, self._arbiter, self._nid)) as store:

@@ -200,7 +200,7 @@ def _look_into(
         except FatalError as error:
             if last or not (found or result):
                 raise
-            _LOG.warning("what is in the store `%s` is passed over: %s", other.name, error)
+            _LOG.warning("what is in the store `%s` is skipped: %s", other.name, error)
             continue
         if checkpoint is not None:
             result.append(Found(other.name, checkpoint))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from setl.channel.routes.routing import passing_columns
+from setl.channel.routes.routing import selected_columns
 from setl.errors import ConfigurationError
 from setl.load.creation import Describe, Description, LoadEnd, NewTable
 from setl.load.sink import LoadTicket
@@ -64,6 +64,6 @@ def _columns(table: NewTable, described: Description) -> list[Column]:
     schema = described.schema
     passing = [
         replace(schema.columns[i], name=name)
-        for i, name in passing_columns(table.route, schema.names)
+        for i, name in selected_columns(table.route, schema.names)
     ]
     return [*passing, *described.computed]

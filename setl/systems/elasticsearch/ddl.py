@@ -17,7 +17,7 @@ from elasticsearch.helpers import scan, streaming_bulk
 
 from setl.channel.names.shadow_tables import ShadowPart
 from setl.channel.routes.routed_table import RoutedTable
-from setl.channel.routes.routing import Route, Router, passing_columns
+from setl.channel.routes.routing import Route, Router, selected_columns
 from setl.codec.sql.table_ddl import Action, Clause, Role, TableDdl, TableName
 from setl.counting import count
 from setl.errors import ConfigurationError, FatalError, TransientError
@@ -247,7 +247,7 @@ def _renamed(route: Route, columns: Iterator[Column]) -> Iterator[Column]:
     for column in columns:
         # The field of a spatial column depends on how it is written; its first row knows.
         if column.kind is not Kind.GEOMETRY:
-            for _, name in passing_columns(route, [column.name]):
+            for _, name in selected_columns(route, [column.name]):
                 yield replace(column, name=name)
 
 
@@ -340,6 +340,6 @@ def _delete(hit: dict[str, Any], version: int) -> dict[str, Any]:
 
 def _refused(ddl: TableDdl, why: str, way_out: str) -> FatalError:
     return FatalError(
-        f"this schema change cannot be passed on: {why}: {ddl.text[:300]}",
+        f"this schema change cannot be replicated: {why}: {ddl.text[:300]}",
         hint=f"By hand: {way_out}{_BY_IGNORING}",
     )

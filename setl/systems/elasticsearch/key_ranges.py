@@ -53,7 +53,7 @@ def ordered_field(properties: Mapping[str, Any], name: str, source: Column) -> C
         return replace(source, name=name + sub) if alike and sub is not None else None
     type_, searched = found.get("type"), found.get("index", True) is True
     if source.kind in {Kind.INTEGER, Kind.YEAR}:
-        fits = type_ in _WHOLE and (type_ == "unsigned_long" or not _may_pass_long(source))
+        fits = type_ in _WHOLE and (type_ == "unsigned_long" or not _may_exceed(source))
     else:
         fits = source.kind in _MOMENTS and type_ == "date"
     return replace(source, name=name) if fits and searched else None
@@ -72,7 +72,7 @@ def _is_plain_keyword(field: Mapping[str, Any]) -> bool:
     return field.get("type") == "keyword" and stored
 
 
-def _may_pass_long(column: Column) -> bool:
+def _may_exceed(column: Column) -> bool:
     """Whether a value may be greater than a `long` can be, which is no limit of a range then."""
     return column.unsigned and (column.capacity is None or column.capacity.type == "bigint")
 

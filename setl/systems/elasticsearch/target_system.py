@@ -34,7 +34,7 @@ from setl.systems.elasticsearch.write_load import look_at_writes
 from setl.systems.finding import Report
 from setl.systems.lasting import Expiration, ServerDisk
 from setl.systems.pipeline_check import PipelineCheck
-from setl.systems.port import Passing, TargetSystem
+from setl.systems.port import DdlReplicationContext, TargetSystem
 from setl.transform.projection import document_form
 
 
@@ -77,11 +77,11 @@ class ElasticsearchTargetSystem(TargetSystem):
         """See `IdentifiedTarget.identities`: of indexes."""
         return index_identities(self._endpoint, names)
 
-    def schema_changes(self, passing: Passing) -> SchemaChanges:
+    def schema_changes(self, context: DdlReplicationContext) -> SchemaChanges:
         """See `TargetSystem.schema_changes`."""
-        return ElasticsearchDdl(self._endpoint, passing.router)
+        return ElasticsearchDdl(self._endpoint, context.router)
 
-    def table_creation(self, passing: Passing) -> TableCreation:  # noqa: ARG002
+    def table_creation(self, context: DdlReplicationContext) -> TableCreation:  # noqa: ARG002
         """See `CreatingTarget.table_creation`."""
         return ElasticsearchCreation(self._endpoint)
 

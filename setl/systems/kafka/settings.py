@@ -70,7 +70,7 @@ def target_settings(target: DtsTarget) -> dict[str, Any]:
 def _encrypted(settings: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """All settings; with TLS where the channel file names something of it, and no protocol.
 
-    librdkafka passes over it else, and sends everything in clear.
+    librdkafka skips it else, and sends everything in clear.
     """
     protocol = str(settings["security.protocol"])
     if any(name.startswith("ssl.") for name in own):

@@ -31,7 +31,7 @@ from setl.systems.kafka.source.access import PartitionAccess
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.positions import (
     parse_topic_start,
-    position_to_pass,
+    position_to_reach,
     topic_distance,
     topic_passed,
 )
@@ -148,8 +148,8 @@ class KafkaSource:
                 access.search(reader).check_between(start_point.start.offset)
         return found
 
-    def position_to_pass(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
-        """See `SourceSystem.position_to_pass`: now, or an offset.
+    def position_to_reach(self, pipeline: Pipeline, channel: str, nid: str, text: str) -> Position:
+        """See `SourceSystem.position_to_reach`: now, or an offset.
 
         The end of a topic that is written exactly once lies behind a mark that is no record; the
         next record, a heartbeat at the latest, takes a pipeline past it.
@@ -160,7 +160,7 @@ class KafkaSource:
                 return source.latest()
             finally:
                 source.close()
-        return position_to_pass(parse_topic_start(text), self._config)
+        return position_to_reach(parse_topic_start(text), self._config)
 
     def passed(self, reached: Position, position: Position) -> bool:
         """See `SourceSystem.passed`."""

@@ -48,7 +48,7 @@ SESSION = (
     " sql_select_limit=18446744073709551615,"
     " sql_big_selects=1, sql_safe_updates=0, sql_auto_is_null=0, sql_quote_show_create=1,"
     " sql_buffer_result=0"
-    # Only MariaDB reads the first comment; it passes over the others.
+    # Only MariaDB reads the first comment; it skips the others.
     "/*M!100300 , tx_isolation='REPEATABLE-READ', system_versioning_asof=DEFAULT,"
     " max_statement_time=0 */"
     "/*!50720 , transaction_isolation='REPEATABLE-READ', max_execution_time=0 */"
@@ -376,7 +376,7 @@ def error_number(error: BaseException | None) -> int | None:
     return error.args[0] if error.args and isinstance(error.args[0], int) else 0
 
 
-def _may_pass(number: int, text: str) -> bool:
+def _is_transient(number: int, text: str) -> bool:
     """Whether the server may do it later, by its error's number and text."""
     full = number in _FILE_ERRORS and bool(_FULL.search(text))
     return full or number in _TRANSIENT or number in _OF_A_PROXY
@@ -428,7 +428,7 @@ def _typed(error: BaseException, number: int) -> SetlError:
             if expired
             else "Check the file `ssl_ca`, and that the server's certificate names its address",
         )
-    if _may_pass(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
+    if _is_transient(number, text) or isinstance(error, (OSError, pymysql.err.InterfaceError)):
         hint = _NO_ROOM if number in _FULL_ERRORS or _FULL.search(text) else ""
         reported = f"{product}: {text or _TRANSIENT.get(number, 'no answer')} [{number}]"
         return TransientError(reported, hint=hint)

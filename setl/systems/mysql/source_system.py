@@ -28,12 +28,12 @@ from setl.select.source import ReplaceableStore, Source
 from setl.select.start_point import StartPoint
 from setl.systems.finding import Report
 from setl.systems.lasting import Expiration, StreamRetention
-from setl.systems.mysql.binlog.passing import binlog_passed, binlog_position_to_pass
 from setl.systems.mysql.binlog.positions import (
     binlog_distance,
     find_binlog_position,
     parse_binlog_start,
 )
+from setl.systems.mysql.binlog.reached import binlog_passed, binlog_position_to_reach
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SHARED_READERS
@@ -152,14 +152,14 @@ class MysqlSourceSystem:
             self._config, self._server_id(pipeline, channel, nid), start_point
         )
 
-    def position_to_pass(
+    def position_to_reach(
         self, pipeline: Pipeline, channel: str, nid: str, text: str
     ) -> BinlogPosition:
-        """See `SourceSystem.position_to_pass`: now, GTIDs or FILE:OFFSET."""
+        """See `SourceSystem.position_to_reach`: now, GTIDs or FILE:OFFSET."""
         del pipeline, channel, nid
         server = BinlogServer(self._endpoint)
         search = BinlogSearch(self._endpoint, StreamLimits(), server, SystemClock())
-        return binlog_position_to_pass(text, server, search)
+        return binlog_position_to_reach(text, server, search)
 
     def passed(self, reached: Position, position: Position) -> bool:
         """See `SourceSystem.passed`."""
@@ -226,7 +226,10 @@ def stream_limits(pipeline: Pipeline) -> StreamLimits:
 
 
 def _goes_anywhere(router: Router, schema: str, table: str) -> bool:
-    """Whether rows of a table may have been passed on; what setl's own tables say may have been."""
+    """Whether rows of a table may have been replicated.
+
+    What setl's own tables say may have been.
+    """
     try:
         return is_system(schema) or bool(router.route(schema, table))
     except ConfigurationError:

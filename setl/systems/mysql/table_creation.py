@@ -1,7 +1,7 @@
 """Creates tables on a MySQL or MariaDB target.
 
-DDL commits by itself, so it is fenced and marked as schema changes are that setl passes on, see
-`setl.systems.mysql.ddl.passing`. Keys that can come after the rows are written down in
+DDL commits by itself, so it is fenced and marked as schema changes are that setl replicates, see
+`setl.systems.mysql.ddl.replicating`. Keys that can come after the rows are written down in
 ``retl.setl_ddl`` before their table is made: who finds them there adds them. They are not told
 from a comparison with the source, since a key may be missing because somebody has dropped it.
 """
@@ -83,7 +83,7 @@ class MysqlTableCreation:
             mark: the channel's number, which statements carry in a comment (I10).
             nonce: see `setl.systems.mysql.stored.marks.mark_info`.
             marked: whether the target is also read by the channel.
-            accept: see `setl.systems.port.Passing`.
+            accept: see `setl.systems.port.DdlReplicationContext`.
         """
         self._endpoint, self._source = endpoint, source
         self._mark, self._nonce = mark, nonce

@@ -29,7 +29,7 @@ from setl.systems.mysql.acting_keys import MysqlKeyActions
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.conflicts.listing import MysqlConflicts
 from setl.systems.mysql.connection import connect, translating
-from setl.systems.mysql.ddl.passing import MysqlDdl
+from setl.systems.mysql.ddl.replicating import MysqlDdl
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.expirations import expirations
 from setl.systems.mysql.identifiers import identifier
@@ -53,7 +53,7 @@ from setl.systems.mysql.stored.state import opened_states, read_stored_state
 from setl.systems.mysql.table_creation import MysqlTableCreation
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck
-from setl.systems.port import Passing, TargetSystem
+from setl.systems.port import DdlReplicationContext, TargetSystem
 from setl.systems.replicas import ReplicaBehind
 from setl.systems.stored_state import StoredState
 from setl.systems.write_stop import WriteStop
@@ -93,22 +93,22 @@ class MysqlTargetSystem(TargetSystem):
         """See `StoringTarget.stored_states`."""
         return opened_states(self._endpoint, pipeline)
 
-    def schema_changes(self, passing: Passing) -> SchemaChanges:
+    def schema_changes(self, context: DdlReplicationContext) -> SchemaChanges:
         """See `TargetSystem.schema_changes`."""
-        origin = passing.source.origin if passing.source.reads_origin else None
+        origin = context.source.origin if context.source.reads_origin else None
         return MysqlDdl(
             self._endpoint,
-            passing.mark,
-            passing.router,
+            context.mark,
+            context.router,
             lambda: secrets.token_hex(8),
-            marked_drops=passing.marked,
+            marked_drops=context.marked,
             source=None if origin is None else mysql_endpoint(origin),
-            accept=passing.accept,
+            accept=context.accept,
         )
 
-    def table_creation(self, passing: Passing) -> TableCreation:
+    def table_creation(self, context: DdlReplicationContext) -> TableCreation:
         """See `CreatingTarget.table_creation`."""
-        origin = passing.source.origin
+        origin = context.source.origin
         if origin is None:
             raise ConfigurationError(
                 "tables cannot be created: the server that they come from is not known",
@@ -117,10 +117,10 @@ class MysqlTargetSystem(TargetSystem):
         return MysqlTableCreation(
             self._endpoint,
             mysql_endpoint(origin),
-            passing.mark,
+            context.mark,
             lambda: secrets.token_hex(8),
-            marked=passing.marked,
-            accept=passing.accept,
+            marked=context.marked,
+            accept=context.accept,
         )
 
     def trigger_watch(
@@ -129,16 +129,18 @@ class MysqlTargetSystem(TargetSystem):
         """See `TriggeringTarget.trigger_watch`."""
         return TriggerWatch(self._endpoint, router, back, accept, clock).refuse
 
-    def key_actions(self, passing: Passing, *, keeps_letters: bool) -> KeyActions | None:
+    def key_actions(
+        self, context: DdlReplicationContext, *, keeps_letters: bool
+    ) -> KeyActions | None:
         """See `ActingTarget.key_actions`."""
-        origin = passing.source.origin if passing.source.reads_origin else None
+        origin = context.source.origin if context.source.reads_origin else None
         if origin is None:
             return None
         return MysqlKeyActions(
             mysql_endpoint(origin),
             self._endpoint,
-            passing.router,
-            passing.accept,
+            context.router,
+            context.accept,
             keeps_letters=keeps_letters,
         )
 

@@ -19,8 +19,8 @@ _LOCK_WAIT: Final = 15
 _NAMES: Final = ("read_only", "super_read_only")
 _OFF: Final = {"0", "OFF"}
 _NO_CLIENTS: Final = {"Daemon", "Binlog Dump", "Binlog Dump GTID", "Slave_IO", "Slave_SQL"}
-_PASSING_MYSQL: Final = frozenset({"SUPER", "CONNECTION_ADMIN"})
-_PASSING_MARIADB: Final = frozenset({"READ ONLY ADMIN", "READ_ONLY ADMIN"})
+_BYPASS_MYSQL: Final = frozenset({"SUPER", "CONNECTION_ADMIN"})
+_BYPASS_MARIADB: Final = frozenset({"READ ONLY ADMIN", "READ_ONLY ADMIN"})
 _EVERYTHING: Final = "ALL PRIVILEGES"
 
 
@@ -40,16 +40,16 @@ class MysqlWriteStop:
         with Server.opened(self._endpoint) as server:
             held = _privileges(server)
             settings = {n: server.variables[n] for n in _NAMES if n in server.variables}
-            passing = _passing(mariadb=server.mariadb)
+            bypass = _bypass(mariadb=server.mariadb)
             strict = settings.get("super_read_only", "OFF") not in _OFF
             return Writes(
                 server=_identity(server),
                 stopped=strict or settings["read_only"] not in _OFF,
                 settings=settings,
-                passes=bool(held & passing) and not strict,
-                passing_grant=_passing_grant(server),
+                passes=bool(held & bypass) and not strict,
+                bypass_grant=_bypass_grant(server),
                 lacking=_lacking(server, held),
-                others=_others(server, passing),
+                others=_others(server, bypass),
             )
 
     def stop(self) -> None:
@@ -87,18 +87,18 @@ def _identity(server: Server) -> str:
     return server.variables.get("server_uuid") or server.variables.get("server_id", "")
 
 
-def _passing(*, mariadb: bool) -> frozenset[str]:
-    return (_PASSING_MARIADB if mariadb else _PASSING_MYSQL) | {_EVERYTHING}
+def _bypass(*, mariadb: bool) -> frozenset[str]:
+    return (_BYPASS_MARIADB if mariadb else _BYPASS_MYSQL) | {_EVERYTHING}
 
 
-def _passing_name(*, mariadb: bool) -> str:
+def _bypass_name(*, mariadb: bool) -> str:
     return "READ ONLY ADMIN" if mariadb else "CONNECTION_ADMIN"
 
 
-def _passing_grant(server: Server) -> str:
+def _bypass_grant(server: Server) -> str:
     if server.kind.service is Service.RDS:
         return "RDS grants that to no account; stop the application, and use `setl wait`"
-    return server.grant([_passing_name(mariadb=server.mariadb)], "*.*")
+    return server.grant([_bypass_name(mariadb=server.mariadb)], "*.*")
 
 
 def _lacking(server: Server, held: frozenset[str]) -> str:
@@ -120,10 +120,10 @@ def _privileges(server: Server) -> frozenset[str]:
     return frozenset[str]().union(*everywhere)
 
 
-def _others(server: Server, passing: frozenset[str]) -> tuple[str, ...]:
+def _others(server: Server, bypass: frozenset[str]) -> tuple[str, ...]:
     """Connected accounts that a stop does not stop; only those that this account may see."""
     own = server.account.partition("@")[0].strip("'")
     connected = {each.user for each in server.processes() if each.command not in _NO_CLIENTS}
     granted = server.rows("SELECT GRANTEE, PRIVILEGE_TYPE FROM information_schema.USER_PRIVILEGES")
-    powerful = {str(who).partition("@")[0].strip("'") for who, kind in granted if kind in passing}
+    powerful = {str(who).partition("@")[0].strip("'") for who, kind in granted if kind in bypass}
     return tuple(sorted((connected & powerful) - {own, "event_scheduler", "system user"}))

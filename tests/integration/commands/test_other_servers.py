@@ -183,7 +183,7 @@ def test_writes_are_stopped_in_the_parameter_group(played, profile):
         True,
         False,
     )
-    can_pass = writes.passing_grant.startswith("GRANT CONNECTION_ADMIN")
+    can_pass = writes.bypass_grant.startswith("GRANT CONNECTION_ADMIN")
     assert can_pass == (profile.service == "Aurora")
     a.variables["read_only"] = "1"  # as the group has it from now on
     writes = stop.look()

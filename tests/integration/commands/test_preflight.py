@@ -888,7 +888,7 @@ def test_schema_changes_need_a_record_and_privileges(scene):
         )
 
 
-def test_schema_changes_that_could_not_be_passed_on(scene):
+def test_schema_changes_that_could_not_be_replicated(scene):
     scene.run("target", "GRANT ALTER, CREATE, DROP, INDEX ON SCHEMA.* TO ACCOUNT")
     scene.run("target", "ALTER DATABASE SCHEMA COLLATE latin1_bin")
     scene.run("source", "CREATE TABLE SCHEMA.orders_2 LIKE SCHEMA.orders")

@@ -82,13 +82,13 @@ def may_write(endpoint, schema, number):
         return True
 
 
-def passing(server):
+def ddl_context(server):
     return ["READ ONLY ADMIN"] if is_mariadb(server) else ["CONNECTION_ADMIN"]
 
 
 def setting(server):
     more = [] if is_mariadb(server) else ["SYSTEM_VARIABLES_ADMIN"]
-    return [*passing(server), *more]
+    return [*ddl_context(server), *more]
 
 
 def test_who_may_stop_writes_stops_those_of_others(server, schema, account):
@@ -130,7 +130,7 @@ def test_the_grant_for_the_way_back_is_enough(server, schema, account):
     look = stop.look()
     assert (look.stopped, look.passes) == (True, False)
     assert not may_write(own, schema, 1)
-    execute(server, look.passing_grant)
+    execute(server, look.bypass_grant)
     assert stop.look().passes
     assert may_write(own, schema, 1)
 
@@ -149,7 +149,7 @@ def test_a_transaction_that_is_open_does_not_end_after_the_stop(server, schema, 
 def test_who_is_connected_and_may_write_all_the_same_is_named(server, schema, account):
     execute(server, "SELECT 1")
     look = MysqlWriteStop(MysqlEndpoint(server.host, server.port, server.user, server.password))
-    other = account(*passing(server))
+    other = account(*ddl_context(server))
     with session(other):
         assert other.user in look.look().others
     assert server.user not in look.look().others

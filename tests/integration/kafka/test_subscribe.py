@@ -74,7 +74,7 @@ class Collecting:
         self.begun.append(checkpoint.resume.offset)
         return checkpoint
 
-    def passes_by(self, entries):
+    def absorbs(self, entries):
         return False
 
     def apply(self, batches, allowed):

@@ -1,4 +1,4 @@
-"""Schema changes that are passed on while rows flow, on two real servers."""
+"""Schema changes that are replicated while rows flow, on two real servers."""
 
 import threading
 
@@ -113,11 +113,11 @@ def test_every_kind_of_alter_while_rows_flow(servers, db, position):
     assert not writing.failed
     eventually(lambda: same(servers, db, "t"), 90)
     figures = running.figures
-    assert (figures.ddl_passed, figures.ddl_ignored) == (len(CHANGES), 0)
+    assert (figures.ddl_replicated, figures.ddl_ignored) == (len(CHANGES), 0)
     assert "latin1" in figures.last_ddl
 
 
-def passing(servers, db, position, **options):
+def ddl_context(servers, db, position, **options):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="pass", **options)
     return file, position.lead(file)
@@ -127,7 +127,7 @@ def test_a_table_is_made_where_rows_can_go_whatever_the_target_makes_by_itself(
     servers, db, position
 ):
     a, b = servers
-    _, running = passing(servers, db, position)
+    _, running = ddl_context(servers, db, position)
     with reported(b, "default_storage_engine", "MyISAM"):
         execute(a, f"CREATE TABLE {db}.u (id INT PRIMARY KEY)", f"INSERT INTO {db}.u VALUES (1)")
         running.applied(1)
@@ -144,7 +144,7 @@ def test_a_table_is_made_where_rows_can_go_whatever_the_target_makes_by_itself(
 
 def test_tables_are_created_renamed_truncated_and_dropped(servers, db, position):
     a, b = servers
-    file, running = passing(servers, db, position)
+    file, running = ddl_context(servers, db, position)
     execute(
         a,
         f"INSERT INTO {db}.t (id) VALUES (1), (2)",
@@ -208,7 +208,7 @@ def ghost(db, alter):
 
 def test_a_swap_as_gh_ost_makes_it(servers, db, position):
     a, b = servers
-    file, running = passing(servers, db, position)
+    file, running = ddl_context(servers, db, position)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x'), (2, 2, 'y')")
     statements = ghost(db, "ADD COLUMN c INT DEFAULT 5, MODIFY b VARCHAR(99), DROP COLUMN a")
     statements = [
@@ -230,7 +230,7 @@ def test_a_swap_as_gh_ost_makes_it(servers, db, position):
 
 def test_a_swap_as_pt_online_schema_change_makes_it(servers, db, position):
     a, b = servers
-    _, running = passing(servers, db, position)
+    _, running = ddl_context(servers, db, position)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x'), (2, 2, 'y')")
     on_t = f"ON `{db}`.`t` FOR EACH ROW"
     into = f"REPLACE INTO `{db}`.`_t_new` (`id`, `a`, `b`) VALUES (NEW.`id`, NEW.`a`, NEW.`b`)"
@@ -271,7 +271,7 @@ def test_a_swap_whose_beginning_was_not_seen_stops_and_can_be_mended_by_hand(ser
     a, b = servers
     for statement in ghost(db, "ADD COLUMN c INT")[:8]:
         execute(a, statement)
-    file, running = passing(servers, db, position)
+    file, running = ddl_context(servers, db, position)
     for statement in ghost(db, "")[8:]:
         execute(a, statement)
     execute(a, f"INSERT INTO {db}.t (id, c) VALUES (2, 2)")
@@ -314,7 +314,7 @@ OTHER_SWAPS = {
 @pytest.mark.parametrize("why", OTHER_SWAPS)
 def test_a_swap_that_its_statements_do_not_tell_stops(servers, db, position, why):
     a, b = servers
-    file, running = passing(servers, db, position)
+    file, running = ddl_context(servers, db, position)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'x')")
     execute(a, *(statement.format(db=db) for statement in OTHER_SWAPS[why]))
     error = running.ends()
@@ -352,7 +352,7 @@ def test_a_node_that_dies_at_any_point_of_a_change(servers, db, position, kind, 
     a, b = servers
     for server in servers:
         execute(server, f"CREATE TABLE {db}.s (id INT PRIMARY KEY)")
-    file, first = passing(servers, db, position)
+    file, first = ddl_context(servers, db, position)
     execute(a, f"INSERT INTO {db}.t VALUES (1, 1, 'one'), (2, 2, 'two')")
     first.applied(2)
     with held(point) as there:
@@ -418,7 +418,7 @@ def test_nothing_goes_round_between_two_sites(servers, db, both_ways):
     execute(a, f"INSERT INTO {db}.t (id) VALUES (3)")
     execute(b, f"INSERT INTO {db}.t (id) VALUES (4)")
     eventually(lambda: len(rows(a, f"{db}.t")) == len(rows(b, f"{db}.t")) == 4, 60)
-    passed = [(r.figures.ddl_passed, r.figures.ddl_ignored) for r in both_ways]
+    passed = [(r.figures.ddl_replicated, r.figures.ddl_ignored) for r in both_ways]
     assert passed == [(7, 0), (4, 0)]
     assert [len(names) for names in ddl_in_binlog(servers, db)] == [1 + 7 + 7, 1 + 8 + 4]
 
@@ -490,7 +490,7 @@ def test_a_fresh_node_decodes_rows_from_before_the_changes(servers, db, position
     eventually(lambda: same(servers, db, "s"), 60)
 
 
-def test_a_target_that_was_changed_first_needs_nothing_passed_on(servers, db, position):
+def test_a_target_that_was_changed_first_needs_nothing_replicated(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], ddl="ignore")
     running = position.lead(file)
@@ -501,7 +501,7 @@ def test_a_target_that_was_changed_first_needs_nothing_passed_on(servers, db, po
     execute(a, f"INSERT INTO {db}.t (id, c) VALUES (2, 2)")
     running.applied(2)
     assert same(servers, db, "t")
-    assert (running.figures.ddl_passed, running.figures.ddl_ignored) == (0, 1)
+    assert (running.figures.ddl_replicated, running.figures.ddl_ignored) == (0, 1)
 
 
 def test_what_an_ignored_change_leads_to_names_it(servers, db, position):
@@ -527,7 +527,7 @@ def test_what_an_ignored_change_leads_to_names_it(servers, db, position):
 
 def test_a_node_that_is_killed_while_tables_change(servers, db, position):
     a, b = servers
-    file, running = passing(servers, db, position)
+    file, running = ddl_context(servers, db, position)
     with Writing(a, f"{db}.t") as writing:
         for number, change in enumerate(CHANGES):
             before = writing.written

@@ -82,7 +82,7 @@ def test_fields_are_added_and_a_table_that_is_emptied_empties_its_index(
     assert index.ids() == ["7"]
     execute(a, f"DROP TABLE {db}.t")
     eventually(lambda: index.ids() == [], 30)
-    eventually(lambda: running.figures.ddl_passed == 6, 30)  # counted after it can be seen
+    eventually(lambda: running.figures.ddl_replicated == 6, 30)  # counted after it can be seen
 
 
 def test_a_type_that_the_field_does_not_take_stops_the_pipeline(

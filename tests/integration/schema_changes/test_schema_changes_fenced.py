@@ -12,7 +12,7 @@ from setl.model.leadership import Leadership
 from setl.model.session import MODES, StatementSession
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.ddl.ledger import MAX_DONE
-from setl.systems.mysql.ddl.passing import MysqlDdl
+from setl.systems.mysql.ddl.replicating import MysqlDdl
 from setl.systems.mysql.load.fence import MysqlFence
 from tests.held_points import held
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way

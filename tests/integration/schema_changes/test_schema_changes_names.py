@@ -39,7 +39,7 @@ def renamed(sites):
     execute(sites.b, f"CREATE DATABASE {other}", f"RENAME TABLE {sites.db}.t TO {other}.t")
     file = one_way(sites.a, mysql(sites.b), [{"from": f"{sites.db}.*", "to": f"{other}.*"}])
     sites.router = Router(file.pipelines[0])
-    sites.ddl = sites.passing(marked_drops=False)
+    sites.ddl = sites.ddl_context(marked_drops=False)
     yield sites
     execute(sites.b, f"DROP DATABASE {other}")
 

@@ -386,7 +386,7 @@ def test_rows_that_nobody_lost_are_not_doubted(sites):
     ],
 )
 def test_what_rows_of_the_other_site_get_otherwise_does_not_pass_in_two_directions(sites, column):
-    ddl = sites.passing(marked_drops=True)
+    ddl = sites.ddl_context(marked_drops=True)
     (entry,) = sites.entries(f"ALTER TABLE t ADD {column}")
     with pytest.raises(FatalError, match="rows that clients of the target wrote since") as caught:
         sites.apply(entry, ddl)
@@ -419,7 +419,7 @@ def test_rows_of_other_tables_in_the_same_one_stay_as_they_are(sites, statement,
     before = sites.shape(sites.b), sites.rows(sites.b)
     (entry,) = sites.entries(statement)
     with pytest.raises(FatalError, match=why) as caught:
-        sites.apply(entry, sites.passing(marked_drops=False))
+        sites.apply(entry, sites.ddl_context(marked_drops=False))
     assert "state = 'done'" in caught.value.hint
     assert (sites.shape(sites.b), sites.rows(sites.b)) == before
 
@@ -449,12 +449,12 @@ def test_a_topic_does_not_tell_of_the_session(sites, statement):
     (entry,) = sites.entries(statement)
     with pytest.raises(FatalError, match=OF_A_SESSION[statement]):
         sites.apply(
-            entry, sites.passing(marked_drops=False, source=False), StatementSession(sites.db)
+            entry, sites.ddl_context(marked_drops=False, source=False), StatementSession(sites.db)
         )
 
 
 def test_what_the_session_does_not_decide_passes_from_a_topic(sites):
-    ddl = sites.passing(marked_drops=False, source=False)
+    ddl = sites.ddl_context(marked_drops=False, source=False)
     for statement in (
         "ALTER TABLE t ADD c VARCHAR(9) NOT NULL DEFAULT 'it''s' COMMENT \"a\\\\b\", ADD KEY (c)",
         "ALTER TABLE t MODIFY n BIGINT NULL",
@@ -528,7 +528,7 @@ def test_rows_are_not_exchanged_with_a_partition_of_other_rows(parted):
     with pytest.raises(FatalError, match="has other partitions than the source"):
         parted.apply(entry)
     with pytest.raises(FatalError, match="is not known"):
-        parted.apply(entry, parted.passing(marked_drops=False, source=False, mark=18))
+        parted.apply(entry, parted.ddl_context(marked_drops=False, source=False, mark=18))
     execute(
         parted.b,
         f"ALTER TABLE {parted.db}.parted REORGANIZE PARTITION p0, p1 INTO ({TWO_PARTS.format(10)})",
@@ -633,7 +633,7 @@ def test_several_tables_of_which_one_was_not_there(sites, mariadb):
 
 
 class Opposite:
-    """What the pipeline from the target back to the source would pass on."""
+    """What the pipeline from the target back to the source would replicate."""
 
     def __init__(self, sites):
         self.sites = sites
@@ -686,7 +686,10 @@ REPLACED = pytest.param(
 def test_nothing_comes_back(sites, mariadb, which):
     if which == "replaced" and not mariadb:
         pytest.skip("MySQL has no OR REPLACE")
-    opposite, ddl = Opposite(sites), sites.passing(marked_drops=True, accept=["replaced-table@*"])
+    opposite, ddl = (
+        Opposite(sites),
+        sites.ddl_context(marked_drops=True, accept=["replaced-table@*"]),
+    )
     for statement in ECHOES[which]:
         for entry in sites.entries(statement):
             assert sites.apply(entry, ddl) or "_t_del" in statement
@@ -700,7 +703,7 @@ def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(sites,
     if not mariadb:
         pytest.skip("MySQL has no OR REPLACE")
     execute(sites.a, f"CREATE TABLE {sites.db}.parent (id INT PRIMARY KEY)")  # the target lacks it
-    opposite, ddl = Opposite(sites), sites.passing(marked_drops=True)
+    opposite, ddl = Opposite(sites), sites.ddl_context(marked_drops=True)
     statement = (
         "CREATE OR REPLACE TABLE t (id INT PRIMARY KEY, p INT,"
         f" FOREIGN KEY (p) REFERENCES {sites.db}.parent (id))"
@@ -725,7 +728,7 @@ FAILING = [
 def test_a_table_is_gone_that_could_not_be_replaced_at_the_source(sites, mariadb, both_ways):
     if not mariadb:
         pytest.skip("MySQL logs no statement that failed")
-    ddl = sites.passing(marked_drops=both_ways, accept=["replaced-table@*"])
+    ddl = sites.ddl_context(marked_drops=both_ways, accept=["replaced-table@*"])
     opposite = Opposite(sites)
     for number, statement in enumerate(FAILING):
         before = sites.entries("CREATE TABLE t (id INT PRIMARY KEY)") if number else []
@@ -772,7 +775,7 @@ def test_foreign_keys_whose_actions_are_not_carried_out_are_refused(sites, state
     for server in (sites.a, sites.b):
         execute(server, f"CREATE TABLE {sites.db}.other (id INT PRIMARY KEY)")
     (entry,) = sites.entries(statement)
-    ddl = sites.passing(marked_drops=False, source=asked)
+    ddl = sites.ddl_context(marked_drops=False, source=asked)
     if asked:
         assert sites.apply(entry, ddl)
         sites.assert_same(entry.table)
@@ -786,7 +789,7 @@ def test_foreign_keys_of_columns_are_not_the_same_to_all_servers(sites, mariadb)
     (entry,) = sites.entries(
         "CREATE TABLE c (id INT PRIMARY KEY REFERENCES t (id) ON DELETE CASCADE)"
     )
-    ddl = sites.passing(marked_drops=False)
+    ddl = sites.ddl_context(marked_drops=False)
     for source in (True, False):
         session = entry.session._replace(mariadb=source)
         if source and mariadb:
@@ -796,17 +799,17 @@ def test_foreign_keys_of_columns_are_not_the_same_to_all_servers(sites, mariadb)
                 sites.apply(entry, ddl, session=session)
 
 
-def test_foreign_keys_whose_actions_are_accepted_are_passed_on(sites):
+def test_foreign_keys_whose_actions_are_accepted_are_replicated(sites):
     """Not those of other tables."""
     (entry,) = sites.entries(
         "CREATE TABLE c (id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES t (id) ON DELETE CASCADE)"
     )
     pattern = f"foreign-key-action@{sites.db}."
-    other = sites.passing(marked_drops=False, source=False, mark=18, accept=[f"{pattern}other"])
+    other = sites.ddl_context(marked_drops=False, source=False, mark=18, accept=[f"{pattern}other"])
     with pytest.raises(FatalError, match="are not in the source's binlog"):
         sites.apply(entry, other)
     assert sites.apply(
-        entry, sites.passing(marked_drops=False, source=False, accept=[f"{pattern}*"])
+        entry, sites.ddl_context(marked_drops=False, source=False, accept=[f"{pattern}*"])
     )
     sites.assert_same(entry.table)
 
@@ -817,7 +820,7 @@ def test_foreign_keys_do_not_follow_a_table_that_is_dropped(sites):
         execute(server, f"{child} REFERENCES {sites.db}.t (id))")
     (entry,) = sites.entries("SET foreign_key_checks = 0", "DROP TABLE t")
     with pytest.raises(FatalError, match=r"foreign keys of .*child refer") as caught:
-        sites.apply(entry, sites.passing(marked_drops=True))
+        sites.apply(entry, sites.ddl_context(marked_drops=True))
     assert "REFERENCES" in sites.shape(sites.b, "child")[0][1]
     assert "sql_log_bin" in caught.value.hint
 
@@ -925,5 +928,5 @@ def test_times_that_are_said_to_be_copied_under_utc(sites, change):
         sites.apply(swap)
     assert "copied-in-utc@schema.table" in caught.value.hint
     accept = [f"copied-in-utc@{sites.db}.t"]
-    sites.apply(swap, sites.passing(marked_drops=False, accept=accept), number=sites.number)
+    sites.apply(swap, sites.ddl_context(marked_drops=False, accept=accept), number=sites.number)
     sites.assert_same()

@@ -124,7 +124,7 @@ def test_a_target_whose_table_is_another_one_on_purpose_is_left_as_it_is(childre
     with pytest.raises(FatalError, match="copy"):
         sites.apply(swap)
     assert sites.shape(sites.b, "c") == before
-    accepting = sites.passing(marked_drops=False, accept=[f"shadow-definition@{sites.db}.*"])
+    accepting = sites.ddl_context(marked_drops=False, accept=[f"shadow-definition@{sites.db}.*"])
     done = sites.apply(swap, accepting, number=sites.number)
     assert "keeps what the source's has not: KEY `reports`" in done[0]
     assert "KEY `reports` (`s`,`m`)" in sites.shape(sites.b, "c")[0][1]

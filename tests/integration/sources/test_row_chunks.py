@@ -12,7 +12,7 @@ from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
-from setl.select.identity import passing_id
+from setl.select.identity import temporary_server_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
 from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
@@ -33,13 +33,15 @@ class Tables:
 
 
 def start_of(server):
-    return MysqlBinlogSource(endpoint_of(server), passing_id()).initial()
+    return MysqlBinlogSource(endpoint_of(server), temporary_server_id()).initial()
 
 
 def read_from(server, position, until, **limits):
     """Entries from a position up to the binlog's end as it was at `until`."""
     source, found = (
-        MysqlBinlogSource(endpoint_of(server), passing_id(), limits=StreamLimits(**limits)),
+        MysqlBinlogSource(
+            endpoint_of(server), temporary_server_id(), limits=StreamLimits(**limits)
+        ),
         [],
     )
 

@@ -8,7 +8,7 @@ import pytest
 
 from setl.errors import TransientError
 from setl.model.entry import EntryKind
-from setl.select.identity import passing_id
+from setl.select.identity import temporary_server_id
 from setl.systems.mysql.binlog.shared_reader import SharedReaders
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
@@ -52,7 +52,7 @@ class Pipeline:
     def __init__(self, server, position, shared, pause=0.0):
         limits = StreamLimits(entries=50)  # so that a slow one is seen to be slow
         self.source = MysqlBinlogSource(
-            endpoint_of(server), passing_id(), limits=limits, shared=shared
+            endpoint_of(server), temporary_server_id(), limits=limits, shared=shared
         )
         self.position, self.pause = position, pause
         self.going = threading.Event()
@@ -72,7 +72,7 @@ class Pipeline:
                     self.pending = []
                     self.source.open(self.position)
                     opened = True
-                for entry in self.source.read(100, 0.2, self.pass_by):
+                for entry in self.source.read(100, 0.2, self.absorb):
                     self.take(entry)
             except TransientError as error:
                 opened = False
@@ -80,8 +80,8 @@ class Pipeline:
                     self.errors.append(error)
             time.sleep(self.pause)
 
-    def pass_by(self, entries):
-        """Where it is quiet, four of five pass by: they are taken by whoever receives them."""
+    def absorb(self, entries):
+        """Where it is quiet, four of five are absorbed: they are taken by whoever receives them."""
         self.offered += 1
         if not self.quiet or self.offered % 5 == 0:
             return False
@@ -109,7 +109,7 @@ class Pipeline:
 
 @contextmanager
 def pipelines(server, count, shared, **options):
-    position = MysqlBinlogSource(endpoint_of(server), passing_id()).initial()
+    position = MysqlBinlogSource(endpoint_of(server), temporary_server_id()).initial()
     made = [Pipeline(server, position, shared, **options) for _ in range(count)]
     try:
         yield made

@@ -22,7 +22,7 @@ from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
 from setl.select.batching import BatchSettings
-from setl.select.identity import passing_id
+from setl.select.identity import temporary_server_id
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
 from setl.systems.mysql.binlog import source as binlog_source
@@ -639,7 +639,7 @@ def test_an_event_that_is_long_on_its_way_is_no_silence(own, monkeypatch, shared
     with narrow_line(own, 2_000_000) as port:
         readers = SharedReaders() if shared else None
         source = MysqlBinlogSource(
-            replace(endpoint_of(own), port=port), passing_id(), shared=readers
+            replace(endpoint_of(own), port=port), temporary_server_id(), shared=readers
         )
         source.open(source.initial())
         try:

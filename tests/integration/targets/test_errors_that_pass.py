@@ -1,4 +1,4 @@
-"""Errors of a real server that pass by themselves: the pipeline waits, says why, and goes on."""
+"""Errors of a real server that are transient: the pipeline waits, says why, and goes on."""
 
 from typing import cast
 

@@ -78,7 +78,7 @@ TABLES = {
 
 
 def write_history(server, table, stored, chance, statements):
-    """Random statements in transactions; what the server refuses is passed over."""
+    """Random statements in transactions; what the server refuses is skipped."""
 
     def value(column):
         return chance.choice(list(stored.values[column]))

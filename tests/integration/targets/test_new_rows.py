@@ -11,7 +11,7 @@ from setl.errors import DataError, FencedError, SetlError
 from setl.model.change import TargetChanges
 from setl.model.labels import is_numbered
 from setl.systems.mysql.load.bulk_connection import BulkConnection
-from tests.integration.passages import Passage, each_type, is_left
+from tests.integration.passages import Forwarding, each_type, is_left
 from tests.integration.pipelines import execute
 from tests.integration.type_catalogue import columns
 from tests.integration.types.test_types_mysql import on_all, same
@@ -20,7 +20,7 @@ from tests.loading import fence_for, sink_on
 COUNTED = {"mariadb": "Com_stmt_execute", "mysql": "Com_load"}
 
 
-class NewRows(Passage):
+class NewRows(Forwarding):
     """Reads rows from the first server, and writes them as new ones into the second."""
 
     def __init__(self, servers, family):
@@ -86,7 +86,7 @@ def test_rows_that_are_there_are_changed_and_columns_of_the_targets_own_stay(pas
     for _ in range(2):
         assert passage.passes() == 2
         assert list(map(tuple, passage.there())) == [(1, "a", 7), (2, "b", 1), (3, "stays", 1)]
-    # The server passes over what is there. It is not asked again for a while.
+    # The server skips what is there. It is not asked again for a while.
     assert passage.sent == before + 1
     for start in range(10, 40):
         some = [(1000 * start + n, "new") for n in range(100)]

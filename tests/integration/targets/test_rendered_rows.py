@@ -9,7 +9,7 @@ from setl.model.change import TargetChanges
 from setl.printable import text_of_bytes
 from setl.systems.mysql.values import row_text
 from setl.systems.mysql.values.row_text import NotRenderedError, can_render
-from tests.integration.passages import ALONE, Passage, definitions, each_type, is_left
+from tests.integration.passages import ALONE, Forwarding, definitions, each_type, is_left
 from tests.integration.pipelines import execute
 from tests.integration.type_catalogue import columns
 from tests.integration.types.test_types_mysql import on_all, same
@@ -21,7 +21,7 @@ def passage(servers, request):
     """Rows go with LOAD DATA LOCAL, or, where the server takes none, with INSERT."""
     (before,) = execute(servers[1], "SELECT @@GLOBAL.local_infile")[0]
     execute(servers[1], f"SET GLOBAL local_infile = {int(request.param == 'data')}")
-    made = Passage(servers)
+    made = Forwarding(servers)
     yield made
     made.sink.close()
     execute(servers[1], f"SET GLOBAL local_infile = {before}")
@@ -224,7 +224,7 @@ def test_what_is_there_already_is_changed_and_nothing_else(passage, sends_data):
             (2, "b", 3, 1),
             (3, "stays", 4, 1),
         ]
-    # LOAD DATA passes over rows that are there. It is not tried again for a while.
+    # LOAD DATA skips rows that are there. It is not tried again for a while.
     loads, back = (n - b for n, b in zip(loads_of(passage.servers[1]), before, strict=True))
     assert (loads, back) == (sends_data, sends_data)
 

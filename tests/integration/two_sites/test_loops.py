@@ -64,7 +64,7 @@ def test_many_marked_rows_do_not_echo_though_leaders_die_in_the_middle(servers, 
     last = position.lead(file, "ba", nid="n4")
     last.applied(1)
     assert last.figures.rows_total == 1
-    assert (last.figures.echoes_dropped, last.figures.echoes_passed) == (1, 0)
+    assert (last.figures.echoes_dropped, last.figures.echoes_replicated) == (1, 0)
     assert rows(a, f"{numbers}.t") == ((-1, "of a user"),)
 
 
@@ -98,7 +98,7 @@ def test_two_channels_on_three_servers_in_a_row(servers, third, numbers, positio
     totals = [running.figures.rows_total for running in runs]
     assert all(t <= most for t, most in zip(totals, (40, 51, 60, 31), strict=True)), totals
     eventually(lambda: all(running.figures.echoes_dropped > 0 for running in runs), 30)
-    assert not any(running.figures.echoes_passed for running in runs)
+    assert not any(running.figures.echoes_replicated for running in runs)
     assert len({rows(server, f"{numbers}.t") for server in sites.values()}) == 1
 
 
@@ -173,7 +173,7 @@ def test_otter_loads_one_side(beside_otter, servers, numbers, position):
     assert [row[0] for row in rows(b, table)] == [20, 21, 71, 80, 81]
     assert (20, "user") in rows(b, table)
     figures = running.figures
-    assert (figures.rows_total, figures.echoes_dropped, figures.echoes_passed) == (7, 5, 0)
+    assert (figures.rows_total, figures.echoes_dropped, figures.echoes_replicated) == (7, 5, 0)
 
 
 def test_setl_marks_in_the_form_that_otter_reads(servers, numbers, position):
@@ -218,10 +218,10 @@ def test_an_echo_that_is_not_dropped_is_counted(servers, numbers, position):
         execute(a, f"INSERT INTO {numbers}.t VALUES (1, 'x')")
         there.applied(1)
         back.applied(1)
-        assert (back.figures.echoes_dropped, back.figures.echoes_passed) == (0, 1)
+        assert (back.figures.echoes_dropped, back.figures.echoes_replicated) == (0, 1)
         # It has come back to A, but what A's loader wrote there has its mark.
         eventually(lambda: there.figures.echoes_dropped == 1, 30)
-        assert there.figures.echoes_passed == 0
+        assert there.figures.echoes_replicated == 0
     finally:
         meddler.go()
     # Written last, as by a loader that is not setl's.
@@ -230,7 +230,7 @@ def test_an_echo_that_is_not_dropped_is_counted(servers, numbers, position):
         cursor.execute(f"INSERT INTO {numbers}.t VALUES (2, 'y')")
         cursor.execute(*mark)
         connection.commit()
-    eventually(lambda: back.figures.echoes_passed == 2, 30)
+    eventually(lambda: back.figures.echoes_replicated == 2, 30)
 
 
 def test_a_mark_that_the_server_does_not_log_stops_the_loader(servers, numbers, position):

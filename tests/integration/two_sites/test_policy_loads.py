@@ -136,7 +136,7 @@ def test_both_sites_end_equal_whatever_they_write_meanwhile(sites, policy, direc
     if directions == ("ab",):
         a += tuple(row for row in b if row[0] in ONLY_B)
     assert sorted(a) == sorted(b)
-    assert sum(run.figures.echoes_passed for run in both.runs.values()) == 0
+    assert sum(run.figures.echoes_replicated for run in both.runs.values()) == 0
     assert ("forgot",) not in (*both.conflicts(0), *both.conflicts(1))
 
 
@@ -225,4 +225,4 @@ def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sit
     assert {row[0]: row[1] for row in a if row[0] >= 1000} == expected
     reported = [run.figures.verification for run in both.runs.values()]
     assert sum(each.counters.repaired for each in reported) >= 5
-    assert sum(run.figures.echoes_passed for run in both.runs.values()) == 0
+    assert sum(run.figures.echoes_replicated for run in both.runs.values()) == 0

@@ -278,7 +278,7 @@ def test_random_writes_with_a_failover_leave_both_sites_equal(both, policy):
         one.stop()
     a, b = sites.wait_until_equal(timeout=300)
     assert a == b
-    assert sum(run.figures.echoes_passed for run in sites.runs.values()) == 0
+    assert sum(run.figures.echoes_replicated for run in sites.runs.values()) == 0
 
 
 def test_what_the_sites_tell_each_other_travels_over_kafka(both, servers, kafka, position):

@@ -62,7 +62,7 @@ def test_both_sites_write(servers, table, position):
         running.applied(20 + 1 + 10 + 1 + 1)
     assert same_rows(servers, table)
     assert len(rows(a, table)) == 40
-    assert [r.figures.echoes_passed for r in runs] == [0, 0]
+    assert [r.figures.echoes_replicated for r in runs] == [0, 0]
     eventually(lambda: all(r.figures.rows_loopback > 0 for r in runs), 30)
 
 

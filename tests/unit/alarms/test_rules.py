@@ -51,7 +51,7 @@ WRONG = {
     "no_progress": figures(stalled="a lock is held by connection 7"),
     "no_standby": facts(standbys=0),
     "dead_letters": figures(dead_letters=1),
-    "echoes": figures(echoes_passed=1),
+    "echoes": figures(echoes_replicated=1),
     "verification_differences": figures(verification={"differences": 2, "age": 1.0}),
     "verification_age": figures(verification={"differences": 0, "age": 3 * 3600 + 1.0}),
     "position": facts(

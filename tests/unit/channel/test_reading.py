@@ -444,7 +444,7 @@ def test_a_rule_is_checked_although_fields_are_wrong():
     ]
 
 
-def test_schema_changes_are_passed_on_by_one_pipeline():
+def test_schema_changes_are_replicated_by_one_pipeline():
     several = changed(S, {**DTS, "partitions": 2})
     several["pipelines"][0]["ddl"] = "pass"
     path, message = only_problem(several)

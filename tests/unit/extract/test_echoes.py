@@ -38,7 +38,7 @@ def echoes(stream, size=None, identity=ME):
     for start in range(0, len(stream.entries), size or len(stream.entries)):
         stop = start + (size or len(stream.entries))
         counts = extractor.extract(stream.batch(start, stop)).counts
-        dropped, passed = dropped + counts.echoes_dropped, passed + counts.echoes_passed
+        dropped, passed = dropped + counts.echoes_dropped, passed + counts.echoes_replicated
     return dropped, passed
 
 

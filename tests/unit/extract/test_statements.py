@@ -4,7 +4,7 @@ import pytest
 
 from setl.errors import FatalError
 from setl.extract.extractor import Extractor
-from setl.extract.statements import PassedStatements, Reach
+from setl.extract.statements import Reach, SkippedStatements
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.session import StatementSession
@@ -49,7 +49,7 @@ def stream_of(*texts, schema="other", **session):
 
 
 def extracted(stream, effects=None, accept=(), maps=lambda schema: schema == "shop"):
-    statements = PassedStatements(
+    statements = SkippedStatements(
         lambda schema, _: schema == "shop", accept.__contains__, effects or Told()
     )
     extractor = Extractor(ToOneTarget(), ME, stream.codec, statements=statements, maps=maps)

@@ -56,7 +56,7 @@ def refused_nodes(cluster, *nids, kind=LoginRefusedError):
     return nodes
 
 
-def pass_by(cluster, nodes, seconds=30):
+def absorb(cluster, nodes, seconds=30):
     for _ in range(2 * seconds):
         for node in nodes:
             node.tick()
@@ -93,7 +93,7 @@ def test_where_all_logins_are_refused_the_last_node_stores_the_lead_and_says_why
     cluster, operator, kind
 ):
     nodes = refused_nodes(cluster, "n1", "n2", "n3", kind=kind)
-    pass_by(cluster, nodes)
+    absorb(cluster, nodes)
     assert [node.builds for node in nodes] == [1, 1, 1], "nobody tries again by itself"
     leader = operator.mainstems.one(PIPELINE)
     states = {node.nid: node.state for node in nodes}
@@ -102,7 +102,7 @@ def test_where_all_logins_are_refused_the_last_node_stores_the_lead_and_says_why
     assert [n.nid for n in nodes if not n.candidacy.unable] == [leader.nid]
     # One that joins may have another password.
     (fourth,) = refused_nodes(cluster, "n4")
-    pass_by(cluster, [*nodes, fourth])
+    absorb(cluster, [*nodes, fourth])
     assert operator.mainstems.one(PIPELINE).nid == "n4"
     assert [node.builds for node in (*nodes, fourth)] == [1, 1, 1, 1]
     # Somebody mends the account.
@@ -117,7 +117,7 @@ def test_where_all_logins_are_refused_the_last_node_stores_the_lead_and_says_why
 
 def test_a_node_whose_login_was_refused_tries_again_if_no_other_is_left(cluster, operator):
     nodes = refused_nodes(cluster, "n1", "n2")
-    pass_by(cluster, nodes)
+    absorb(cluster, nodes)
     led, other = nodes if operator.mainstems.one(PIPELINE).nid == "n1" else nodes[::-1]
     led.arbiter.link.cut()  # killed: its session expires in ten seconds
     other.build_failure = None

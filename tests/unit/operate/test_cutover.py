@@ -291,7 +291,7 @@ AGAINST = [
     ({"writes": None}, "name its database"),
     ({"writes": replace(OPEN, lacking="GRANT X ON *.* TO u;")}, "GRANT X"),
     ({"way_back": replace(BACK, state="failed")}, "is not running but failed"),
-    ({"way_back": replace(BACK, writes=replace(OPEN, passes=False, passing_grant="GRANT Y"))}, "Y"),
+    ({"way_back": replace(BACK, writes=replace(OPEN, passes=False, bypass_grant="GRANT Y"))}, "Y"),
 ]
 
 

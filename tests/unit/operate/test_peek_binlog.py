@@ -4,7 +4,7 @@ from setl.channel.file import MysqlSource
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.operate.peek.subject import subject_at
-from setl.select.source import nothing_passes_by
+from setl.select.source import absorbs_nothing
 from setl.systems.mysql.peek import BinlogPeek
 
 
@@ -23,7 +23,7 @@ class Stream:
         self.answers = deque(answers)
         self.position = at(4)
 
-    def read(self, limit, timeout, passes_by=nothing_passes_by):
+    def read(self, limit, timeout, absorbs=absorbs_nothing):
         self.position, entries = self.answers.popleft()
         return entries
 

@@ -1,35 +1,35 @@
 import pytest
 
-from setl.relay.interceptor import Interceptor, Passage, TablePassage
+from setl.relay.interceptor import Forwarding, Interceptor, TableForwarding
 from tests.unit.relay.relay_streams import Binlog, ShopIsMapped
 
 
 @pytest.mark.parametrize(
-    ("schema", "table", "passage", "group"),
+    ("schema", "table", "forwarding", "group"),
     [
-        ("shop", "orders", Passage.ROWS, None),
-        ("shop", "items", Passage.ROWS, "g"),
-        ("shop", "secrets", Passage.NOTHING, None),
-        ("other", "t", Passage.NOTHING, None),
-        ("retl", "retl_mark", Passage.MARK, None),
-        ("RETL", "Retl_Mark", Passage.MARK, None),
-        ("retl", "retl_buffer", Passage.ROWS, None),
-        ("retl", "setl_recent", Passage.ROWS, None),
-        ("retl", "xdual", Passage.HEARTBEAT, None),
-        ("retl", "setl_fence", Passage.NOTHING, None),
+        ("shop", "orders", Forwarding.ROWS, None),
+        ("shop", "items", Forwarding.ROWS, "g"),
+        ("shop", "secrets", Forwarding.NOTHING, None),
+        ("other", "t", Forwarding.NOTHING, None),
+        ("retl", "retl_mark", Forwarding.MARK, None),
+        ("RETL", "Retl_Mark", Forwarding.MARK, None),
+        ("retl", "retl_buffer", Forwarding.ROWS, None),
+        ("retl", "setl_recent", Forwarding.ROWS, None),
+        ("retl", "xdual", Forwarding.HEARTBEAT, None),
+        ("retl", "setl_fence", Forwarding.NOTHING, None),
     ],
 )
-def test_what_happens_to_the_rows_of_a_table(schema, table, passage, group):
+def test_what_happens_to_the_rows_of_a_table(schema, table, forwarding, group):
     routing = ShopIsMapped()
     interceptor = Interceptor(routing)
     for _ in range(2):
-        assert interceptor.table(schema, table) == TablePassage(passage, group)
+        assert interceptor.table(schema, table) == TableForwarding(forwarding, group)
     # Asked once for each name, and never for setl's own.
     assert routing.asked == ([] if schema.lower() == "retl" else [(schema, table)])
 
 
 @pytest.mark.parametrize(
-    ("statement", "schema", "passes"),
+    ("statement", "schema", "skips"),
     [
         ("ALTER TABLE orders ADD x INT", "shop", True),
         ("/*setl:17*/ ALTER TABLE orders ADD x INT", "shop", True),  # no loopback here
@@ -41,6 +41,6 @@ def test_what_happens_to_the_rows_of_a_table(schema, table, passage, group):
         ("CREATE TRIGGER x BEFORE INSERT ON orders FOR EACH ROW SET @a = 1", "shop", True),
     ],
 )
-def test_which_ddl_passes(statement, schema, passes):
+def test_which_ddl_passes(statement, schema, skips):
     (entry,) = Binlog().ddl(statement, schema).entries
-    assert Interceptor(ShopIsMapped()).ddl(entry) is passes
+    assert Interceptor(ShopIsMapped()).ddl(entry) is skips

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from setl.errors import DataError, FatalError
-from setl.extract.statements import PassedStatements
+from setl.extract.statements import SkippedStatements
 from setl.model.change import ABSENT, Op
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
@@ -97,11 +97,11 @@ def test_ddl_inside_a_transaction_begins_it_everywhere():
         assert 0 < position(records[1]).ordinal < position(records[2]).ordinal
 
 
-def test_a_statement_instead_of_rows_passes_by_only_where_nothing_is_mapped():
+def test_a_statement_instead_of_rows_is_absorbed_only_where_nothing_is_mapped():
     binlog = Binlog().begin()
     binlog.add(EntryKind.STATEMENT, schema="other", statement="DELETE FROM t")
     binlog.insert(ORDERS, 1).commit()
-    accepts = PassedStatements(lambda schema, _: schema == "shop", lambda _: True)
+    accepts = SkippedStatements(lambda schema, _: schema == "shop", lambda _: True)
     (records,) = relayed(binlog, statements=accepts).partitions
     assert [w.split()[0] for w in words(records)] == ["BEGIN", "INSERT", "COMMIT"]
     with pytest.raises(FatalError, match=r"it writes other\.t"):

@@ -9,7 +9,7 @@ from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import SetlError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
-from setl.extract.statements import PassedStatements
+from setl.extract.statements import SkippedStatements
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
@@ -21,7 +21,7 @@ from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.targets.schema_changes import SchemaChangePolicy
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop, SelectSettings
-from setl.select.source import nothing_passes_by
+from setl.select.source import absorbs_nothing
 
 
 def at(offset):
@@ -63,7 +63,7 @@ class ScriptedSource:
         self.opened.append(position.offset)
         self._rest = [e for e in self.entries if e.position.offset > position.offset]
 
-    def read(self, limit, timeout, passes_by=nothing_passes_by):
+    def read(self, limit, timeout, absorbs=absorbs_nothing):
         if not self._rest:
             threading.Event().wait(min(timeout, 0.01))
         part, self._rest = self._rest[:limit], self._rest[limit:]
@@ -218,7 +218,7 @@ class Bench:
                 routing,
                 MarkIdentity(7),
                 codec,
-                statements=PassedStatements(lambda _, __: False, lambda _: True),
+                statements=SkippedStatements(lambda _, __: False, lambda _: True),
             ),
             job=self.job,
             fence=RecordingFence(self.log),

@@ -1,4 +1,4 @@
-"""What is counted of heartbeats that pass by is what would be counted of any batch of them."""
+"""What is counted of heartbeats that are absorbed is what would be counted of any batch of them."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry, EntryKind
 from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
-from setl.run.measured.accounting import account, account_passing
+from setl.run.measured.accounting import account, account_absorbed
 from setl.run.measured.progress import Progress
 from tests.clocks import SetClock
 
@@ -30,7 +30,7 @@ def beats(number, seconds):
 
 @pytest.mark.parametrize("heartbeat", [OWN, None])
 @pytest.mark.parametrize("through", [2, 9])
-def test_heartbeats_that_pass_by_count_like_any_batch(heartbeat, through):
+def test_heartbeats_that_are_absorbed_count_like_any_batch(heartbeat, through):
     clock = SetClock(wall=500.0)
     one, other = Progress(clock), Progress(clock)
     for progress in (one, other):
@@ -44,7 +44,7 @@ def test_heartbeats_that_pass_by_count_like_any_batch(heartbeat, through):
         )  # fmt: skip
         one.took([batch], clock.monotonic() - batch.closed)
         one.moved()
-        account_passing(
+        account_absorbed(
             other, batch, extracted,
             heartbeat_id=heartbeat, now=clock.now(), version=lambda number=number: number,
         )  # fmt: skip

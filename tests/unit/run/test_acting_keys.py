@@ -67,8 +67,8 @@ class Keys:
         return answer
 
 
-def keys_of(*answers, passes=True):
-    keys = ActingKeys(cast("Any", Codec()), cast("Any", Keys(*answers)), passes=passes)
+def keys_of(*answers, replicates=True):
+    keys = ActingKeys(cast("Any", Codec()), cast("Any", Keys(*answers)), replicates=replicates)
     keys.begin(CHECKPOINT)
     return keys
 
@@ -136,7 +136,7 @@ def test_keys_that_come_with_a_schema_change_have_what_follows_read_again():
 
 
 def test_where_schema_changes_do_not_pass_the_source_is_asked_each_time():
-    keys = keys_of(found(CHAIN[1]), found(CHAIN[1]), passes=False)
+    keys = keys_of(found(CHAIN[1]), found(CHAIN[1]), replicates=False)
     assert not keys.after_changes()
     assert cast("Any", keys)._keys.asked == [((), None), ((), None)]
 
@@ -159,7 +159,7 @@ def test_a_look_that_failed_is_made_up_for():
 
 
 def test_a_target_without_such_keys():
-    keys = ActingKeys(cast("Any", Codec()), None, passes=True)
+    keys = ActingKeys(cast("Any", Codec()), None, replicates=True)
     keys.begin(CHECKPOINT)
     assert not keys.after_changes()
     assert (keys.tables, keys.actions, keys.known) == (frozenset(), (), ())

@@ -287,7 +287,7 @@ def test_a_schema_change_stops_the_pipeline_if_the_channel_says_so(begun):
     assert bench.stored_at == 44
 
 
-def test_a_schema_change_is_passed_on_alone_between_two_checkpoints(begun):
+def test_a_schema_change_is_replicated_alone_between_two_checkpoints(begun):
     ddl = Entry(
         EntryKind.DDL,
         at(54),
@@ -310,7 +310,7 @@ def test_a_schema_change_is_passed_on_alone_between_two_checkpoints(begun):
     before, after = (ticket.schema_version for ticket in bench.job.tickets)
     assert before != after
     figures = bench.progress.figures()
-    assert (figures.ddl_passed, figures.last_ddl) == (1, "TRUNCATE orders")
+    assert (figures.ddl_replicated, figures.last_ddl) == (1, "TRUNCATE orders")
 
 
 def test_an_ignored_schema_change_is_counted(begun):
@@ -333,7 +333,7 @@ def test_a_statement_that_passes_is_counted_by_its_schema(begun):
     ).start()
     eventually(lambda: bench.job.applied == [*ROWS_OF_TWO, 74], 10)
     figures = bench.progress.figures()
-    assert figures.statements_passed == 3
+    assert figures.statements_skipped == 3
     assert {n: reported.number for n, reported in figures.statements_by_schema.items()} == {
         "x": 1,
         "y": 2,
@@ -451,8 +451,8 @@ def quiet(begun):
     bench = begun(TWO, heartbeat_id=None)
     coming = []
 
-    def read(limit, timeout, passes_by):
-        return coming.pop(0) if coming else first(limit, timeout, passes_by)
+    def read(limit, timeout, absorbs):
+        return coming.pop(0) if coming else first(limit, timeout, absorbs)
 
     first, bench.source.read = bench.source.read, read
     bench.goes_on, bench.loads = coming.append, []
@@ -506,7 +506,7 @@ def test_what_passed_by_is_stored_as_often_as_ever(quiet):
     assert quiet.loads == []
 
 
-def test_no_heartbeat_passes_by_while_no_load_may_start(quiet):
+def test_no_heartbeat_is_absorbed_while_no_load_may_start(quiet):
     quiet.run.suspend()
     quiet.goes_on([beat(54)])
     eventually(lambda: quiet.loads == [[54]], 10)
@@ -515,7 +515,7 @@ def test_no_heartbeat_passes_by_while_no_load_may_start(quiet):
     eventually(lambda: shown_at(quiet, 54), 10)
 
 
-def test_no_heartbeat_passes_by_while_dead_letters_wait(quiet):
+def test_no_heartbeat_is_absorbed_while_dead_letters_wait(quiet):
     quiet.work._parts = replace(
         quiet.work._parts,
         letters=SimpleNamespace(lettered={"shop.orders"}, look=lambda *_: None),
@@ -533,7 +533,7 @@ def test_heartbeats_inside_a_transaction_come_with_it(quiet):
     assert [offset for load in quiet.loads for offset in load] == [54, 55, 64, 74]
 
 
-def test_a_quiet_run_wakes_up_for_checkpoints_where_heartbeats_pass_by(begun, monkeypatch):
+def test_a_quiet_run_wakes_up_for_checkpoints_where_heartbeats_are_absorbed(begun, monkeypatch):
     beats = HeartbeatStatus()
     heartbeat = SimpleNamespace(status=lambda: beats, stop=lambda: None, interval=1)
     bench = begun(TWO, heartbeat=heartbeat)
@@ -541,6 +541,6 @@ def test_a_quiet_run_wakes_up_for_checkpoints_where_heartbeats_pass_by(begun, mo
     bench.progress.enter(RunState.RUNNING)
     assert bench.run._patience() == QUIET_SECONDS
     for seldom in (False, True):
-        monkeypatch.setattr(bench.work, "passes_by", lambda _, seldom=seldom: seldom)
+        monkeypatch.setattr(bench.work, "absorbs", lambda _, seldom=seldom: seldom)
         beats = replace(beats, error="read-only" if seldom else "")
         assert bench.run._patience() < 1.5, "lag, dead letters and a relay are looked at as ever"

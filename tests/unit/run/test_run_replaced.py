@@ -10,8 +10,8 @@ def replaced(bench, locate):
     """Let the source end once all is applied; `locate` is what then answers."""
     read = bench.source.read
 
-    def ends(limit, timeout, passes_by):
-        entries = read(limit, timeout, passes_by)
+    def ends(limit, timeout, absorbs):
+        entries = read(limit, timeout, absorbs)
         if not entries and bench.source.locate != locate and len(bench.job.applied) == 4:
             bench.source.locate = locate
             raise TransientError("the connection was lost")

@@ -261,12 +261,12 @@ def test_a_table_that_is_changed_again_is_waited_for_again():
 
 def test_errors_that_are_never_the_same_end_a_load_all_the_same():
     refusals = Refusals()
-    reported = [refusals.may_pass(DataError(f"row {n}")) for n in range(100)]
+    reported = [refusals.may_skip(DataError(f"row {n}")) for n in range(100)]
     assert reported[0]
     assert not reported[-1]
     refusals.forget()
-    assert refusals.may_pass(DataError("row 99"))
-    assert not refusals.may_pass(TransientError("gone"))
+    assert refusals.may_skip(DataError("row 99"))
+    assert not refusals.may_skip(TransientError("gone"))
 
 
 def test_what_both_sites_write_is_read_as_far_as_it_is_decided():

@@ -5,7 +5,7 @@ from collections import deque
 
 from setl.errors import TransientError
 from setl.select.reader import SelectStatus
-from setl.select.source import nothing_passes_by
+from setl.select.source import absorbs_nothing
 
 
 class ManualClock:
@@ -100,7 +100,7 @@ class ScriptedSource:
             self._limit = len(self.stream)
             self._changed.notify_all()
 
-    def read(self, limit, timeout, passes_by=nothing_passes_by):
+    def read(self, limit, timeout, absorbs=absorbs_nothing):
         with self._changed:
             self.reads += 1
             self._changed.wait_for(

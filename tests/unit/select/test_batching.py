@@ -54,14 +54,14 @@ def test_a_transaction_that_would_go_too_far_begins_the_next_batch():
 
 
 @pytest.mark.parametrize("limits", [{"rows": 1}, {"size": 1}, {"rows": 2}])
-def test_transactions_that_pass_by_are_one_batch_whatever_its_limits(limits):
-    """Heartbeats pass by so; the lag is told by what the batch holds."""
+def test_transactions_that_are_absorbed_are_one_batch_whatever_its_limits(limits):
+    """Heartbeats are absorbed so; the lag is told by what the batch holds."""
     under_test = assembler(**limits)
-    passing = transactions(1, 1)
-    batch = under_test.alone(passing)
+    absorber = transactions(1, 1)
+    batch = under_test.alone(absorber)
     assert shapes([batch]) == ["BRCBRC"]
     assert (batch.id, batch.rows, batch.size) == (1, 2, 40)
-    assert batch.checkpoint.resume == passing[-1].position
+    assert batch.checkpoint.resume == absorber[-1].position
     assert under_test.is_between
     assert under_test.next_id == 2
 

@@ -165,7 +165,7 @@ def test_a_damaged_store_stops_nobody_who_does_not_need_it(caplog):
 
     store = lookup(Store(at(1)), OtherStore("zookeeper", damaged))
     assert store.load() == at(1)
-    assert "`zookeeper` is passed over: not a checkpoint" in caplog.text
+    assert "`zookeeper` is skipped: not a checkpoint" in caplog.text
 
 
 def test_it_stores_and_closes_as_the_configured_store_does():

@@ -1,4 +1,4 @@
-from setl.select.identity import heartbeat_id, passing_id, replica_id
+from setl.select.identity import heartbeat_id, replica_id, temporary_server_id
 
 
 def test_a_replica_id_never_changes():
@@ -14,7 +14,7 @@ def test_every_node_and_pipeline_reads_under_its_own_id():
 
 
 def test_no_two_connections_have_the_same_passing_id():
-    ids = {passing_id() for _ in range(100)}
+    ids = {temporary_server_id() for _ in range(100)}
     assert len(ids) == 100
     assert all(1 << 31 <= number < (1 << 32) - 1 for number in ids)
 

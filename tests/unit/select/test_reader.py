@@ -12,7 +12,7 @@ from setl.model.entry import EntryKind
 from setl.select.batching import BatchSettings
 from setl.select.reader import SelectLoop
 from setl.select.reading import SelectSettings
-from setl.select.source import nothing_passes_by
+from setl.select.source import absorbs_nothing
 from tests.unit.model.streams import B, C, H, R, entries, kafka_position, streams
 from tests.unit.select.fakes import ScriptedSource
 from tests.waiting import eventually
@@ -346,7 +346,7 @@ class DeafSource(ScriptedSource):
         super().__init__(stream)
         self.entered, self.let_go = threading.Event(), threading.Event()
 
-    def read(self, limit, timeout, passes_by=nothing_passes_by):
+    def read(self, limit, timeout, absorbs=absorbs_nothing):
         self.entered.set()
         self.let_go.wait(30)
         return super().read(limit, timeout)

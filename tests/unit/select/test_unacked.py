@@ -240,19 +240,19 @@ class Noting:
         self.passes = passes
         self.passed = []
 
-    def passes_by(self, entries):
+    def absorbs(self, entries):
         return self.passes
 
-    def passed_by(self, batch):
+    def absorbed(self, batch):
         self.passed.append(batch.id)
 
 
 @pytest.mark.parametrize("passes", [True, False])
-def test_a_batch_passes_by_whoever_waits_and_counts_as_acked(passes):
-    batches, passing = UnackedBatches(EPOCH, START, 3, 1000), Noting(passes=passes)
-    found, thread = in_thread(lambda: batches.take(60, passing))
-    eventually(lambda: batches.pass_by([], lambda: batch(1)) or not passes, 60)
-    assert (passing.passed, len(batches)) == ([1] if passes else [], 0)
+def test_a_batch_is_absorbed_whoever_waits_and_counts_as_acked(passes):
+    batches, absorber = UnackedBatches(EPOCH, START, 3, 1000), Noting(passes=passes)
+    found, thread = in_thread(lambda: batches.take(60, absorber))
+    eventually(lambda: batches.absorb([], lambda: batch(1)) or not passes, 60)
+    assert (absorber.passed, len(batches)) == ([1] if passes else [], 0)
     assert batches.acked == (batch(1).checkpoint if passes else START)
     assert thread.is_alive(), "it waits on"
     batches.offer(batch(2), 0)
@@ -260,29 +260,29 @@ def test_a_batch_passes_by_whoever_waits_and_counts_as_acked(passes):
     assert [each.id for each in found] == [2]
 
 
-def test_nothing_passes_by_unless_somebody_waits_with_nothing_unacked(three):
+def test_nothing_is_absorbed_unless_somebody_waits_with_nothing_unacked(three):
     def never():
         raise AssertionError("this batch is to be offered")
 
-    passing = Noting()
-    assert not three.pass_by([], never)
+    absorber = Noting()
+    assert not three.absorb([], never)
     for _ in range(3):
-        three.take(0, passing)
-    assert not three.pass_by([], never), "nobody waits"
-    found, thread = in_thread(lambda: three.take(60, passing))
-    assert not three.pass_by([], never), "what is being applied comes first"
+        three.take(0, absorber)
+    assert not three.absorb([], never), "nobody waits"
+    found, thread = in_thread(lambda: three.take(60, absorber))
+    assert not three.absorb([], never), "what is being applied comes first"
     three.close()
     thread.join(60)
-    assert not three.pass_by([], never)
-    assert (found, passing.passed) == ([None], [])
+    assert not three.absorb([], never)
+    assert (found, absorber.passed) == ([None], [])
 
 
-def test_nothing_passes_by_what_was_applied_before():
+def test_nothing_is_absorbed_what_was_applied_before():
     start = Checkpoint(kafka_position(0), timestamp=1.0, repeats=True)
-    batches, passing = UnackedBatches(EPOCH, start, 3, 1000), Noting()
-    found, thread = in_thread(lambda: batches.take(60, passing))
-    eventually(lambda: batches._passing is passing, 60)
-    assert not batches.pass_by([], lambda: batch(1))
+    batches, absorber = UnackedBatches(EPOCH, start, 3, 1000), Noting()
+    found, thread = in_thread(lambda: batches.take(60, absorber))
+    eventually(lambda: batches._absorber is absorber, 60)
+    assert not batches.absorb([], lambda: batch(1))
     batches.wake()
     thread.join(60)
     assert found == [None]

@@ -1,8 +1,8 @@
 """Prepared XA transactions of a binlog, and what it means that one is rolled back.
 
-A binlog has the rows of an XA transaction where it was prepared, and they are passed on there. Its
+A binlog has the rows of an XA transaction where it was prepared, and they are replicated there. Its
 XA COMMIT or XA ROLLBACK stands somewhere behind, with the transaction's id and nothing else. So a
-rollback takes back rows that were passed on, unless the transaction had none of a table that goes
+rollback takes back rows that were replicated, unless the transaction had none of a table that goes
 anywhere: that is remembered of each transaction, or looked up in what was written before.
 """
 

@@ -51,7 +51,7 @@ class StreamPosition:
         """
         return BinlogPosition(self.file, self.offset, "", self._origin)
 
-    def pass_transaction(self, transaction: str) -> None:
+    def advance_transaction(self, transaction: str) -> None:
         """Count a transaction, by its GTID, as executed."""
         if transaction and self._gtids is not None:
             self._gtids.add(transaction)

@@ -105,7 +105,7 @@ class TransactionBounds:
     def end(self, kind: EntryKind, seconds: int) -> Entry:
         """The entry of something that ends a transaction; it may be all of it."""
         transaction = self.transaction
-        self._position.pass_transaction(transaction)
+        self._position.advance_transaction(transaction)
         self._forget()
         self.announced = False
         self._position.offset = self.inner_end or self._position.offset

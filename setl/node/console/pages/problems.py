@@ -223,7 +223,7 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
         yield "warning", f"waits for {waiting}", ""
     if (figures.get("lag") or 0.0) >= LAG_SECONDS and view.channel_state is ChannelState.START:
         yield "warning", f"is {duration(figures['lag'])} behind", _where_time_goes(figures)
-    if echoes := figures.get("echoes_passed"):
+    if echoes := figures.get("echoes_replicated"):
         yield (
             "error",
             f"{count(echoes, *ECHOES)} not dropped",

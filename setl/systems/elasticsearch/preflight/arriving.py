@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from setl.channel.file import Source
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.elasticsearch.field_fit import Extent, whole_numbers
@@ -58,7 +58,7 @@ def arriving(
         for route in table.routes:
             fields = [
                 _field(table.schema.columns[i], target, facts, source)
-                for i, target in passing_columns(route, table.schema.names)
+                for i, target in selected_columns(route, table.schema.names)
             ]
             fields += [Field(c, Extent(whole_numbers(c))) for c in table.computed_by(route)]
             rows = Arriving(table.schema, route, tuple(fields))

@@ -27,7 +27,7 @@ def topic_distance(position: Position, latest: Position) -> int | None:
     return max(0, latest.offset - position.offset) if same else None
 
 
-def position_to_pass(start_point: StartPoint, config: DtsSource) -> KafkaPosition:
+def position_to_reach(start_point: StartPoint, config: DtsSource) -> KafkaPosition:
     """The offset that somebody wants to see passed.
 
     Raises:

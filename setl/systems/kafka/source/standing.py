@@ -77,7 +77,7 @@ class StandingStill:
             self._stand = _Stand(s.position, s.since, s.began, s.waiting, end <= s.position)
 
     def held_up(self) -> HeldUp | None:
-        """See `Source.held_up`; None for as long as it may pass by itself soon."""
+        """See `Source.held_up`; None for as long as it may be transient soon."""
         stand = self._stand
         if stand is None or stand.open is None:
             return None

@@ -21,7 +21,7 @@ from setl.errors import DataError, FatalError, PositionLostError, SetlError, Tra
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
-from setl.select.source import HeldUp, PassesBy, nothing_passes_by
+from setl.select.source import HeldUp, PassesBy, absorbs_nothing
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import expired, never_written
 from setl.systems.kafka.reader import TopicReader
@@ -189,7 +189,7 @@ class DtsKafkaSource:
         self,
         limit: int,
         timeout: float,
-        passes_by: PassesBy = nothing_passes_by,  # noqa: ARG002 - nothing comes in another thread
+        absorbs: PassesBy = absorbs_nothing,  # noqa: ARG002 - nothing comes in another thread
     ) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._used():

@@ -24,7 +24,7 @@ from setl.codec.binlog.statements.query import parse_query
 from setl.errors import SetlError, TransientError
 from setl.log import fields
 from setl.model.position import BinlogPosition
-from setl.select.identity import passing_id
+from setl.select.identity import temporary_server_id
 from setl.systems.mysql.binlog.client import (
     DeliveringClient,
     EventClient,
@@ -142,7 +142,7 @@ class CutFiles:
 
     def _events(self, position: BinlogPosition) -> Iterator[PollResult]:
         """The events from a position on, to where one is cut; raises SetlError."""
-        server_id = passing_id()
+        server_id = temporary_server_id()
         with closing(self._open_client(server_id, position)) as client:
             try:
                 client.connect()

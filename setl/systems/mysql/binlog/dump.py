@@ -134,7 +134,7 @@ class DumpClient:
             FatalError: an event is too large.
             SetlError: what `to` raises. What came before an error was handed on.
         """
-        while not self._pass_on(to):
+        while not self._forward(to):
             self._receive()
 
     @property
@@ -220,7 +220,7 @@ class DumpClient:
             self._arriving += len(piece)
         self._data = b"".join(pieces)
 
-    def _pass_on(self, to: EventReader) -> bool:
+    def _forward(self, to: EventReader) -> bool:
         """Hand on what is whole; returns whether there was anything."""
         data, at = self._data, 0
         try:

@@ -27,7 +27,7 @@ from setl.codec.binlog.transactions.prepared import Matters, Xid, prepared_xid
 from setl.errors import TransientError
 from setl.log import fields
 from setl.model.position import BinlogPosition
-from setl.select.identity import passing_id
+from setl.select.identity import temporary_server_id
 from setl.systems.mysql.binlog.client import EventClient
 from setl.systems.mysql.binlog.errors import ends_in_event, is_lost, translate, translating_damage
 from setl.systems.mysql.binlog.server import FIRST_OFFSET, BinlogServer
@@ -148,7 +148,7 @@ class EarlierPrepares:
     def _events(
         self, file: str, position: BinlogPosition
     ) -> Iterator[tuple[PollResult, BinlogPosition]]:
-        server_id, offset = passing_id(), 0
+        server_id, offset = temporary_server_id(), 0
         with closing(self._open_client(server_id, BinlogPosition(file, FIRST_OFFSET))) as client:
             try:
                 client.connect()

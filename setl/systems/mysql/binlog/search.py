@@ -33,7 +33,7 @@ from setl.codec.binlog.transactions.gtid import MysqlGtids, gtids_beyond, same_g
 from setl.codec.binlog.transactions.gtid_event import gtid_of
 from setl.errors import PositionLostError, TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
-from setl.select.identity import passing_id
+from setl.select.identity import temporary_server_id
 from setl.systems.mysql.binlog.errors import is_lost, translate, translating_damage
 from setl.systems.mysql.binlog.server import BinlogServer, PositionReport
 from setl.systems.mysql.binlog.session import FIRST_OFFSET
@@ -367,7 +367,7 @@ class BinlogSearch:
             PositionLostError: that error.
             TransientError: the server cannot be reached.
         """
-        server_id = passing_id()
+        server_id = temporary_server_id()
         client = open_client(self._endpoint, server_id, self._limits, start)
         try:
             client.connect()

@@ -17,8 +17,8 @@ from setl.errors import FatalError, PositionLostError, SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import BinlogOrigin, BinlogPosition, Position, binlog_file_number
-from setl.select.identity import passing_id
-from setl.select.source import HeldUp, PassesBy, nothing_passes_by
+from setl.select.identity import temporary_server_id
+from setl.select.source import HeldUp, PassesBy, absorbs_nothing
 from setl.systems.mysql.binlog.errors import StreamRefusedError
 from setl.systems.mysql.binlog.next_transaction import next_transaction
 from setl.systems.mysql.binlog.search import BinlogSearch
@@ -190,7 +190,7 @@ class MysqlBinlogSource:
             raise
 
     def read(
-        self, limit: int, timeout: float, passes_by: PassesBy = nothing_passes_by
+        self, limit: int, timeout: float, absorbs: PassesBy = absorbs_nothing
     ) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._lock:
@@ -199,17 +199,17 @@ class MysqlBinlogSource:
             raise TransientError("the source is not open", server=self._endpoint)
         position = stream.position
         try:
-            entries = stream.read(limit, timeout, passes_by)
+            entries = stream.read(limit, timeout, absorbs)
         except TransientError:
             if stream.unanswered:
-                self._server_id = passing_id()
+                self._server_id = temporary_server_id()
             raise
         except FatalError as error:
             self._say_more(error, stream)
             raise
         arriving, self._arriving = self._arriving, stream.arriving
         # A server that has reset its binlogs sends heartbeats, but no part of any event.
-        moved = entries or stream.position != position  # by what has passed by
+        moved = entries or stream.position != position  # by what was absorbed
         if moved or self._arriving > arriving or self._earlier.looking:
             self._moved, self._ahead = self._clock.monotonic(), None
         elif self._clock.monotonic() - self._moved >= _QUIET:

@@ -20,7 +20,7 @@ from setl.codec.binlog.inflation import inflated_query
 from setl.codec.binlog.rows.row_chunks import offset_behind
 from setl.codec.binlog.statements.query import parse_query
 from setl.model.position import BinlogPosition, binlog_file_number
-from setl.select.identity import passing_id
+from setl.select.identity import temporary_server_id
 from setl.systems.mysql.binlog.errors import is_lost, translate, translating_damage
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.stream import StreamLimits, open_client
@@ -84,7 +84,7 @@ def _finds(
     if start.order >= end.order:
         return False
     file, offset, until = start.file, start.offset, clock.monotonic() + limit
-    server_id = passing_id()
+    server_id = temporary_server_id()
     with closing(open_client(endpoint, server_id, StreamLimits(), start)) as client:
         try:
             client.connect()

@@ -23,8 +23,8 @@ from setl.codec.binlog.transactions.prepared import Matters, everything
 from setl.errors import SetlError, TransientError
 from setl.model.entry import Entry
 from setl.model.position import BinlogPosition
-from setl.select.identity import passing_id
-from setl.select.source import PassesBy, nothing_passes_by
+from setl.select.identity import temporary_server_id
+from setl.select.source import PassesBy, absorbs_nothing
 from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
 from setl.systems.mysql.binlog.cut_files import CutFiles, PastCutFiles
 from setl.systems.mysql.binlog.dump import DumpClient
@@ -158,7 +158,7 @@ class BinlogStream:
         self._waiting_entries = self._waiting_bytes = 0
         self._sizes: deque[int] = deque()
         self._error: SetlError | None = None
-        self._passes_by = nothing_passes_by
+        self._absorbs = absorbs_nothing
         self._closed = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -209,13 +209,13 @@ class BinlogStream:
         return isinstance(self._client, SharingClient) and self._client.shared
 
     def read(
-        self, limit: int, timeout: float, passes_by: PassesBy = nothing_passes_by
+        self, limit: int, timeout: float, absorbs: PassesBy = absorbs_nothing
     ) -> Sequence[Entry]:
         """See `Source.read`."""
         with self._changed:
-            self._passes_by = passes_by
+            self._absorbs = absorbs
             self._changed.wait_for(lambda: self._chunks or self._error or self._closed, timeout)
-            self._passes_by = nothing_passes_by
+            self._absorbs = absorbs_nothing
             if self._closed:
                 raise _closed()
             if not self._chunks:
@@ -264,7 +264,7 @@ class BinlogStream:
             return shared.take(
                 key,
                 position,
-                lambda: open_client(self._endpoint, passing_id(), self._limits, position),
+                lambda: open_client(self._endpoint, temporary_server_id(), self._limits, position),
                 who,
             )
 
@@ -321,7 +321,7 @@ class BinlogStream:
             )
             if self._closed:
                 return False
-            if not self._chunks and self._passes_by(entries):
+            if not self._chunks and self._absorbs(entries):
                 return True
             size = sum(len(entry.payload) for entry in entries)
             self._chunks.append(entries)

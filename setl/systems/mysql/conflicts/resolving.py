@@ -115,7 +115,7 @@ def resolve_histories(
             )
             for target, table in described.items()
         ]
-        load.forget_passed(contested)
+        load.forget_processed(contested)
         for one in contested:
             resolved += load.table(one)
         load.finish()
@@ -194,7 +194,7 @@ class _Load:
             through, max((mark.number for mark in marks), default=0)
         )
 
-    def forget_passed(self, contested: Sequence[ContestedTable]) -> None:
+    def forget_processed(self, contested: Sequence[ContestedTable]) -> None:
         """Forget what the source has passed, but for rows of which it tells something here."""
         for one in contested:
             table, keys = one.table(self._pipeline), {heard.key for heard in one.heard}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.codec.sql.column_definition import ColumnDefinition, column_definition
 from setl.codec.sql.created_table import Definition, definitions_of
 from setl.codec.sql.table_keys import KeyDefinition, table_options
@@ -121,13 +121,13 @@ class _Planning:
         there: Dialect,
     ) -> None:
         self._source, self._route, self._computed = source, route, computed
-        self._passing = passing_columns(route, source.schema.names)
+        self._ddl_context = selected_columns(route, source.schema.names)
         names = source.schema.names
         # A column that goes to several positions is the first one to keys and expressions.
-        self._names = {names[i].lower(): to for i, to in reversed(self._passing)}
+        self._names = {names[i].lower(): to for i, to in reversed(self._ddl_context)}
         same = (source.schema.schema, source.schema.table) == route.target
         self._unchanged = len(self._names) == len(names) and all(
-            to == names[i] for i, to in self._passing
+            to == names[i] for i, to in self._ddl_context
         )
         self._alike = here.mariadb == there.mariadb and {
             *source.collations.values(),
@@ -237,7 +237,7 @@ class _Planning:
             frozenset(keyed), self._notes,
         )  # fmt: skip
         written: list[str] = []
-        for i, name in self._passing:
+        for i, name in self._ddl_context:
             definition = by_name[self._source.schema.names[i].lower()]
             column = column_definition(definition)
             refuse_unsure_labels(column)

@@ -1,6 +1,6 @@
 """Carries out one schema change on a target, step by step, and writes down how far it came.
 
-See `setl.systems.mysql.ddl.passing` for what the record in ``retl.setl_ddl`` is for.
+See `setl.systems.mysql.ddl.replicating` for what the record in ``retl.setl_ddl`` is for.
 """
 
 from __future__ import annotations
@@ -54,8 +54,7 @@ _DUPLICATE: Final = 1062
 _EMPTYING: Final = frozenset({Action.CREATE, Action.DROP, Action.TRUNCATE})
 _BY_HAND: Final = (" by hand", "{by_hand}")
 _ADVICE_ON_DROP: Final = (
-    "Drop their tables at the target{by_hand}, and `setl start` the channel, which then passes over"
-    " it"
+    "Drop their tables at the target{by_hand}, and `setl start` the channel, which then skips it"
 )
 _AS_IT_IS: Final = (
     "If the source still has the table, start again: the leader then creates it. Or make it by hand"
@@ -112,7 +111,7 @@ class Attempt:
         """Note what a change of other objects than tables tells; returns what was done.
 
         Raises:
-            SetlError: it may be about mapped tables all the same, and cannot be passed on.
+            SetlError: it may be about mapped tables all the same, and cannot be replicated.
         """
         if self._defaults is not None:
             self._defaults.follow()
@@ -245,8 +244,8 @@ class Attempt:
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
         again = again or len(of_now) < sum(position is not None for position in made.values())
-        passing = {*(_ALREADY if again else ()), *(MISSING_TABLE if step.may_lack else ())}
-        self._execute(number, (step, session), statement, more, passing)
+        ddl_context = {*(_ALREADY if again else ()), *(MISSING_TABLE if step.may_lack else ())}
+        self._execute(number, (step, session), statement, more, ddl_context)
         failpoints.reached("ddl.ran")
         if self._removes:
             self._forget_made(step.tables)
@@ -269,16 +268,16 @@ class Attempt:
         return step._replace(statement=text)
 
     def _execute(
-        self, number: int, run: Run, text: str, more: Sequence[str], passing: Collection[int]
+        self, number: int, run: Run, text: str, more: Sequence[str], ddl_context: Collection[int]
     ) -> None:
-        """Run a statement, whatever the server says with an error that is among `passing`."""
+        """Run a statement, whatever the server says with an error that is among `ddl_context`."""
         step, session = run
         try:
             self._runner.run(text, session, more)
         except FatalError as error:
             raise self._stopped(number, text, error) from error
         except pymysql.MySQLError as error:
-            if error_number(error) in passing:
+            if error_number(error) in ddl_context:
                 return
             check = self._equivalence_check
             lost = check.refused_duplicates(step, session)
@@ -286,7 +285,7 @@ class Attempt:
                 connection, ignoring = self._writer.open(), with_ignore(text)
                 known = self._change.unread, self._source_key
                 if ignoring != text and check.loses_alike(connection, step, session, *known):
-                    self._execute(number, run, ignoring, more, passing)
+                    self._execute(number, run, ignoring, more, ddl_context)
                     return
                 raise self._stopped(number, text, lost) from error
             self._refused(number, step._replace(statement=text), error)
@@ -398,7 +397,7 @@ class Attempt:
     def _refuse_later_model(self, number: int, run: Run, statement: str) -> None:
         if model := self._later_model(run):
             text = f"it is like {_dotted(model)}, which setl has created as it was later"
-            error = FatalError(f"this schema change cannot be passed on: {text}", hint=_AS_IT_IS)
+            error = FatalError(f"this schema change cannot be replicated: {text}", hint=_AS_IT_IS)
             raise self._stopped(number, statement, error)
 
     def _refuse_rows_before(
@@ -474,7 +473,7 @@ class Attempt:
         error.hint = (
             f"{way}. When it is made by hand, mark it as done; that is enough. To do so, run there:"
             f" UPDATE retl.setl_ddl SET state = 'done' WHERE {where} AND step = {number}; and `setl"
-            " start` the channel, which then passes over it"
+            " start` the channel, which then skips it"
         )
         return error
 

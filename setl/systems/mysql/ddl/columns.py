@@ -33,10 +33,10 @@ def refuse_columns(ddl: TableDdl, route: Route) -> None:
     if named:
         raise _refused(ddl, f"the mapping does not pass {', '.join(sorted(named))} as it is")
     if route.include is not None:
-        passing = {c.lower() for c in route.include}
+        ddl_context = {c.lower() for c in route.include}
         for clause in ddl.clauses() if ddl.action is Action.ALTER else ():
             for column in (name for tokens in clause.columns for name in _names(clause, tokens)):
-                if column.lower() not in passing:
+                if column.lower() not in ddl_context:
                     raise _refused(ddl, f"`include` does not pass {column}")
 
 
@@ -49,4 +49,4 @@ def _names(clause: Clause, tokens: Sequence[Token]) -> Iterator[str]:
 
 
 def _refused(ddl: TableDdl, why: str) -> FatalError:
-    return FatalError(f"this schema change cannot be passed on: {why}: {ddl.text[:300]}")
+    return FatalError(f"this schema change cannot be replicated: {why}: {ddl.text[:300]}")

@@ -146,7 +146,7 @@ class DatabaseDefaults:
 
     def _unknown(self, why: str) -> FatalError:
         return FatalError(
-            f"this schema change cannot be passed on: {why}:"
+            f"this schema change cannot be replicated: {why}:"
             f" {redacted(self._change.statement)[:300]}",
             hint=_ADVICE.format(by_hand=self._by_hand),
         )

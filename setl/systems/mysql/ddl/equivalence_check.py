@@ -160,7 +160,7 @@ class EquivalenceCheck:
         Args:
             source: the source's server, None where it cannot be asked.
             by_hand: how a person changes the target, for messages.
-            accept: see `setl.systems.port.Passing`.
+            accept: see `setl.systems.port.DdlReplicationContext`.
             both_ways: whether the target's clients write rows that go to the source.
             dialect: tells what the target knows.
             related: tells which tables' foreign keys setl carries out; None if it does for none.
@@ -331,7 +331,7 @@ class EquivalenceCheck:
         later: Collection[Name],
         unread: Callable[[Name], bool],
     ) -> None:
-        """Refuse to pass over a statement that the table has had since it was created.
+        """Refuse to skip a statement that the table has had since it was created.
 
         Args:
             target: a connection to the target.
@@ -414,7 +414,7 @@ class EquivalenceCheck:
         if ddl is None or not effects_of(ddl).loses:
             return None
         return FatalError(
-            f"this schema change cannot be passed on: {DOUBT_OF_LOSSES}:"
+            f"this schema change cannot be replicated: {DOUBT_OF_LOSSES}:"
             f" {redacted(step.statement)[:300]}",
             hint=_ADVICE_ON_LOSSES.format(by_hand=self._by_hand),
         )
@@ -471,7 +471,7 @@ class EquivalenceCheck:
     def _refuse(self, doubt: str, step: Step, advice: str = _ADVICE) -> None:
         if doubt:
             raise FatalError(
-                f"this schema change cannot be passed on: {doubt}:"
+                f"this schema change cannot be replicated: {doubt}:"
                 f" {redacted(step.statement)[:300]}",
                 hint=advice.format(by_hand=self._by_hand),
             )

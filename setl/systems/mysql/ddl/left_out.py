@@ -142,7 +142,7 @@ class _Narrowing:
         if any(self._stays(name) for name in names):
             return False
         said = " and ".join(dict.fromkeys(names))
-        self._notes.append(f"passed over, since {said} does not reach the target")
+        self._notes.append(f"skipped, since {said} does not reach the target")
         return True
 
 

@@ -254,5 +254,5 @@ def _refused(
     " load the mapped ones of these tables with `setl load --replace` when the pipeline runs again."
     " In the future, have both tables mapped as they are",
 ) -> FatalError:
-    text = f"this schema change cannot be passed on: {why}: {redacted(ddl.text)[:300]}"
+    text = f"this schema change cannot be replicated: {why}: {redacted(ddl.text)[:300]}"
     return FatalError(text, hint=hint)

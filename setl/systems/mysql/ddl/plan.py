@@ -1,7 +1,7 @@
 """Plans the target's statements for a schema change of the source.
 
 Names of tables are replaced where they stand, and everything else of the text stays as it is. What
-cannot be passed on without a guess is refused, with an error that says so: the pipeline stops
+cannot be replicated without a guess is refused, with an error that says so: the pipeline stops
 there, and a person decides.
 
 A table that a shadow replaces (see `setl.channel.names.shadow_tables`) is not renamed on
@@ -159,7 +159,7 @@ def plan_ddl(
             that no pipeline minds.
 
     Raises:
-        FatalError: it cannot be passed on.
+        FatalError: it cannot be replicated.
     """
     if ddl.action is Action.DROP:
         return _drop(ddl, routing, aside, marked=marked_drops)
@@ -196,7 +196,7 @@ def rewritten(
         marked_drops: see `plan_ddl`.
 
     Raises:
-        FatalError: it cannot be passed on.
+        FatalError: it cannot be replicated.
     """
     aliases = stands_for or {}
 
@@ -366,9 +366,9 @@ def _pairs(
     """Renamings from left to right, each of one table."""
     coming = under_way(routing, ((old.schema, old.table) for old, _ in pairs))
     renaming = _Renaming(routing, ddl, {*changing, *coming}, marked_drops=marked_drops)
-    passing = {(old.schema, old.table) for old, _ in pairs[1:]}
+    ddl_context = {(old.schema, old.table) for old, _ in pairs[1:]}
     for old, new in pairs:
-        renaming.add((old.schema, old.table), (new.schema, new.table), passing)
+        renaming.add((old.schema, old.table), (new.schema, new.table), ddl_context)
     return renaming.plan()
 
 
@@ -390,8 +390,8 @@ class _Renaming:
         self._aside: list[Name] = []
         self._notes: list[Step] = []
 
-    def add(self, old: Name, new: Name, passing: set[Name]) -> None:
-        """Take in the next one; `passing` are names that a later one takes a table from."""
+    def add(self, old: Name, new: Name, ddl_context: set[Name]) -> None:
+        """Take in the next one; `ddl_context` are names that a later one takes a table from."""
         olds, news = self._targets(old), self._targets(new)
         leaving, coming = self._routing.shadow(*old), self._routing.shadow(*new)
         if coming is not None and olds:
@@ -409,7 +409,7 @@ class _Renaming:
             self._refuse_gathered(old)
             for target in olds:
                 self._drops += _dropped(target, self._ddl, may_lack=True, marked=self._marked_drops)
-        elif olds and not news and new in passing:
+        elif olds and not news and new in ddl_context:
             self._refuse_gathered(old)
             self._between[new] = tuple((schema, new[1]) for schema, _ in olds)
             self._move(olds, self._between[new])
@@ -513,5 +513,5 @@ def _dotted(name: Name) -> str:
 
 
 def _refused(why: str, ddl: TableDdl, way_out: str) -> FatalError:
-    text = f"this schema change cannot be passed on: {why}: {ddl.text[:300]}"
+    text = f"this schema change cannot be replicated: {why}: {ddl.text[:300]}"
     return FatalError(text, hint=way_out)

@@ -25,7 +25,7 @@ def refuse_removal(ddl: TableDdl, route: Route, *, gathers: bool) -> None:
     """
     if gathers and (removes_rows(ddl) or ddl.action is Action.DROP):
         raise FatalError(
-            "this schema change cannot be passed on: it removes rows of a table that go to"
+            "this schema change cannot be replicated: it removes rows of a table that go to"
             f" {'.'.join(route.target)}, where rows of other tables go, too, and does not say"
             f" which: {redacted(ddl.text)[:300]}",
             hint="Remove those that came from this table on the target with DELETE, in a channel of"
@@ -33,7 +33,7 @@ def refuse_removal(ddl: TableDdl, route: Route, *, gathers: bool) -> None:
         )
     if gathers and (column := _dropped_column(ddl)):
         raise FatalError(
-            f"this schema change cannot be passed on: it drops the column {column} of a table that"
+            f"this schema change cannot be replicated: it drops the column {column} of a table that"
             f" goes to {'.'.join(route.target)}, where rows of other tables go, too, which lose it"
             f" as well: {redacted(ddl.text)[:300]}",
             hint="If all these tables lose it, drop it at the target{by_hand}. Else leave it there,"
@@ -42,7 +42,7 @@ def refuse_removal(ddl: TableDdl, route: Route, *, gathers: bool) -> None:
     if route.conflict is None or not removes_rows(ddl):
         return
     raise FatalError(
-        "this schema change cannot be passed on: it removes rows of a table with a conflict"
+        "this schema change cannot be replicated: it removes rows of a table with a conflict"
         f" policy, and does not say which: {ddl.text[:300]}",
         hint="In the future, use DELETE, for which the policy decides. For this one: have nobody"
         " write to the table, let both pipelines catch up, and run it on the target, after SET"

@@ -76,7 +76,7 @@ class ReplacedTables:
             if name in names.freed or name in left:
                 shown = ".".join(name)
                 raise FatalError(
-                    "this schema change cannot be passed on: it puts another table instead of"
+                    "this schema change cannot be replicated: it puts another table instead of"
                     f" {shown}, and rows that clients of the target wrote may be on their way to"
                     f" the source's new table: {redacted(step.statement)[:300]}",
                     hint="Have nobody write to the table, let both pipelines catch up, and make"

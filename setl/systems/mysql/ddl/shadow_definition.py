@@ -242,7 +242,7 @@ def _without_foreign_keys(ddl: TableDdl, name: Name) -> str:
 
 def _refused(ddl: TableDdl, why: str) -> FatalError:
     return FatalError(
-        "this schema change cannot be passed on: an online schema change ends, and of its shadow's"
+        "this schema change cannot be replicated: an online schema change ends, and of its shadow's"
         f" constraints not all are known: {why}: {ddl.text[:300]}",
         hint="Make the target's table{by_hand} as the source's, with its foreign keys and CHECKs",
     )

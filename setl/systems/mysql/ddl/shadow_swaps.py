@@ -120,7 +120,7 @@ def refuse_drop_before_swap(ddl: TableDdl, shadows: Iterable[Name], routing: Rou
         shadow = routing.shadow(schema, table)
         if shadow is not None and (schema, shadow.table) in dropped:
             raise FatalError(
-                f"this schema change cannot be passed on: {schema}.{shadow.table} is dropped while"
+                f"this schema change cannot be replicated: {schema}.{shadow.table} is dropped while"
                 f" an online schema change of it is under way, by its shadow {table}, which has no"
                 f" counterpart at the target: {ddl.text[:300]}",
                 hint="Where the shadow replaces it next, as with `drop_swap` of"
@@ -140,7 +140,7 @@ def _created(ddl: TableDdl) -> Iterable[str]:
 
 def _refused(table: Name, why: str, text: str) -> FatalError:
     return FatalError(
-        f"this schema change cannot be passed on: an online schema change of {'.'.join(table)}"
+        f"this schema change cannot be replicated: an online schema change of {'.'.join(table)}"
         f" ends, {why}: {text[:300]}",
         hint=LOAD_AFTER,
     )

@@ -84,7 +84,7 @@ def made_by(done: Iterable[TableDdl]) -> set[Name]:
     """The tables of a target that it has from the stream, so that their keys are the source's.
 
     Args:
-        done: what was passed on to the target, in order; its beginning may be missing.
+        done: what was replicated to the target, in order; its beginning may be missing.
     """
     made: set[Name] = set()
     for ddl in done:

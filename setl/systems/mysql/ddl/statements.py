@@ -64,7 +64,7 @@ def _concerns(routing: Routing, schema: str, table: str) -> bool:
 def _refused(change: SchemaChange, why: str, way_out: str) -> FatalError:
     shown = redacted(change.statement)[:300]
     return FatalError(
-        f"this schema change cannot be passed on: {why}: {shown}",
+        f"this schema change cannot be replicated: {why}: {shown}",
         hint=f"{way_out} by hand. {_past(change.position)}",
         position=change.position,
     )

@@ -38,7 +38,7 @@ Run = tuple[Step, StatementSession]
 
 
 class DdlTarget:
-    """A MySQL or MariaDB that schema changes are passed on to."""
+    """A MySQL or MariaDB that schema changes are replicated to."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class DdlTarget:
             nonce: see `setl.systems.mysql.stored.marks.mark_info`.
             marked_drops: see `plan_ddl`.
             source: the source's server, None if it cannot be asked.
-            accept: see `setl.systems.port.Passing`.
+            accept: see `setl.systems.port.DdlReplicationContext`.
         """
         self.endpoint = endpoint
         self._source = source

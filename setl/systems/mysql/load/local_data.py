@@ -1,6 +1,6 @@
 """Sends rows with LOAD DATA LOCAL, which costs a server about half of what an INSERT does.
 
-The statement is lenient: rows that are there already are passed over, and of a value that a column
+The statement is lenient: rows that are there already are skipped, and of a value that a column
 cannot hold the server makes something else. It counts both. So a load counts only if nothing of it
 was counted: then each row is in the table as an INSERT would have put it. Otherwise it is taken
 back, and the rows are written with statements that refuse.
@@ -38,7 +38,7 @@ _NAME: Final = b"rows of setl"
 _PACKET: Final = 1 << 20
 # The server, its settings or somebody between does not let a client send data.
 _NOT_ALLOWED: Final = frozenset({1047, 1148, 1235, 3948, 4166})
-_PASSING: Final = frozenset({1205, 1213})  # a lock
+_TRANSIENT: Final = frozenset({1205, 1213})  # a lock
 # In English "Records: 1  Deleted: 0  Skipped: 0  Warnings: 0". The byte in front of it, which is
 # its length, may be a digit too.
 _NUMBER: Final = re.compile(rb"\d+")
@@ -133,7 +133,7 @@ class LocalData:
         except MySQLError as error:
             if error_number(error) in _NOT_ALLOWED:
                 self._tables.forbid()
-            elif error_number(error) not in _PASSING:
+            elif error_number(error) not in _TRANSIENT:
                 self.give_up()
             raise
         if not clean:

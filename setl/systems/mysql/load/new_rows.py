@@ -2,7 +2,7 @@
 
 That takes a server a third less time than INSERT. It is only done where it puts into each column
 what INSERT would, or counts that it does not: the kind of a value has to be that of its column. It
-also counts the rows that it passes over because their keys are there. If anything is counted, the
+also counts the rows that it skips because their keys are there. If anything is counted, the
 transaction is given up and begun again with INSERT, which updates such rows, refuses what does not
 fit and says why.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from setl.channel.file import Pipeline
-from setl.channel.routes.routing import Route, Router, passing_columns
+from setl.channel.routes.routing import Route, Router, selected_columns
 from setl.model.conflict import COMPARABLE, ConflictPolicy
 from setl.model.schema import Kind, RowSchema
 from setl.systems.finding import Report
@@ -93,9 +93,9 @@ def _check_way_back(
             code="conflict-mapping",
         )
         return
-    there = dict(passing_columns(route, schema.names))
+    there = dict(selected_columns(route, schema.names))
     names = list(there.values())
-    returning = {names[i].lower(): name.lower() for i, name in passing_columns(back[0], names)}
+    returning = {names[i].lower(): name.lower() for i, name in selected_columns(back[0], names)}
     for i, name in there.items():
         if returning.get(name.lower()) != schema.names[i].lower():
             report.error(
@@ -172,7 +172,7 @@ def _check_newest(schema: RowSchema, route: Route, policy: ConflictPolicy, repor
             "Name a date, a time or a number under `newest`",
             code="conflict-column",
         )
-    elif at not in {i for i, _ in passing_columns(route, schema.names)}:
+    elif at not in {i for i, _ in selected_columns(route, schema.names)}:
         report.error(
             f"the column {policy.newest}, which says how new a row is, does not reach the target",
             f"Let it pass: see include, exclude and columns in tables[{route.index}]",
@@ -187,7 +187,7 @@ def _check_columns(
     here = read_columns(source, schema.schema, schema.table)
     there = read_columns(target, *route.target)
     policy = route.conflict
-    for i, name in passing_columns(route, schema.names):
+    for i, name in selected_columns(route, schema.names):
         one, other = here.get(schema.names[i].lower()), there.get(name.lower())
         if one is None or other is None:
             continue

@@ -14,7 +14,7 @@ from setl.systems.mysql.preflight.mark_logging import check_mark_triggers, check
 from setl.systems.mysql.preflight.schema_changes import (
     LEDGER,
     check_invisible_keys,
-    check_passed_ddl,
+    check_replicated_ddl,
 )
 from setl.systems.mysql.preflight.statements import check_statements
 from setl.systems.mysql.preflight.system_tables import SCHEMA, SystemTable, check_system_tables
@@ -105,7 +105,7 @@ def check_mysql_target(
     if ledger:
         check_invisible_keys(server, report)
     if pipeline.ddl == "pass":
-        check_passed_ddl(server, source, pipeline, tables, report)
+        check_replicated_ddl(server, source, pipeline, tables, report)
     router = Router(pipeline)
     known = {(table.schema.schema, table.schema.table) for table in tables}
     names = (entry.pattern.exact for entry in router.entries)

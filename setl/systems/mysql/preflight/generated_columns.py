@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.model.schema import RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.generated_by_session import dependence, dependent_columns, times_of
@@ -112,7 +112,7 @@ def check_generated(
         if route.conflict is not None:
             needed = generated
         elif route.into_index:
-            needed = [generated[i] for i, _ in passing_columns(route, generated)] or needed
+            needed = [generated[i] for i, _ in selected_columns(route, generated)] or needed
         _warn(server, needed, report)
 
 

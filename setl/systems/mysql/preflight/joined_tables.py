@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
 
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.errors import SetlError
 from setl.systems.finding import Report
 from setl.systems.mysql.catalog import folds_names, read_table
@@ -114,7 +114,7 @@ def _key(table: SourceTable, route: Route) -> dict[str, str]:
     key = {name.lower() for name in route.key or (names[index] for index in table.schema.key)}
     return {
         name.lower(): names[index]
-        for index, name in passing_columns(route, names)
+        for index, name in selected_columns(route, names)
         if names[index].lower() in key
     }
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.model.schema import Column, RowSchema
 from setl.systems.finding import Report
 from setl.systems.mysql.creation.plan import TablePlan
@@ -67,8 +67,8 @@ def report_creation(planner: Planner, flow: Flow, report: Report) -> None:
 def made_plain(plan: TablePlan, flow: Flow) -> list[str]:
     """The source's generated columns that will be plain ones in the table."""
     columns = flow.source.columns
-    passing = passing_columns(flow.route, flow.source.names)
-    generated = [(columns[i].name, f"{quote(to)} ") for i, to in passing if columns[i].generated]
+    selected = selected_columns(flow.route, flow.source.names)
+    generated = [(columns[i].name, f"{quote(to)} ") for i, to in selected if columns[i].generated]
     return [
         name
         for name, front in generated
@@ -88,9 +88,9 @@ def statements_of(planner: Planner, plan: TablePlan) -> list[str]:
 def shape_of(flow: Flow) -> RowSchema:
     """The table that is made for a flow, as other flows find it."""
     source = flow.source
-    passing = passing_columns(flow.route, source.names)
-    columns = [replace(source.columns[i], name=name) for i, name in passing]
-    positions = {i: at for at, (i, _) in reversed(list(enumerate(passing)))}
+    selected = selected_columns(flow.route, source.names)
+    columns = [replace(source.columns[i], name=name) for i, name in selected]
+    positions = {i: at for at, (i, _) in reversed(list(enumerate(selected)))}
     key = [source.folded.get(name.lower(), -1) for name in flow.route.key] or source.key
     return RowSchema(
         *flow.route.target,

@@ -1,4 +1,4 @@
-"""Checks that schema changes can be passed on to a target (`ddl: pass`)."""
+"""Checks that schema changes can be replicated to a target (`ddl: pass`)."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def check_invisible_keys(target: Server, report: Report) -> None:
         )
 
 
-def check_passed_ddl(
+def check_replicated_ddl(
     target: Server,
     source: Server | None,
     pipeline: Pipeline,
     tables: Sequence[SourceTable],
     report: Report,
 ) -> None:
-    """Report what keeps schema changes from being passed on to a MySQL target.
+    """Report what keeps schema changes from being replicated to a MySQL target.
 
     Args:
         target: the target.
@@ -72,7 +72,7 @@ def check_passed_ddl(
     for mapping in dict.fromkeys(route.index for _, route in flows if _changed(route)):
         report.warning(
             f"tables[{mapping}] renames columns or computes them: an ALTER TABLE that names one of"
-            " those columns cannot be passed on, and stops the pipeline",
+            " those columns cannot be replicated, and stops the pipeline",
             code="ddl-columns",
         )
     if source is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from setl.channel.routes.routed_table import RoutedTable
-from setl.channel.routes.routing import Route, Router, passing_columns
+from setl.channel.routes.routing import Route, Router, selected_columns
 from setl.codec.binlog.tables.hidden import looks_hidden
 from setl.codec.charset import DOUBLED
 from setl.counting import count
@@ -193,8 +193,8 @@ def _fits(
         if not route.key:
             check_keyless(check, schema, route, report)
     else:
-        passing = {i for i, _ in passing_columns(route, schema.names)}
-        for lost in (schema.names[i] for i in key if i not in passing):
+        selected = {i for i, _ in selected_columns(route, schema.names)}
+        for lost in (schema.names[i] for i in key if i not in selected):
             report.error(
                 f"the key column {lost} does not reach the target, where rows are found by it",
                 f"Let {lost} pass: see include, exclude and columns in {table_report}",
@@ -260,9 +260,9 @@ def _check_document(schema: RowSchema, route: Route, key: Sequence[int], report:
     """Report whether ids and routing of documents can be made of the table's rows."""
     with report.failing():
         route.document([schema.names[i] for i in key])
-    passing = {schema.names[i].lower() for i, _ in passing_columns(route, schema.names)}
+    selected = {schema.names[i].lower() for i, _ in selected_columns(route, schema.names)}
     routing = route.routing
-    if routing is not None and routing.lower() in schema.folded and routing.lower() not in passing:
+    if routing is not None and routing.lower() in schema.folded and routing.lower() not in selected:
         report.error(
             f"the column {routing}, by which documents are routed, does not reach the target",
             f"Let it pass: see include, exclude and columns in tables[{route.index}]",

@@ -49,12 +49,12 @@ def check_statements(server: Server, router: Router, report: Report) -> None:
         SetlError: the server does not answer.
     """
     _check_sessions(server, report)
-    passing: list[str] = []
+    selected: list[str] = []
     for name, what in _known(server):
         location = ".".join(name)
         reason, fix = _stops(server, router, name)
         if not reason:
-            passing.append(f"{location} ({what})")
+            selected.append(f"{location} ({what})")
             continue
         report.at(location).warning(
             f"{what} may log statements instead of rows of {location}, and these stop the pipeline:"
@@ -64,8 +64,8 @@ def check_statements(server: Server, router: Router, report: Report) -> None:
             " whatever they do",
             code=STATEMENT,
         )
-    if passing:
-        report.ok(f"statements instead of rows pass of {', '.join(passing)}")
+    if selected:
+        report.ok(f"statements instead of rows pass of {', '.join(selected)}")
 
 
 def _check_sessions(server: Server, report: Report) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from setl.channel.routes.routing import passing_columns
+from setl.channel.routes.routing import selected_columns
 from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.model.schema import RowSchema
@@ -123,7 +123,7 @@ class TargetTables:
         filled: set[str] = set()
         for flow in flows:
             self._check_flow(flow, described, facts, report)
-            filled |= {t.lower() for _, t in passing_columns(flow.route, flow.source.names)}
+            filled |= {t.lower() for _, t in selected_columns(flow.route, flow.source.names)}
             filled |= {t.lower() for t in flow.route.expressions}
             if flow.route.processor:
                 filled |= set(facts)  # which columns it adds is only known from its rows
@@ -165,7 +165,7 @@ class TargetTables:
             except ConfigurationError as error:
                 fix.append(f"It cannot be as the source's: {error.message}. {error.hint}")
         elif flows:
-            names = [t for _, t in passing_columns(flows[0].route, flows[0].source.names)]
+            names = [t for _, t in selected_columns(flows[0].route, flows[0].source.names)]
             columns = ", ".join([*names, *flows[0].route.expressions])
             fix.append(f"Create it with the columns {columns} and the same primary key")
         report.error(what, *fix, code="no-target-table")
@@ -192,7 +192,7 @@ class TargetTables:
         described = shape_of(first)
         facts = {
             to.lower(): replace(given[first.source.names[i].lower()], name=to, generated=False)
-            for i, to in passing_columns(first.route, first.source.names)
+            for i, to in selected_columns(first.route, first.source.names)
         }
         for column in first.computed:
             facts[column.name.lower()] = ColumnFacts(column.name, "", "")
@@ -202,7 +202,7 @@ class TargetTables:
     def _check_flow(
         self, flow: Flow, described: RowSchema, facts: dict[str, ColumnFacts], report: Report
     ) -> None:
-        passing = passing_columns(flow.route, flow.source.names)
+        selected = selected_columns(flow.route, flow.source.names)
         name = qualified(described.schema, described.table)
         given: dict[str, ColumnFacts] = {}
         text: TableText | None = None
@@ -210,7 +210,7 @@ class TargetTables:
         if self.source is not None:
             given = read_columns(self.source, flow.source.schema, flow.source.table)
             text = TableText.read(self.source, flow.source.schema, flow.source.table)
-        for i, target in passing:
+        for i, target in selected:
             source = given.get(flow.source.names[i].lower())
             there = facts.get(target.lower())
             definition = text.definition(flow.source.names[i], target) if text else ""
@@ -239,7 +239,7 @@ class TargetTables:
         if self.source is not None:
             check_filled(self.source, computed, flow.route, report)
         before = len(report.findings)
-        _check_key(flow, passing, described, facts, report)
+        _check_key(flow, selected, described, facts, report)
         if self.source is not None and len(report.findings) == before:
             check_unique_keys(
                 UniqueKeys.read(self.source, flow.source),
@@ -283,12 +283,12 @@ def _check_column(
 
 def _check_key(
     flow: Flow,
-    passing: Sequence[tuple[int, str]],
+    selected: Sequence[tuple[int, str]],
     described: RowSchema,
     facts: Mapping[str, ColumnFacts],
     report: Report,
 ) -> None:
-    by_source = {i: target.lower() for i, target in reversed(passing)}
+    by_source = {i: target.lower() for i, target in reversed(selected)}
     wanted = {by_source[i] for i in source_key(flow.source, flow.route) if i in by_source}
     keys = [
         {described.columns[i].name.lower() for i in key}
@@ -301,7 +301,7 @@ def _check_key(
     shown = names.replace("`", "")
     table = qualified(described.schema, described.table)
     own = {described.columns[i].name.lower() for i in described.key}
-    if flow.route.key and not own & {target.lower() for _, target in passing}:
+    if flow.route.key and not own & {target.lower() for _, target in selected}:
         report.warning(
             f"no unique key of the target table has just {shown}, by which its rows are found: each"
             " row is deleted and written anew, and without an index the whole table is read for it",
@@ -318,7 +318,7 @@ def _check_key(
         return
     there = ", ".join(described.columns[i].name for i in described.key)
     # A key of the target's own, such as a counter, need not go, and often cannot.
-    beside = not own & {target.lower() for _, target in passing}
+    beside = not own & {target.lower() for _, target in selected}
     change = "ADD UNIQUE KEY" if beside else "DROP PRIMARY KEY, ADD PRIMARY KEY"
     nullable = [quote(n) for n in sorted(wanted) if beside and facts[n].nullable]
     report.error(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.codec.binlog.tables.collation import OF_MARIADB, common_name
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.finding import Report
@@ -116,7 +116,7 @@ def agreeing_tables(
 
 def _came(source: UniqueKeys, route: Route) -> dict[str, str]:
     names = source.table.names
-    return {to.lower(): names[i] for i, to in passing_columns(route, names)}
+    return {to.lower(): names[i] for i, to in selected_columns(route, names)}
 
 
 def _own_keys(

@@ -406,7 +406,7 @@ class TableReader:
     ) -> Row | None:
         """The key of the so many-th row of a chunk; None if it has fewer.
 
-        Rows whose keys cannot be limits are passed over, see `sayable`.
+        Rows whose keys cannot be limits are skipped, see `sayable`.
         """
         order = ", ".join(identifier(column.name) for column in columns)
         where = chunk_condition(columns, within)

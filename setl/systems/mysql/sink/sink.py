@@ -226,7 +226,7 @@ class MysqlSink:
     def resolve_conflicts(self, ticket: LoadTicket, histories: Sequence[History]) -> Loaded:
         """Apply what the source says of rows that both sites write, in one transaction.
 
-        What was applied before, by version, is passed over. Raises what `apply` raises.
+        What was applied before, by version, is skipped. Raises what `apply` raises.
         """
         started = self._clock.monotonic()
         resolved = self._attempts.run(ticket, lambda: self._resolution(ticket, histories))

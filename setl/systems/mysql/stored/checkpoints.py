@@ -211,7 +211,7 @@ class MysqlCheckpointStore:
         return self._parsed(row[1])
 
     def _check_stored(self, stored: Checkpoint | None, epoch: int) -> None:
-        """Refuse to pass over what a target that was set back to an earlier state has lost."""
+        """Refuse to skip what a target that was set back to an earlier state has lost."""
         by, saved = self._stored
         if saved is None or by != epoch or (stored is not None and stored.order >= saved.order):
             return

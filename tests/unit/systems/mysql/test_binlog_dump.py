@@ -395,7 +395,7 @@ class Prompted(Replay):
         super().deliver(to)
 
 
-def test_what_passes_by_wakes_nobody_up_and_leaves_the_rest_in_order(monkeypatch):
+def test_what_is_absorbed_wakes_nobody_up_and_leaves_the_rest_in_order(monkeypatch):
     writer = EventWriter()
     opening = writer.opening()
     pieces = [[writer.gtid(n), writer.query("BEGIN"), writer.xid()] for n in (1, 2, 3)]
@@ -411,7 +411,7 @@ def test_what_passes_by_wakes_nobody_up_and_leaves_the_rest_in_order(monkeypatch
     monkeypatch.setattr(stream, "_client", client)
     offered, passes = [], iter([True, False])
 
-    def pass_by(entries):
+    def absorb(entries):
         offered.append((entries[-1].position.offset, threading.current_thread().name))
         client.next.release()
         return next(passes)
@@ -419,7 +419,7 @@ def test_what_passes_by_wakes_nobody_up_and_leaves_the_rest_in_order(monkeypatch
     stream.open()
     try:
         client.next.release()
-        [*_, second] = stream.read(2, 30, pass_by)
+        [*_, second] = stream.read(2, 30, absorb)
         [*_, third] = stream.read(2, 30)
     finally:
         stream.close()

@@ -435,13 +435,13 @@ class PassedBy:
         self._clock, self._offsets = clock, iter(offsets)
         self.position = BinlogPosition("mysql-bin.000007", 900)
 
-    def read(self, limit, timeout, passes_by):
+    def read(self, limit, timeout, absorbs):
         self._clock.time += 11.0
         self.position = replace(self.position, offset=next(self._offsets))
         return ()
 
 
-def test_a_stream_whose_heartbeats_pass_by_is_no_silent_one(monkeypatch):
+def test_a_stream_whose_heartbeats_are_absorbed_is_no_silent_one(monkeypatch):
     clock, asked = ManualClock(), []
     source = binlog_source.MysqlBinlogSource(MysqlEndpoint("db1", 3306, "u", "p"), 7, clock=clock)
     monkeypatch.setattr(source, "_stream", PassedBy(clock, [910, 920, 920]))

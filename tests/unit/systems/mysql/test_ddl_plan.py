@@ -216,8 +216,8 @@ def test_what_is_not_mapped_is_left_out():
         "RENAME TABLE _a_old TO a",
     ],
 )
-def test_what_cannot_be_passed_on_is_refused(text):
-    with pytest.raises(FatalError, match="cannot be passed on"):
+def test_what_cannot_be_replicated_is_refused(text):
+    with pytest.raises(FatalError, match="cannot be replicated"):
         plan(text, EXACT)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from setl.channel.fields.endpoints import MysqlSource
 from setl.channel.reading import parse_channel
 from setl.channel.relations.directions import is_two_way
-from setl.channel.routes.routing import Route, passing_columns
+from setl.channel.routes.routing import Route, selected_columns
 from setl.errors import DataError, TransientError
 from setl.model.conflict import ConflictPolicy
 from setl.model.schema import Column, Kind, RowSchema
@@ -499,7 +499,7 @@ def test_columns_pass_here_as_they_do_in_transform(names, include, exclude, rena
         route = replace(route, include=(*include, "k"))
     plan = ColumnPlan.build(schema, route, incomplete=True)
     expected = list(zip(plan.sources, (c.name for c in plan.columns), strict=True))
-    assert passing_columns(route, schema.names) == expected
+    assert selected_columns(route, schema.names) == expected
 
 
 class Idle(Server):

@@ -1,4 +1,4 @@
-"""What the thread that reads does in place of a run that waits: it lets heartbeats pass by."""
+"""What the thread that reads does in place of a run that waits: it lets heartbeats are absorbed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from setl.model.entry import Entry
 from setl.run.measured.figures import RunState
 from setl.run.measured.progress import Progress
 from setl.run.parts import Work
-from setl.select.unacked import PassingBy
+from setl.select.unacked import AbsorbsHeartbeats
 
 
-class HeartbeatsPassBy(PassingBy):
+class HeartbeatAbsorber(AbsorbsHeartbeats):
     """Heartbeats move a waiting run on without waking it up; it keeps that when it does wake up.
 
     Only where the run goes well. A failure before has passed once a checkpoint is stored, and lag
@@ -37,11 +37,11 @@ class HeartbeatsPassBy(PassingBy):
         self._progress = progress
         self._reached = reached
 
-    def passes_by(self, entries: Sequence[Entry]) -> bool:
-        """See `PassingBy.passes_by`."""
-        return self._progress.state is RunState.RUNNING and self._work.passes_by(entries)
+    def absorbs(self, entries: Sequence[Entry]) -> bool:
+        """See `AbsorbsHeartbeats.absorbs`."""
+        return self._progress.state is RunState.RUNNING and self._work.absorbs(entries)
 
-    def passed_by(self, batch: Batch) -> None:
-        """See `PassingBy.passed_by`."""
-        self._work.passed_by(batch)
+    def absorbed(self, batch: Batch) -> None:
+        """See `AbsorbsHeartbeats.absorbed`."""
+        self._work.absorbed(batch)
         self._reached(batch.checkpoint)

@@ -15,10 +15,10 @@ from setl.systems.mysql.binlog.server import BinlogServer
 NOW = "now"
 
 
-def binlog_position_to_pass(
+def binlog_position_to_reach(
     text: str, server: BinlogServer, search: BinlogSearch
 ) -> BinlogPosition:
-    """The position that somebody wants to see passed; see `SourceSystem.position_to_pass`.
+    """The position that somebody wants to see passed; see `SourceSystem.position_to_reach`.
 
     A position with an empty file name is known by its GTIDs alone.
     """

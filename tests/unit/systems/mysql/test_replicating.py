@@ -3,7 +3,7 @@
 import pytest
 
 from setl.model.position import BinlogOrigin, BinlogPosition, KafkaPosition
-from setl.systems.mysql.binlog.passing import binlog_passed
+from setl.systems.mysql.binlog.reached import binlog_passed
 
 FILE, ANEW = BinlogOrigin("a", 1, 1_700_000_000), BinlogOrigin("a", 1, 1_800_000_000)
 A, B = BinlogOrigin("a"), BinlogOrigin("b")
