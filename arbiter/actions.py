@@ -39,7 +39,7 @@ class Actions:
         only: nobody decides anything by it.
         """
         session = self._tree.session()
-        self._say_alive(session)
+        self._register_session(session)
         folder, stored = self._tree.paths.actions, replace(_shortened(action), session=session)
         ident = self._tree.append_below_root(folder, "action-", action_payload(stored))
         names = self._tree.znodes.children(folder)
@@ -96,7 +96,7 @@ class Actions:
         now = (self._read(action.id, znode) if znode is not None else None) or action
         return replace(now, abandoned=_is_open(now))
 
-    def _say_alive(self, session: int) -> None:
+    def _register_session(self, session: int) -> None:
         path = self._tree.paths.acting_in(session)
         if self._tree.znodes.read(path) is None:
             with suppress(Exists):

@@ -16,8 +16,8 @@ from arbiter.channels import Channels
 from arbiter.epochs import Epochs
 from arbiter.errors import Invalid
 from arbiter.journal import History, Signals
+from arbiter.leader_locks import LeaderLocks
 from arbiter.loads import Loads
-from arbiter.mainstems import Mainstems
 from arbiter.nodes import Nodes
 from arbiter.paths import Paths
 from arbiter.pipeline_values import Cutovers, Positions, Verifications
@@ -66,7 +66,7 @@ class Arbiter:
         session: what is known of the session.
         nodes: who lives.
         channels: the channels, their definitions and states.
-        mainstems: who leads which pipeline.
+        leader_locks: who leads which pipeline.
         epochs: how leaderships are numbered.
         positions: how far pipelines are, where that is stored with the arbiter.
         cutovers: the cut-overs that are under way.
@@ -98,7 +98,7 @@ class Arbiter:
         self.nodes = Nodes(tree)
         self.channels = Channels(tree)
         self.epochs = Epochs(tree)
-        self.mainstems = Mainstems(tree, self.epochs)
+        self.leader_locks = LeaderLocks(tree, self.epochs)
         self.positions = Positions(tree)
         self.cutovers = Cutovers(tree)
         self.verifications = Verifications(tree)

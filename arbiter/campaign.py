@@ -24,7 +24,7 @@ from arbiter.turns import ANY, Preference
 from arbiter.values import (
     EVERYTHING,
     ChannelState,
-    Mainstem,
+    LeaderLock,
     PipelineId,
     Signal,
     SignalState,
@@ -39,7 +39,7 @@ class ElectionState:
 
     Attributes:
         decision: what it should do now; what concerns the mainstem is done already.
-        mainstem: who leads, as far as is known.
+        leader_lock: who leads, as far as is known.
         mine: whether that is this node, in its present session.
         reason: while it is mine, why this leadership began, for the history.
         vacancy: while it is mine, since when nobody had applied anything before, seconds since
@@ -50,7 +50,7 @@ class ElectionState:
     """
 
     decision: Decision
-    mainstem: Mainstem | None
+    leader_lock: LeaderLock | None
     mine: bool
     reason: str = ""
     vacancy: Vacancy | None = None
@@ -100,9 +100,9 @@ class Campaign:
         *,
         busy: bool,
         ready: bool,
-        spent: int = 0,
+        burnt_epoch: int = 0,
         turn: int | None = 0,
-        unable: str = "",
+        not_ready: str = "",
     ) -> ElectionState:
         """Decide once, and campaign or resign if that was decided.
 
@@ -113,20 +113,20 @@ class Campaign:
             snapshot: what was seen in this cycle.
             busy: whether a run of this pipeline still works on this node.
             ready: whether this node is warm and could lead at once.
-            spent: the last epoch under which a run was cancelled here rather than ended in good
-                order; it is given up for a new one before this node leads again.
+            burnt_epoch: the last epoch under which a run was cancelled here rather than ended in
+                good order; it is given up for a new one before this node leads again.
             turn: this node's place in the queue for the leadership if nobody has it (see
                 `arbiter.turns`).
-            unable: what this node lacks to lead the pipeline, "" if nothing.
+            not_ready: what this node lacks to lead the pipeline, "" if nothing.
 
         Raises:
             Denied: the arbiter's access rights forbid campaigning.
             Invalid: the node's or the pipeline's name cannot be used.
         """
-        view = self._view(snapshot, busy=busy, ready=ready, spent=spent, turn=turn)
-        view = replace(view, unable=unable)
-        if view.contact is Contact.CONNECTED and view.mainstem is not None and view.mine:
-            view = self._answer(view, snapshot, view.mainstem)
+        view = self._view(snapshot, busy=busy, ready=ready, burnt_epoch=burnt_epoch, turn=turn)
+        view = replace(view, not_ready=not_ready)
+        if view.contact is Contact.CONNECTED and view.leader_lock is not None and view.mine:
+            view = self._answer(view, snapshot, view.leader_lock)
         decision = decide(view, self._settings)
         if decision.action in (Action.SUSPEND, Action.ABORT):
             if self._still_since is None:
@@ -138,12 +138,12 @@ class Campaign:
         ended_at, stopped = None, False
         if decision.action is Action.CAMPAIGN:
             view, decision = self._campaign(view, decision)
-        elif decision.action is Action.RESIGN and view.mainstem is not None:
-            handed = view.handover or view.unable
+        elif decision.action is Action.RESIGN and view.leader_lock is not None:
+            handed = view.handover or view.not_ready
             ending = Ending.RESIGNED if handed else Ending.RENEWED
             if view.state is not ChannelState.START:
                 ending = Ending.STOPPED
-            view, decision = self._give_up(view, view.mainstem, ending, decision)
+            view, decision = self._give_up(view, view.leader_lock, ending, decision)
             if not view.mine:
                 still = view.now if self._still_since is None else self._still_since
                 ended_at = self._clock.now() - self._clock.monotonic() + still
@@ -151,18 +151,18 @@ class Campaign:
         self._say(decision)
         if not view.mine:
             return ElectionState(
-                decision, view.mainstem, mine=False, ended_at=ended_at, stopped=stopped
+                decision, view.leader_lock, mine=False, ended_at=ended_at, stopped=stopped
             )
         return ElectionState(
             decision,
-            view.mainstem,
+            view.leader_lock,
             mine=True,
             reason=self._reason,
             vacancy=self._vacancy,
         )
 
     def resign(self) -> bool:
-        """Give the leadership up so that another node takes it; nothing if this one has none.
+        """Step down so that another node takes it; nothing if this one has none.
 
         To be called once nothing of the pipeline runs here any more. This node does not
         campaign again before `ElectionSettings.hold_off` has passed (I5).
@@ -176,37 +176,37 @@ class Campaign:
         held = self._past.held
         if held is None:
             return False
-        self._arbiter.mainstems.resign(self._pipeline, held)
+        self._arbiter.leader_locks.resign(self._pipeline, held)
         now = self._clock.monotonic()
         self._past = after_resignation(self._past, Ending.RESIGNED, now=now)
         return True
 
     def _view(
-        self, snapshot: Snapshot, *, busy: bool, ready: bool, spent: int, turn: int | None
+        self, snapshot: Snapshot, *, busy: bool, ready: bool, burnt_epoch: int, turn: int | None
     ) -> View:
         """What the snapshot says about this pipeline, and what is remembered of it."""
         facts, contact = snapshot.facts, snapshot.contact
         channel = facts.channels.get(self._pipeline.channel)
-        mainstem = facts.mainstems.get(self._pipeline)
+        leader_lock = facts.leader_locks.get(self._pipeline)
         if contact is Contact.LOST:
-            mainstem = None
+            leader_lock = None
         if contact is not Contact.SUSPENDED:
             self._past = after_look(
                 self._past,
                 now=snapshot.taken,
                 contact=contact,
                 session=snapshot.session,
-                mainstem=mainstem,
+                leader_lock=leader_lock,
                 nodes=facts.nodes,
                 heard_before=snapshot.heard_before,
             )
-        handover = self._handover(snapshot, mainstem)
+        handover = self._handover(snapshot, leader_lock)
         state = channel.state if channel else None
         if state is not ChannelState.START:
             self._wanted_since = None
         elif self._wanted_since is None:
             self._wanted_since = snapshot.taken
-        if mainstem is not None or contact is not Contact.CONNECTED:
+        if leader_lock is not None or contact is not Contact.CONNECTED:
             self._unclaimed = False
         elif state in (None, ChannelState.STOP):
             self._unclaimed = True
@@ -218,24 +218,24 @@ class Campaign:
             session=snapshot.session,
             nid=self._nid,
             state=state,
-            mainstem=mainstem,
+            leader_lock=leader_lock,
             ready=ready,
             busy=busy,
             past=self._past,
-            spent=spent,
+            burnt_epoch=burnt_epoch,
             turn=None if self._never else turn,
             handover=handover,
             asked_at=self._asked[1],
-            heir_gone=handover is not None and handover.to not in facts.nodes,
+            target_node_gone=handover is not None and handover.to not in facts.nodes,
             wanted_since=self._wanted_since or 0.0,
             unclaimed=self._unclaimed,
         )
 
-    def _handover(self, snapshot: Snapshot, mainstem: Mainstem | None) -> Signal | None:
+    def _handover(self, snapshot: Snapshot, leader_lock: LeaderLock | None) -> Signal | None:
         """The request that is to be carried out now, and since when that is known."""
         signals = self._signals(snapshot)
-        if mainstem is not None:
-            return handover_due(signals, mainstem, snapshot.now)
+        if leader_lock is not None:
+            return handover_due(signals, leader_lock, snapshot.now)
         handover = handover_in_vacancy(signals, snapshot.now)
         if handover is not None and handover.id != self._asked[0]:
             self._asked = (handover.id, snapshot.taken)
@@ -244,11 +244,11 @@ class Campaign:
     def _signals(self, snapshot: Snapshot) -> tuple[Signal, ...]:
         return snapshot.facts.signals.get(self._pipeline, ())
 
-    def _answer(self, view: View, snapshot: Snapshot, mainstem: Mainstem) -> View:
+    def _answer(self, view: View, snapshot: Snapshot, leader_lock: LeaderLock) -> View:
         """As the leader, answer what operators asked; a request that is refused is dropped."""
         for signal, state, text in answers(
             self._signals(snapshot),
-            mainstem,
+            leader_lock,
             state=view.state,
             nodes=snapshot.facts.nodes,
             preference=self._preference,
@@ -289,39 +289,39 @@ class Campaign:
             vacancy = vacancy_of(self._past, view.session_timeout, self._still_since)
         self._vacancy = vacancy and vacancy.later_by(self._clock.now() - view.now)
         try:
-            mainstem = self._arbiter.mainstems.campaign(self._pipeline, self._nid)
+            leader_lock = self._arbiter.leader_locks.campaign(self._pipeline, self._nid)
         except (Unreachable, Conflict, NotFound) as error:
             # If it took effect after all, the next look finds the mainstem.
             return view, _in_vain(Action.WAIT, decision, error)
         now = self._clock.monotonic()
         session, contact = self._arbiter.session.session_id(), self._arbiter.session.contact()
         self._past = after_look(
-            self._past, now=now, contact=contact, session=session, mainstem=mainstem
+            self._past, now=now, contact=contact, session=session, leader_lock=leader_lock
         )
         view = replace(
             view,
             now=now,
             contact=contact,
             session=session,
-            mainstem=mainstem,
+            leader_lock=leader_lock,
             past=self._past,
             handover=None,  # it was meant for the leadership before
         )
         outcome = decide(view, self._settings)
         if outcome.action is Action.LEAD:
-            won = f"{decision.sentence}; it leads now, epoch {mainstem.epoch}"
+            won = f"{decision.sentence}; it leads now, epoch {leader_lock.epoch}"
             outcome = Decision(Action.LEAD, won)
         return view, outcome
 
     def _give_up(
-        self, view: View, held: Mainstem, ending: Ending, decision: Decision
+        self, view: View, held: LeaderLock, ending: Ending, decision: Decision
     ) -> tuple[View, Decision]:
         try:
-            self._arbiter.mainstems.resign(self._pipeline, held)
+            self._arbiter.leader_locks.resign(self._pipeline, held)
         except (Unreachable, Conflict) as error:
             return view, _in_vain(decision.action, decision, error)
         self._past = after_resignation(self._past, ending, now=self._clock.monotonic())
-        return replace(view, mainstem=None, past=self._past), decision
+        return replace(view, leader_lock=None, past=self._past), decision
 
     def _say(self, decision: Decision) -> None:
         """One sentence each cycle; aloud only when it is news."""

@@ -11,7 +11,7 @@ from enum import Enum
 
 from arbiter.errors import Contact
 from arbiter.past import Ending, Past, owned
-from arbiter.values import ChannelState, Mainstem, Signal, SignalKind
+from arbiter.values import ChannelState, LeaderLock, Signal, SignalKind
 
 
 class Action(Enum):
@@ -24,7 +24,7 @@ class Action(Enum):
     LEAD = "lead"  # lead: start the run, or let it go on
     HOLD = "hold"  # paused: finish what is loading, keep the leadership
     DRAIN = "drain"  # stopped: finish what is loading, then resign
-    RESIGN = "resign"  # nothing runs any more: give the leadership up
+    RESIGN = "resign"  # nothing runs any more: step down
     SUSPEND = "suspend"  # start no new load; leadership is in doubt (I3)
     ABORT = "abort"  # cancel what runs: leadership is gone, or may be (I3)
 
@@ -80,11 +80,11 @@ class View:
         session: id of this node's session, 0 if there is none.
         nid: this node.
         state: what the operator wants; None if the channel does not exist.
-        mainstem: who leads; None if nobody does.
+        leader_lock: who leads; None if nobody does.
         ready: whether this node is warm and could lead at once (I4).
         busy: whether a run of this pipeline still works on this node.
         past: what is remembered, this look included.
-        spent: the epoch under which a run was cancelled here, 0 if none was. A cancelled task
+        burnt_epoch: the epoch under which a run was cancelled here, 0 if none was. A cancelled task
             may still hold a transaction open in the target, and the fence lets it commit as
             long as its epoch is the newest; so the next run needs another one.
         turn: this node's place in the queue for the leadership, from 0; None if it must not
@@ -92,13 +92,14 @@ class View:
         handover: an operator's request to change the leader that is to be carried out now: by
             the leader, or in a vacancy by the node that it names.
         asked_at: monotonic time at which this node first saw that request.
-        heir_gone: whether the node that it names is not there (any more): nobody waits for it.
+        target_node_gone: whether the node that it names is not there (any more): nobody waits for
+            it.
         wanted_since: monotonic time at which it first saw that the channel is to run. Queues
             form from then on, or every node's delay would be over when a channel is started,
             and the first that notices would take all its pipelines.
         unclaimed: whether this node saw the channel stopped since the leadership became vacant,
             so that no previous holder wants it back.
-        unable: what this node lacks to lead the pipeline, "" if nothing. A node that leads and
+        not_ready: what this node lacks to lead the pipeline, "" if nothing. A node that leads and
             runs goes on: it lacks nothing that it needs now.
     """
 
@@ -109,23 +110,23 @@ class View:
     session: int
     nid: str
     state: ChannelState | None
-    mainstem: Mainstem | None
+    leader_lock: LeaderLock | None
     ready: bool
     busy: bool
     past: Past = field(default_factory=Past)
-    spent: int = 0
+    burnt_epoch: int = 0
     turn: int | None = 0
     handover: Signal | None = None
     asked_at: float = 0.0
-    heir_gone: bool = False
+    target_node_gone: bool = False
     wanted_since: float = 0.0
     unclaimed: bool = False
-    unable: str = ""
+    not_ready: str = ""
 
     @property
     def mine(self) -> bool:
         """Whether this node leads. By session: a node id proves nothing (I1)."""
-        return owned(self.mainstem, self.session)
+        return owned(self.leader_lock, self.session)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,73 +185,74 @@ def _stop(view: View, action: Action, why: str) -> Decision:
 
 
 def _with_contact(view: View, settings: ElectionSettings) -> Decision:
-    if view.mainstem is not None and view.mine:
-        return _as_leader(view, view.mainstem)
+    if view.leader_lock is not None and view.mine:
+        return _as_leader(view, view.leader_lock)
     if view.busy:
         return _stop(view, Action.ABORT, f"{_leader(view)}, and its own leadership is gone")
     if view.state in (None, ChannelState.STOP):
         what = "stopped" if view.state else "gone"
         return Decision(Action.IDLE, f"no action: the channel is {what}")
-    if view.mainstem is None:
+    if view.leader_lock is None:
         return _about_vacancy(view, settings)
-    epoch = view.mainstem.epoch
-    if view.mainstem.nid == view.nid:
+    epoch = view.leader_lock.epoch
+    if view.leader_lock.nid == view.nid:
         return Decision(
             Action.WAIT,
             f"node {view.nid} waits for an earlier session of its own to expire, epoch {epoch}",
         )
     return Decision(
-        Action.FOLLOW, f"no action: node {view.nid} follows {view.mainstem.nid}, epoch {epoch}"
+        Action.FOLLOW, f"no action: node {view.nid} follows {view.leader_lock.nid}, epoch {epoch}"
     )
 
 
-def _as_leader(view: View, mainstem: Mainstem) -> Decision:
+def _as_leader(view: View, leader_lock: LeaderLock) -> Decision:
     me = f"node {view.nid}"
     if view.state is ChannelState.START:
-        return _as_started_leader(view, mainstem)
+        return _as_started_leader(view, leader_lock)
     if view.state is ChannelState.PAUSE:
         return Decision(
-            Action.HOLD, f"paused: {me} loads nothing and stays the leader, epoch {mainstem.epoch}"
+            Action.HOLD,
+            f"paused: {me} loads nothing and stays the leader, epoch {leader_lock.epoch}",
         )
     why = "the channel is stopped" if view.state else "the channel is gone"
     if view.busy:
         return Decision(Action.DRAIN, f"{me} finishes what is loading: {why}")
-    return Decision(Action.RESIGN, f"{me} gives epoch {mainstem.epoch} up: {why}")
+    return Decision(Action.RESIGN, f"{me} gives epoch {leader_lock.epoch} up: {why}")
 
 
-def _as_started_leader(view: View, mainstem: Mainstem) -> Decision:
+def _as_started_leader(view: View, leader_lock: LeaderLock) -> Decision:
     me = f"node {view.nid}"
     if view.handover is not None:
         to = f"hands over to {view.handover.to}" if view.handover.to else "hands over"
         if view.busy:
             return Decision(Action.DRAIN, f"{me} finishes what is loading, then {to}")
-        return Decision(Action.RESIGN, f"{me} {to} and gives epoch {mainstem.epoch} up")
-    if view.unable and not view.busy:
-        why = f"{me} gives epoch {mainstem.epoch} up: it cannot lead this pipeline"
-        return Decision(Action.RESIGN, f"{why}: {view.unable}", public=why)
-    why = _why_another_epoch(view, mainstem)
+        return Decision(Action.RESIGN, f"{me} {to} and gives epoch {leader_lock.epoch} up")
+    if view.not_ready and not view.busy:
+        why = f"{me} gives epoch {leader_lock.epoch} up: it cannot lead this pipeline"
+        return Decision(Action.RESIGN, f"{why}: {view.not_ready}", public=why)
+    why = _why_another_epoch(view, leader_lock)
     if why and view.busy:
         return _stop(view, Action.ABORT, why)
     if why:
         return Decision(Action.RESIGN, f"{me} takes a new epoch: {why}")
-    return Decision(Action.LEAD, f"no action: {me} leads, epoch {mainstem.epoch}")
+    return Decision(Action.LEAD, f"no action: {me} leads, epoch {leader_lock.epoch}")
 
 
-def _why_another_epoch(view: View, mainstem: Mainstem) -> str:
+def _why_another_epoch(view: View, leader_lock: LeaderLock) -> str:
     """Why a leader must not go on under the epoch it has; "" if it may."""
-    if mainstem.epoch == view.spent:
-        return f"a run was cancelled under epoch {mainstem.epoch}"
+    if leader_lock.epoch == view.burnt_epoch:
+        return f"a run was cancelled under epoch {leader_lock.epoch}"
     # The epoch may have been higher than it seems now; the target's fence knows which.
-    return "" if mainstem.sound else "somebody has written over its mainstem"
+    return "" if leader_lock.readable else "somebody has written over its mainstem"
 
 
 def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:
     """Nobody leads a channel that is not stopped: does this node try to?"""
     if view.turn is None:
         return Decision(Action.WAIT, f"node {view.nid} never leads this pipeline, and nobody does")
-    if view.unable:
+    if view.not_ready:
         why = f"node {view.nid} cannot lead this pipeline, and nobody does"
-        return Decision(Action.WAIT, f"{why}: {view.unable}", public=why)
+        return Decision(Action.WAIT, f"{why}: {view.not_ready}", public=why)
     named = _by_request(view, view.turn, settings)
     if named is not None:
         return named
@@ -270,7 +272,7 @@ def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision
         )
         return Decision(Action.CAMPAIGN, f"{me} campaigns at once: it {why}")
     if past.ending in (Ending.RESIGNED, Ending.RELEASED):
-        return _after_giving_up(view, past.ending, settings)
+        return _after_stepping_down(view, past.ending, settings)
     before = f" after {past.leader}" if past.leader else ""
     delay = min(turn, MAX_TURN) * settings.turn_delay
     # Nobody had led what was stopped until now, and a busy machine may keep a node from its turn
@@ -294,7 +296,7 @@ def _by_request(view: View, turn: int, settings: ElectionSettings) -> Decision |
     asked = f"{handover.kind.value} by {handover.by or 'an operator'}"
     waited = view.now - max(_vacant_since(view), view.asked_at)
     if waited < settings.hold_off and view.nid != handover.to:
-        if handover.to and not view.heir_gone:
+        if handover.to and not view.target_node_gone:
             return Decision(Action.WAIT, f"{me} leaves the leadership to {handover.to}: {asked}")
         # Unless another has led since, whose death is a death as any other.
         if handover.leader == view.nid == view.past.leader:
@@ -309,7 +311,7 @@ def _vacant_since(view: View) -> float:
     return view.now if view.past.vacant_since is None else view.past.vacant_since
 
 
-def _after_giving_up(view: View, ending: Ending, settings: ElectionSettings) -> Decision:
+def _after_stepping_down(view: View, ending: Ending, settings: ElectionSettings) -> Decision:
     """The leadership was here last and was given up: let another have it, but not for ever."""
     me = f"node {view.nid}"
     due = view.past.ended_at + settings.hold_off
@@ -324,4 +326,4 @@ def _after_giving_up(view: View, ending: Ending, settings: ElectionSettings) -> 
 
 
 def _leader(view: View) -> str:
-    return f"{view.mainstem.nid} leads" if view.mainstem else "nobody leads"
+    return f"{view.leader_lock.nid} leads" if view.leader_lock else "nobody leads"

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from arbiter.turns import Preference
 from arbiter.values import (
     ChannelState,
-    Mainstem,
+    LeaderLock,
     NodeInfo,
     PipelineId,
     Signal,
@@ -47,15 +47,15 @@ def handover_in_vacancy(signals: Iterable[Signal], now: float) -> Signal | None:
     return next((s for s in open_handovers(signals) if s.at <= now + EARLY), None)
 
 
-def handover_due(signals: Iterable[Signal], mainstem: Mainstem, now: float) -> Signal | None:
+def handover_due(signals: Iterable[Signal], leader_lock: LeaderLock, now: float) -> Signal | None:
     """The request that a leader is to carry out now; `now` is wall-clock time."""
-    due = (s for s in open_handovers(signals) if s.at <= now and s.epoch == mainstem.epoch)
+    due = (s for s in open_handovers(signals) if s.at <= now and s.epoch == leader_lock.epoch)
     return next(due, None)
 
 
 def answers(
     signals: Iterable[Signal],
-    mainstem: Mainstem,
+    leader_lock: LeaderLock,
     *,
     state: ChannelState | None,
     nodes: Mapping[str, NodeInfo],
@@ -63,15 +63,18 @@ def answers(
     now: float,
     pipeline: PipelineId | None = None,
 ) -> list[Answer]:
-    """What the leader `mainstem` answers to open requests; those it will carry out get none yet."""
+    """What the leader `leader_lock` answers to open requests.
+
+    Those it will carry out get none yet.
+    """
     found: list[Answer] = []
     for signal in open_handovers(signals):
-        if signal.epoch < mainstem.epoch:
-            found.append(_answer_afterwards(signal, mainstem, now))
+        if signal.epoch < leader_lock.epoch:
+            found.append(_answer_afterwards(signal, leader_lock, now))
             continue
         why = objection(
             signal,
-            mainstem.nid,
+            leader_lock.nid,
             state=state,
             nodes=nodes,
             preference=preference,
@@ -82,13 +85,13 @@ def answers(
     return found
 
 
-def _answer_afterwards(signal: Signal, mainstem: Mainstem, now: float) -> Answer:
+def _answer_afterwards(signal: Signal, leader_lock: LeaderLock, now: float) -> Answer:
     """The answer to a request that was meant for an earlier leadership."""
-    leads = f"{mainstem.nid} leads, epoch {mainstem.epoch}"
+    leads = f"{leader_lock.nid} leads, epoch {leader_lock.epoch}"
     if signal.at > now + EARLY:
         text = f"dropped before its time, since the leader has changed: {leads}"
         return Answer(signal, SignalState.REFUSED, text)
-    wanted = signal.to == mainstem.nid if signal.to else mainstem.nid != signal.leader
+    wanted = signal.to == leader_lock.nid if signal.to else leader_lock.nid != signal.leader
     if wanted:
         return Answer(signal, SignalState.DONE, leads)
     missed = f"{signal.to} did not take over" if signal.to else "no other node took over"
@@ -115,7 +118,7 @@ def objection(
         return "the channel is paused"
     if not signal.to:
         ready = (
-            n for n in nodes.values() if n.ready and n.nid != leader and pipeline not in n.unable
+            n for n in nodes.values() if n.ready and n.nid != leader and pipeline not in n.not_ready
         )
         able = any(not preference.why_never(n.nid, n.serves) for n in ready)
         return "" if able else "no other node is ready to lead"
@@ -137,7 +140,7 @@ def _objection_to(
     why = preference.why_never(nid, node.serves)
     if why:
         return f"node {nid} never leads this pipeline: {why}"
-    lacks = node.unable.get(pipeline) if pipeline is not None else ""
+    lacks = node.not_ready.get(pipeline) if pipeline is not None else ""
     if lacks:
         return f"node {nid} cannot lead this pipeline: {lacks}"
     return "" if node.ready else f"node {nid} is not warm yet"

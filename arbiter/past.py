@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from arbiter.errors import Contact
-from arbiter.values import Mainstem, NodeInfo
+from arbiter.values import LeaderLock, NodeInfo
 
 UNWATCHED = 3.0
 """Seconds between two looks with an answer after which much may have gone by unseen."""
@@ -44,7 +44,7 @@ class Past:
             long before it saw the end: it was frozen, or heard nothing of the cluster, meanwhile.
     """
 
-    held: Mainstem | None = None
+    held: LeaderLock | None = None
     ending: Ending | None = None
     ended_at: float = 0.0
     vacant_since: float | None = None
@@ -86,9 +86,9 @@ class Vacancy:
         return Vacancy(sign, max(sign, self.latest), self.noticed)
 
 
-def owned(mainstem: Mainstem | None, session: int) -> bool:
-    """Whether `mainstem` is held by `session`; session 0 is none and holds nothing."""
-    return mainstem is not None and session != 0 and mainstem.session == session
+def owned(leader_lock: LeaderLock | None, session: int) -> bool:
+    """Whether `leader_lock` is held by `session`; session 0 is none and holds nothing."""
+    return leader_lock is not None and session != 0 and leader_lock.session == session
 
 
 def vacancy_of(
@@ -128,7 +128,7 @@ def after_look(
     now: float,
     contact: Contact,
     session: int,
-    mainstem: Mainstem | None,
+    leader_lock: LeaderLock | None,
     nodes: Mapping[str, NodeInfo] | None = None,
     heard_before: float | None = None,
 ) -> Past:
@@ -143,12 +143,12 @@ def after_look(
         past = _after_loss(past, session=0, now=now, heard_before=heard_before)
         led_until = past.vacant_since if past.led_until is None else past.led_until
         return replace(past, vacant_since=None, led_until=led_until)
-    if mainstem is not None and owned(mainstem, session):
-        return Past(held=mainstem, leader=mainstem.nid)
+    if leader_lock is not None and owned(leader_lock, session):
+        return Past(held=leader_lock, leader=leader_lock.nid)
     past = _after_loss(past, session=session, now=now, heard_before=heard_before)
-    if mainstem is not None:
-        leads = None if nodes is None else nodes.get(mainstem.nid)
-        return Past(leader=mainstem.nid, leader_leaves=leads is not None and not leads.ready)
+    if leader_lock is not None:
+        leads = None if nodes is None else nodes.get(leader_lock.nid)
+        return Past(leader=leader_lock.nid, leader_leaves=leads is not None and not leads.ready)
     if past.vacant_since is not None:
         return past
     gone = nodes is not None and past.leader not in nodes and not past.leader_leaves

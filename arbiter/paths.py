@@ -96,7 +96,7 @@ class Paths:
         """Holds what belongs to one pipeline."""
         return f"{self.channel(ident.channel)}/{checked_name(ident.pipeline, 'pipeline')}"
 
-    def mainstem(self, ident: PipelineId) -> str:
+    def leader_lock(self, ident: PipelineId) -> str:
         """Who is active, ephemeral."""
         return f"{self.pipeline(ident)}/mainstem"
 

@@ -21,8 +21,8 @@ from arbiter.values import (
     Channel,
     ChannelState,
     HistoryItem,
-    Mainstem,
-    MainstemStatus,
+    LeaderLock,
+    LeaderLockStatus,
     NodeInfo,
     OperatorAction,
     PipelineId,
@@ -79,7 +79,7 @@ def node_payload(node: NodeInfo) -> bytes:
             "started": node.started,
             "ready": node.ready,
             "serves": list(node.serves),
-            "unable": _unable_payload(node.unable),
+            "unable": _not_ready_payload(node.not_ready),
             "read_key": node.read_key,
         },
     )
@@ -104,19 +104,21 @@ def read_node(nid: str, data: bytes, wrong: list[str] | None = None) -> NodeInfo
         started=read.seconds("started") or 0.0,
         ready=read.flag("ready"),
         serves=read.names("serves", EVERYTHING),
-        unable=_read_unable(read.texts("unable")),
+        not_ready=_read_not_ready(read.texts("unable")),
         read_key=read.text("read_key"),
     )
     _note(read, wrong)
     return node
 
 
-def _unable_payload(unable: Mapping[PipelineId, str]) -> dict[str, str]:
+def _not_ready_payload(not_ready: Mapping[PipelineId, str]) -> dict[str, str]:
     """What a node lacks, cut so that a thousand pipelines of it fit into one znode."""
-    return {str(ident): why[:_REASON] for ident, why in sorted(unable.items(), key=str)[:_REASONS]}
+    return {
+        str(ident): why[:_REASON] for ident, why in sorted(not_ready.items(), key=str)[:_REASONS]
+    }
 
 
-def _read_unable(reasons: Mapping[str, str]) -> dict[PipelineId, str]:
+def _read_not_ready(reasons: Mapping[str, str]) -> dict[PipelineId, str]:
     found: dict[PipelineId, str] = {}
     for name, why in reasons.items():
         channel, _, pipeline = name.partition("/")
@@ -143,7 +145,7 @@ def read_channel(name: str, data: bytes, revision: int) -> Channel:
     return Channel(name, state, definition, revision)
 
 
-def mainstem_payload(nid: str, status: MainstemStatus, session: int, base: int) -> bytes:
+def leader_lock_payload(nid: str, status: LeaderLockStatus, session: int, base: int) -> bytes:
     """Who is active. Owner and creation zxid are facts of the znode; the session is for people.
 
     The epoch's base is written down with the mainstem, so that a base raised later leaves the
@@ -155,20 +157,20 @@ def mainstem_payload(nid: str, status: MainstemStatus, session: int, base: int) 
     )
 
 
-def read_mainstem(
+def read_leader_lock(
     data: bytes, *, created: int, owner: int, wrong: list[str] | None = None
-) -> Mainstem:
-    """Inverse of `mainstem_payload`, with what the znode's stat says of creation and owner.
+) -> LeaderLock:
+    """Inverse of `leader_lock_payload`, with what the znode's stat says of creation and owner.
 
     An unreadable mainstem is held by its owner like any other; only the name is unknown, and
-    the epoch, which may have been another: it is not `Mainstem.sound`.
+    the epoch, which may have been another: it is not `LeaderLock.readable`.
     """
     read = Fields(data)
     nid, base = read.name("nid"), read.whole("base", MAX_BASE)
-    sound = not read.wrong and bool(nid)
-    status = read.member("status", MainstemStatus) or MainstemStatus.TAKING
+    readable = not read.wrong and bool(nid)
+    status = read.member("status", LeaderLockStatus) or LeaderLockStatus.TAKING
     _note(read, wrong)
-    return Mainstem(nid or "?", status, created + (base or 0), owner, sound=sound)
+    return LeaderLock(nid or "?", status, created + (base or 0), owner, readable=readable)
 
 
 def epoch_payload(base: int) -> bytes:

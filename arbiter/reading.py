@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from arbiter.errors import Invalid
 from arbiter.paths import Paths, is_name
-from arbiter.payloads import read_channel, read_epoch, read_mainstem, read_node, read_signal
-from arbiter.values import Channel, Facts, Mainstem, NodeInfo, PipelineId, Signal
+from arbiter.payloads import read_channel, read_epoch, read_leader_lock, read_node, read_signal
+from arbiter.values import Channel, Facts, LeaderLock, NodeInfo, PipelineId, Signal
 from arbiter.znodes import Znodes
 
 
@@ -37,7 +37,7 @@ def read_facts(znodes: Znodes, paths: Paths) -> Facts:
         for name, below in zip(names, folders, strict=True)
         for pipeline in _names(f"{paths.channels}/{name}", below, damaged)
     ]
-    mainstems = _read_mainstems(znodes, paths, pipelines, damaged)
+    leader_locks = _read_leader_locks(znodes, paths, pipelines, damaged)
     # Nodes last: a session's znodes go at once, so a leader whose mainstem was seen to be gone must
     # not be seen to live. Its outage would count from then, and not from its last sign of life.
     found, *signs = znodes.children_all([paths.nodes, *(paths.signals(p) for p in pipelines)])
@@ -63,22 +63,22 @@ def read_facts(znodes: Znodes, paths: Paths) -> Facts:
             _note(damaged, f"{paths.signals(ident)}/{name}", wrong)
             if signal is not None:
                 signals[ident] = (*signals.get(ident, ()), signal)
-    return Facts(nodes, channels, mainstems, signals, damaged)
+    return Facts(nodes, channels, leader_locks, signals, damaged)
 
 
-def _read_mainstems(
+def _read_leader_locks(
     znodes: Znodes, paths: Paths, pipelines: list[PipelineId], damaged: dict[str, str]
-) -> dict[PipelineId, Mainstem]:
-    mainstems: dict[PipelineId, Mainstem] = {}
-    positions = [paths.mainstem(p) for p in pipelines]
+) -> dict[PipelineId, LeaderLock]:
+    leader_locks: dict[PipelineId, LeaderLock] = {}
+    positions = [paths.leader_lock(p) for p in pipelines]
     for ident, path, znode in zip(pipelines, positions, znodes.read_all(positions), strict=True):
         if znode is not None:
             wrong: list[str] = []
-            mainstems[ident] = read_mainstem(
+            leader_locks[ident] = read_leader_lock(
                 znode.data, created=znode.created, owner=znode.owner, wrong=wrong
             )
             _note(damaged, path, wrong)
-    return mainstems
+    return leader_locks
 
 
 def _names(folder: str, found: Iterable[str], damaged: dict[str, str]) -> list[str]:

@@ -61,21 +61,21 @@ def switchover(
             change of the leader is under way.
     """
     facts = arbiter.facts()
-    mainstem = facts.mainstems.get(pipeline)
+    leader_lock = facts.leader_locks.get(pipeline)
     channel = _channel(facts, pipeline)
-    if mainstem is None:
+    if leader_lock is None:
         hint = "; `setl failover` names a leader" if channel.state is ChannelState.START else ""
         raise Refused(f"nobody leads {pipeline}{hint}")
     signal = Signal(
         SignalKind.SWITCHOVER,
         to=to,
         at=at,
-        leader=mainstem.nid,
-        epoch=mainstem.epoch,
+        leader=leader_lock.nid,
+        epoch=leader_lock.epoch,
         by=requester.by,
         sent=requester.now,
     )
-    _check(facts, pipeline, signal, mainstem.nid, preference)
+    _check(facts, pipeline, signal, leader_lock.nid, preference)
     if at and at < requester.now:
         raise Refused("the time lies in the past")
     return arbiter.signals.send(pipeline, signal)
@@ -99,19 +99,19 @@ def failover(
             is under way.
     """
     facts = arbiter.facts()
-    mainstem = facts.mainstems.get(pipeline)
+    leader_lock = facts.leader_locks.get(pipeline)
     signal = Signal(
         SignalKind.FAILOVER,
         to=to,
-        leader=mainstem.nid if mainstem else "",
-        epoch=mainstem.epoch if mainstem else 0,
+        leader=leader_lock.nid if leader_lock else "",
+        epoch=leader_lock.epoch if leader_lock else 0,
         by=requester.by,
         sent=requester.now,
     )
-    _check(facts, pipeline, signal, mainstem.nid if mainstem else "", preference)
+    _check(facts, pipeline, signal, leader_lock.nid if leader_lock else "", preference)
     sent = arbiter.signals.send(pipeline, signal)
-    if mainstem is not None:
-        arbiter.mainstems.depose(pipeline, mainstem)
+    if leader_lock is not None:
+        arbiter.leader_locks.depose(pipeline, leader_lock)
     return sent
 
 
@@ -125,11 +125,11 @@ def ask_leader(
     """
     facts = arbiter.facts()
     _channel(facts, pipeline)
-    mainstem = facts.mainstems.get(pipeline)
-    if mainstem is None:
+    leader_lock = facts.leader_locks.get(pipeline)
+    if leader_lock is None:
         raise Refused(f"nobody leads {pipeline}")
     signal = Signal(
-        kind, leader=mainstem.nid, epoch=mainstem.epoch, by=requester.by, sent=requester.now
+        kind, leader=leader_lock.nid, epoch=leader_lock.epoch, by=requester.by, sent=requester.now
     )
     return arbiter.signals.send(pipeline, signal)
 

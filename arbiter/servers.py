@@ -13,8 +13,8 @@ from kazoo.hosts import collect_hosts
 from arbiter.access import Tls
 from arbiter.certificates import Certificate, shown_by
 from arbiter.errors import Invalid
+from arbiter.session.connect_failures import connect_failure_of
 from arbiter.session.tls import client_context
-from arbiter.session.trouble import trouble_of
 
 _QUESTION = b"srvr"
 """The one four-letter word that servers answer unless they are told not to."""
@@ -116,8 +116,8 @@ def _over_tls(
     except TimeoutError:
         return Answer(serves=False)
     except OSError as error:  # a refused certificate is an error of this kind, and a ValueError
-        trouble = trouble_of(host, error, tls)
-        return Answer(not trouble.final, trouble.reason if trouble.final else "", chain)
+        problem = connect_failure_of(host, error, tls)
+        return Answer(not problem.final, problem.reason if problem.final else "", chain)
     except ValueError:
         return Answer(serves=True)
 

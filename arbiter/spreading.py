@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from arbiter.handover import open_handovers
-from arbiter.turns import ANY, Preference, able, load_factor, lot, order
+from arbiter.turns import ANY, Preference, able, load_factor, order, tie_break
 from arbiter.values import ChannelState, Facts, PipelineId
 
 _NO_GAIN = 1e-9  # shares are quotients of numbers that people wrote
@@ -83,11 +83,13 @@ class _Spread:
         self._nodes = [
             node for _, node in sorted(facts.nodes.items()) if node.ready and node.nid not in closed
         ]
-        self._leads = Counter(mainstem.nid for mainstem in facts.mainstems.values())
+        self._leads = Counter(leader_lock.nid for leader_lock in facts.leader_locks.values())
         self._movable = {
-            pipeline: mainstem.nid
-            for pipeline, mainstem in sorted(facts.mainstems.items(), key=lambda item: str(item[0]))
-            if pipeline not in stay and mainstem.nid in facts.nodes and _runs(facts, pipeline)
+            pipeline: leader_lock.nid
+            for pipeline, leader_lock in sorted(
+                facts.leader_locks.items(), key=lambda item: str(item[0])
+            )
+            if pipeline not in stay and leader_lock.nid in facts.nodes and _runs(facts, pipeline)
         }
 
     def preferred(self) -> Move | None:
@@ -134,7 +136,7 @@ class _Spread:
                     continue
                 gain = now - load_factor(nid, self._leads, preference)
                 if gain > _NO_GAIN:
-                    yield gain, lot(pipeline, nid), str(pipeline), nid
+                    yield gain, tie_break(pipeline, nid), str(pipeline), nid
 
     def _able(self, pipeline: PipelineId) -> list[str]:
         return able(pipeline, self._nodes, self._preference(pipeline))

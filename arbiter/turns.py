@@ -69,7 +69,7 @@ def queues(
     1998). Without the hash the same node would get every first pipeline.
     """
     ready = [node for node in facts.nodes.values() if node.ready]
-    leads = Counter(mainstem.nid for mainstem in facts.mainstems.values())
+    leads = Counter(leader_lock.nid for leader_lock in facts.leader_locks.values())
     dealt: dict[PipelineId, tuple[str, ...]] = {}
     for pipeline in sorted(vacant, key=str):
         preference = preferences.get(pipeline, ANY)
@@ -99,7 +99,7 @@ def able(pipeline: PipelineId, ready: Iterable[NodeInfo], preference: Preference
     return [
         node.nid
         for node in ready
-        if not preference.why_never(node.nid, node.serves) and pipeline not in node.unable
+        if not preference.why_never(node.nid, node.serves) and pipeline not in node.not_ready
     ]
 
 
@@ -107,7 +107,7 @@ def order(
     pipeline: PipelineId, nid: str, leads: Counter[str], preference: Preference
 ) -> tuple[int, float, bytes, str]:
     """By which nodes that may lead a pipeline are sorted; the first one is to lead it."""
-    return preference.rank(nid), load_factor(nid, leads, preference), lot(pipeline, nid), nid
+    return preference.rank(nid), load_factor(nid, leads, preference), tie_break(pipeline, nid), nid
 
 
 def load_factor(nid: str, leads: Counter[str], preference: Preference) -> float:
@@ -115,6 +115,6 @@ def load_factor(nid: str, leads: Counter[str], preference: Preference) -> float:
     return (leads[nid] + 1) / preference.weight(nid)
 
 
-def lot(pipeline: PipelineId, nid: str) -> bytes:
+def tie_break(pipeline: PipelineId, nid: str) -> bytes:
     """What decides between nodes that are equally good for a pipeline."""
     return hashlib.blake2b(f"{pipeline}\0{nid}".encode(), digest_size=8).digest()

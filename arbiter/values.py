@@ -16,7 +16,7 @@ class ChannelState(Enum):
     STOP = "STOP"
 
 
-class MainstemStatus(Enum):
+class LeaderLockStatus(Enum):
     """How far a leader is."""
 
     TAKING = "TAKING"  # elected, getting ready: fencing, opening the source
@@ -51,8 +51,8 @@ class NodeInfo:
         ready: whether it is warm and could lead at once (I4).
         serves: the kinds of pipelines that it can lead, or `EVERYTHING`; what kinds there are,
             its users say (see `arbiter.turns.Preference.needs`).
-        unable: pipelines of these kinds that it cannot lead as it is, and what it lacks for them,
-            for people.
+        not_ready: pipelines of these kinds that it cannot lead as it is, and what it lacks for
+            them, for people.
         read_key: shown to its HTTP interface, it lets somebody read what strangers must not; who
             may read this may read that. "" if the node has none.
     """
@@ -64,7 +64,7 @@ class NodeInfo:
     started: float = 0.0
     ready: bool = False
     serves: tuple[str, ...] = EVERYTHING
-    unable: Mapping[PipelineId, str] = field(default_factory=dict[PipelineId, str])
+    not_ready: Mapping[PipelineId, str] = field(default_factory=dict[PipelineId, str])
     read_key: str = field(default="", repr=False)
 
 
@@ -89,7 +89,7 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class Mainstem:
+class LeaderLock:
     """Who is active for a pipeline.
 
     Attributes:
@@ -98,14 +98,14 @@ class Mainstem:
         epoch: creation zxid of the znode, plus the base that an operator has set after ZooKeeper
             was built anew (0 else); grows with every leadership, for ever.
         session: id of the ZooKeeper session that owns the znode. Leadership is this, not nid.
-        sound: whether it can be read; else its epoch may be a higher one than it seems.
+        readable: whether it can be read; else its epoch may be a higher one than it seems.
     """
 
     nid: str
-    status: MainstemStatus
+    status: LeaderLockStatus
     epoch: int
     session: int
-    sound: bool = field(default=True, compare=False)
+    readable: bool = field(default=True, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class Facts:
     Attributes:
         nodes: the live nodes by nid.
         channels: the channels by name.
-        mainstems: who leads, where somebody does.
+        leader_locks: who leads, where somebody does.
         signals: requests by pipeline, oldest first, answered ones included.
         damaged: what cannot be read, and is treated as if it were not there: paths of znodes,
             and what is wrong with each, as the end of a sentence.
@@ -269,7 +269,9 @@ class Facts:
 
     nodes: Mapping[str, NodeInfo] = field(default_factory=dict[str, NodeInfo])
     channels: Mapping[str, Channel] = field(default_factory=dict[str, Channel])
-    mainstems: Mapping[PipelineId, Mainstem] = field(default_factory=dict[PipelineId, Mainstem])
+    leader_locks: Mapping[PipelineId, LeaderLock] = field(
+        default_factory=dict[PipelineId, LeaderLock]
+    )
     signals: Mapping[PipelineId, tuple[Signal, ...]] = field(
         default_factory=dict[PipelineId, tuple[Signal, ...]]
     )

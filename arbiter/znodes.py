@@ -72,7 +72,7 @@ class Session(Protocol):
         """
         ...
 
-    def trouble(self) -> str:
+    def problem(self) -> str:
         """Why the last attempts to reach the servers failed; "" in contact, or if nobody knows."""
         ...
 

@@ -155,13 +155,13 @@ class ConfigurationError(SetlError):
     kind = "a configuration error"
 
 
-class NodeLacksError(ConfigurationError):
+class NodeNotReadyError(ConfigurationError):
     """This node lacks what another one may have: a variable, a file, a module of Python."""
 
     kind = "a configuration error: this node lacks something"
 
 
-class LoginRefusedError(NodeLacksError):
+class LoginRefusedError(NodeNotReadyError):
     """A server refuses this node's login: a password, an account, or the machine it comes from.
 
     Another node may have another password. If all are refused, the one that leads says so.
@@ -170,7 +170,7 @@ class LoginRefusedError(NodeLacksError):
     kind = "a configuration error: a server refuses this node's login"
 
 
-class UntrustedServerError(NodeLacksError):
+class UntrustedServerError(NodeNotReadyError):
     """This node does not trust a server's certificate.
 
     Another node may have the file of the new authority already. If none trusts it, the one that

@@ -256,8 +256,8 @@ class MemoryLink:
         self._life.on_answer(self._session, heard)
         return self._life.last_contact()
 
-    def trouble(self) -> str:
-        """See `arbiter.znodes.Znodes.trouble`; nothing is known here."""
+    def problem(self) -> str:
+        """See `arbiter.znodes.Znodes.problem`; nothing is known here."""
         return ""
 
     def session_id(self) -> int:

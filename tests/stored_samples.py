@@ -11,7 +11,7 @@ from arbiter import payloads
 from arbiter.values import (
     ChannelState,
     HistoryItem,
-    MainstemStatus,
+    LeaderLockStatus,
     NodeInfo,
     OperatorAction,
     PipelineId,
@@ -56,11 +56,11 @@ def samples():
     znodes = {
         "node": payloads.node_payload(
             NodeInfo(
-                "n1", "host-1", 7, "http://host-1:8080", 1760000000.0, unable={SHOP: "lacks X"}
+                "n1", "host-1", 7, "http://host-1:8080", 1760000000.0, not_ready={SHOP: "lacks X"}
             )
         ),
         "channel": payloads.channel_payload("shop", ChannelState.PAUSE, DEFINITION),
-        "mainstem": payloads.mainstem_payload("n1", MainstemStatus.OVERTAKE, 255, 1000),
+        "mainstem": payloads.leader_lock_payload("n1", LeaderLockStatus.OVERTAKE, 255, 1000),
         "epoch": payloads.epoch_payload(1000),
         "signal": payloads.signal_payload(
             Signal(SignalKind.SWITCHOVER, to="n2", at=1760000009.0, leader="n1", epoch=12, by="me")
@@ -125,9 +125,9 @@ def _verification():
     )  # fmt: skip
 
 
-def _mainstem(data):
-    read = payloads.read_mainstem(data, created=0, owner=255)
-    return payloads.mainstem_payload(read.nid, read.status, read.session, read.epoch)
+def _leader_lock(data):
+    read = payloads.read_leader_lock(data, created=0, owner=255)
+    return payloads.leader_lock_payload(read.nid, read.status, read.session, read.epoch)
 
 
 def _channel(data):
@@ -163,7 +163,7 @@ def _read(found):
 _ZNODES = {
     "node": lambda data: payloads.node_payload(payloads.read_node("n1", data)),
     "channel": _channel,
-    "mainstem": _mainstem,
+    "mainstem": _leader_lock,
     "epoch": lambda data: payloads.epoch_payload(payloads.read_epoch(data)),
     "signal": lambda data: payloads.signal_payload(_read(payloads.read_signal("1", data, 0))),
     "position": _position,

@@ -28,14 +28,14 @@ from kazoo.protocol.states import KeeperState
 from arbiter.access import Access
 from arbiter.errors import ArbiterError, Denied, Invalid, Unreachable
 from arbiter.session.acls import own_acls
+from arbiter.session.connect_failures import describe_failures
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.tls import client_context
-from arbiter.session.trouble import describe_failures
 from arbiter.znodes import Changed, Exists, Missing, Silent
 
 
 def new_client(
-    hosts: str, *, session_timeout: float, access: Access, stir: Callable[[], None]
+    hosts: str, *, session_timeout: float, access: Access, wake: Callable[[], None]
 ) -> tuple[LinkHandler, KazooClient]:
     """A client that has not been started, and the handler of its connections.
 
@@ -43,7 +43,7 @@ def new_client(
         hosts: the servers.
         session_timeout: seconds to ask for.
         access: credentials and encryption.
-        stir: called, from any thread, when a connection fails; must not block.
+        wake: called, from any thread, when a connection fails; must not block.
 
     Raises:
         Invalid: the addresses, a certificate or a key cannot be used, or SASL is wanted and its
@@ -54,7 +54,7 @@ def new_client(
         raise Invalid("a SASL login takes the package pure-sasl, which is not installed")
     if access.tls is not None:
         client_context(access.tls)
-    handler = LinkHandler(connect_timeout=session_timeout / 3, tls=access.tls, stir=stir)
+    handler = LinkHandler(connect_timeout=session_timeout / 3, tls=access.tls, wake=wake)
     try:
         client = KazooClient(
             hosts=hosts,
@@ -92,7 +92,7 @@ def refusal(hosts: str, client: KazooClient, handler: LinkHandler, ended: str) -
         return f"{at} refuses the credentials"
     if ended and isinstance(handler.fault(1.0), SessionClosedRequireSaslError):
         return f"{at} wants a login, and refuses these credentials"
-    final = [trouble for trouble in handler.troubles() if trouble.final]
+    final = [problem for problem in handler.connect_failures() if problem.final]
     if len(final) >= len(set(client.hosts)):
         return f"no TLS with ZooKeeper: {'; '.join(map(str, final))}"
     return ""
@@ -100,10 +100,10 @@ def refusal(hosts: str, client: KazooClient, handler: LinkHandler, ended: str) -
 
 def unanswered(client: KazooClient, handler: LinkHandler, access: Access) -> str:
     """Why there may have been no answer, as the end of a sentence; "" if nothing is known."""
-    troubles = handler.troubles()
-    if not troubles and access.sasl and handler.granted_timeout is not None:
+    connect_failures = handler.connect_failures()
+    if not connect_failures and access.sasl and handler.granted_timeout is not None:
         return "; they did not answer to the login: do they offer SASL?"
-    why = describe_failures(troubles, len(set(client.hosts)))
+    why = describe_failures(connect_failures, len(set(client.hosts)))
     return f"; {why}" if why else ""
 
 

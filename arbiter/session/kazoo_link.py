@@ -22,8 +22,8 @@ from kazoo.handlers.threading import SequentialThreadingHandler
 
 from arbiter.access import Tls
 from arbiter.errors import Invalid
+from arbiter.session.connect_failures import ConnectFailure, connect_failure_of
 from arbiter.session.tls import client_context
-from arbiter.session.trouble import Trouble, trouble_of
 
 # The server's first message on a connection: length, protocol version, granted timeout in
 # milliseconds, session id, … Source: ZooKeeper's ConnectResponse in zookeeper.jute.
@@ -39,23 +39,23 @@ class LinkHandler(SequentialThreadingHandler):
         self,
         connect_timeout: float,
         tls: Tls | None = None,
-        stir: Callable[[], None] = lambda: None,
+        wake: Callable[[], None] = lambda: None,
     ) -> None:
         """Hand out connections.
 
         Args:
             connect_timeout: seconds that a TCP connection to one server may take, and TLS again.
             tls: encryption, None for none.
-            stir: called when there is new trouble; must not block.
+            wake: called when there is new trouble; must not block.
         """
         super().__init__()
         self._connect_timeout = connect_timeout
         self._tls = tls
-        self._stir = stir
+        self._wake = wake
         self._link_lock = threading.Lock()
         self._link: _Link | None = None
         self._granted: float | None = None
-        self._troubles: dict[str, Trouble] = {}
+        self._connect_failures: dict[str, ConnectFailure] = {}
         self._refused: dict[str, float] = {}  # since when each does nothing but refuse
         self._fault: Exception | None = None
         self._spawned: list[threading.Thread] = []
@@ -74,15 +74,15 @@ class LinkHandler(SequentialThreadingHandler):
         with self._link_lock:
             return self._link is not None and self._link.over
 
-    def troubles(self) -> Sequence[Trouble]:
+    def connect_failures(self) -> Sequence[ConnectFailure]:
         """Why sessions did not begin: one for each server, the newest last."""
         with self._link_lock:
-            return tuple(self._troubles.values())
+            return tuple(self._connect_failures.values())
 
-    def forget_troubles(self) -> None:
+    def forget_connect_failures(self) -> None:
         """A session has begun: what went wrong before is no reason for what comes."""
         with self._link_lock:
-            self._troubles.clear()
+            self._connect_failures.clear()
             self._refused.clear()
 
     def refused_since(self, servers: int) -> float | None:
@@ -96,15 +96,15 @@ class LinkHandler(SequentialThreadingHandler):
 
     def note(self, server: str, error: OSError | None) -> None:
         """Note why no session began at a server, ``host:port``; None: it ended the connection."""
-        trouble = trouble_of(server, error, self._tls)
+        problem = connect_failure_of(server, error, self._tls)
         with self._link_lock:
-            self._troubles.pop(server, None)
-            self._troubles[server] = trouble
-            if trouble.refused:
+            self._connect_failures.pop(server, None)
+            self._connect_failures[server] = problem
+            if problem.refused:
                 self._refused.setdefault(server, time.monotonic())
             else:
                 self._refused.pop(server, None)
-        self._stir()
+        self._wake()
 
     def fault(self, limit: float) -> Exception | None:
         """What kazoo's own thread ended with; waits `limit` seconds for its end."""
@@ -155,7 +155,7 @@ class LinkHandler(SequentialThreadingHandler):
                 func(*args, **kwargs)
             except Exception as error:  # noqa: BLE001 - kazoo has logged it, and raises anything
                 self._fault = error
-                self._stir()
+                self._wake()
 
         thread = super().spawn(run)
         if getattr(func, "__name__", "") == "zk_loop":

@@ -33,7 +33,7 @@ class KazooRequests:
     _handler: LinkHandler
 
     def __init__(
-        self, hosts: str, paths: Paths, call_timeout: float, stir: Callable[[], None]
+        self, hosts: str, paths: Paths, call_timeout: float, wake: Callable[[], None]
     ) -> None:
         """There is no client yet.
 
@@ -41,13 +41,13 @@ class KazooRequests:
             hosts: the servers, for people.
             paths: where to watch.
             call_timeout: seconds that a request may take.
-            stir: called when there are watches to arm; must not block.
+            wake: called when there are watches to arm; must not block.
         """
         self._hosts = hosts
         self._root = paths.root or "/"
         self._call_timeout = call_timeout
         self._life = SessionState()
-        self._watches = TreeWatch(paths, self, stir)
+        self._watches = TreeWatch(paths, self, wake)
         self._refused = ""  # what the servers have against this client, if they said so
 
     def create(

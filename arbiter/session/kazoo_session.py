@@ -17,12 +17,12 @@ from arbiter.access import Access
 from arbiter.errors import ArbiterError, Contact, Denied, Invalid, Unreachable
 from arbiter.paths import Paths
 from arbiter.session.acls import check_root
+from arbiter.session.connect_failures import describe_failures
 from arbiter.session.kazoo_client import new_client, refusal, unanswered
 from arbiter.session.kazoo_link import LinkHandler
 from arbiter.session.kazoo_requests import KazooRequests
 from arbiter.session.monitor import Monitor
 from arbiter.session.names import NameLookups
-from arbiter.session.trouble import describe_failures
 from arbiter.znodes import Missing
 
 _log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class KazooSession(KazooRequests):
         """
         if session_timeout <= 0:
             raise Invalid(f"the session timeout must be positive, not {session_timeout}")
-        super().__init__(hosts, paths, call_timeout or max(0.5, session_timeout / 3), self._stir)
+        super().__init__(hosts, paths, call_timeout or max(0.5, session_timeout / 3), self._wake)
         self._paths = paths
         self._asked_timeout = session_timeout
         self._access = access or Access()
@@ -107,7 +107,7 @@ class KazooSession(KazooRequests):
                 self._await_answer(deadline, gives_up, refused_limit)
             self._check_root()
         except ArbiterError as error:
-            refused, trouble = self._refusal(), self._unanswered()
+            refused, problem = self._refusal(), self._unanswered()
             answering = isinstance(error, Denied) and self._life.connected
             self._end(_CLOSE_SECONDS if answering else 0.0)
             self._handler, self._client = self._new_client()
@@ -118,10 +118,10 @@ class KazooSession(KazooRequests):
             if isinstance(error, _AllRefuse):
                 raise Unreachable(
                     f"no ZooKeeper server is there at {self._hosts}, for {refused_limit:g} s"
-                    f" now{trouble}"
+                    f" now{problem}"
                 ) from error
             raise Unreachable(
-                f"no ZooKeeper server answered within {timeout:g} s at {self._hosts}{trouble}"
+                f"no ZooKeeper server answered within {timeout:g} s at {self._hosts}{problem}"
             ) from error
         self._life.rejoined(self._life.session_id())
         self._monitor.start()
@@ -170,11 +170,11 @@ class KazooSession(KazooRequests):
         """See `arbiter.znodes.Znodes.last_contact`."""
         return self._life.last_contact()
 
-    def trouble(self) -> str:
-        """See `arbiter.znodes.Znodes.trouble`."""
+    def problem(self) -> str:
+        """See `arbiter.znodes.Znodes.problem`."""
         if self._life.contact() is Contact.CONNECTED:
             return ""
-        return describe_failures(self._handler.troubles(), len(set(self._client.hosts)))
+        return describe_failures(self._handler.connect_failures(), len(set(self._client.hosts)))
 
     def session_id(self) -> int:
         """See `arbiter.znodes.Znodes.session_id`."""
@@ -190,8 +190,8 @@ class KazooSession(KazooRequests):
 
     # -- for the monitor ---------------------------------------------------------------------
 
-    def beat(self, session: int, limit: float) -> None:
-        """See `arbiter.session.monitor.MonitoredConnection.beat`.
+    def ping(self, session: int, limit: float) -> None:
+        """See `arbiter.session.monitor.MonitoredConnection.ping`.
 
         It is a sync, since the leading server answers that. A leading server that has lost its
         followers answers for up to ``syncLimit`` more. That does no harm: the others notice no
@@ -214,7 +214,7 @@ class KazooSession(KazooRequests):
             self._hosts,
             session_timeout=self._asked_timeout,
             access=self._access,
-            stir=self._news.set,
+            wake=self._news.set,
         )
         self._ended = ""
         client.add_listener(lambda state: self._on_state(client, state))
@@ -226,7 +226,7 @@ class KazooSession(KazooRequests):
             return
         self._news.set()
         if state == KazooState.CONNECTED:
-            self._handler.forget_troubles()
+            self._handler.forget_connect_failures()
             self._life.on_connected((client.client_id or (0, b""))[0])
             self._watches.forget()
         elif state == KazooState.SUSPENDED:
@@ -236,10 +236,10 @@ class KazooSession(KazooRequests):
                 # Not just the session: kazoo's own thread ends, and will not try again.
                 self._ended = client.client_state
             self._life.on_lost()
-            self._stir()
+            self._wake()
 
-    def _stir(self) -> None:
-        self._monitor.stir()
+    def _wake(self) -> None:
+        self._monitor.wake()
 
     def _await_answer(
         self, deadline: float, gives_up: Callable[[], bool], refused_limit: float
@@ -254,7 +254,7 @@ class KazooSession(KazooRequests):
                 raise Unreachable("it is no use to wait")
             if self._life.connected:
                 try:
-                    return self._monitor.beat(max(0.1, deadline - time.monotonic()))
+                    return self._monitor.ping(max(0.1, deadline - time.monotonic()))
                 except Unreachable as error:
                     if time.monotonic() >= deadline:
                         raise

@@ -14,7 +14,7 @@ from arbiter.znodes import Silent
 
 _log = logging.getLogger(__name__)
 
-BEAT = 1 / 6
+PING = 1 / 6
 """Part of the session timeout between two signs of life."""
 
 PATIENCE = 1 / 4
@@ -25,7 +25,7 @@ is time left to find another server before the session ends."""
 class MonitoredConnection(Protocol):
     """What the monitor does to the connection."""
 
-    def beat(self, session: int, limit: float) -> None:
+    def ping(self, session: int, limit: float) -> None:
         """Get an answer from the leading server, in this session.
 
         Raises:
@@ -61,7 +61,7 @@ class Monitor:
 
     A follower that is cut off from its leader goes on answering reads for a while, although
     the leader no longer hears of the sessions there. So signs of life come from the leader
-    (see `MonitoredConnection.beat`): a read would prove too little for `Arbiter.last_contact`.
+    (see `MonitoredConnection.ping`): a read would prove too little for `Arbiter.last_contact`.
     """
 
     def __init__(
@@ -76,30 +76,30 @@ class Monitor:
         self._connection = connection
         self._watches = watches
         self._session_timeout = session_timeout
-        self._stirred = threading.Event()
+        self._woken = threading.Event()
         self._stopping = False
-        self._next_beat = 0.0
+        self._next_ping = 0.0
         self._thread = threading.Thread(target=self._run, name="arbiter-monitor", daemon=True)
 
     def start(self) -> None:
         """Begin."""
         self._thread.start()
 
-    def stir(self) -> None:
+    def wake(self) -> None:
         """There is something to do. Does not block."""
-        self._stirred.set()
+        self._woken.set()
 
     def stop(self) -> None:
         """End after what is being waited for. Does not block."""
         self._stopping = True
-        self._stirred.set()
+        self._woken.set()
 
     def join(self, limit: float) -> None:
         """Wait `limit` seconds for the end, if it was started at all."""
         if self._thread.is_alive():
             self._thread.join(limit)
 
-    def beat(self, limit: float) -> None:
+    def ping(self, limit: float) -> None:
         """Get one sign of life, and note it.
 
         Raises:
@@ -109,13 +109,13 @@ class Monitor:
         session = self._life.session_id()
         # Sending comes after this moment, so the session cannot have ended before it.
         sent = time.monotonic()
-        self._connection.beat(session, limit)
+        self._connection.ping(session, limit)
         self._life.on_answer(session, sent)
 
     def _run(self) -> None:
         while True:
-            self._stirred.wait(max(0.0, self._next_beat - time.monotonic()))
-            self._stirred.clear()
+            self._woken.wait(max(0.0, self._next_ping - time.monotonic()))
+            self._woken.clear()
             if self._stopping:
                 return
             try:
@@ -130,10 +130,10 @@ class Monitor:
 
     def _round(self, timeout: float) -> None:
         """What is due now; nothing waits longer than `PATIENCE` allows."""
-        if time.monotonic() >= self._next_beat:
-            self._next_beat = time.monotonic() + timeout * BEAT
+        if time.monotonic() >= self._next_ping:
+            self._next_ping = time.monotonic() + timeout * PING
             if self._life.connected:
-                self.beat(timeout * PATIENCE)
+                self.ping(timeout * PATIENCE)
             else:
                 self._connection.revive()
         if self._life.connected and not self._watches.complete:

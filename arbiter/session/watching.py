@@ -37,11 +37,11 @@ class WatchedReads(Protocol):
 class TreeWatch:
     """Knows which watches are armed, and arms those that are not."""
 
-    def __init__(self, paths: Paths, reads: WatchedReads, stir: Callable[[], None]) -> None:
-        """Call `stir`, which must not block, when there is something to arm again."""
+    def __init__(self, paths: Paths, reads: WatchedReads, wake: Callable[[], None]) -> None:
+        """Call `wake`, which must not block, when there is something to arm again."""
         self._paths = paths
         self._reads = reads
-        self._stir = stir
+        self._wake = wake
         self._lock = threading.Lock()
         # Watches of an earlier connection may still report; their generation gives them away.
         self._generation = 0
@@ -89,7 +89,7 @@ class TreeWatch:
             self._news += 1
             self._armed.clear()
             self._complete = False
-        self._stir()
+        self._wake()
 
     def arm(self) -> None:
         """Arm what is not armed; whoever looks at the tree afterwards will hear of changes.
@@ -183,4 +183,4 @@ class TreeWatch:
     def _fired(self, generation: int, key: _Key, _event: Any) -> None:
         """In kazoo's callback thread: note it, and let another thread do the rest."""
         if self._drop(key, generation):
-            self._stir()
+            self._wake()

@@ -100,9 +100,9 @@ class DrillRun(Setting):
 
     def epoch(self, key: str) -> int:
         """The epoch of a pipeline's leadership, as ZooKeeper says, else the last that wrote."""
-        mainstem = self.world.arbiter.mainstems.one(PipelineId(*key.split("/")))
-        if mainstem is not None:
-            return mainstem.epoch
+        leader_lock = self.world.arbiter.leader_locks.one(PipelineId(*key.split("/")))
+        if leader_lock is not None:
+            return leader_lock.epoch
         return self.marks.epoch(key) if key in self.marks.advances else 0
 
     def expect_takeover(self, fault: Fault, bound: float | None, *, planned: bool = False) -> None:

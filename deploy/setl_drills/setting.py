@@ -157,8 +157,8 @@ class Setting:
         return wait_for(f"a leader of {key}", lambda: self._leader(key), 30)
 
     def _leader(self, key: str) -> Node | None:
-        mainstem = self.world.arbiter.mainstems.one(PipelineId(*key.split("/")))
-        return self.world.processes.get(mainstem.nid) if mainstem else None
+        leader_lock = self.world.arbiter.leader_locks.one(PipelineId(*key.split("/")))
+        return self.world.processes.get(leader_lock.nid) if leader_lock else None
 
     def led_by(self, node: Node) -> list[str]:
         """The pipelines that a node leads now."""

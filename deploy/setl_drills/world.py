@@ -291,7 +291,10 @@ class World:
         return [other for other in alike.values() if other is not node]
 
     def remove_channel(self, name: str) -> None:
-        """Stop a channel and take it out of the cluster; its nodes end their candidacies."""
+        """Stop a channel and take it out of the cluster.
+
+        Its nodes end their pipeline controllers.
+        """
         channel = self.arbiter.channels.one(name)
         while True:
             try:
@@ -302,7 +305,7 @@ class World:
         pipelines = [PipelineId(name, p["name"]) for p in channel.definition["pipelines"]]
         wait_for(
             f"channel {name} to stop",
-            lambda: not any(self.arbiter.mainstems.one(p) for p in pipelines),
+            lambda: not any(self.arbiter.leader_locks.one(p) for p in pipelines),
             _STOP_LIMIT,
         )
         # At once: a node may still note in the history until when it applied changes.

@@ -86,9 +86,9 @@ class Announcement:
         """Somebody else has written over it: it is told anew."""
         self._announced = None
 
-    def lacks(self, info: NodeInfo) -> bool:
+    def missing_for(self, info: NodeInfo) -> bool:
         """Whether the others do not know yet what the node cannot lead."""
-        return self._announced is not None and self._announced.unable != info.unable
+        return self._announced is not None and self._announced.not_ready != info.not_ready
 
     def leave(self) -> None:
         """Nobody waits for the node's turn, or takes the end of its session for a death."""

@@ -34,11 +34,11 @@ from setl.node.host.service_manager import service_manager
 from setl.node.host.thread_turns import ThreadTurns
 from setl.node.http.probes import hangs
 from setl.node.http.readers import new_read_key
-from setl.node.http.server import Inside, NodeHttp
-from setl.node.leading.candidacies import Candidacies
+from setl.node.http.server import NodeContext, NodeHttp
 from setl.node.leading.cycle_problems import CycleProblem, DamagedZnodes, LostChannels
 from setl.node.leading.fitness import Fitness
 from setl.node.leading.stall_watch import StallWatch
+from setl.node.leading.supervisor import Supervisor
 from setl.node.leading.watchdog import Watchdog, contact_at
 from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.metrics.of_alarms import AlarmCollector
@@ -97,7 +97,7 @@ class NodeProcess:
         self._announcement = Announcement(self._arbiter, self._info, self._clock, self._stopping)
         self._heard = False  # whether the last tick had an answer to its look
         self._last_cycle: float | None = None  # none begun yet, or none any more
-        self._candidacies = Candidacies(
+        self._supervisor = Supervisor(
             settings.nid,
             self._arbiter,
             settings.election,
@@ -105,7 +105,7 @@ class NodeProcess:
             serves=engine.serves,
             build=self._build,
             wake=self._wake.set,
-            lacks=Fitness(settings.environment, self._clock).lacks,
+            missing_for=Fitness(settings.environment, self._clock).missing_for,
         )
         registry = CollectorRegistry()
         self._alarms = AlarmSender(
@@ -122,14 +122,14 @@ class NodeProcess:
             NodeCollector(
                 self.status,
                 self._silent_seconds,
-                lambda: {each.pipeline: each.measured() for each in self._candidacies.current()},
+                lambda: {each.pipeline: each.measured() for each in self._supervisor.current()},
                 most_tables=settings.metrics_tables,
             )
         )
         self._http = NodeHttp(
             settings.http_host,
             settings.http_port,
-            Inside(
+            NodeContext(
                 status=self.status,
                 snapshot=lambda: self._snapshot,
                 last_cycle=lambda: self._last_cycle,
@@ -144,7 +144,7 @@ class NodeProcess:
             console=_console(settings),
             exposure=settings.exposure,
         )
-        self._watchdog = Watchdog(self._arbiter.session, self._candidacies.current, self._clock)
+        self._watchdog = Watchdog(self._arbiter.session, self._supervisor.current, self._clock)
         self._stall_watch = StallWatch(self._clock)
         self._ensemble = EnsembleWatch(
             servers_of(settings.zookeeper),
@@ -183,7 +183,7 @@ class NodeProcess:
             self._join()
             while not self._stopping.is_set():
                 self._last_cycle = self._clock.monotonic()
-                pause = self._survive_tick()
+                pause = self._tick_safely()
                 self._last_cycle = self._clock.monotonic()
                 self._notify_service_manager()
                 self._wake.wait(pause)
@@ -266,11 +266,11 @@ class NodeProcess:
             warm=self._warm,
             started=self._started,
             serves=self._engine.serves,
-            pipelines=tuple(candidacy.status() for candidacy in self._candidacies.current()),
+            pipelines=tuple(controller.status() for controller in self._supervisor.current()),
             memory=self._memory.seen(),
             disk=look_at_disk(self._settings.environment, self._settings.spark_folders),
             alarms=self._alarms.status(),
-            trouble=self._problem.sentence,
+            problem=self._problem.sentence,
             lost_channels=self._lost_channels.sentence,
             zookeeper=self._ensemble.seen(),
             zookeeper_certificates=self._ensemble.certificates(),
@@ -313,11 +313,11 @@ class NodeProcess:
             started=self._started,
             ready=self._warm,
             serves=self._engine.serves,
-            unable=self._candidacies.unable(),
+            not_ready=self._supervisor.not_ready(),
             read_key=self._read_key,
         )
 
-    def _survive_tick(self) -> float:
+    def _tick_safely(self) -> float:
         """As `_tick`, whatever goes wrong in it.
 
         A node that ends on what it cannot understand would be followed by all others. One that
@@ -338,14 +338,14 @@ class NodeProcess:
             if not self._problem.sentence:
                 return pause
         if self._problem.lasts >= self._settings.session_timeout:
-            self._candidacies.give_up()
+            self._supervisor.give_up()
         return self._settings.cycle
 
     def _tick(self) -> float:
         """Look, decide and act once; returns seconds after which to look again."""
         cycle, self._heard = self._settings.cycle, False
         try:
-            self._announcement.renew(busy=self._candidacies.busy)
+            self._announcement.renew(busy=self._supervisor.busy)
         except (Unreachable, Conflict) as error:
             _log.debug("ZooKeeper does not answer", extra=fields(error=str(error)))
             return cycle  # the watchdog suspends and aborts without any answer
@@ -355,9 +355,9 @@ class NodeProcess:
         self._lost_channels.seen(snapshot, self._arbiter)
         if self._damaged.seen(snapshot.facts.damaged, f"/nodes/{self._settings.nid}"):
             self._announcement.forget()  # somebody has written over this node's own znode
-        due = self._candidacies.tick(snapshot, warm=self._warm)
-        self._turns.share(sum(candidacy.busy for candidacy in self._candidacies.current()))
-        if self._announcement.lacks(self._info()) and snapshot.contact is Contact.CONNECTED:
+        due = self._supervisor.tick(snapshot, warm=self._warm)
+        self._turns.share(sum(controller.busy for controller in self._supervisor.current()))
+        if self._announcement.missing_for(self._info()) and snapshot.contact is Contact.CONNECTED:
             return 0.0  # the others are to know soon that they need not wait for this node
         if due is None:
             return cycle
@@ -365,7 +365,7 @@ class NodeProcess:
         return min(cycle, max(0.0, due - self._clock.monotonic()))
 
     def _leave(self) -> None:
-        """Drain all candidacies, give the leaderships up, end the session, then the engine."""
+        """Drain all pipeline controllers, step down, end the session, then the engine."""
         self._service.stopping()
         self._announcement.leave()
         self._last_cycle = None  # draining may take longer than a cycle, and is no hanging
@@ -373,7 +373,7 @@ class NodeProcess:
         self._stall_watch.stop()
         self._ensemble.stop()
         self._alarms.stop()
-        self._candidacies.close(_DRAIN_SECONDS if self._lost is None else _DRAIN_WITHOUT_ENGINE)
+        self._supervisor.close(_DRAIN_SECONDS if self._lost is None else _DRAIN_WITHOUT_ENGINE)
         self._arbiter.close()
         self._http.stop()
         self._engine.stop()

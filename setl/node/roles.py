@@ -44,7 +44,7 @@ def hopeless(preference: Preference, nodes: Iterable[NodeInfo], pipeline: Pipeli
 
 def _lacked(serving: Sequence[NodeInfo], pipeline: PipelineId | None) -> str:
     """What each of the nodes lacks; "" if one of them lacks nothing."""
-    whys = [(node.nid, node.unable.get(pipeline, "")) for node in serving] if pipeline else []
+    whys = [(node.nid, node.not_ready.get(pipeline, "")) for node in serving] if pipeline else []
     if not whys or not all(why for _, why in whys):
         return ""
     return "has no node that can lead it: " + "; ".join(f"{nid}: {why}" for nid, why in whys)

@@ -31,7 +31,7 @@ class PipelineStatus:
         mine: whether this node is the leader.
         decision: what this node decided last about it, one sentence.
         figures: what the pipeline does here; all zero on a standby.
-        unable: what this node lacks to lead it, "" if nothing.
+        not_ready: what this node lacks to lead it, "" if nothing.
     """
 
     channel: str
@@ -41,7 +41,7 @@ class PipelineStatus:
     mine: bool
     decision: str
     figures: Figures
-    unable: str = ""
+    not_ready: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class NodeStatus:
         memory: what its processes hold.
         disk: the disk that its Spark writes to.
         alarms: what it knows of alarms.
-        trouble: why its last look at the cluster failed unexpectedly, "" if it did not.
+        problem: why its last look at the cluster failed unexpectedly, "" if it did not.
         lost_channels: what is gone from ZooKeeper and what to do, "" if nothing is.
         zookeeper: each server of ZooKeeper, if the node was given several.
         zookeeper_certificates: what it needs to connect to them; None before it has looked.
@@ -75,7 +75,7 @@ class NodeStatus:
     memory: NodeMemory = field(default_factory=NodeMemory)
     disk: NodeDisk = field(default_factory=NodeDisk)
     alarms: AlarmStatus = field(default_factory=AlarmStatus)
-    trouble: str = ""
+    problem: str = ""
     lost_channels: str = ""
     zookeeper: tuple[ServerSeen, ...] = ()
     zookeeper_certificates: tuple[CertificateSeen, ...] | None = None
@@ -89,7 +89,7 @@ def sentence(status: NodeStatus) -> str:
         f"leads {len(mine)} of {count(len(status.pipelines), 'pipeline')}",
         f"failed: {', '.join(failed[:3])}{', …' if failed[3:] else ''}" if failed else "",
         f"ZooKeeper: {status.contact}",
-        status.trouble,
+        status.problem,
         status.lost_channels,
     ]
     return "; ".join(filter(None, parts))

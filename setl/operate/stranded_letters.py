@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from arbiter.values import PipelineId
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.routes.routing import Router
-from setl.errors import ConfigurationError, NodeLacksError, SetlError
+from setl.errors import ConfigurationError, NodeNotReadyError, SetlError
 from setl.load.deadletters.letter import DeadLetter
 from setl.load.deadletters.remapped import is_remapped
 from setl.load.deadletters.store import DeadLetterStore
@@ -48,7 +48,7 @@ def _of_pipeline(ident: PipelineId, before: Pipeline, after: Pipeline | None) ->
             else:
                 yield from _remapped(ident, store, Router(before), Router(after))
     except SetlError as error:
-        if isinstance(error, ConfigurationError) and not isinstance(error, NodeLacksError):
+        if isinstance(error, ConfigurationError) and not isinstance(error, NodeNotReadyError):
             return  # it has no place for them, so there are none; a check says so
         what = f"whether dead letters wait is not known: {error}"
         yield Change(before.name, what, "those that do may be out of reach then", warns=True)

@@ -176,9 +176,9 @@ def build_run(
         keys=keys,
     )
     etl = EtlWork(work, leadership, progress, clock)
-    beside = None
+    background = None
     if file.verification(name) is not None:
-        beside = standing_verification(
+        background = standing_verification(
             file,
             leadership,
             arbiter=arbiter,
@@ -204,7 +204,7 @@ def build_run(
         generation=pipeline.generation,
         store_every=store_interval(pipeline),
         views=Views(job.activity, target.view(key)),
-        beside=beside,
+        background=background,
     )
     return PipelineRun(parts, leadership, progress, clock)
 

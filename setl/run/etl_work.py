@@ -189,7 +189,7 @@ class EtlWork:
         self._progress.at_stage(Stage.EXTRACT)
         started = self._clock.monotonic()
         extracted = [self._parts.extractor.extract(batch) for batch in batches]
-        self._progress.spent("extract", self._clock.monotonic() - started)
+        self._progress.add_time("extract", self._clock.monotonic() - started)
         self._course.extracted()
         failpoints.reached("extract.done")
         self._progress.at_stage(Stage.LOAD)

@@ -11,7 +11,7 @@ from setl.model.checkpoint import Checkpoint, KnownTargets
 from setl.model.entry import Entry
 from setl.model.table_load import TableLoad
 from setl.run.stalls.observer import Views
-from setl.run.verification.beside import Beside
+from setl.run.verification.background_task import BackgroundTask
 from setl.select.heartbeat import Heartbeat
 from setl.select.reader import SelectLoop
 from setl.select.source import CheckpointStore, Source
@@ -200,7 +200,7 @@ class RunParts:
         generation: that the channel file asks for.
         store_every: seconds between two checkpoints; 0 stores one with everything written.
         views: what can be looked at from outside.
-        beside: what is done beside the stream, None for nothing.
+        background: what is done beside the stream, None for nothing.
     """
 
     source: Source
@@ -211,4 +211,4 @@ class RunParts:
     generation: int
     store_every: float = 0.0
     views: Views = field(default_factory=Views)
-    beside: Beside | None = None
+    background: BackgroundTask | None = None

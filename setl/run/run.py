@@ -79,8 +79,8 @@ class PipelineRun:
     def stop(self) -> None:
         """Finish and acknowledge what is being applied, then return from `run`."""
         self._asked.stop()
-        if self._parts.beside is not None:
-            self._parts.beside.stop()
+        if self._parts.background is not None:
+            self._parts.background.stop()
 
     def rollback(self) -> threading.Event:
         """Finish what is being applied, then go back to the stored checkpoint and on from there.
@@ -146,10 +146,10 @@ class PipelineRun:
                 `abandoned`.
             SetlError: any other error that trying again does not help.
         """
-        beside = self._parts.beside
+        background = self._parts.background
         try:
-            if beside is not None:
-                beside.start(lambda: self._reached)
+            if background is not None:
+                background.start(lambda: self._reached)
             while not self._asked.to_stop:
                 failure = self._attempt()
                 if failure and not self._asked.to_stop:  # else nothing is to be read again
@@ -234,10 +234,10 @@ class PipelineRun:
             self._progress.reads(select.status())
             if batch is None:
                 self._reached = self._parts.work.idle(self._asked.allowed) or self._reached
-                if not self._beats:
+                if not self._has_heartbeat:
                     self._notice_that_nothing_waits()
                 if self._checkpoints.save_if_idle(self._reached):
-                    self._gets_on()
+                    self._made_progress()
             else:
                 self._apply(self._backlog.with_what_waits(batch))
             # While the stream is busy, tables get a quarter of the time.
@@ -259,7 +259,11 @@ class PipelineRun:
             return 0.0
         if not self._checkpoints.quiet:
             return _POLL_SECONDS
-        return QUIET_SECONDS if self._beats and self._absorber.absorbs(()) else _QUIET_POLL_SECONDS
+        return (
+            QUIET_SECONDS
+            if self._has_heartbeat and self._absorber.absorbs(())
+            else _QUIET_POLL_SECONDS
+        )
 
     def _notice_that_nothing_waits(self) -> None:
         """Tell the lag of a source that has few heartbeats, or in which none can be written."""
@@ -297,10 +301,10 @@ class PipelineRun:
         self._checkpoints.wrote()
         failpoints.reached("tables.loaded")
         self._checkpoints.save_if_due(self._reached, 0.0)
-        self._gets_on()
+        self._made_progress()
 
     @property
-    def _beats(self) -> bool:
+    def _has_heartbeat(self) -> bool:
         heartbeat = self._parts.heartbeat
         return heartbeat is not None and shows_lag(heartbeat) and not heartbeat.status().error
 
@@ -331,7 +335,7 @@ class PipelineRun:
         self._checkpoints.save_if_due(self._reached, max(self._parts.store_every, BUSY_SECONDS))
         self._progress.took(batches, self._clock.monotonic() - started)
         self._parts.work.acknowledged(self._parts.select.unacked)
-        self._gets_on()
+        self._made_progress()
 
     def _has_reached(self, checkpoint: Checkpoint, applied: Applied = _NOTHING) -> None:
         before, targets = self._reached, self._parts.work.targets
@@ -340,7 +344,7 @@ class PipelineRun:
         own = checkpoint.counting(rows, load, targets)
         self._reached = applied.checkpoint or own
 
-    def _gets_on(self) -> None:
+    def _made_progress(self) -> None:
         """Something was acknowledged or kept; see how far no attempt will go back any more."""
         stored = self._checkpoints.last
         if stored is not None and self._progress.succeeded(stored.order):
@@ -398,8 +402,8 @@ class PipelineRun:
     def _end(self) -> None:
         """Leave no thread and no connection behind."""
         parts = self._parts
-        if parts.beside is not None:
-            parts.beside.stop()
+        if parts.background is not None:
+            parts.background.stop()
         if parts.heartbeat is not None:
             parts.heartbeat.stop()
         parts.select.stop()

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any, cast
 
-from setl.errors import ConfigurationError, DataError, NodeLacksError, SetlError
+from setl.errors import ConfigurationError, DataError, NodeNotReadyError, SetlError
 from setl.model.change import DecodedRows, Op
 from setl.model.schema import RowSchema
 from setl.model.typed import TypedChange, typed_changes
@@ -41,14 +41,14 @@ def processor_named(name: str) -> Processor:
     """The function of a ``module:function``.
 
     Raises:
-        NodeLacksError: it cannot be imported, or is no function.
+        NodeNotReadyError: it cannot be imported, or is no function.
     """
     module_name, _, function_name = name.partition(":")
     try:
         module = importlib.import_module(module_name)
     # The module's own code runs here, and may raise anything, or end as a program does.
     except (Exception, SystemExit) as error:
-        raise NodeLacksError(
+        raise NodeNotReadyError(
             f"the processor {name} cannot be imported: {type(error).__name__}: {error}",
             hint=_MISSING if isinstance(error, ImportError) else f"Fix {module_name}",
             processor=name,
@@ -57,7 +57,7 @@ def processor_named(name: str) -> Processor:
     for part in function_name.split("."):
         function = getattr(function, part, None)
     if not callable(function):
-        raise NodeLacksError(
+        raise NodeNotReadyError(
             f"the module {module_name} has no function {function_name}",
             hint="Name it as module:function",
             processor=name,

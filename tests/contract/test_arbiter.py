@@ -15,8 +15,8 @@ from arbiter.values import (
     ChannelState,
     Facts,
     HistoryItem,
-    Mainstem,
-    MainstemStatus,
+    LeaderLock,
+    LeaderLockStatus,
     NodeInfo,
     OperatorAction,
     PipelineId,
@@ -171,7 +171,7 @@ def test_a_closed_session_is_lost_and_refuses_calls(a):
     with pytest.raises(Unreachable):
         a.channels.all()
     with pytest.raises(Unreachable):
-        a.mainstems.campaign(PIPELINE, "n1")
+        a.leader_locks.campaign(PIPELINE, "n1")
     a.close()
 
 
@@ -237,9 +237,9 @@ def test_names_that_are_no_path_component_are_refused(a, name):
     with pytest.raises(Invalid):
         a.channels.put(name, {})
     with pytest.raises(Invalid):
-        a.mainstems.campaign(PipelineId("shop", name), "n1")
+        a.leader_locks.campaign(PipelineId("shop", name), "n1")
     with pytest.raises(Invalid):
-        a.mainstems.campaign(PIPELINE, name)
+        a.leader_locks.campaign(PIPELINE, name)
 
 
 # -- channels -------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_a_missing_channel_is_not_found(a):
     with pytest.raises(NotFound, match="'nothing'"):
         a.channels.one("nothing")
     with pytest.raises(NotFound):
-        a.mainstems.campaign(PipelineId("nothing", "there"), "n1")
+        a.leader_locks.campaign(PipelineId("nothing", "there"), "n1")
     with pytest.raises(NotFound):
         a.positions.store(PipelineId("nothing", "there"), {}, None)
     with pytest.raises(NotFound):
@@ -357,24 +357,24 @@ def test_a_definition_that_is_no_json_is_refused(a, value):
 
 
 def test_nobody_leads_at_first(a):
-    assert a.mainstems.one(PIPELINE) is None
+    assert a.leader_locks.one(PIPELINE) is None
 
 
 def test_of_two_sessions_one_wins(a, b):
-    mine = a.mainstems.campaign(PIPELINE, "n1")
-    assert (mine.nid, mine.status) == ("n1", MainstemStatus.TAKING)
+    mine = a.leader_locks.campaign(PIPELINE, "n1")
+    assert (mine.nid, mine.status) == ("n1", LeaderLockStatus.TAKING)
     assert mine.session == a.session.session_id()
-    assert b.mainstems.campaign(PIPELINE, "n2") == mine
-    assert a.mainstems.one(PIPELINE) == b.mainstems.one(PIPELINE) == mine
+    assert b.leader_locks.campaign(PIPELINE, "n2") == mine
+    assert a.leader_locks.one(PIPELINE) == b.leader_locks.one(PIPELINE) == mine
 
 
 def test_campaigning_again_changes_nothing(a):
-    mine = a.mainstems.campaign(PIPELINE, "n1")
-    assert a.mainstems.campaign(PIPELINE, "n1") == mine
+    mine = a.leader_locks.campaign(PIPELINE, "n1")
+    assert a.leader_locks.campaign(PIPELINE, "n1") == mine
 
 
 def test_pipelines_have_leaders_of_their_own(a, b):
-    there, back = a.mainstems.campaign(PIPELINE, "n1"), b.mainstems.campaign(BACK, "n2")
+    there, back = a.leader_locks.campaign(PIPELINE, "n1"), b.leader_locks.campaign(BACK, "n2")
     assert there.nid == "n1"
     assert back.nid == "n2"
     assert back.epoch > there.epoch
@@ -383,76 +383,76 @@ def test_pipelines_have_leaders_of_their_own(a, b):
 def test_the_epoch_grows_with_every_leadership(a, b):
     epochs = []
     for arbiter, nid in [(a, "n1"), (b, "n2"), (a, "n1"), (a, "n1"), (b, "n2")]:
-        held = arbiter.mainstems.campaign(PIPELINE, nid)
+        held = arbiter.leader_locks.campaign(PIPELINE, nid)
         assert held.nid == nid
         epochs.append(held.epoch)
-        arbiter.mainstems.resign(PIPELINE, held)
-        assert a.mainstems.one(PIPELINE) is None
+        arbiter.leader_locks.resign(PIPELINE, held)
+        assert a.leader_locks.one(PIPELINE) is None
     assert epochs == sorted(set(epochs))
 
 
-def test_a_closing_session_frees_the_mainstem(a, b):
-    first = a.mainstems.campaign(PIPELINE, "n1")
+def test_a_closing_session_frees_the_leader_lock(a, b):
+    first = a.leader_locks.campaign(PIPELINE, "n1")
     a.close()
-    assert b.mainstems.one(PIPELINE) is None
-    assert b.mainstems.campaign(PIPELINE, "n2").epoch > first.epoch
+    assert b.leader_locks.one(PIPELINE) is None
+    assert b.leader_locks.campaign(PIPELINE, "n2").epoch > first.epoch
 
 
-def test_a_mainstem_with_my_name_but_another_session_is_not_mine(a, b):
-    theirs = a.mainstems.campaign(PIPELINE, "n1")
-    seen = b.mainstems.campaign(PIPELINE, "n1")
+def test_a_leader_lock_with_my_name_but_another_session_is_not_mine(a, b):
+    theirs = a.leader_locks.campaign(PIPELINE, "n1")
+    seen = b.leader_locks.campaign(PIPELINE, "n1")
     assert seen == theirs
     assert seen.session != b.session.session_id()
     with pytest.raises(Conflict):
-        b.mainstems.set_status(PIPELINE, seen, MainstemStatus.OVERTAKE)
-    b.mainstems.resign(PIPELINE, seen)
-    assert a.mainstems.one(PIPELINE) == theirs
+        b.leader_locks.set_status(PIPELINE, seen, LeaderLockStatus.OVERTAKE)
+    b.leader_locks.resign(PIPELINE, seen)
+    assert a.leader_locks.one(PIPELINE) == theirs
 
 
 def test_the_status_is_set_by_the_leader(a, b):
-    held = a.mainstems.campaign(PIPELINE, "n1")
-    overtaken = a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    assert overtaken.status is MainstemStatus.OVERTAKE
+    held = a.leader_locks.campaign(PIPELINE, "n1")
+    overtaken = a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
+    assert overtaken.status is LeaderLockStatus.OVERTAKE
     assert (overtaken.epoch, overtaken.session, overtaken.nid) == (held.epoch, held.session, "n1")
-    assert b.mainstems.one(PIPELINE) == overtaken
+    assert b.leader_locks.one(PIPELINE) == overtaken
     # Which of the two values of one leadership is given does not matter.
-    assert a.mainstems.set_status(PIPELINE, held, MainstemStatus.TAKING).epoch == held.epoch
-    a.mainstems.resign(PIPELINE, held)
-    assert b.mainstems.one(PIPELINE) is None
+    assert a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.TAKING).epoch == held.epoch
+    a.leader_locks.resign(PIPELINE, held)
+    assert b.leader_locks.one(PIPELINE) is None
 
 
 def test_the_status_of_an_earlier_epoch_cannot_be_set(a, b):
-    held = a.mainstems.campaign(PIPELINE, "n1")
-    a.mainstems.resign(PIPELINE, held)
+    held = a.leader_locks.campaign(PIPELINE, "n1")
+    a.leader_locks.resign(PIPELINE, held)
     with pytest.raises(Conflict, match=str(held.epoch)):
-        a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    theirs = b.mainstems.campaign(PIPELINE, "n2")
+        a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
+    theirs = b.leader_locks.campaign(PIPELINE, "n2")
     with pytest.raises(Conflict):
-        a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    b.mainstems.resign(PIPELINE, theirs)
-    mine = a.mainstems.campaign(PIPELINE, "n1")
+        a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
+    b.leader_locks.resign(PIPELINE, theirs)
+    mine = a.leader_locks.campaign(PIPELINE, "n1")
     with pytest.raises(Conflict):
-        a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    assert a.mainstems.one(PIPELINE) == mine
+        a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
+    assert a.leader_locks.one(PIPELINE) == mine
 
 
 def test_resigning_an_earlier_epoch_leaves_the_present_one(a, b):
-    old = a.mainstems.campaign(PIPELINE, "n1")
-    a.mainstems.resign(PIPELINE, old)
-    a.mainstems.resign(PIPELINE, old)
-    theirs = b.mainstems.campaign(PIPELINE, "n2")
-    a.mainstems.resign(PIPELINE, old)
-    assert a.mainstems.one(PIPELINE) == theirs
-    b.mainstems.resign(PIPELINE, theirs)
-    mine = a.mainstems.campaign(PIPELINE, "n1")
-    a.mainstems.resign(PIPELINE, old)
-    assert a.mainstems.one(PIPELINE) == mine
+    old = a.leader_locks.campaign(PIPELINE, "n1")
+    a.leader_locks.resign(PIPELINE, old)
+    a.leader_locks.resign(PIPELINE, old)
+    theirs = b.leader_locks.campaign(PIPELINE, "n2")
+    a.leader_locks.resign(PIPELINE, old)
+    assert a.leader_locks.one(PIPELINE) == theirs
+    b.leader_locks.resign(PIPELINE, theirs)
+    mine = a.leader_locks.campaign(PIPELINE, "n1")
+    a.leader_locks.resign(PIPELINE, old)
+    assert a.leader_locks.one(PIPELINE) == mine
 
 
-def test_an_unreadable_mainstem_is_held_all_the_same(position, a, b):
-    held = a.mainstems.campaign(PIPELINE, "n1")
+def test_an_unreadable_leader_lock_is_held_all_the_same(position, a, b):
+    held = a.leader_locks.campaign(PIPELINE, "n1")
     position.put("/channels/shop/there/mainstem", b"")
-    seen = b.mainstems.campaign(PIPELINE, "n2")
+    seen = b.leader_locks.campaign(PIPELINE, "n2")
     assert (seen.epoch, seen.session, seen.nid) == (held.epoch, a.session.session_id(), "?")
 
 
@@ -636,18 +636,18 @@ def test_facts_are_what_the_single_reads_say(a, b):
     a.channels.put("other", {"x": 1})
     a.channels.put("empty", {})
     a.channels.set_state(a.channels.one("other"), ChannelState.START)
-    held = a.mainstems.campaign(PIPELINE, "n1")
-    b.mainstems.campaign(BACK, "n2")
-    b.mainstems.campaign(PipelineId("other", "p"), "n2")
-    b.mainstems.resign(BACK, b.mainstems.one(BACK))
+    held = a.leader_locks.campaign(PIPELINE, "n1")
+    b.leader_locks.campaign(BACK, "n2")
+    b.leader_locks.campaign(PipelineId("other", "p"), "n2")
+    b.leader_locks.resign(BACK, b.leader_locks.one(BACK))
     signal = a.signals.send(PIPELINE, Signal(SignalKind.ROLLBACK, by="me", epoch=held.epoch))
     facts = b.facts()
     assert list(facts.nodes.values()) == list(b.nodes.all())
     assert facts.nodes["n1"].ready
     assert list(facts.channels.values()) == list(b.channels.all())
-    assert facts.mainstems == {
+    assert facts.leader_locks == {
         PIPELINE: held,
-        PipelineId("other", "p"): b.mainstems.one(PipelineId("other", "p")),
+        PipelineId("other", "p"): b.leader_locks.one(PipelineId("other", "p")),
     }
     assert facts.signals == {PIPELINE: (signal,)}
 
@@ -703,22 +703,22 @@ def test_answered_signals_are_trimmed_and_open_ones_are_not(a):
 
 
 def test_a_leader_is_deposed_although_its_session_lives(a, b):
-    held = a.mainstems.campaign(PIPELINE, "n1")
-    held = a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    b.mainstems.depose(PIPELINE, b.mainstems.one(PIPELINE))
-    assert a.mainstems.one(PIPELINE) is None
-    assert b.mainstems.campaign(PIPELINE, "n2").epoch > held.epoch
+    held = a.leader_locks.campaign(PIPELINE, "n1")
+    held = a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
+    b.leader_locks.depose(PIPELINE, b.leader_locks.one(PIPELINE))
+    assert a.leader_locks.one(PIPELINE) is None
+    assert b.leader_locks.campaign(PIPELINE, "n2").epoch > held.epoch
     with pytest.raises(Conflict):
-        a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+        a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
 
 
 def test_only_the_leadership_that_was_seen_is_deposed(a, b):
-    b.mainstems.depose(PIPELINE, Mainstem("n1", MainstemStatus.TAKING, 1, 1))
-    seen = a.mainstems.campaign(PIPELINE, "n1")
-    a.mainstems.resign(PIPELINE, seen)
-    new = a.mainstems.campaign(PIPELINE, "n1")
-    b.mainstems.depose(PIPELINE, seen)
-    assert b.mainstems.one(PIPELINE) == new
+    b.leader_locks.depose(PIPELINE, LeaderLock("n1", LeaderLockStatus.TAKING, 1, 1))
+    seen = a.leader_locks.campaign(PIPELINE, "n1")
+    a.leader_locks.resign(PIPELINE, seen)
+    new = a.leader_locks.campaign(PIPELINE, "n1")
+    b.leader_locks.depose(PIPELINE, seen)
+    assert b.leader_locks.one(PIPELINE) == new
 
 
 # -- epochs ---------------------------------------------------------------------------------
@@ -741,7 +741,7 @@ def test_the_next_epoch_is_a_lower_bound_and_takes_nothing(a, b):
     coming = a.epochs.next()
     assert coming < a.epochs.next() < b.epochs.next()
     assert a.facts() == Facts(channels=a.facts().channels)
-    held = a.mainstems.campaign(PIPELINE, "n1")
+    held = a.leader_locks.campaign(PIPELINE, "n1")
     assert held.epoch > coming
     assert b.epochs.next() > held.epoch
     a.epochs.raise_base(1 << 40)
@@ -755,30 +755,30 @@ def test_bases_that_make_no_sense(a, base):
 
 
 def test_leaderships_after_a_raise_are_above_it_and_earlier_ones_stay(a, b):
-    held = a.mainstems.campaign(PIPELINE, "n1")
+    held = a.leader_locks.campaign(PIPELINE, "n1")
     base = held.epoch + 1_000_000
     b.epochs.raise_base(base)
-    assert a.mainstems.campaign(PIPELINE, "n1") == held
-    assert b.mainstems.one(PIPELINE) == held
-    held = a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    a.mainstems.resign(PIPELINE, held)
-    new = b.mainstems.campaign(PIPELINE, "n2")
+    assert a.leader_locks.campaign(PIPELINE, "n1") == held
+    assert b.leader_locks.one(PIPELINE) == held
+    held = a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
+    a.leader_locks.resign(PIPELINE, held)
+    new = b.leader_locks.campaign(PIPELINE, "n2")
     assert new.epoch > base
-    new = b.mainstems.set_status(PIPELINE, new, MainstemStatus.OVERTAKE)
-    assert a.mainstems.one(PIPELINE) == new
-    assert a.facts().mainstems == {PIPELINE: new}
-    b.mainstems.resign(PIPELINE, new)
-    assert a.mainstems.one(PIPELINE) is None
+    new = b.leader_locks.set_status(PIPELINE, new, LeaderLockStatus.OVERTAKE)
+    assert a.leader_locks.one(PIPELINE) == new
+    assert a.facts().leader_locks == {PIPELINE: new}
+    b.leader_locks.resign(PIPELINE, new)
+    assert a.leader_locks.one(PIPELINE) is None
 
 
 def test_a_damaged_base_makes_nobody_leader_until_it_is_written_anew(position, a):
     a.epochs.raise_base(7)
     position.put("/epoch", b"{}")
     with pytest.raises(Invalid):
-        a.mainstems.campaign(PIPELINE, "n1")
-    assert a.mainstems.one(PIPELINE) is None
+        a.leader_locks.campaign(PIPELINE, "n1")
+    assert a.leader_locks.one(PIPELINE) is None
     assert a.epochs.raise_base(8) == 8
-    assert a.mainstems.campaign(PIPELINE, "n1").epoch > 8
+    assert a.leader_locks.campaign(PIPELINE, "n1").epoch > 8
 
 
 # -- wake-ups -------------------------------------------------------------------------------
@@ -798,13 +798,13 @@ def test_changes_wake_who_watches(a, b):
     wakes(lambda: a.channels.put("new", {}))
     wakes(lambda: a.channels.put("new", {"x": 1}))
     wakes(lambda: a.channels.set_state(a.channels.one("shop"), ChannelState.START))
-    held = wakes(lambda: a.mainstems.campaign(PIPELINE, "n1"))
-    wakes(lambda: a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE))
-    wakes(lambda: a.mainstems.resign(PIPELINE, held))
+    held = wakes(lambda: a.leader_locks.campaign(PIPELINE, "n1"))
+    wakes(lambda: a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE))
+    wakes(lambda: a.leader_locks.resign(PIPELINE, held))
     wakes(lambda: a.signals.send(PIPELINE, WISH))
     wakes(lambda: a.signals.send(PIPELINE, WISH))
-    wakes(lambda: a.mainstems.campaign(PIPELINE, "n1"))
-    wakes(lambda: a.mainstems.campaign(PipelineId("new", "first"), "n1"))
+    wakes(lambda: a.leader_locks.campaign(PIPELINE, "n1"))
+    wakes(lambda: a.leader_locks.campaign(PipelineId("new", "first"), "n1"))
     wakes(a.close)
 
 
@@ -856,22 +856,22 @@ def test_there_are_no_requests_to_load_tables_of_a_channel_that_is_not_there(a):
 
 
 def test_a_channel_is_removed_with_all_that_is_below_it_and_epochs_go_on(a, b):
-    held = a.mainstems.campaign(PIPELINE, "n1")
+    held = a.leader_locks.campaign(PIPELINE, "n1")
     a.history.add(PIPELINE, HistoryItem(held.epoch, "n1", "why", 1.0))
     a.positions.store(PIPELINE, {"at": 1}, None)
     stopped = a.channels.set_state(a.channels.one("shop"), ChannelState.STOP)
     with pytest.raises(Conflict, match="somebody leads shop/there"):
         b.channels.remove(stopped)
-    assert a.mainstems.one(PIPELINE) == held
+    assert a.leader_locks.one(PIPELINE) == held
     assert a.positions.read(PIPELINE) is not None
-    a.mainstems.resign(PIPELINE, held)
+    a.leader_locks.resign(PIPELINE, held)
     b.channels.remove(stopped)
     with pytest.raises(NotFound):
         a.channels.one("shop")
     a.channels.put("shop", {"channel": "shop"})
     assert a.positions.read(PIPELINE) is None
     assert list(a.history.all(PIPELINE)) == []
-    assert a.mainstems.campaign(PIPELINE, "n1").epoch > held.epoch
+    assert a.leader_locks.campaign(PIPELINE, "n1").epoch > held.epoch
 
 
 def test_a_channel_that_runs_or_was_changed_meanwhile_is_not_removed(a):

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from setl.errors import ConfigurationError, NodeLacksError, SetlError, UntrustedServerError
+from setl.errors import ConfigurationError, NodeNotReadyError, SetlError, UntrustedServerError
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.login import PlainConnection
 from setl_embedded.certificates import CertificateAuthority
@@ -184,7 +184,7 @@ def test_no_key_or_no_file(far, tmp_path):
     impostor = Impostor(b"caching_sha2_password")
     with pytest.raises(ConfigurationError, match="no RSA key in PEM"):
         connect(endpoint(impostor, server_public_key=str(wrong)))
-    with pytest.raises(NodeLacksError, match="No such file") as caught:
+    with pytest.raises(NodeNotReadyError, match="No such file") as caught:
         connect(endpoint(impostor, server_public_key=str(tmp_path / "none")))
     assert "server_public_key" in caught.value.hint
 
@@ -221,7 +221,7 @@ def test_a_way_to_log_in_that_another_package_knows(monkeypatch):
 
     monkeypatch.setattr("pymysql._auth.ed25519_password", lacking)
     impostor = Impostor(b"client_ed25519")
-    with pytest.raises(NodeLacksError, match="'pynacl' package is required") as caught:
+    with pytest.raises(NodeNotReadyError, match="'pynacl' package is required") as caught:
         connect(MysqlEndpoint("127.0.0.1", impostor.port, "u", PASSWORD))
     assert caught.value.where["server"] == f"127.0.0.1:{impostor.port}"
     impostor.thread.join(20)

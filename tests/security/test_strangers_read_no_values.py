@@ -54,7 +54,7 @@ class MarkedNode(Node):
             replace(line, unable=str(error), decision=f"cannot lead: {error}")
             for line in reported.pipelines
         )
-        return replace(reported, pipelines=lines, trouble=unexpected(ValueError(MARKER)))
+        return replace(reported, pipelines=lines, problem=unexpected(ValueError(MARKER)))
 
 
 @pytest.fixture
@@ -91,12 +91,12 @@ def mark(node, error):
     damaged = {"/channels/x": f"is not JSON: {MARKER}"}
     facts = replace(facts, channels=channels, damaged=damaged)
     node.snapshot = replace(node.snapshot, facts=facts)
-    type(node.arbiter.session).trouble = lambda _: f"connection refused by {MARKER}"
+    type(node.arbiter.session).problem = lambda _: f"connection refused by {MARKER}"
 
 
 @pytest.fixture(autouse=True)
 def _no_trouble(monkeypatch):
-    monkeypatch.setattr(MemoryLink, "trouble", MemoryLink.trouble)
+    monkeypatch.setattr(MemoryLink, "problem", MemoryLink.problem)
 
 
 def event_of(node, page, **headers):

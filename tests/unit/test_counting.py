@@ -51,7 +51,7 @@ def plurals(text):
 
 
 _NEVER_ONE = {
-    ("arbiter/session/trouble.py", "servers"),
+    ("arbiter/session/connect_failures.py", "servers"),
     ("setl/systems/mysql/preflight/load_limits.py", "least"),
     ("setl/codec/dts/header_reader.py", "self._rows"),
     ("setl/systems/kafka/by_time.py", "rows"),

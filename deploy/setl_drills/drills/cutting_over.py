@@ -222,9 +222,9 @@ def cut_over_fails(world: World, seed: int) -> DrillResult:
 
 
 def _kill_leader(world: World, ident: PipelineId) -> None:
-    mainstem = world.arbiter.mainstems.one(ident)
-    if mainstem is not None:
-        world.nodes[mainstem.nid].kill()
+    leader_lock = world.arbiter.leader_locks.one(ident)
+    if leader_lock is not None:
+        world.nodes[leader_lock.nid].kill()
         world.restart_dead()
 
 

@@ -83,8 +83,10 @@ def crash_while_paused(world: World, seed: int) -> DrillResult:
         fault = run.fault(f"SIGKILL to {leader.nid} while paused", leader.kill, struck)
         run.play(world.session_timeout + draw.uniform(2.0, 3.0))
         for key in struck:
-            mainstem = run.epoch(key)
-            run.require(mainstem <= fault.epochs[key], f"{key} was taken over while it was paused")
+            leader_lock = run.epoch(key)
+            run.require(
+                leader_lock <= fault.epochs[key], f"{key} was taken over while it was paused"
+            )
             late = run.marks.since(key, fault.at)
             run.require(not late, f"{key}: {len(late)} loads while it was paused")
         resumed = time.time()

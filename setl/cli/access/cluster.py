@@ -95,8 +95,8 @@ def connect_zookeeper(zookeeper: str, root: str) -> Generator[Arbiter]:
     arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0, access=access)
 
     def waited_for() -> str:
-        trouble = arbiter.session.trouble()
-        return f"asking ZooKeeper at {zookeeper}" + (f" ({trouble})" if trouble else "")
+        problem = arbiter.session.connect_failures()
+        return f"asking ZooKeeper at {zookeeper}" + (f" ({problem})" if problem else "")
 
     try:
         with busy(waited_for, _SAID_AFTER):

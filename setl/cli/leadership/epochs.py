@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from arbiter.arbiter import Arbiter
-from arbiter.values import Facts, Mainstem, PipelineId
+from arbiter.values import Facts, LeaderLock, PipelineId
 from setl.cli.access.cluster import (
     AnswerNo,
     acting,
@@ -36,7 +36,7 @@ class _Line:
     """A pipeline's leadership beside what its target knows."""
 
     ident: PipelineId
-    mainstem: Mainstem | None
+    leader_lock: LeaderLock | None
     known: KnownEpoch
     verdict: str
 
@@ -101,14 +101,14 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
         coming = arbiter.epochs.next()
         lines = _lines(arbiter, arbiter.facts(), coming, "")
         wanted = _wanted(lines, to)
-        low = [line for line in lines if line.mainstem and refuses(line.known, line.mainstem)]
+        low = [line for line in lines if line.leader_lock and refuses(line.known, line.leader_lock)]
         before = arbiter.epochs.base()
         needed = coming <= wanted
         if needed or low:
             reported = (
                 f"set the base of epochs to {wanted}" if needed else "leave the base as it is"
             )
-            names = ", ".join(f"{x.mainstem.nid} of {x.ident}" for x in low if x.mainstem)
+            names = ", ".join(f"{x.leader_lock.nid} of {x.ident}" for x in low if x.leader_lock)
             confirm(
                 f"Are you sure you want to {reported}" + (f", and depose {names}?" if low else "?"),
                 yes=yes,
@@ -116,8 +116,8 @@ def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) ->
         with acting(arbiter, "epoch raise", str(wanted)):
             after = arbiter.epochs.raise_base(wanted) if needed else before
             for line in low:
-                if line.mainstem is not None:
-                    arbiter.mainstems.depose(line.ident, line.mainstem)
+                if line.leader_lock is not None:
+                    arbiter.leader_locks.depose(line.ident, line.leader_lock)
         coming = arbiter.epochs.next()
     _print(_Raised(before, after, coming, tuple(str(line.ident) for line in low)), output)
 
@@ -161,16 +161,16 @@ def _lines(arbiter: Arbiter, facts: Facts, coming: int, channel: str) -> list[_L
                 known = known_epoch(pipeline_config(stored, ident), name, arbiter)
             except ConfigurationError as error:
                 known = KnownEpoch(problem=str(error))
-            mainstem = facts.mainstems.get(ident)
-            lines.append(_Line(ident, mainstem, known, verdict(known, mainstem, coming)))
+            leader_lock = facts.leader_locks.get(ident)
+            lines.append(_Line(ident, leader_lock, known, verdict(known, leader_lock, coming)))
     return lines
 
 
 def _row(line: _Line) -> dict[str, Any]:
     return {
         "pipeline": str(line.ident),
-        "leader": line.mainstem.nid if line.mainstem else "",
-        "epoch": line.mainstem.epoch if line.mainstem else None,
+        "leader": line.leader_lock.nid if line.leader_lock else "",
+        "epoch": line.leader_lock.epoch if line.leader_lock else None,
         "target_epoch": None if line.known.problem else line.known.epoch or None,
         "ok": not line.verdict,
         "verdict": line.verdict or "ok",

@@ -321,7 +321,7 @@ def _came_to_another(view: PipelineView, sent: Signal) -> bool:
 
 def _left_again(view: PipelineView, sent: Signal, seconds: float, output: str) -> AnswerNo:
     """The error that a new leader could not lead, and that another one does now."""
-    whys = [f"{s.node} cannot lead: {s.unable}" for s in view.standbys if s.unable]
+    whys = [f"{s.node} cannot lead: {s.not_ready}" for s in view.standbys if s.not_ready]
     what = f"{sent.to or 'the new leader'} has left the lead again"
     leads = f"{view.leader} leads, epoch {view.epoch}, {view.state}"
     why = "; ".join([f"came to another end after {seconds:.1f} s: {what}", *whys, leads])

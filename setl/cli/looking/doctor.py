@@ -168,12 +168,12 @@ def _nodes(arbiter: Arbiter) -> Any:
             "serves": list(node.serves),
             "ready": node.ready,
             "started": node.started,
-            "unable": {str(pipeline): why for pipeline, why in node.unable.items()},
+            "not_ready": {str(pipeline): why for pipeline, why in node.not_ready.items()},
             "answers": view.answers.get(nid) is not None,
             **{
                 key: value
                 for key, value in (view.answers.get(nid) or {}).items()
-                if key in ("version", "contact", "memory", "trouble")
+                if key in ("version", "contact", "memory", "problem")
             },
         }
         for nid, node in sorted(view.facts.nodes.items())

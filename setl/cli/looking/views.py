@@ -158,9 +158,9 @@ def pipeline_row(view: PipelineView) -> dict[str, Any]:
 def damaged_lines(view: ClusterView) -> list[str]:
     """What cannot be read in ZooKeeper, and nodes that fail over it, a line each."""
     troubles = [
-        f"node {nid} cannot look at the cluster: {answer['trouble']}"
+        f"node {nid} cannot look at the cluster: {answer['problem']}"
         for nid, answer in sorted(view.answers.items())
-        if answer and answer.get("trouble")
+        if answer and answer.get("problem")
     ]
     said = {str((answer or {}).get("lost_channels") or "") for answer in view.answers.values()}
     troubles += sorted(said - {""})  # once: nodes have lost the same
@@ -286,8 +286,8 @@ def standby_words(standby: Standby) -> str:
         words.append("preferred")
     if standby.never:
         words.append(f"never leads: {standby.never}")
-    elif standby.unable:
-        words.append(f"cannot lead: {standby.unable}")
+    elif standby.not_ready:
+        words.append(f"cannot lead: {standby.not_ready}")
     elif standby.turn:
         words.append(f"number {standby.turn} to take over")
     return "standby, " + ", ".join(words)
@@ -320,7 +320,7 @@ def _topology_rows(view: ClusterView) -> list[dict[str, Any]]:
                         "turn": standby.turn,
                         "preferred": standby.preferred,
                         "never": bool(standby.never),
-                        "unable": standby.unable,
+                        "not_ready": standby.not_ready,
                     }
                     for standby in pipeline.standbys
                 ],

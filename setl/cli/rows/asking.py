@@ -91,7 +91,7 @@ def waiting_words(arbiter: Arbiter, ident: PipelineId) -> str:
     if figures.get("state") == "failed":
         start = f"once it is mended, `setl start {ident.channel}`"
         return f"waits, since the pipeline has failed; {start}: {figures.get('error') or 'unknown'}"
-    return _ITS_TURN if ident in facts.mainstems else "waits for a leader"
+    return _ITS_TURN if ident in facts.leader_locks else "waits for a leader"
 
 
 def sent_words(arbiter: Arbiter, ident: PipelineId) -> str:
@@ -119,8 +119,8 @@ def leader_status(facts: Facts, ident: PipelineId) -> dict[str, Any]:
 
 def _figures(facts: Facts, ident: PipelineId) -> dict[str, Any]:
     """The leader's figures; empty without a leader that answers."""
-    mainstem = facts.mainstems.get(ident)
-    node = facts.nodes.get(mainstem.nid) if mainstem else None
+    leader_lock = facts.leader_locks.get(ident)
+    node = facts.nodes.get(leader_lock.nid) if leader_lock else None
     if node is None:
         return {}
     return node_report(node_status(node), ident).get("figures") or {}

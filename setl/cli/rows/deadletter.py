@@ -296,7 +296,7 @@ def _pipeline(name: str, zookeeper: str, root: str) -> tuple[PipelineId, Pipelin
     with joined(zookeeper, root) as arbiter:
         facts = arbiter.facts()
     ident = pipeline_named(facts, name)
-    runs = facts.channels[ident.channel].state is ChannelState.START and ident in facts.mainstems
+    runs = facts.channels[ident.channel].state is ChannelState.START and ident in facts.leader_locks
     return ident, _config(facts, ident), runs
 
 

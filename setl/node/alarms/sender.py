@@ -190,8 +190,8 @@ class AlarmSender:
             return revision
         return self._arbiter.alarms.store(after.to_json(), revision)
 
-    def _rest(self, trouble: str = "") -> None:
-        self._status = AlarmStatus(receivers=self._sending.names, trouble=trouble)
+    def _rest(self, problem: str = "") -> None:
+        self._status = AlarmStatus(receivers=self._sending.names, problem=problem)
 
     def _view(self, snapshot: Snapshot) -> ClusterView:
         """The cluster as anybody may read it: alarms go out by mail, and stand on open pages."""

@@ -50,7 +50,7 @@ class AlarmStatus:
         failing: receivers that take no messages, and why.
         failures: failed attempts of each receiver.
         dropped: messages that were given up.
-        trouble: why the last look failed, "" if it did not.
+        problem: why the last look failed, "" if it did not.
     """
 
     sends: bool = False
@@ -59,7 +59,7 @@ class AlarmStatus:
     failing: Mapping[str, str] = field(default_factory=dict[str, str])
     failures: Mapping[str, int] = field(default_factory=dict[str, int])
     dropped: int = 0
-    trouble: str = ""
+    problem: str = ""
 
 
 def firing_alarm(alarm: Alarm, *, silenced: bool) -> FiringAlarm:

@@ -11,9 +11,9 @@ from setl.error_text import HIDDEN, public
 def public_facts(facts: Facts) -> Facts:
     """What the arbiter knows, as anybody may read it."""
     nodes, channels = facts.nodes, facts.channels
-    if any(node.unable for node in nodes.values()):
+    if any(node.not_ready for node in nodes.values()):
         nodes = {
-            nid: replace(node, unable=dict.fromkeys(node.unable, HIDDEN))
+            nid: replace(node, not_ready=dict.fromkeys(node.not_ready, HIDDEN))
             for nid, node in nodes.items()
         }
     if any(channel.damage for channel in channels.values()):

@@ -55,7 +55,7 @@ def rebalance(arbiter: Arbiter, view: ClusterView, at_most: int | None = None) -
     led = [pipeline for pipeline in view.pipelines if pipeline.leader]
     stays = {pipeline.ident: why for pipeline in led if (why := why_stays(arbiter, pipeline))}
     known = {pipeline.ident for pipeline in led}
-    for ident in facts.mainstems:
+    for ident in facts.leader_locks:
         if ident not in known:
             stays[ident] = "its channel does not name it"
     closed = {nid: why for nid in facts.nodes if (why := why_closed(view, nid))}
@@ -79,7 +79,7 @@ def rebalance(arbiter: Arbiter, view: ClusterView, at_most: int | None = None) -
 
 def leads_of(facts: Facts) -> dict[str, int]:
     """How many pipelines each live node leads."""
-    led = Counter(held.nid for held in facts.mainstems.values())
+    led = Counter(held.nid for held in facts.leader_locks.values())
     return {nid: led[nid] for nid in sorted(facts.nodes)}
 
 
@@ -96,8 +96,10 @@ def why_closed(view: ClusterView, nid: str) -> str:
     contact = answer.get("contact", "connected")
     if contact != "connected":
         return f"has no contact with ZooKeeper ({contact})"
-    lacks = [node.unable.get(pipeline.ident, "") for pipeline in view.pipelines if pipeline.leader]
-    return f"can lead none of these: {lacks[0]}" if lacks and all(lacks) else ""
+    missing_for = [
+        node.not_ready.get(pipeline.ident, "") for pipeline in view.pipelines if pipeline.leader
+    ]
+    return f"can lead none of these: {missing_for[0]}" if missing_for and all(missing_for) else ""
 
 
 def why_stays(arbiter: Arbiter, view: PipelineView) -> str:

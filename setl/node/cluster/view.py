@@ -45,7 +45,7 @@ class Standby:
         turn: its position among those that would take over, from 1; 0 if it would not.
         preferred: whether the channel file prefers it.
         never: why it must not lead, as the end of a sentence; "" if it may.
-        unable: what it lacks to lead this pipeline; "" if nothing.
+        not_ready: what it lacks to lead this pipeline; "" if nothing.
     """
 
     node: str
@@ -53,7 +53,7 @@ class Standby:
     turn: int = 0
     preferred: bool = False
     never: str = ""
-    unable: str = ""
+    not_ready: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class ClusterView:
 
     def leads(self, nid: str) -> int:
         """How many pipelines a node leads."""
-        return sum(held.nid == nid for held in self.facts.mainstems.values())
+        return sum(held.nid == nid for held in self.facts.leader_locks.values())
 
 
 def look_at(arbiter: Arbiter, channel: str = "") -> ClusterView:
@@ -155,7 +155,7 @@ def view_of(
         facts,
         answers,
         {nid: reports_of(answer) for nid, answer in answers.items()},
-        Counter(mainstem.nid for mainstem in facts.mainstems.values()),
+        Counter(leader_lock.nid for leader_lock in facts.leader_locks.values()),
     )
     pipelines = [
         _pipeline_view(seen, ident)
@@ -185,7 +185,7 @@ class _Seen(NamedTuple):
 def _pipeline_view(seen: _Seen, ident: PipelineId) -> PipelineView:
     facts, name = seen.facts, (ident.channel, ident.pipeline)
     channel = facts.channels[ident.channel]
-    mainstem = facts.mainstems.get(ident)
+    leader_lock = facts.leader_locks.get(ident)
     preference = preference_of(channel, ident.pipeline)
     decisions = {
         nid: str(said.get("decision", ""))
@@ -202,17 +202,17 @@ def _pipeline_view(seen: _Seen, ident: PipelineId) -> PipelineView:
         missing=unserved(preference, facts.nodes.values(), ident),
         hopeless=hopeless(preference, facts.nodes.values(), ident),
     )
-    if mainstem is None:
+    if leader_lock is None:
         return view
-    said = seen.reports.get(mainstem.nid, {}).get(name, {})
+    said = seen.reports.get(leader_lock.nid, {}).get(name, {})
     figures: dict[str, Any] = said.get("figures", {})
     return replace(
         view,
-        leader=mainstem.nid,
-        epoch=mainstem.epoch,
+        leader=leader_lock.nid,
+        epoch=leader_lock.epoch,
         state=str(figures.get("state", NO_ANSWER)),
         figures=figures,
-        memory=(seen.answers.get(mainstem.nid) or {}).get("memory", {}),
+        memory=(seen.answers.get(leader_lock.nid) or {}).get("memory", {}),
     )
 
 
@@ -221,7 +221,7 @@ def _standbys(seen: _Seen, ident: PipelineId, preference: Preference) -> list[St
 
     The order is that of a vacancy in this pipeline alone, with its leader's node gone from it.
     """
-    leader = seen.facts.mainstems.get(ident)
+    leader = seen.facts.leader_locks.get(ident)
     others = {
         nid: node
         for nid, node in seen.facts.nodes.items()
@@ -243,7 +243,7 @@ def _standby(
         turn=queue.index(node.nid) + 1 if node.nid in queue else 0,
         preferred=node.nid in preference.prefer,
         never=preference.why_never(node.nid, node.serves),
-        unable=node.unable.get(ident, ""),
+        not_ready=node.not_ready.get(ident, ""),
     )
 
 

@@ -25,7 +25,7 @@ from arbiter.values import PipelineId
 from setl.clock import Clock
 from setl.error_text import ErrorText
 from setl.node.cluster.view import ClusterView
-from setl.node.console.actions.beside import Beside, environment_of
+from setl.node.console.actions.cli_subprocess import CliSubprocess, environment_of
 from setl.node.console.actions.forms import Acting, Asked
 from setl.node.console.actions.jobs import Jobs
 from setl.node.console.dead_letters_pages import DeadLettersPages
@@ -39,7 +39,7 @@ from setl.node.console.page_values import Address, PageValues, address_of
 from setl.node.console.pages import rendering
 from setl.node.console.serving import headers
 from setl.node.console.serving.answers import Answers, Endpoint
-from setl.node.console.serving.authentication import Authenticator, Unwanted, form_of
+from setl.node.console.serving.authentication import Authenticator, HttpError, form_of
 from setl.node.console.serving.daemon_calls import DaemonCalls
 from setl.node.console.serving.files import files
 from setl.node.console.serving.sessions import Session
@@ -105,7 +105,7 @@ class Console:
         self._calls = DaemonCalls("console", threads=_READERS, limit=node.call_seconds)
         self._authenticator = Authenticator(node.nid, guard, node.clock)
         self._answers = Answers(node.nid, self._authenticator)
-        self._beside = Beside(
+        self._beside = CliSubprocess(
             environment_of(settings.environment, settings.zookeeper, settings.root)
         )
         self._jobs = Jobs(node.clock, self._beside, changed=self._look_anew)
@@ -127,7 +127,7 @@ class Console:
             node.arbiter,
             node.clock,
             environment=settings.environment,
-            beside=self._beside,
+            cli_subprocess=self._beside,
         )
         self._letters = DeadLettersPages(
             self._answers, self._authenticator, node.snapshot, settings.environment
@@ -184,9 +184,9 @@ class Console:
         address, session = address_of(request.url.path), self._authenticator.session(request)
         values = await self._values(address, session) if address else None
         if address and values is None and not self._pages.looked:
-            raise Unwanted(503, "Not yet", f"{_NOT_LOOKED}. Reload this page in a moment.")
+            raise HttpError(503, "Not yet", f"{_NOT_LOOKED}. Reload this page in a moment.")
         if address is None or values is None:
-            raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
+            raise HttpError(404, "Not found", "There is no such channel or pipeline (any more).")
         return self._answers.shown(request, f"{address.kind}.html", values, address.kind, live=True)
 
     async def _values(self, address: Address, session: Session | None) -> dict[str, Any] | None:
@@ -196,11 +196,11 @@ class Console:
         path = request.query_params.get("of", "/")
         address = address_of(path)
         if address is None:
-            raise Unwanted(404, "Not found", "There is no such page.")
+            raise HttpError(404, "Not found", "There is no such page.")
         known = self._authenticator.session(request, touch=False) is not None
         stranger = None if known else client_of(request)
         if self._streams.is_full(stranger):
-            raise Unwanted(429, "Too many", "Too many pages are open.")
+            raise HttpError(429, "Too many", "Too many pages are open.")
 
         async def render() -> dict[str, str] | None:
             session = self._authenticator.session(request, touch=False)
@@ -223,7 +223,7 @@ class Console:
         try:
             since = float(request.query_params.get("since", "0"))
         except ValueError:
-            raise Unwanted(400, "Not a time", "`since` is a number of seconds.") from None
+            raise HttpError(400, "Not a time", "`since` is a number of seconds.") from None
         points = self._recorder.points(ident, since)
         if request.query_params.get("own") != "yes":
             snapshot = self._node.snapshot()
@@ -236,7 +236,7 @@ class Console:
     async def _file(self, request: Request) -> Response:
         found = files().get(request.path_params["name"])
         if found is None:
-            raise Unwanted(404, "Not found", "There is no such file.")
+            raise HttpError(404, "Not found", "There is no such file.")
         answer = {**headers.FILE, "ETag": found.tag}
         if request.headers.get("if-none-match") == found.tag:
             return Response(status_code=304, headers=answer)
@@ -259,7 +259,7 @@ class Console:
         onward, name = _inner(form.get("next")), form.get("name", "")
         try:
             entry = self._authenticator.let_in(request, name, form.get("token", ""))
-        except Unwanted as wrong:
+        except HttpError as wrong:
             values = {"wrong": str(wrong), "next": onward, "name": name}
             return self._answers.shown(request, "login.html", values, "login", code=wrong.code)
         _log.info(
@@ -283,7 +283,7 @@ class Console:
         action = asked.action
         view = await self._calls.run(self._pages.view)
         if not asked.known(view):
-            raise Unwanted(404, "Not found", "There is no such channel or pipeline (any more).")
+            raise HttpError(404, "Not found", "There is no such channel or pipeline (any more).")
         if (action.question or action.look) and not asked.sure(form):
             return await self._ask_back(request, session, asked, form, view)
         await self._acting.do(session, asked, form)
@@ -333,5 +333,5 @@ def wants_page(request: Request) -> bool:
 def _contact_words(arbiter: Arbiter, now: float) -> str:
     """``connected``, or what the contact with the arbiter is instead, and why."""
     contact = contact_at(arbiter.session, now).value
-    why = arbiter.session.trouble()
+    why = arbiter.session.connect_failures()
     return ErrorText(f"{contact} ({why})" if why else contact, contact)

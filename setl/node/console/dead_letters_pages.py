@@ -13,7 +13,7 @@ from arbiter.values import PipelineId
 from setl.node.console.actions.dead_letters import dead_letters_page
 from setl.node.console.links import pipeline_link
 from setl.node.console.serving.answers import Answers, Endpoint
-from setl.node.console.serving.authentication import Authenticator, Unwanted
+from setl.node.console.serving.authentication import Authenticator, HttpError
 from setl.node.console.serving.daemon_calls import DaemonCalls
 from setl.node.stored import pipelines_of
 
@@ -54,7 +54,7 @@ class DeadLettersPages:
         snapshot = self._snapshot()
         channel = snapshot.facts.channels.get(ident.channel) if snapshot else None
         if channel is None or ident not in pipelines_of(channel):
-            raise Unwanted(404, "Not found", "There is no such pipeline (any more).")
+            raise HttpError(404, "Not found", "There is no such pipeline (any more).")
         page = None
         if self._authenticator.session(request) is not None:
             page = await self._calls.run(

@@ -34,7 +34,15 @@ from setl.node.http.operator_requests import (
     Sent,
     SwitchoverRequest,
 )
-from setl.node.http.probes import BAD_REQUEST, NO, NOT_FOUND, OK, TOO_MANY, Reply, seconds
+from setl.node.http.probes import (
+    BAD_REQUEST,
+    NOT_FOUND,
+    OK,
+    SERVICE_UNAVAILABLE,
+    TOO_MANY,
+    Reply,
+    seconds,
+)
 from setl.node.http.token_guard import TokenGuard, client_of
 from setl.operate.action_log import NOT_DONE, recorded
 
@@ -195,14 +203,14 @@ class Operations:
         if signal.at > self._clock.now():
             return _outcome(sent, ACCEPTED, "scheduled", "it is done when its time comes")
         loop = asyncio.get_running_loop()
-        deadline, trouble = loop.time() + wait, ""
+        deadline, problem = loop.time() + wait, ""
         look = partial(requests.await_answer, self._arbiter, pipeline, signal, 0.0)
         while loop.time() < deadline and not self._leaving:
             try:
                 signal = await self._calls.run(look)
-                trouble = ""
+                problem = ""
             except Unreachable as error:
-                trouble = f"; {error}"
+                problem = f"; {error}"
             if signal.state is SignalState.DONE:
                 return _outcome(Sent(pipeline, signal), OK, "done", signal.answer)
             if signal.state is SignalState.REFUSED:
@@ -210,7 +218,7 @@ class Operations:
             await asyncio.sleep(_POLL_SECONDS)
         text = "this node is leaving" if self._leaving else "it is recorded and under way"
         return _outcome(
-            sent, ACCEPTED, "pending", f"{text}{trouble}; GET /cluster shows it until then"
+            sent, ACCEPTED, "pending", f"{text}{problem}; GET /cluster shows it until then"
         )
 
     def _stored_signal(
@@ -292,7 +300,7 @@ def _troubled(error: ArbiterError) -> Reply:
         return Reply(REFUSED, {"outcome": "refused", "error": text})
     if isinstance(error, Unreachable):
         text += "; whether anything was recorded is not known, GET /cluster shows it"
-        return Reply(NO, {"error": text})
+        return Reply(SERVICE_UNAVAILABLE, {"error": text})
     codes = ((NotFound, NOT_FOUND), (Conflict, CONFLICT), (Invalid, BAD_REQUEST))
     code = next((code for kind, code in codes if isinstance(error, kind)), DEFECT)
     return Reply(code, {"error": text})
@@ -302,6 +310,6 @@ def _response(reply: Reply) -> Response:
     headers: dict[str, str] = {}
     if reply.code == UNAUTHORIZED:
         headers["WWW-Authenticate"] = 'Bearer realm="setl"'
-    if reply.code in {TOO_MANY, NO}:
+    if reply.code in {TOO_MANY, SERVICE_UNAVAILABLE}:
         headers["Retry-After"] = str(reply.retry_after)
     return JSONResponse(reply.body, status_code=reply.code, headers=headers)

@@ -25,7 +25,7 @@ def cluster(now: Moment) -> dict[str, Any]:
     """
     facts = now.facts
     lines = {PipelineId(line.channel, line.pipeline): line for line in now.status.pipelines}
-    leads = Counter(mainstem.nid for mainstem in facts.mainstems.values())
+    leads = Counter(leader_lock.nid for leader_lock in facts.leader_locks.values())
     pipelines = known_pipelines(facts)
     return {
         "nid": now.status.nid,
@@ -77,13 +77,13 @@ def _node(node: NodeInfo, leads: int) -> dict[str, Any]:
         "started": node.started,
         "ready": node.ready,
         "serves": list(node.serves),
-        "unable": {str(pipeline): why for pipeline, why in node.unable.items()},
+        "not_ready": {str(pipeline): why for pipeline, why in node.not_ready.items()},
         "leads": leads,
     }
 
 
 def _pipeline(pipeline: PipelineId, facts: Facts, line: PipelineStatus | None) -> dict[str, Any]:
-    mainstem = facts.mainstems.get(pipeline)
+    leader_lock = facts.leader_locks.get(pipeline)
     figures = line.figures if line and line.mine else None
     verified = figures.verification if figures else None
     channel = facts.channels[pipeline.channel]
@@ -93,9 +93,9 @@ def _pipeline(pipeline: PipelineId, facts: Facts, line: PipelineStatus | None) -
         "needs": preference.needs,
         "missing": unserved(preference, facts.nodes.values(), pipeline),
         "channel_state": channel.state.value,
-        "leader": mainstem.nid if mainstem else "",
-        "epoch": mainstem.epoch if mainstem else None,
-        "mainstem": mainstem.status.value if mainstem else None,
+        "leader": leader_lock.nid if leader_lock else "",
+        "epoch": leader_lock.epoch if leader_lock else None,
+        "mainstem": leader_lock.status.value if leader_lock else None,
         "state": figures.state.value if figures else None,
         "position": figures.position if figures else None,
         "lag": figures.lag if figures else None,

@@ -28,7 +28,7 @@ BAD_REQUEST = 400
 NOT_FOUND = 404
 AMBIGUOUS = 409
 TOO_MANY = 429
-NO = 503
+SERVICE_UNAVAILABLE = 503
 
 _APPLYING = frozenset({RunState.RUNNING, RunState.RETRYING})
 _AS_WANTED = frozenset({RunState.RUNNING, RunState.PAUSED, RunState.STOPPED})
@@ -42,7 +42,7 @@ class Reply(NamedTuple):
     retry_after: int = 1
 
 
-NOT_LOOKED = Reply(NO, {"error": "this node has not looked at the cluster yet"})
+NOT_LOOKED = Reply(SERVICE_UNAVAILABLE, {"error": "this node has not looked at the cluster yet"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Moment:
             cancels what runs because nothing was heard for too long (I3).
         silent: seconds since the session was surely alive.
         session: id of the session, 0 without one.
-        trouble: why ZooKeeper is not reached, "" if it is, or if nobody knows.
+        problem: why ZooKeeper is not reached, "" if it is, or if nobody knows.
         snapshot: the last look at the cluster, None before the first.
     """
 
@@ -65,7 +65,7 @@ class Moment:
     contact: Contact
     silent: float
     session: int
-    trouble: str
+    problem: str
     snapshot: Snapshot | None
 
     @property
@@ -87,7 +87,7 @@ def moment(at: float, status: NodeStatus, session: Session, snapshot: Snapshot |
         contact=contact_at(session, at),
         silent=max(0.0, at - session.last_contact()),
         session=session.session_id(),
-        trouble=session.trouble(),
+        problem=session.problem(),
         snapshot=snapshot,
     )
 
@@ -97,7 +97,7 @@ def public_moment(now: Moment) -> Moment:
     return replace(
         now,
         status=public_status(now.status),
-        trouble=public(now.trouble),
+        problem=public(now.problem),
         snapshot=now.snapshot and replace(now.snapshot, facts=public_facts(now.snapshot.facts)),
     )
 
@@ -169,7 +169,7 @@ def readiness(now: Moment, lag: float | None, name: str = "") -> Reply:
         if line.mine and (pipeline is None or _is(line, pipeline))
     ]
     whys = [_unfit(now), *(_unready(line, lag) for line in led)]
-    whys += [_unable(now, pipeline)] if pipeline is not None and not led else []
+    whys += [_not_ready_reason(now, pipeline)] if pipeline is not None and not led else []
     body: dict[str, Any] = {
         "nid": now.status.nid,
         "contact": now.contact.value,
@@ -208,7 +208,9 @@ def standby(now: Moment, name: str) -> Reply:
         why = f"{nid} leads {found}"
     elif channel := now.facts.channels.get(found.channel):
         never = preference_of(channel, found.pipeline).why_never(nid, now.status.serves)
-        why = f"{nid} never leads {found}: {never}" if never else why or _unable(now, found)
+        why = (
+            f"{nid} never leads {found}: {never}" if never else why or _not_ready_reason(now, found)
+        )
     return _reply(why, _leadership_of(now, found))
 
 
@@ -250,7 +252,7 @@ def seconds(name: str, text: str | None, *, most: float = math.inf) -> float | R
 
 def _reply(why: str, body: dict[str, Any]) -> Reply:
     """200 if there is nothing to object, else 503 with the reason."""
-    return Reply(NO, {**body, "error": why}) if why else Reply(OK, body)
+    return Reply(SERVICE_UNAVAILABLE, {**body, "error": why}) if why else Reply(OK, body)
 
 
 def _unfit(now: Moment) -> str:
@@ -260,15 +262,15 @@ def _unfit(now: Moment) -> str:
         whys.append("not warm yet")
     if now.contact is not Contact.CONNECTED:
         heard = f"last heard {now.silent:.1f} s ago" if math.isfinite(now.silent) else "never heard"
-        why = f" ({now.trouble})" if now.trouble else ""
+        why = f" ({now.problem})" if now.problem else ""
         whys.append(f"contact with ZooKeeper is {now.contact.value}, {heard}{why}")
     return "; ".join(whys)
 
 
-def _unable(now: Moment, pipeline: PipelineId) -> str:
+def _not_ready_reason(now: Moment, pipeline: PipelineId) -> str:
     """What this node lacks to lead a pipeline; "" if nothing."""
     line = _line(now, pipeline)
-    why = line.unable if line is not None else ""
+    why = line.not_ready if line is not None else ""
     return f"{now.status.nid} cannot lead {pipeline}: {why}" if why else ""
 
 
@@ -288,7 +290,7 @@ def _unready(line: PipelineStatus, lag: float | None) -> str:
 
 def _not_leading(now: Moment, pipeline: PipelineId) -> str:
     """Why this node does not lead and apply; "" if it does."""
-    line, seen = _line(now, pipeline), now.facts.mainstems.get(pipeline)
+    line, seen = _line(now, pipeline), now.facts.leader_locks.get(pipeline)
     if line is None or not line.mine:
         who = _leader_of(now, pipeline)[0]
         if who == now.status.nid:
@@ -325,7 +327,7 @@ def _leader_of(now: Moment, pipeline: PipelineId) -> tuple[str, int]:
     line = _line(now, pipeline)
     if line is not None:
         return line.leader, line.epoch
-    seen = now.facts.mainstems.get(pipeline)
+    seen = now.facts.leader_locks.get(pipeline)
     return (seen.nid, seen.epoch) if seen else ("", 0)
 
 

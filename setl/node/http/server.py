@@ -32,7 +32,7 @@ from setl.node.http.connections import OF_PROBES, Limits
 from setl.node.http.exposure import Exposure
 from setl.node.http.listener import Listener
 from setl.node.http.operations import Operations
-from setl.node.http.probes import NO, OK, TOO_MANY, Moment, Reply
+from setl.node.http.probes import OK, SERVICE_UNAVAILABLE, TOO_MANY, Moment, Reply
 from setl.node.http.readers import Readers
 from setl.node.http.token_guard import TokenGuard
 from setl.node.status import NodeStatus, as_json
@@ -63,7 +63,7 @@ INDEX: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Inside:
+class NodeContext:
     """What the interface knows of its node.
 
     Attributes:
@@ -93,7 +93,7 @@ class NodeHttp:
         self,
         host: str,
         port: int,
-        inside: Inside,
+        node_context: NodeContext,
         *,
         nid: str = "",
         token: str = "",
@@ -108,7 +108,7 @@ class NodeHttp:
         Args:
             host: address to bind to.
             port: port to bind to; 0 takes any free one.
-            inside: the node.
+            node_context: the node.
             nid: its id.
             token: what requests that change something must show; empty if none may.
             read_key: what the node's znode says; whoever shows it may read everything, too.
@@ -120,12 +120,16 @@ class NodeHttp:
         Raises:
             ListenError: a port is taken, or an address is not this machine's.
         """
-        self._inside = inside
+        self._node_context = node_context
         self._nid = nid
-        guard = TokenGuard(token, inside.clock)
+        guard = TokenGuard(token, node_context.clock)
         self._readers = Readers(guard, read_key)
         self._operations = Operations(
-            inside.arbiter, inside.clock, nid=nid, guard=guard, call_seconds=call_seconds
+            node_context.arbiter,
+            node_context.clock,
+            nid=nid,
+            guard=guard,
+            call_seconds=call_seconds,
         )
         self._history = BoundedCalls("http-history", threads=2, limit=call_seconds)
         self._reading = 0
@@ -133,10 +137,10 @@ class NodeHttp:
         if console is not None:
             node = ConsoleNode(
                 nid=nid,
-                status=inside.status,
-                snapshot=inside.snapshot,
-                arbiter=inside.arbiter,
-                clock=inside.clock,
+                status=node_context.status,
+                snapshot=node_context.snapshot,
+                arbiter=node_context.arbiter,
+                clock=node_context.clock,
                 call_seconds=call_seconds,
             )
             self._console = Console(node, console, guard)
@@ -223,20 +227,20 @@ class NodeHttp:
 
     def _moment(self, request: Request) -> Moment:
         """What is known now, as far as whoever asks may read it."""
-        inside = self._inside
+        node_context = self._node_context
         # The look comes before the status that was decided from it, never after.
-        snapshot = inside.snapshot()
-        at = inside.clock.monotonic()
-        now = probes.moment(at, inside.status(), inside.arbiter.session, snapshot)
+        snapshot = node_context.snapshot()
+        at = node_context.clock.monotonic()
+        now = probes.moment(at, node_context.status(), node_context.arbiter.session, snapshot)
         return now if self._readers.admits(request) else probes.public_moment(now)
 
     def _liveness(self, _: Request) -> Reply:
         return probes.liveness(
             self._nid,
-            self._inside.clock.monotonic(),
-            self._inside.last_cycle(),
-            self._inside.arbiter.session.session_timeout,
-            self._inside.engine_answered(),
+            self._node_context.clock.monotonic(),
+            self._node_context.last_cycle(),
+            self._node_context.arbiter.session.session_timeout,
+            self._node_context.engine_answered(),
         )
 
     def _readiness(self, request: Request) -> Reply:
@@ -266,7 +270,7 @@ class NodeHttp:
         if isinstance(found, Reply):
             return found
         pipelines = [found] if found else known_pipelines(now.facts)
-        arbiter = self._inside.arbiter
+        arbiter = self._node_context.arbiter
 
         def read() -> dict[PipelineId, list[HistoryItem]]:
             return {pipeline: list(arbiter.history.all(pipeline)) for pipeline in pipelines}
@@ -274,10 +278,15 @@ class NodeHttp:
         try:
             return Reply(OK, {"history": overview.history(await self._history.run(read))})
         except ArbiterError as error:
-            return Reply(NO, {"error": str(error) if self._readers.admits(request) else HIDDEN})
+            return Reply(
+                SERVICE_UNAVAILABLE,
+                {"error": str(error) if self._readers.admits(request) else HIDDEN},
+            )
 
     def _metrics(self, _: Request) -> Response:
-        return Response(generate_latest(self._inside.registry), media_type=CONTENT_TYPE_LATEST)
+        return Response(
+            generate_latest(self._node_context.registry), media_type=CONTENT_TYPE_LATEST
+        )
 
 
 _READING = ["GET", "HEAD", "OPTIONS"]

@@ -26,19 +26,19 @@ class _Looked:
     Attributes:
         definition: the channel's, as it was then.
         at: monotonic time of the look.
-        lacks: by pipeline; of those that are not named, nothing.
+        missing_for: by pipeline; of those that are not named, nothing.
     """
 
     definition: Mapping[str, Any]
     at: float
-    lacks: Mapping[str, str]
+    missing_for: Mapping[str, str]
 
 
 class Fitness:
     """Checks whether a node has the variables and files that channels name.
 
     What it lacks may come later, so it looks again then. What only shows at work, such as a
-    module that workers cannot import, is a `setl.errors.NodeLacksError` of the run.
+    module that workers cannot import, is a `setl.errors.NodeNotReadyError` of the run.
     """
 
     def __init__(self, environment: Mapping[str, str], clock: Clock) -> None:
@@ -48,15 +48,15 @@ class Fitness:
         self._looked: dict[str, _Looked] = {}
         self._lock = threading.Lock()  # several pipelines of a channel may ask at once
 
-    def lacks(self, channel: Channel, pipeline: str) -> str:
+    def missing_for(self, channel: Channel, pipeline: str) -> str:
         """What is missing here for a pipeline, with its position in the file; "" if nothing."""
         with self._lock:
             now, looked = self._clock.monotonic(), self._looked.get(channel.name)
             old = looked is None or looked.definition != channel.definition
-            if looked is None or old or (looked.lacks and now - looked.at >= _AGAIN):
+            if looked is None or old or (looked.missing_for and now - looked.at >= _AGAIN):
                 looked = _Looked(channel.definition, now, self._look(channel.definition))
                 self._looked[channel.name] = looked
-        return looked.lacks.get(pipeline) or looked.lacks.get("", "")
+        return looked.missing_for.get(pipeline) or looked.missing_for.get("", "")
 
     def _look(self, definition: Mapping[str, Any]) -> Mapping[str, str]:
         try:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from arbiter.arbiter import Arbiter
 from arbiter.errors import Conflict, NotFound, Unreachable
-from arbiter.values import Mainstem, PipelineId, Signal, SignalKind, SignalState
+from arbiter.values import LeaderLock, PipelineId, Signal, SignalKind, SignalState
 from setl.log import fields
 
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class _UnderWay:
 
 
 class Controls:
-    """What the requests act on; given by the pipeline's candidacy.
+    """What the requests act on; given by the pipeline's pipeline controller.
 
     Attributes:
         rollback: tells the run to go back to its checkpoint; the event says that it has. None
@@ -83,8 +83,8 @@ class RunRequests:
         self._controls = controls
         self._under_way: _UnderWay | None = None
 
-    def attend(self, signals: Iterable[Signal], mainstem: Mainstem) -> None:
-        """Look at the requests as the leader `mainstem`; never waits for the pipeline."""
+    def attend(self, signals: Iterable[Signal], leader_lock: LeaderLock) -> None:
+        """Look at the requests as the leader `leader_lock`; never waits for the pipeline."""
         open_ = [s for s in signals if s.kind in _KINDS and s.state is SignalState.PENDING]
         if self._under_way is not None:
             if self._under_way.signal.id not in {s.id for s in open_}:
@@ -97,8 +97,8 @@ class RunRequests:
                 # A run that begins later looks by itself.
                 self._controls.look_at_loads()
                 self._answer(signal, SignalState.DONE, "the leader looks at the loads")
-            elif signal.epoch != mainstem.epoch:
-                why = f"the leader has changed: {mainstem.nid} leads, epoch {mainstem.epoch}"
+            elif signal.epoch != leader_lock.epoch:
+                why = f"the leader has changed: {leader_lock.nid} leads, epoch {leader_lock.epoch}"
                 self._answer(signal, SignalState.REFUSED, why)
             else:
                 self._begin(signal)

@@ -56,27 +56,27 @@ class Watchdog:
     def __init__(
         self,
         session: Session,
-        candidacies: Callable[[], Sequence[Suspendable]],
+        supervisor: Callable[[], Sequence[Suspendable]],
         clock: Clock,
     ) -> None:
         self._session = session
-        self._candidacies = candidacies
+        self._supervisor = supervisor
         self._clock = clock
         self._stopping = False
-        self._stirred = threading.Event()
+        self._woken = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="watchdog", daemon=True)
         self._last = Contact.CONNECTED
         self._logged = ""  # why there is no contact
 
     def start(self) -> None:
         """Begin to watch."""
-        self._session.watch(self._stirred.set)
+        self._session.watch(self._woken.set)
         self._thread.start()
 
     def stop(self) -> None:
         """Stop watching."""
         self._stopping = True
-        self._stirred.set()
+        self._woken.set()
 
     def pause(self) -> float:
         """Seconds until the next look, if nothing stirs before.
@@ -102,26 +102,26 @@ class Watchdog:
             self._last = contact
             self._logged = ""
         if contact is not Contact.CONNECTED:
-            for candidacy in self._candidacies():
+            for controller in self._supervisor():
                 if contact is Contact.LOST:
-                    candidacy.abort()
+                    controller.abort()
                 else:
-                    candidacy.suspend()
+                    controller.suspend()
             self._log_problem()
         return contact
 
     def _log_problem(self) -> None:
         """Say once why ZooKeeper is not reached: a certificate, for example, may be at fault."""
-        trouble = self._session.trouble()
-        if trouble and trouble != self._logged:
-            self._logged = trouble
-            _log.warning("ZooKeeper is not reached", extra={"setl": {"error": trouble}})
+        problem = self._session.problem()
+        if problem and problem != self._logged:
+            self._logged = problem
+            _log.warning("ZooKeeper is not reached", extra={"setl": {"error": problem}})
 
     def _watch(self) -> None:
         pause = 0.0
         while True:
-            self._stirred.wait(pause)
-            self._stirred.clear()  # before the look: what changes during it stirs again
+            self._woken.wait(pause)
+            self._woken.clear()  # before the look: what changes during it stirs again
             if self._stopping:
                 return
             pause = _LOOK_SECONDS

@@ -126,7 +126,7 @@ def _of_ability(status: NodeStatus) -> Metric:
         "setl_able", "1 if the node is warm and lacks nothing to lead it, else 0", labels=_LABELS
     )
     for line in status.pipelines:
-        able.add_metric([line.channel, line.pipeline], float(status.warm and not line.unable))
+        able.add_metric([line.channel, line.pipeline], float(status.warm and not line.not_ready))
     return able
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
-from arbiter.values import Mainstem
+from arbiter.values import LeaderLock
 from setl.errors import SetlError
 from setl.operate.positions.stored import read_stored
 
@@ -51,7 +51,7 @@ def known_epoch(pipeline: Pipeline, channel: str, arbiter: Arbiter) -> KnownEpoc
     return KnownEpoch(fence, stored.fenced_by)
 
 
-def refuses(known: KnownEpoch, leads: Mainstem) -> bool:
+def refuses(known: KnownEpoch, leads: LeaderLock) -> bool:
     """Whether a target refuses a leadership.
 
     Two of the same number are distinguished by the node.
@@ -61,7 +61,7 @@ def refuses(known: KnownEpoch, leads: Mainstem) -> bool:
     return leads.epoch < known.epoch
 
 
-def verdict(known: KnownEpoch, leads: Mainstem | None, coming: int) -> str:
+def verdict(known: KnownEpoch, leads: LeaderLock | None, coming: int) -> str:
     """Whether leaderships of a pipeline are refused; "" if they are not.
 
     Args:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from arbiter.arbiter import Arbiter
 from arbiter.errors import NotFound
 from arbiter.requests import Refused
-from arbiter.values import ChannelState, Facts, Mainstem, PipelineId
+from arbiter.values import ChannelState, Facts, LeaderLock, PipelineId
 from setl.errors import ConfigurationError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import GENERATION_BITS, Position
@@ -44,9 +44,11 @@ def objection_to_move(facts: Facts, ident: PipelineId) -> str:
         return "the channel is gone"
     if channel.state is not ChannelState.STOP:
         return f"the channel is set to {channel.state.value}; `setl stop {channel.name}` stops it"
-    mainstem = facts.mainstems.get(ident)
-    if mainstem is not None:
-        return f"{mainstem.nid} still leads, epoch {mainstem.epoch}; wait until it has stopped"
+    leader_lock = facts.leader_locks.get(ident)
+    if leader_lock is not None:
+        return (
+            f"{leader_lock.nid} still leads, epoch {leader_lock.epoch}; wait until it has stopped"
+        )
     return ""
 
 
@@ -71,8 +73,8 @@ def move(
         FencedError: the target knows a higher epoch.
         SetlError: the target does not answer, or refuses.
     """
-    with _leading(arbiter, ident, nid) as mainstem:
-        system_of(pipeline.target).fence(str(ident)).raise_to(mainstem.epoch, nid)
+    with _leading(arbiter, ident, nid) as leader_lock:
+        system_of(pipeline.target).fence(str(ident)).raise_to(leader_lock.epoch, nid)
         stored = read_stored(pipeline, ident.channel, arbiter)
         after = moved_checkpoint(
             stored.checkpoint, position, pipeline.generation, used=stored.generation
@@ -80,13 +82,13 @@ def move(
         store = store_of(pipeline, ident.channel, arbiter, nid)
         try:
             if stored.damage:
-                store.replace(after, mainstem.epoch)
+                store.replace(after, leader_lock.epoch)
             else:
                 store.load()
-                store.store(after, mainstem.epoch)
+                store.store(after, leader_lock.epoch)
         finally:
             store.close()
-        return Repositioned(stored.checkpoint, after, mainstem.epoch)
+        return Repositioned(stored.checkpoint, after, leader_lock.epoch)
 
 
 def moved_checkpoint(
@@ -120,23 +122,23 @@ def moved_checkpoint(
 
 
 @contextmanager
-def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[Mainstem]:
+def _leading(arbiter: Arbiter, ident: PipelineId, nid: str) -> Generator[LeaderLock]:
     """Hold the mainstem of a stopped pipeline."""
     why = objection_to_move(arbiter.facts(), ident)
     if why:
         raise Refused(why)
     try:
-        mainstem = arbiter.mainstems.campaign(ident, nid)
+        leader_lock = arbiter.leader_locks.campaign(ident, nid)
     except NotFound as error:
         raise Refused(str(error)) from error
-    if mainstem.session != arbiter.session.session_id():
-        raise Refused(f"{mainstem.nid} leads, epoch {mainstem.epoch}")
+    if leader_lock.session != arbiter.session.session_id():
+        raise Refused(f"{leader_lock.nid} leads, epoch {leader_lock.epoch}")
     try:
         # Somebody may have started the channel since it was looked at. From here on, a node
         # that would lead waits until this mainstem is gone, and reads what is stored then.
         state = arbiter.channels.one(ident.channel).state
         if state is not ChannelState.STOP:
             raise Refused(f"the channel is set to {state.value} by now")
-        yield mainstem
+        yield leader_lock
     finally:
-        arbiter.mainstems.resign(ident, mainstem)
+        arbiter.leader_locks.resign(ident, leader_lock)

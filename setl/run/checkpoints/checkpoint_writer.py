@@ -76,7 +76,7 @@ class CheckpointWriter:
         self._progress.at_stage(Stage.CHECKPOINT)
         self._store.store(checkpoint, self._epoch)
         self.found(checkpoint)
-        self._progress.spent("checkpoint", self._saved_at - started)
+        self._progress.add_time("checkpoint", self._saved_at - started)
 
     def save_if_due(self, reached: Checkpoint | None, interval: float) -> bool:
         """Store it if it moved, and the last one is so many seconds old; was it stored?"""

@@ -146,10 +146,10 @@ class Progress:
         If so, whatever failed before has passed. See `PaceTracker.succeeded`.
         """
         with self._lock:
-            gets_on = self._pace.succeeded(reached)
-            if gets_on and self._figures.state is RunState.RETRYING:
+            made_progress = self._pace.succeeded(reached)
+            if made_progress and self._figures.state is RunState.RETRYING:
                 self._set(state=RunState.RUNNING, error="")
-            return gets_on
+            return made_progress
 
     def pace(self) -> Pace:
         """How the run moves now."""
@@ -161,7 +161,7 @@ class Progress:
         with self._lock:
             self._stall = stall
 
-    def beats(self, error: str) -> None:
+    def report_heartbeat(self, error: str) -> None:
         """Why the last heartbeat could not be written to the source; "" if it was."""
         with self._lock:
             self._set(no_heartbeats=error)
@@ -223,8 +223,8 @@ class Progress:
             if done.rows:
                 self._measured.observe(distributions.LOAD_ROWS, done.rows)
         if done.rows:
-            self.spent("transform", done.transform_seconds)
-            self.spent("load", done.seconds)
+            self.add_time("transform", done.transform_seconds)
+            self.add_time("load", done.seconds)
 
     def loads_tables(self, load: TableLoad | None, outlook: LoadOutlook = _UNKNOWN) -> None:
         """How far a load of whole tables has come, None for none.
@@ -246,7 +246,7 @@ class Progress:
     def loaded_ranges(self, done: Loaded) -> None:
         """Add what a load of ranges of tables did; its rows are no changes of the stream."""
         self.add(upserts=done.upserts, stale=done.stale)
-        self.spent("load", done.seconds)
+        self.add_time("load", done.seconds)
         with self._lock:
             self._measured.add(distributions.STATEMENT, done.statements)
 
@@ -303,12 +303,12 @@ class Progress:
         with self._lock:
             self._set(dead_letters=number)
 
-    def spent(self, stage: str, seconds: float) -> None:
+    def add_time(self, stage: str, seconds: float) -> None:
         """Add to the time spent in a stage."""
         with self._lock:
-            spent = dict(self._figures.seconds)
-            spent[stage] = spent.get(stage, 0.0) + seconds
-            self._set(seconds=spent)
+            add_time = dict(self._figures.seconds)
+            add_time[stage] = add_time.get(stage, 0.0) + seconds
+            self._set(seconds=add_time)
             self._measured.observe(distributions.STAGE, seconds, label=stage)
 
     def took(self, batches: Sequence[Batch], seconds: float) -> None:

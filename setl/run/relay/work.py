@@ -135,8 +135,8 @@ class RelayWork:
         appended = self._clock.monotonic()
         self._parts.log.flush()
         failpoints.reached("load.after_job")
-        self._progress.spent("sequence", appended - started)
-        self._progress.spent("flush", self._clock.monotonic() - appended)
+        self._progress.add_time("sequence", appended - started)
+        self._progress.add_time("flush", self._clock.monotonic() - appended)
         self._sealed = beating or self._sealed
         self._done = done
         return Applied(done.rows, wrote=bool(records), checkpoint=self._sealed)

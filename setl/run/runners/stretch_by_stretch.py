@@ -193,8 +193,8 @@ def _load_piece(
     ):
         return StretchReport(TaskReport(), {}, apart=True)
     keys = _keys_of(partitions)
-    beside = [_beside_others(partition) for partition in partitions]
-    return StretchReport(load(settings, ticket, slot, beside), keys)
+    background = [_beside_others(partition) for partition in partitions]
+    return StretchReport(load(settings, ticket, slot, background), keys)
 
 
 def _one_ahead(make: Callable[[_Given], _Made], given: Sequence[_Given]) -> Iterator[_Made]:

@@ -101,7 +101,7 @@ class Observer:
         self._limit = limit
         self._entries = -1
         self._read_at = clock.monotonic()
-        self._beats = 0
+        self._heartbeats = 0
         self._moves: dict[str, tuple[float, Hashable]] = {}
         self._waits: tuple[TargetView, float] | None = None
 
@@ -138,17 +138,17 @@ class Observer:
     def _queue(self) -> QueueView:
         status = self.run.select.status()
         self.run.progress.reads(status)
-        beats = self.run.heartbeat.status() if self.run.heartbeat else HeartbeatStatus()
-        self.run.progress.beats(beats.error)
-        written = beats.written
+        heartbeats = self.run.heartbeat.status() if self.run.heartbeat else HeartbeatStatus()
+        self.run.progress.report_heartbeat(heartbeats.error)
+        written = heartbeats.written
         now = self._clock.monotonic()
         if status.entries != self._entries:
-            self._entries, self._read_at, self._beats = status.entries, now, written
+            self._entries, self._read_at, self._heartbeats = status.entries, now, written
         return QueueView(
             unacked=status.unacked,
             full=status.held_back,
             silent=now - self._read_at,
-            beats=written - self._beats,
+            heartbeats=written - self._heartbeats,
             held_up=status.held_up,
         )
 

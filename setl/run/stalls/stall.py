@@ -30,14 +30,14 @@ class QueueView:
         unacked: batches without a termin.
         full: whether there is no room for another, so that Select has to wait.
         silent: seconds since an entry was read.
-        beats: heartbeats that were written to the source since then.
+        heartbeats: heartbeats that were written to the source since then.
         held_up: why the source delivers nothing although there is more, None normally.
     """
 
     unacked: int = 0
     full: bool = False
     silent: float = 0.0
-    beats: int = 0
+    heartbeats: int = 0
     held_up: HeldUp | None = None
 
 
@@ -133,14 +133,14 @@ def _silent_source(seen: Situation, limit: float) -> Stall | None:
     if held_up is not None and held_up.seconds >= limit:
         reason = Reason.TRANSACTION if held_up.transaction else Reason.SOURCE_SILENT
         return Stall(Stage.SELECT, held_up.seconds, reason, f"{held_up.what}. {held_up.way_out}")
-    if queue.silent < limit or queue.beats < 2:
+    if queue.silent < limit or queue.heartbeats < 2:
         return None
-    beats = count(queue.beats, "heartbeat was", "heartbeats were")
+    heartbeats = count(queue.heartbeats, "heartbeat was", "heartbeats were")
     return Stall(
         Stage.SELECT,
         queue.silent,
         Reason.SOURCE_SILENT,
-        f"no entry has come since then, although {beats} written",
+        f"no entry has come since then, although {heartbeats} written",
     )
 
 

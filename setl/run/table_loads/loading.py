@@ -342,8 +342,8 @@ class TableLoading:
         self._refusals.forget()
         seconds = self._clock.monotonic() - started
         at_once = min(len(step.items), self._parts.job.parallelism)
-        spent = spent_on_rows(report, at_once, seconds)
-        self._size.loaded(max(step.rows, report.rows), spent)
+        add_time = spent_on_rows(report, at_once, seconds)
+        self._size.loaded(max(step.rows, report.rows), add_time)
         self._way.loaded(report.rows, seconds)
         self._progress.loaded_ranges(report)
         latest = self._parts.latest

@@ -73,7 +73,7 @@ def standing_verification(
         look_at_loads=look_at_loads,
         store=StoredVerification(arbiter, ident),
         opposite=opposite.wait if others else None,
-        beside=partial(writers_beside, arbiter, ident, pipeline),
+        background=partial(writers_beside, arbiter, ident, pipeline),
         cancel=jobs.cancel,
     )
     return Verifier(parts, leadership, progress, clock)

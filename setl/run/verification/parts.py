@@ -32,7 +32,7 @@ class VerifyingParts:
         tables: opens the tables of the source; gives None if nobody can read them.
         opposite: waits until the other direction has brought what the target has, see `Opposite`;
             None where there is none.
-        beside: names the other pipelines that write where the rows of a source table go, by
+        background: names the other pipelines that write where the rows of a source table go, by
             ``schema.table``; raises SetlError.
         cancel: ends what compares just now, as soon as can be; from any thread.
         requests: take the repairs.
@@ -50,5 +50,5 @@ class VerifyingParts:
     look_at_loads: Callable[[], None]
     store: VerificationStore
     opposite: Callable[[threading.Event], None] | None = None
-    beside: Callable[[str], Sequence[str]] = lambda _: ()
+    background: Callable[[str], Sequence[str]] = lambda _: ()
     cancel: Callable[[], None] = lambda: None

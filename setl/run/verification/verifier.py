@@ -281,7 +281,7 @@ class Verifier:
         # Where both sites write, nobody says whether a row is gone or has not come yet. It comes
         # back by the other direction, which finds it missing; see docs/pages/verify.md.
         # Where other pipelines write as well, it may be a row of theirs.
-        keeps = self._parts.opposite is not None or self._parts.beside(outcome.verdict.table)
+        keeps = self._parts.opposite is not None or self._parts.background(outcome.verdict.table)
         only = _COMES_BACK if keeps else tuple(What)
         repair = repair_of(outcome.verdict, REPAIRED_BY, self._clock.now(), only)
         if not repair.keys:

@@ -18,7 +18,7 @@ from setl.errors import (
     ConfigurationError,
     DataError,
     LoginRefusedError,
-    NodeLacksError,
+    NodeNotReadyError,
     SetlError,
     TransientError,
     UntrustedServerError,
@@ -309,7 +309,7 @@ def _public_key(endpoint: MysqlEndpoint) -> bytes:
     try:
         return Path(endpoint.server_public_key).read_bytes() if endpoint.server_public_key else b""
     except OSError as error:
-        raise NodeLacksError(
+        raise NodeNotReadyError(
             f"MySQL: {error.strerror or error}", hint="Check the file `server_public_key`"
         ) from error
 
@@ -335,7 +335,7 @@ def _logging_in(endpoint: MysqlEndpoint) -> Generator[None]:
             error.code
         ) from error
     except RuntimeError as error:  # pymysql asks for another package
-        raise NodeLacksError(
+        raise NodeNotReadyError(
             f"MySQL: {error}",
             hint="Install it on this node, or let the account log in in another way",
             server=endpoint,
@@ -419,7 +419,7 @@ def _typed(error: BaseException, number: int) -> SetlError:
     cause = getattr(error, "original_exception", error)
     product = str(getattr(error, PRODUCT, "MySQL"))
     if isinstance(cause, _UNREADABLE):
-        return NodeLacksError(f"MySQL: TLS fails: {text}", hint="Check the file `ssl_ca`")
+        return NodeNotReadyError(f"MySQL: TLS fails: {text}", hint="Check the file `ssl_ca`")
     if isinstance(cause, SSLCertVerificationError):
         expired = getattr(cause, "verify_code", 0) == _CERTIFICATE_EXPIRED
         return UntrustedServerError(

@@ -74,7 +74,7 @@ def test_a_node_that_has_the_secret_leads_and_the_others_say_what_they_lack(
     write(channel.a, channel.db, 1, 10)
     eventually(lambda: channel.count(channel.b) == 10, 60)
     tree = command(cluster, "topology", channel.name, "-o", "json").stdout
-    assert tree.count(f'"unable": "{why}') == 4, "two nodes cannot lead either pipeline"
+    assert tree.count(f'"not_ready": "{why}') == 4, "two nodes cannot lead either pipeline"
     refused = command(cluster, "switchover", f"{channel.name}/ab", "--to", "n1", check=False)
     assert refused.returncode == 1
     assert "cannot lead this pipeline" in refused.stderr

@@ -68,16 +68,18 @@ def write_orders(server, db, chance, transactions):
             if len(parents) > 5 and chance.random() < 0.7:
                 gone = chance.choice(sorted(parents.keys() - {order}))
                 orphaned = parents.pop(gone)
-                heir = chance.choice(sorted(parents))
+                target_node = chance.choice(sorted(parents))
                 if chance.random() < 0.5:
-                    cursor.execute(f"UPDATE {db}.items SET parent = {heir} WHERE parent = {gone}")
-                    parents[heir] += orphaned
+                    cursor.execute(
+                        f"UPDATE {db}.items SET parent = {target_node} WHERE parent = {gone}"
+                    )
+                    parents[target_node] += orphaned
                 else:
                     cursor.execute(f"DELETE FROM {db}.items WHERE parent = {gone}")
                 cursor.execute(f"DELETE FROM {db}.orders WHERE id = {gone}")
                 if chance.random() < 0.5:
                     # Its unique value goes to another parent at once.
-                    cursor.execute(f"UPDATE {db}.orders SET code = {gone} WHERE id = {heir}")
+                    cursor.execute(f"UPDATE {db}.orders SET code = {gone} WHERE id = {target_node}")
             if chance.random() < 0.3:
                 old = chance.choice(sorted(p for p in parents if not parents[p]) or [0])
                 if old:

@@ -11,7 +11,7 @@ from arbiter.access import Access, Tls
 from arbiter.errors import Conflict, Contact, Unreachable
 from arbiter.servers import ask as ask_server
 from arbiter.servers import servers_of
-from arbiter.values import ChannelState, MainstemStatus, NodeInfo, PipelineId
+from arbiter.values import ChannelState, LeaderLockStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.node.zookeeper.ensemble import LOOKS
 from setl.node.zookeeper.ensemble_watch import EnsembleWatch
@@ -86,7 +86,7 @@ def answered(ask):
 
 def elected(arbiter):
     """The leadership of this very session; None while that of an earlier one is not over."""
-    held = answered(lambda: arbiter.mainstems.campaign(PIPELINE, "n1"))
+    held = answered(lambda: arbiter.leader_locks.campaign(PIPELINE, "n1"))
     return held if held and held.session == arbiter.session.session_id() else None
 
 
@@ -95,20 +95,20 @@ def leading(join, **options):
     arbiter = join(**options)
     arbiter.channels.set_state(arbiter.channels.put("shop", {}), ChannelState.START)
     arbiter.nodes.announce(NodeInfo("n1"))
-    held = arbiter.mainstems.campaign(PIPELINE, "n1")
-    return arbiter, arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    held = arbiter.leader_locks.campaign(PIPELINE, "n1")
+    return arbiter, arbiter.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
 
 
 def goes_on(arbiter, held, seen):
     """The leadership is the same one, and the session was never lost."""
     eventually(lambda: arbiter.session.contact() is Contact.CONNECTED, SLOW)
     assert arbiter.session.session_id() == held.session
-    assert eventually(lambda: answered(lambda: arbiter.mainstems.one(PIPELINE)), SLOW) == held
+    assert eventually(lambda: answered(lambda: arbiter.leader_locks.one(PIPELINE)), SLOW) == held
     assert Contact.LOST not in seen
     # It may still write as the leader.
     eventually(
         lambda: answered(
-            lambda: arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+            lambda: arbiter.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
         ),
         SLOW,
     )
@@ -136,11 +136,11 @@ def test_any_one_member_may_die_and_the_leadership_goes_on(ensemble, joined, mem
     if member != "another follower":
         eventually(lambda: Contact.SUSPENDED in seen, SLOW, interval=0.01)
     goes_on(arbiter, held, seen)
-    assert eventually(lambda: answered(lambda: another.mainstems.one(PIPELINE)), SLOW) == held
+    assert eventually(lambda: answered(lambda: another.leader_locks.one(PIPELINE)), SLOW) == held
     # And a member that comes back knows all of it.
     dying.start()
     late = joined(hosts=dying.hosts)
-    assert late.mainstems.one(PIPELINE) == held
+    assert late.leader_locks.one(PIPELINE) == held
 
 
 def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, joined):
@@ -164,9 +164,9 @@ def test_without_a_quorum_every_call_ends_and_the_deadline_passes(ensemble, join
     for ask in (
         arbiter.channels.all,
         arbiter.nodes.all,
-        lambda: arbiter.mainstems.one(PIPELINE),
-        lambda: arbiter.mainstems.campaign(PIPELINE, "n1"),
-        lambda: arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.TAKING),
+        lambda: arbiter.leader_locks.one(PIPELINE),
+        lambda: arbiter.leader_locks.campaign(PIPELINE, "n1"),
+        lambda: arbiter.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.TAKING),
         lambda: arbiter.positions.store(PIPELINE, {}, None),
         lambda: arbiter.nodes.announce(NodeInfo("n1")),
     ):
@@ -198,7 +198,7 @@ def test_a_session_can_begin_while_one_member_is_down_which_is_named(ensemble, j
     gone = ensemble.servers[1]
     gone.kill()
     arbiter, held = leading(joined)
-    assert arbiter.mainstems.one(PIPELINE) == held
+    assert arbiter.leader_locks.one(PIPELINE) == held
     tls = Tls(ca=str(gone.security.ca))
     watch = EnsembleWatch(
         servers_of(ensemble.hosts), arbiter.session.contact, partial(ask_server, tls=tls), tls

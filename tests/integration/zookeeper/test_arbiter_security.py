@@ -16,7 +16,7 @@ from kazoo.security import ACL, OPEN_ACL_UNSAFE, Id, make_digest_acl
 
 from arbiter.access import Access, Tls
 from arbiter.errors import Conflict, Contact, Denied, Unreachable
-from arbiter.values import HistoryItem, MainstemStatus, NodeInfo, PipelineId
+from arbiter.values import HistoryItem, LeaderLockStatus, NodeInfo, PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl_embedded import ZooKeeper, ZooKeeperSecurity
 from setl_embedded.certificates import CertificateAuthority
@@ -115,8 +115,8 @@ def use(arbiter):
     """Make one znode of every kind."""
     arbiter.channels.put("shop", {"channel": "shop"})
     arbiter.nodes.announce(NodeInfo("n1"))
-    held = arbiter.mainstems.campaign(PIPELINE, "n1")
-    held = arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    held = arbiter.leader_locks.campaign(PIPELINE, "n1")
+    held = arbiter.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
     arbiter.positions.store(PIPELINE, {"file": "b.1"}, None)
     arbiter.history.add(PIPELINE, HistoryItem(held.epoch, "n1", "test", 0.0))
     return held
@@ -160,14 +160,14 @@ def test_tls_and_sasl_carry_everything_an_arbiter_does(secured, security, joined
     woken = []
     b.session.watch(lambda: woken.append(b.session.contact()))
     eventually(lambda: b._session_of_kazoo._watches.complete)
-    assert b.mainstems.one(PIPELINE) == held
+    assert b.leader_locks.one(PIPELINE) == held
     assert [node.nid for node in b.nodes.all()] == ["n1"]
     assert b.positions.read(PIPELINE) == ({"file": "b.1"}, 0)
     assert [item.nid for item in b.history.all(PIPELINE)] == ["n1"]
     woken.clear()
-    a.mainstems.resign(PIPELINE, held)
+    a.leader_locks.resign(PIPELINE, held)
     eventually(lambda: woken, 20)
-    assert b.mainstems.campaign(PIPELINE, "n2").epoch > held.epoch
+    assert b.leader_locks.campaign(PIPELINE, "n2").epoch > held.epoch
 
 
 def test_a_cut_tls_connection_is_made_again_in_the_same_session(secured, security, joined):
@@ -179,7 +179,7 @@ def test_a_cut_tls_connection_is_made_again_in_the_same_session(secured, securit
     eventually(lambda: Contact.SUSPENDED in seen, 30, interval=0.01)
     eventually(lambda: arbiter.session.contact() is Contact.CONNECTED, 30)
     assert arbiter.session.session_id() == held.session
-    assert arbiter.mainstems.one(PIPELINE) == held
+    assert arbiter.leader_locks.one(PIPELINE) == held
     assert Contact.LOST not in seen
 
 
@@ -420,8 +420,8 @@ def test_a_login_that_is_withdrawn_is_said_to_be_and_may_come_back(tmp_path, joi
             return arbiter.session.contact() is Contact.CONNECTED
 
         eventually(back, 30)
-        eventually(lambda: arbiter.mainstems.one(PIPELINE) is None, 20)
-        assert arbiter.mainstems.campaign(PIPELINE, "n1").epoch > held.epoch
+        eventually(lambda: arbiter.leader_locks.one(PIPELINE) is None, 20)
+        assert arbiter.leader_locks.campaign(PIPELINE, "n1").epoch > held.epoch
 
 
 class HangingUp:
@@ -607,18 +607,18 @@ def test_a_session_that_cannot_come_back_says_why(secured, security, joined, tmp
     use_files(security.authority.issue("first"))
     files = {"certificate": str(certificate), "key": str(key), "key_password": ""}
     arbiter = joined(secured.hosts, Access(sasl=sasl(security), tls=tls(security, **files)))
-    assert arbiter.session.trouble() == ""
+    assert arbiter.session.connect_failures() == ""
     whole = certificate.read_bytes()
     certificate.write_bytes(whole[: len(whole) // 2])  # as while it is being copied
     arbiter._znodes.drop()
-    eventually(lambda: str(certificate) in arbiter.session.trouble(), 30)
+    eventually(lambda: str(certificate) in arbiter.session.connect_failures(), 30)
     assert arbiter.session.contact() is not Contact.CONNECTED
     use_files(security.authority.issue("late", life=timedelta(minutes=-1)))
-    eventually(lambda: f"{certificate}, expired at 20" in arbiter.session.trouble(), 30)
+    eventually(lambda: f"{certificate}, expired at 20" in arbiter.session.connect_failures(), 30)
     # Renewed, with another key. Nothing is started again.
     use_files(security.authority.issue("renewed"))
     eventually(lambda: arbiter.session.contact() is Contact.CONNECTED, 30)
-    assert arbiter.session.trouble() == ""
+    assert arbiter.session.connect_failures() == ""
 
 
 def test_a_server_that_did_not_trust_a_certificate_at_its_start_names_it(tmp_path, joined):

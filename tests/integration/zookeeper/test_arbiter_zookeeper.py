@@ -101,7 +101,7 @@ def test_a_session_that_expires_is_lost_until_announced_again(zookeeper, joined)
     b = joined(zookeeper.hosts, root=root_of(a))
     a.channels.put("shop", {})
     a.nodes.announce(NodeInfo("n1"))
-    held = a.mainstems.campaign(PIPELINE, "n1")
+    held = a.leader_locks.campaign(PIPELINE, "n1")
     first = a.session.session_id()
     woken = threading.Event()
     a.session.watch(woken.set)
@@ -110,17 +110,17 @@ def test_a_session_that_expires_is_lost_until_announced_again(zookeeper, joined)
 
     eventually(contact_is(a, Contact.LOST), 2 * TIMEOUT)
     assert woken.wait(20)
-    assert b.mainstems.one(PIPELINE) is None
+    assert b.leader_locks.one(PIPELINE) is None
     assert list(b.nodes.all()) == []
-    theirs = b.mainstems.campaign(PIPELINE, "n2")
+    theirs = b.leader_locks.campaign(PIPELINE, "n2")
     assert theirs.epoch > held.epoch
 
     # kazoo has opened a new session by itself; it answers, but nothing of the old one is here.
     eventually(lambda: a.session.session_id() not in (0, first), 30)
     assert a.session.contact() is Contact.LOST
-    assert a.mainstems.one(PIPELINE) == theirs
-    a.mainstems.resign(PIPELINE, held)
-    assert b.mainstems.one(PIPELINE) == theirs
+    assert a.leader_locks.one(PIPELINE) == theirs
+    a.leader_locks.resign(PIPELINE, held)
+    assert b.leader_locks.one(PIPELINE) == theirs
     a.nodes.announce(NodeInfo("n1"))
     assert a.session.contact() is Contact.CONNECTED
     assert [node.nid for node in b.nodes.all()] == ["n1"]
@@ -142,7 +142,7 @@ def test_watches_live_on_in_a_new_session(zookeeper, joined):
         return not woken.wait(0.3)
 
     for act in (
-        lambda: a.mainstems.campaign(PIPELINE, "n1"),
+        lambda: a.leader_locks.campaign(PIPELINE, "n1"),
         lambda: a.channels.put("shop", {"x": 1}),
     ):
         eventually(silent, 20)
@@ -157,7 +157,7 @@ def test_many_changes_leave_no_watch_behind(zookeeper, joined):
     a.channels.put("shop", {})
     for n in range(30):
         a.channels.put("shop", {"n": n})
-        a.mainstems.resign(PIPELINE, a.mainstems.campaign(PIPELINE, "n1"))
+        a.leader_locks.resign(PIPELINE, a.leader_locks.campaign(PIPELINE, "n1"))
     # The channels, the one channel's data and children, its one mainstem and the signals to it;
     # nodes and the epochs' base, which are not there.
     eventually(lambda: watches.complete and watches.armed == 7, 20)
@@ -191,7 +191,7 @@ def test_a_request_of_an_earlier_session_is_never_sent(zookeeper, joined):
     a = joined(zookeeper.hosts)
     b = joined(zookeeper.hosts, root=root_of(a))
     a.channels.put("shop", {})
-    held = a.mainstems.campaign(PIPELINE, "n1")
+    held = a.leader_locks.campaign(PIPELINE, "n1")
     session = a._session_of_kazoo
     read = session.read
 
@@ -200,12 +200,12 @@ def test_a_request_of_an_earlier_session_is_never_sent(zookeeper, joined):
         found = read(path)
         expire_on_server(a, zookeeper.hosts)
         eventually(lambda: a.session.session_id() not in (0, held.session), 30)
-        b.mainstems.campaign(PIPELINE, "n2")
+        b.leader_locks.campaign(PIPELINE, "n2")
         return found
 
     session.read = read_then_lose
-    a.mainstems.resign(PIPELINE, held)
-    assert b.mainstems.one(PIPELINE).nid == "n2"
+    a.leader_locks.resign(PIPELINE, held)
+    assert b.leader_locks.one(PIPELINE).nid == "n2"
 
 
 def test_close_ends_the_session_at_once(zookeeper, joined):
@@ -243,7 +243,7 @@ def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
         # From then on calls are refused at once instead of queued.
         eventually(lambda: not arbiter._session_of_kazoo._life.connected, TIMEOUT)
         in_limit(AT_ONCE, arbiter.channels.all, Unreachable)
-        in_limit(AT_ONCE, lambda: arbiter.mainstems.campaign(PIPELINE, "n1"), Unreachable)
+        in_limit(AT_ONCE, lambda: arbiter.leader_locks.campaign(PIPELINE, "n1"), Unreachable)
         in_limit(AT_ONCE, lambda: arbiter.nodes.announce(NodeInfo("n1")), Unreachable)
         assert arbiter.session.last_contact() <= frozen
         before = arbiter.session.last_contact()
@@ -264,14 +264,14 @@ def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
 def test_a_short_freeze_stores_the_session(own_server, joined):
     arbiter = joined(own_server.hosts, session_timeout=20.0)
     arbiter.channels.put("shop", {})
-    held = arbiter.mainstems.campaign(PIPELINE, "n1")
+    held = arbiter.leader_locks.campaign(PIPELINE, "n1")
     freeze(own_server)
     try:
         eventually(contact_is(arbiter, Contact.SUSPENDED), 15)
     finally:
         own_server.resume()
     eventually(contact_is(arbiter, Contact.CONNECTED), 30)
-    assert arbiter.mainstems.one(PIPELINE) == held
+    assert arbiter.leader_locks.one(PIPELINE) == held
     assert held.session == arbiter.session.session_id()
 
 
@@ -292,12 +292,12 @@ def test_a_restarted_server_stores_sessions_and_what_they_hold(own_server, joine
     arbiter = joined(own_server.hosts, session_timeout=20.0)
     arbiter.channels.put("shop", {"x": 1})
     arbiter.nodes.announce(NodeInfo("n1"))
-    held = arbiter.mainstems.campaign(PIPELINE, "n1")
+    held = arbiter.leader_locks.campaign(PIPELINE, "n1")
     own_server.kill()
     eventually(contact_is(arbiter, Contact.SUSPENDED), 20)
     own_server.start()
     eventually(contact_is(arbiter, Contact.CONNECTED), 60)
-    assert arbiter.mainstems.one(PIPELINE) == held
+    assert arbiter.leader_locks.one(PIPELINE) == held
     assert arbiter.channels.one("shop").definition == {"x": 1}
     woken = threading.Event()
     eventually(lambda: arbiter._session_of_kazoo._watches.complete)
@@ -340,7 +340,7 @@ def test_a_frozen_member_is_left_before_the_session_ends(tmp_path, joined):
         hosts = ",".join(server.hosts for server in followers.values())
         arbiter = joined(hosts, session_timeout=20.0)
         arbiter.channels.put("shop", {})
-        held = arbiter.mainstems.campaign(PIPELINE, "n1")
+        held = arbiter.leader_locks.campaign(PIPELINE, "n1")
         seen = []
         arbiter.session.watch(lambda: seen.append(arbiter.session.contact()))
         frozen = followers[arbiter._session_of_kazoo._handler._link.getpeername()[1]]
@@ -348,7 +348,7 @@ def test_a_frozen_member_is_left_before_the_session_ends(tmp_path, joined):
         try:
             eventually(lambda: Contact.SUSPENDED in seen, 15, interval=0.01)
             eventually(contact_is(arbiter, Contact.CONNECTED), 20)
-            assert arbiter.mainstems.one(PIPELINE) == held
+            assert arbiter.leader_locks.one(PIPELINE) == held
             assert arbiter.session.session_id() == held.session
             assert Contact.LOST not in seen
         finally:
@@ -362,7 +362,7 @@ def test_what_a_follower_answers_by_itself_is_no_sign_of_life(tmp_path, joined):
         hosts = ",".join(s.hosts for s in ensemble.servers if s is not leader)
         arbiter = joined(hosts, session_timeout=20.0)
         arbiter.channels.put("shop", {})
-        held = arbiter.mainstems.campaign(PIPELINE, "n1")
+        held = arbiter.leader_locks.campaign(PIPELINE, "n1")
         seen = {}
         # Noted at once: the followers may soon have another leader, who gives signs of life.
         arbiter.session.watch(
@@ -370,13 +370,13 @@ def test_what_a_follower_answers_by_itself_is_no_sign_of_life(tmp_path, joined):
         )
         frozen = freeze(leader)
         try:
-            assert arbiter.mainstems.one(PIPELINE) == held, "the follower should still answer"
+            assert arbiter.leader_locks.one(PIPELINE) == held, "the follower should still answer"
             eventually(lambda: Contact.SUSPENDED in seen, 30, interval=0.01)
             assert seen[Contact.SUSPENDED] <= frozen
             # The followers elect another leader, and all goes on.
             eventually(lambda: arbiter.session.last_contact() > frozen, 30)
             eventually(contact_is(arbiter, Contact.CONNECTED), 30)
-            assert arbiter.mainstems.one(PIPELINE) == held
+            assert arbiter.leader_locks.one(PIPELINE) == held
             assert arbiter.session.session_id() == held.session
         finally:
             leader.resume()
@@ -421,10 +421,10 @@ def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_ser
     many = [PipelineId(f"many{n}", "ab") for n in range(20)]
     for pipeline in many:
         other.channels.set_state(other.channels.put(pipeline.channel, {}), ChannelState.START)
-        other.mainstems.campaign(pipeline, "n2")
+        other.leader_locks.campaign(pipeline, "n2")
     # Armed once the same answer is given twice.
     eventually(lambda: looker.facts() is looker.facts())
-    assert len(looker.facts().mainstems) == len(many)
+    assert len(looker.facts().leader_locks) == len(many)
     requests, packets = 200, server_packets(own_server)
     for _ in range(requests):
         assert look(looker, SystemClock()).contact is Contact.CONNECTED
@@ -432,8 +432,8 @@ def test_looking_at_many_quiet_pipelines_asks_the_server_nothing(joined, own_ser
     assert server_packets(own_server) - packets < requests
     announced = NodeInfo(nid="n2", host="h", pid=1, http="http://h:1", started=0.0)
     for change, seen in (
-        (lambda: other.mainstems.resign(many[3], other.mainstems.one(many[3])),
-         lambda facts: many[3] not in facts.mainstems),
+        (lambda: other.leader_locks.resign(many[3], other.leader_locks.one(many[3])),
+         lambda facts: many[3] not in facts.leader_locks),
         (lambda: other.nodes.announce(announced), lambda facts: "n2" in facts.nodes),
         (lambda: other.nodes.announce(replace(announced, ready=True)),
          lambda facts: facts.nodes["n2"].ready),

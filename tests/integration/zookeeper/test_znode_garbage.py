@@ -138,8 +138,8 @@ class World:
             client.close()
 
     def leader(self):
-        mainstem = self.operator.mainstems.one(P)
-        return mainstem and mainstem.nid
+        leader_lock = self.operator.leader_locks.one(P)
+        return leader_lock and leader_lock.nid
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def test_garbage_in_every_znode(world, capsys):
             world.put(position, data)
         world.looked()
         assert not world.ended, data[:100]
-        assert world.process.status().trouble == "", data[:100]
+        assert world.process.status().problem == "", data[:100]
         eventually(lambda: world.applies("good"), 30)
         if data != GARBAGE[-2]:
             assert "channels/od d" in "".join(world.damaged())
@@ -202,19 +202,19 @@ def test_garbage_in_the_znodes_of_the_node_itself(world):
 
 
 def test_a_base_of_epochs_that_cannot_be_read_stores_leaders_and_is_named(world):
-    epoch = world.operator.mainstems.one(P).epoch
+    epoch = world.operator.leader_locks.one(P).epoch
     for data in (b"rubbish", b'{"base": 1%s}' % (b"0" * 400), b"{}", b""):
         world.put("epoch", data)
         world.looked()
         assert world.applies("good"), data[:100]
         assert set(world.damaged()) == {"/epoch"}, data[:100]
     # Nobody can take over until somebody says what epochs are to begin with.
-    world.operator.mainstems.depose(P, world.operator.mainstems.one(P))
+    world.operator.leader_locks.depose(P, world.operator.leader_locks.one(P))
     eventually(lambda: "epoch's base cannot be read" in json.dumps(decisions(world)), 30)
     assert world.applies("bad")
     world.operator.epochs.raise_base(10)
     eventually(lambda: world.applies("good"), 30)
-    assert world.operator.mainstems.one(P).epoch > epoch + 9
+    assert world.operator.leader_locks.one(P).epoch > epoch + 9
 
 
 def decisions(world):

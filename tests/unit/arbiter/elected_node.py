@@ -37,15 +37,15 @@ class Node:
         self.snapshot = look(self.arbiter, self.clock, self.snapshot)
         return self.snapshot
 
-    def cycle(self, *, ready=True, spent=0, turn=0):
+    def cycle(self, *, ready=True, burnt_epoch=0, turn=0):
         state = self.campaign.cycle(
-            self.look(), busy=self.busy, ready=ready, spent=spent, turn=turn
+            self.look(), busy=self.busy, ready=ready, burnt_epoch=burnt_epoch, turn=turn
         )
         action = state.decision.action
         if action is Action.LEAD and not self.busy:
-            assert state.mainstem is not None
+            assert state.leader_lock is not None
             self.busy = True
-            self.epochs.append(state.mainstem.epoch)
+            self.epochs.append(state.leader_lock.epoch)
         elif action in (Action.ABORT, Action.DRAIN, Action.HOLD):
             self.busy = False
         return state

@@ -11,7 +11,7 @@ from arbiter.snapshot import look
 from arbiter.turns import Preference
 from arbiter.values import (
     ChannelState,
-    MainstemStatus,
+    LeaderLockStatus,
     NodeInfo,
     PipelineId,
 )
@@ -27,10 +27,10 @@ def test_the_first_leader_waits_for_the_delay(cluster, n1):
     state = n1.cycle()
     assert state.decision.action is Action.LEAD
     assert state.mine
-    assert state.mainstem.nid == "n1"
-    assert state.decision.sentence.endswith(f"it leads now, epoch {state.mainstem.epoch}")
+    assert state.leader_lock.nid == "n1"
+    assert state.decision.sentence.endswith(f"it leads now, epoch {state.leader_lock.epoch}")
     after = n1.cycle()
-    assert after.decision.sentence == f"no action: node n1 leads, epoch {state.mainstem.epoch}"
+    assert after.decision.sentence == f"no action: node n1 leads, epoch {state.leader_lock.epoch}"
     assert after.reason == state.reason == "node n1 campaigns: nobody leads"
 
 
@@ -42,7 +42,7 @@ def test_the_loser_of_a_race_follows(cluster, n1, n2):
     state = n2.cycle()
     assert state.decision.action is Action.FOLLOW
     assert not state.mine
-    assert state.mainstem.nid == "n1"
+    assert state.leader_lock.nid == "n1"
 
 
 def test_a_race_lost_between_look_and_campaign_is_followed(cluster, n1, n2):
@@ -52,7 +52,7 @@ def test_a_race_lost_between_look_and_campaign_is_followed(cluster, n1, n2):
     n2.arbiter.facts = lambda: (read(), lead(cluster, n1))[0]
     state = n2.cycle()
     assert state.decision.action is Action.FOLLOW
-    assert state.mainstem.nid == "n1"
+    assert state.leader_lock.nid == "n1"
     assert not state.mine
 
 
@@ -67,7 +67,7 @@ def test_a_standby_takes_over_after_a_crash(cluster, n1, n2):
     state = n2.cycle()
     assert state.decision.action is Action.LEAD
     assert state.reason == "node n2 campaigns after n1: nobody leads"
-    assert state.mainstem.epoch > n1.epochs[-1]
+    assert state.leader_lock.epoch > n1.epochs[-1]
 
 
 def test_a_frozen_leader_stops_before_another_can_begin(cluster, n1, n2):
@@ -132,11 +132,11 @@ def test_stop_drains_then_resigns_then_idles(cluster, n1, n2, operator):
     set_state(operator, ChannelState.STOP)
     assert n2.act() is Action.IDLE
     assert n1.act() is Action.DRAIN
-    assert operator.mainstems.one(PIPELINE) is not None
+    assert operator.leader_locks.one(PIPELINE) is not None
     state = n1.cycle()
     assert (state.decision.action, state.mine) == (Action.RESIGN, False)
-    assert state.mainstem is None
-    assert operator.mainstems.one(PIPELINE) is None
+    assert state.leader_lock is None
+    assert operator.leader_locks.one(PIPELINE) is None
     assert n1.act() is Action.IDLE
     cluster.advance(60)
     assert n1.act() is n2.act() is Action.IDLE
@@ -185,7 +185,7 @@ def test_pause_stores_the_leadership_and_start_goes_on(cluster, n1, n2, operator
     set_state(operator, ChannelState.START)
     state = n1.cycle()
     assert state.decision.action is Action.LEAD
-    assert n1.epochs == [state.mainstem.epoch] * 2
+    assert n1.epochs == [state.leader_lock.epoch] * 2
 
 
 def test_nobody_takes_over_in_a_pause(cluster, n1, n2, operator):
@@ -195,7 +195,7 @@ def test_nobody_takes_over_in_a_pause(cluster, n1, n2, operator):
     for _ in range(2):  # the first look only sees that nobody leads
         cluster.advance(60)
         assert n2.act() is Action.WAIT
-    assert operator.mainstems.one(PIPELINE) is None
+    assert operator.leader_locks.one(PIPELINE) is None
     set_state(operator, ChannelState.START)
     n2.cycle()
     cluster.advance(0.5)
@@ -225,7 +225,7 @@ def test_a_node_that_resigned_takes_it_back_if_nobody_else_does(cluster, n1):
     assert n1.act() is Action.LEAD
 
 
-def test_a_mainstem_that_an_operator_removed_is_not_taken_back_at_once(cluster, n1, n2):
+def test_a_leader_lock_that_an_operator_removed_is_not_taken_back_at_once(cluster, n1, n2):
     lead(cluster, n1, n2)
     cluster.remove("/setl/channels/shop/there/mainstem")
     assert n1.act() is Action.ABORT
@@ -280,12 +280,12 @@ def test_a_cancelled_run_is_followed_by_one_under_another_epoch(cluster, n1, n2)
     cluster.advance(9)
     assert n1.act() is Action.ABORT
     n1.link.resume()
-    spent = n1.epochs[-1]
-    state = n1.cycle(spent=spent)
+    burnt_epoch = n1.epochs[-1]
+    state = n1.cycle(burnt_epoch=burnt_epoch)
     assert (state.decision.action, state.mine) == (Action.RESIGN, False)
-    state = n1.cycle(spent=spent)
+    state = n1.cycle(burnt_epoch=burnt_epoch)
     assert state.decision.action is Action.LEAD
-    assert state.mainstem.epoch > spent
+    assert state.leader_lock.epoch > burnt_epoch
     assert state.reason == "node n1 campaigns at once: it wants a new epoch"
     assert n2.act() is Action.FOLLOW
 
@@ -302,8 +302,8 @@ def test_an_outage_counts_from_the_silence_and_not_from_the_resignation_after_it
     assert n1.act() is Action.ABORT
     cluster.clock.advance(3600)
     n1.link.resume()
-    assert n1.act(spent=n1.epochs[-1]) is Action.RESIGN
-    state = n1.cycle(spent=n1.epochs[-1])
+    assert n1.act(burnt_epoch=n1.epochs[-1]) is Action.RESIGN
+    state = n1.cycle(burnt_epoch=n1.epochs[-1])
     assert state.mine
     assert state.vacancy.earliest == state.vacancy.latest == suspended
     # What was suspended for a moment only is no part of a later outage.
@@ -314,9 +314,9 @@ def test_an_outage_counts_from_the_silence_and_not_from_the_resignation_after_it
     cluster.advance(100)
     assert n1.act() is Action.LEAD
     resigned = cluster.clock.monotonic()
-    assert n1.act(spent=n1.epochs[-1]) is Action.ABORT
-    n1.act(spent=n1.epochs[-1])
-    assert n1.cycle(spent=n1.epochs[-1]).vacancy.earliest == resigned
+    assert n1.act(burnt_epoch=n1.epochs[-1]) is Action.ABORT
+    n1.act(burnt_epoch=n1.epochs[-1])
+    assert n1.cycle(burnt_epoch=n1.epochs[-1]).vacancy.earliest == resigned
 
 
 def test_a_node_that_never_leads_does_not_even_if_it_is_alone(cluster, operator):
@@ -357,10 +357,10 @@ def test_a_queue_is_never_waited_for_long(cluster, n1):
 def test_a_campaign_whose_reply_is_lost_is_found_out_by_its_owner(cluster, n1):
     n1.cycle()
     cluster.advance(0.5)
-    n1.arbiter.mainstems.campaign(
+    n1.arbiter.leader_locks.campaign(
         PipelineId("shop", "back"), "n1"
     )  # so that only one write is left
-    n1.arbiter.mainstems.resign(PIPELINE, n1.arbiter.mainstems.campaign(PIPELINE, "n1"))
+    n1.arbiter.leader_locks.resign(PIPELINE, n1.arbiter.leader_locks.campaign(PIPELINE, "n1"))
     n1.link.drop_reply()
     state = n1.cycle()
     assert state.decision.action is Action.WAIT
@@ -436,8 +436,8 @@ def test_a_sentence_is_logged_aloud_only_when_it_is_news(cluster, n1, caplog):
 
 def test_overtaken_is_still_mine(cluster, n1):
     lead(cluster, n1)
-    held = n1.cycle().mainstem
-    n1.arbiter.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+    held = n1.cycle().leader_lock
+    n1.arbiter.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
     state = n1.cycle()
     assert state.mine
-    assert state.mainstem.status is MainstemStatus.OVERTAKE
+    assert state.leader_lock.status is LeaderLockStatus.OVERTAKE

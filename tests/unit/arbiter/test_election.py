@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from arbiter.election import Action, ElectionSettings, View, deadline, decide
 from arbiter.errors import Contact
 from arbiter.past import Ending, Past, after_look, after_resignation
-from arbiter.values import ChannelState, Mainstem, MainstemStatus
+from arbiter.values import ChannelState, LeaderLock, LeaderLockStatus
 
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
 ME, OTHER = 7, 9
-MINE = Mainstem("n1", MainstemStatus.OVERTAKE, 41, ME)
-THEIRS = Mainstem("n2", MainstemStatus.OVERTAKE, 42, OTHER)
-GHOST = Mainstem("n1", MainstemStatus.OVERTAKE, 40, OTHER)
+MINE = LeaderLock("n1", LeaderLockStatus.OVERTAKE, 41, ME)
+THEIRS = LeaderLock("n2", LeaderLockStatus.OVERTAKE, 42, OTHER)
+GHOST = LeaderLock("n1", LeaderLockStatus.OVERTAKE, 40, OTHER)
 START, PAUSE, STOP = ChannelState.START, ChannelState.PAUSE, ChannelState.STOP
 
 CALM = View(
@@ -26,7 +26,7 @@ CALM = View(
     session=ME,
     nid="n1",
     state=START,
-    mainstem=None,
+    leader_lock=None,
     ready=True,
     busy=False,
 )
@@ -47,47 +47,54 @@ LED = Past(held=MINE, leader="n1")
     ("changes", "action", "words"),
     [
         # Another node leads, or this one does.
-        ({"mainstem": THEIRS}, Action.FOLLOW, "no action: node n1 follows n2, epoch 42"),
-        ({"mainstem": MINE}, Action.LEAD, "no action: node n1 leads, epoch 41"),
-        ({"mainstem": MINE, "busy": True}, Action.LEAD, "no action: node n1 leads, epoch 41"),
-        ({"mainstem": MINE, "ready": False}, Action.LEAD, "leads"),
+        ({"leader_lock": THEIRS}, Action.FOLLOW, "no action: node n1 follows n2, epoch 42"),
+        ({"leader_lock": MINE}, Action.LEAD, "no action: node n1 leads, epoch 41"),
+        ({"leader_lock": MINE, "busy": True}, Action.LEAD, "no action: node n1 leads, epoch 41"),
+        ({"leader_lock": MINE, "ready": False}, Action.LEAD, "leads"),
         # Leadership is by session: my name on it is not enough.
-        ({"mainstem": GHOST}, Action.WAIT, "an earlier session of its own to expire, epoch 40"),
-        ({"mainstem": GHOST, "busy": True}, Action.ABORT, "its own leadership is gone"),
-        ({"mainstem": replace(MINE, session=0), "session": 0}, Action.WAIT, "earlier session"),
-        ({"mainstem": THEIRS, "busy": True}, Action.ABORT, "n2 leads"),
-        ({"mainstem": None, "busy": True}, Action.ABORT, "nobody leads"),
+        ({"leader_lock": GHOST}, Action.WAIT, "an earlier session of its own to expire, epoch 40"),
+        ({"leader_lock": GHOST, "busy": True}, Action.ABORT, "its own leadership is gone"),
+        ({"leader_lock": replace(MINE, session=0), "session": 0}, Action.WAIT, "earlier session"),
+        ({"leader_lock": THEIRS, "busy": True}, Action.ABORT, "n2 leads"),
+        ({"leader_lock": None, "busy": True}, Action.ABORT, "nobody leads"),
         # What the operator wants.
         ({"state": STOP}, Action.IDLE, "stopped"),
         ({"state": None}, Action.IDLE, "gone"),
-        ({"state": STOP, "mainstem": THEIRS}, Action.IDLE, "stopped"),
-        ({"state": STOP, "mainstem": MINE, "busy": True}, Action.DRAIN, "finishes"),
-        ({"state": STOP, "mainstem": MINE}, Action.RESIGN, "gives epoch 41 up"),
-        ({"state": None, "mainstem": MINE}, Action.RESIGN, "gone"),
-        ({"state": PAUSE, "mainstem": MINE}, Action.HOLD, "paused"),
-        ({"state": PAUSE, "mainstem": MINE, "busy": True}, Action.HOLD, "stays the leader"),
-        ({"state": PAUSE, "mainstem": THEIRS}, Action.FOLLOW, "follows n2"),
+        ({"state": STOP, "leader_lock": THEIRS}, Action.IDLE, "stopped"),
+        ({"state": STOP, "leader_lock": MINE, "busy": True}, Action.DRAIN, "finishes"),
+        ({"state": STOP, "leader_lock": MINE}, Action.RESIGN, "gives epoch 41 up"),
+        ({"state": None, "leader_lock": MINE}, Action.RESIGN, "gone"),
+        ({"state": PAUSE, "leader_lock": MINE}, Action.HOLD, "paused"),
+        ({"state": PAUSE, "leader_lock": MINE, "busy": True}, Action.HOLD, "stays the leader"),
+        ({"state": PAUSE, "leader_lock": THEIRS}, Action.FOLLOW, "follows n2"),
         ({"state": PAUSE}, Action.WAIT, "nobody takes over"),
         # A run was cancelled under this epoch.
-        ({"mainstem": MINE, "spent": 41}, Action.RESIGN, "takes a new epoch"),
-        ({"mainstem": MINE, "spent": 41, "busy": True}, Action.ABORT, "cancelled under epoch 41"),
-        ({"mainstem": MINE, "spent": 40}, Action.LEAD, "leads"),
-        ({"mainstem": MINE, "spent": 41, "state": PAUSE}, Action.HOLD, "paused"),
+        ({"leader_lock": MINE, "burnt_epoch": 41}, Action.RESIGN, "takes a new epoch"),
         (
-            {"past": Past(ending=Ending.RENEWED, ended_at=100.0, vacant_since=100.0), "spent": 41},
+            {"leader_lock": MINE, "burnt_epoch": 41, "busy": True},
+            Action.ABORT,
+            "cancelled under epoch 41",
+        ),
+        ({"leader_lock": MINE, "burnt_epoch": 40}, Action.LEAD, "leads"),
+        ({"leader_lock": MINE, "burnt_epoch": 41, "state": PAUSE}, Action.HOLD, "paused"),
+        (
+            {
+                "past": Past(ending=Ending.RENEWED, ended_at=100.0, vacant_since=100.0),
+                "burnt_epoch": 41,
+            },
             Action.CAMPAIGN,
             "wants a new epoch",
         ),
         # Contact is in doubt (I3).
         ({"contact": Contact.SUSPENDED, "busy": True}, Action.SUSPEND, "no new load"),
         ({"contact": Contact.SUSPENDED, "past": LED}, Action.SUSPEND, "silent"),
-        ({"contact": Contact.SUSPENDED, "mainstem": THEIRS}, Action.WAIT, "silent"),
+        ({"contact": Contact.SUSPENDED, "leader_lock": THEIRS}, Action.WAIT, "silent"),
         ({"contact": Contact.LOST, "busy": True}, Action.ABORT, "session is lost"),
-        ({"contact": Contact.LOST, "mainstem": MINE, "busy": True}, Action.ABORT, "cancels"),
+        ({"contact": Contact.LOST, "leader_lock": MINE, "busy": True}, Action.ABORT, "cancels"),
         ({"contact": Contact.LOST}, Action.WAIT, "session is lost"),
-        ({"last_contact": 92.0, "mainstem": MINE, "busy": True}, Action.ABORT, "silent"),
-        ({"last_contact": 92.0, "past": LED, "mainstem": MINE}, Action.ABORT, "timeout"),
-        ({"last_contact": 92.01, "mainstem": MINE, "busy": True}, Action.LEAD, "leads"),
+        ({"last_contact": 92.0, "leader_lock": MINE, "busy": True}, Action.ABORT, "silent"),
+        ({"last_contact": 92.0, "past": LED, "leader_lock": MINE}, Action.ABORT, "timeout"),
+        ({"last_contact": 92.01, "leader_lock": MINE, "busy": True}, Action.LEAD, "leads"),
         ({"last_contact": 92.0}, Action.WAIT, "silent"),
         (
             {"last_contact": 92.0, "contact": Contact.SUSPENDED, "busy": True},
@@ -96,7 +103,7 @@ LED = Past(held=MINE, leader="n1")
         ),
         # Stopping does not make doubt any smaller.
         (
-            {"state": STOP, "contact": Contact.SUSPENDED, "mainstem": MINE, "busy": True},
+            {"state": STOP, "contact": Contact.SUSPENDED, "leader_lock": MINE, "busy": True},
             Action.SUSPEND,
             "silent",
         ),
@@ -160,14 +167,14 @@ def test_decision(changes, action, words):
 
 
 def remembered(past, **seen):
-    facts = {"now": 100.0, "contact": Contact.CONNECTED, "session": ME, "mainstem": None}
+    facts = {"now": 100.0, "contact": Contact.CONNECTED, "session": ME, "leader_lock": None}
     return after_look(past, **{**facts, **seen})
 
 
 def test_once_another_has_led_how_mine_ended_does_not_matter():
     past = after_resignation(LED, Ending.RESIGNED, now=90.0)
     assert past.ending is Ending.RESIGNED
-    past = remembered(past, mainstem=THEIRS, now=91.0)
+    past = remembered(past, leader_lock=THEIRS, now=91.0)
     assert past.ending is None
     past = remembered(past, now=92.0)
     assert decided(now=92.1, past=past, last_contact=92.0).action is Action.WAIT
@@ -186,10 +193,10 @@ def test_settings_are_checked():
 ages = st.sampled_from([0.0, 0.3, 0.4999, 0.5, 0.6, 4.9, 4.9999, 5.0, 5.1, 30.0]) | st.floats(0, 60)
 sessions = st.sampled_from([0, ME, ME, ME, OTHER])
 epochs = st.sampled_from([40, 41])
-mainstems = st.none() | st.builds(
-    Mainstem,
+leader_locks = st.none() | st.builds(
+    LeaderLock,
     nid=st.sampled_from(["n1", "n2"]),
-    status=st.sampled_from(MainstemStatus),
+    status=st.sampled_from(LeaderLockStatus),
     epoch=epochs,
     session=sessions,
 )
@@ -217,12 +224,12 @@ views = st.builds(
     session=sessions,
     nid=st.just("n1"),
     state=st.sampled_from([START, START, *ChannelState, None]),
-    mainstem=mainstems,
+    leader_lock=leader_locks,
     ready=st.booleans(),
     busy=st.booleans(),
-    spent=st.just(0) | epochs,
+    burnt_epoch=st.just(0) | epochs,
     unclaimed=st.booleans(),
-    unable=st.sampled_from(["", "", "it lacks a file"]),
+    not_ready=st.sampled_from(["", "", "it lacks a file"]),
 )
 MORE = settings(max_examples=1000, deadline=None)
 TWICE_AS_MANY = settings(MORE, max_examples=2000)
@@ -239,8 +246,8 @@ def _nobody_leads_or_campaigns_without_a_living_session(view, action):
 
 def _only_the_owner_of_the_mainstem_leads(view, action):
     if action in (Action.LEAD, Action.HOLD, Action.DRAIN, Action.RESIGN):
-        assert view.mainstem is not None
-        assert view.mainstem.session == view.session != 0
+        assert view.leader_lock is not None
+        assert view.leader_lock.session == view.session != 0
     elif view.busy:
         # What runs without leadership is suspended or ended, whatever the operator wants.
         assert action in (Action.ABORT, Action.SUSPEND)
@@ -251,8 +258,8 @@ def _what_the_operator_wants_is_done(view, action):
         assert action not in (Action.LEAD, Action.CAMPAIGN)
     if action is Action.LEAD:
         assert view.state is START
-        assert view.mainstem is not None
-        assert view.mainstem.epoch != view.spent
+        assert view.leader_lock is not None
+        assert view.leader_lock.epoch != view.burnt_epoch
     if view.state is PAUSE:
         assert action not in (Action.RESIGN, Action.DRAIN)
 
@@ -260,7 +267,7 @@ def _what_the_operator_wants_is_done(view, action):
 def _nobody_campaigns_too_soon(view, action):
     if action is not Action.CAMPAIGN:
         return
-    assert view.mainstem is None
+    assert view.leader_lock is None
     assert view.ready
     assert not view.busy
     if view.past.ending in (Ending.RESIGNED, Ending.RELEASED):
@@ -316,7 +323,7 @@ looks = st.lists(
         st.floats(min_value=0, max_value=5),
         st.sampled_from([Contact.CONNECTED, Contact.LOST]),
         st.sampled_from([ME, 8]),
-        mainstems,
+        leader_locks,
     ),
     max_size=12,
 )
@@ -326,12 +333,16 @@ looks = st.lists(
 @given(looks)
 def test_memory_is_consistent(seen):
     past, now = Past(), 0.0
-    for seconds, contact, session, mainstem in seen:
+    for seconds, contact, session, leader_lock in seen:
         now += seconds
-        past = after_look(past, now=now, contact=contact, session=session, mainstem=mainstem)
-        mine = contact is Contact.CONNECTED and mainstem is not None and mainstem.session == session
+        past = after_look(past, now=now, contact=contact, session=session, leader_lock=leader_lock)
+        mine = (
+            contact is Contact.CONNECTED
+            and leader_lock is not None
+            and leader_lock.session == session
+        )
         assert (past.held is not None) == mine
-        if past.held is not None or (mainstem is not None and contact is Contact.CONNECTED):
+        if past.held is not None or (leader_lock is not None and contact is Contact.CONNECTED):
             assert past.ending is None
             assert past.vacant_since is None
         if past.vacant_since is not None:

@@ -31,8 +31,8 @@ def test_a_switchover_drains_then_hands_over_to_the_node_that_was_named(cluster,
     assert state.decision.action is Action.LEAD
     assert state.reason == "node n3 campaigns at once: switchover by root"
     n3.cycle()
-    assert state.mainstem is not None
-    assert outcome(operator) == (SignalState.DONE, f"n3 leads, epoch {state.mainstem.epoch}")
+    assert state.leader_lock is not None
+    assert outcome(operator) == (SignalState.DONE, f"n3 leads, epoch {state.leader_lock.epoch}")
     assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
     cluster.advance(60)
     assert [n.act() for n in (n1, n2, n3)] == [Action.FOLLOW, Action.FOLLOW, Action.LEAD]
@@ -64,7 +64,7 @@ def test_the_named_node_dies_before_it_can_take_over(cluster, n1, n2, operator):
     n1.cycle()
     assert outcome(operator) == (
         SignalState.REFUSED,
-        f"n1 leads, epoch {state.mainstem.epoch}: n2 did not take over",
+        f"n1 leads, epoch {state.leader_lock.epoch}: n2 did not take over",
     )
 
 
@@ -110,7 +110,7 @@ def test_a_switchover_of_a_cancelled_epoch_hands_over_all_the_same(cluster, n1, 
     lead(cluster, n1, n2)
     requests.switchover(operator, PIPELINE, ANY, OPERATOR, to="n2")
     n1.busy = False
-    assert n1.cycle(spent=n1.epochs[-1]).decision.action is Action.RESIGN
+    assert n1.cycle(burnt_epoch=n1.epochs[-1]).decision.action is Action.RESIGN
     assert n1.act() is Action.WAIT
     assert n2.act() is Action.LEAD
 

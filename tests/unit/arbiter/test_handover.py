@@ -12,8 +12,8 @@ from arbiter.handover import (
 from arbiter.turns import ANY, Preference
 from arbiter.values import (
     ChannelState,
-    Mainstem,
-    MainstemStatus,
+    LeaderLock,
+    LeaderLockStatus,
     NodeInfo,
     PipelineId,
     Signal,
@@ -22,14 +22,14 @@ from arbiter.values import (
 )
 
 NODES = {nid: NodeInfo(nid, ready=nid != "cold") for nid in ("n1", "n2", "cold")}
-LEADER = Mainstem("n1", MainstemStatus.OVERTAKE, 10, 1)
+LEADER = LeaderLock("n1", LeaderLockStatus.OVERTAKE, 10, 1)
 SWITCH = Signal(SignalKind.SWITCHOVER, id="s-1", to="n2", leader="n1", epoch=10, by="root")
 FAIL = replace(SWITCH, kind=SignalKind.FAILOVER)
 START, PAUSE, STOP = ChannelState.START, ChannelState.PAUSE, ChannelState.STOP
 
 
-def said(*signals, mainstem=LEADER, state=START, nodes=NODES, preference=ANY, now=100.0):
-    found = answers(signals, mainstem, state=state, nodes=nodes, preference=preference, now=now)
+def said(*signals, leader_lock=LEADER, state=START, nodes=NODES, preference=ANY, now=100.0):
+    found = answers(signals, leader_lock, state=state, nodes=nodes, preference=preference, now=now)
     return [(a.signal.id, a.state, a.text) for a in found]
 
 
@@ -41,22 +41,22 @@ def test_what_can_be_done_is_done_and_not_answered_yet():
 
 def test_the_named_node_answers_when_it_leads():
     new = replace(LEADER, nid="n2", epoch=11)
-    assert said(SWITCH, mainstem=new) == [("s-1", SignalState.DONE, "n2 leads, epoch 11")]
+    assert said(SWITCH, leader_lock=new) == [("s-1", SignalState.DONE, "n2 leads, epoch 11")]
     assert handover_due([SWITCH], new, 100.0) is None
 
 
 def test_another_node_that_had_to_take_over_says_so():
     new = replace(LEADER, nid="n3", epoch=11)
-    (answer,) = said(SWITCH, mainstem=new)
+    (answer,) = said(SWITCH, leader_lock=new)
     assert answer[1:] == (SignalState.REFUSED, "n3 leads, epoch 11: n2 did not take over")
 
 
 def test_without_a_name_any_other_node_will_do():
     anyone = replace(SWITCH, to="")
     new = replace(LEADER, nid="n3", epoch=11)
-    assert said(anyone, mainstem=new)[0][1] is SignalState.DONE
+    assert said(anyone, leader_lock=new)[0][1] is SignalState.DONE
     again = replace(LEADER, epoch=11)
-    assert said(anyone, mainstem=again)[0][1:] == (
+    assert said(anyone, leader_lock=again)[0][1:] == (
         SignalState.REFUSED,
         "n1 leads, epoch 11: no other node took over",
     )
@@ -69,7 +69,7 @@ def test_answered_requests_and_other_kinds_mean_nothing():
         replace(SWITCH, kind=SignalKind.ROLLBACK),
         replace(SWITCH, kind=SignalKind.RESTART),
     ):
-        assert said(signal, mainstem=replace(LEADER, epoch=11)) == []
+        assert said(signal, leader_lock=replace(LEADER, epoch=11)) == []
         assert handover_due([signal], LEADER, 100.0) is None
         assert handover_in_vacancy([signal], 100.0) is None
 
@@ -84,7 +84,7 @@ def test_a_scheduled_request_waits_for_its_time():
 
 def test_a_scheduled_request_is_dropped_when_the_leader_changes():
     later = replace(SWITCH, at=200.0)
-    (answer,) = said(later, mainstem=replace(LEADER, nid="n2", epoch=11), now=100.0)
+    (answer,) = said(later, leader_lock=replace(LEADER, nid="n2", epoch=11), now=100.0)
     assert answer[1] is SignalState.REFUSED
     assert "dropped before its time" in answer[2]
 
@@ -94,7 +94,7 @@ def test_clocks_that_differ_do_not_spoil_a_handover():
     assert handover_in_vacancy([later], 200.0 - EARLY) is later
     assert handover_in_vacancy([later], 199.9 - EARLY) is None
     new = replace(LEADER, nid="n2", epoch=11)
-    assert said(later, mainstem=new, now=200.0 - EARLY)[0][1] is SignalState.DONE
+    assert said(later, leader_lock=new, now=200.0 - EARLY)[0][1] is SignalState.DONE
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_node_that_does_not_serve_the_pipeline_cannot_be_named(request_):
 
 def test_a_node_that_lacks_something_is_named_with_it():
     pipeline = PipelineId("shop", "there")
-    lacking = NodeInfo("n2", ready=True, unable={pipeline: "a variable is not set"})
+    lacking = NodeInfo("n2", ready=True, not_ready={pipeline: "a variable is not set"})
     nodes = {"n1": NodeInfo("n1", ready=True), "n2": lacking}
     named = Signal(SignalKind.SWITCHOVER, to="n2")
     asked = {"state": START, "nodes": nodes, "preference": ANY, "pipeline": pipeline}

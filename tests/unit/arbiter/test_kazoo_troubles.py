@@ -149,7 +149,7 @@ def test_a_server_that_does_anything_but_refuse_is_there():
     assert handler.refused_since(2) is None
     handler.note("zk2:2181", refusal)
     assert (handler.refused_since(2) or 0.0) > since
-    handler.forget_troubles()
+    handler.forget_connect_failures()
     assert handler.refused_since(2) is None
 
 
@@ -211,9 +211,9 @@ def test_a_renewed_certificate_that_is_broken_does_not_end_the_connection_thread
         pytest.raises(OSError, match=r"/nowhere/ca\.pem"),
     ):
         handler.create_connection(server.getsockname())
-    (trouble,) = handler.troubles()
-    assert "/nowhere/ca.pem" in str(trouble)
-    assert not trouble.final
+    (problem,) = handler.connect_failures()
+    assert "/nowhere/ca.pem" in str(problem)
+    assert not problem.final
 
 
 def hang_up_at_the_login(connection):

@@ -21,7 +21,7 @@ class Heart:
         self.drops = 0
         self.revivals = 0
 
-    def beat(self, session, limit):
+    def ping(self, session, limit):
         self.beats.append((session, limit, time.monotonic()))
         if self.fails:
             raise self.fails
@@ -71,7 +71,7 @@ def parts():
 
 def test_the_time_of_a_sign_of_life_is_before_it_was_sent(parts):
     before = time.monotonic()
-    parts.monitor.beat(2.0)
+    parts.monitor.ping(2.0)
     (session, limit, sent) = parts.heart.beats[0]
     assert (session, limit) == (5, 2.0)
     assert before <= parts.life.last_contact() <= sent
@@ -80,7 +80,7 @@ def test_the_time_of_a_sign_of_life_is_before_it_was_sent(parts):
 def test_no_sign_of_life_is_noted_without_an_answer(parts):
     parts.heart.fails = Silent("nothing")
     with pytest.raises(Silent):
-        parts.monitor.beat(2.0)
+        parts.monitor.ping(2.0)
     assert parts.life.last_contact() == -math.inf
 
 
@@ -98,7 +98,7 @@ def test_watches_are_armed_and_then_whoever_watches_is_woken(parts):
     eventually(lambda: parts.watches.armed == 1)
     parts.woken.clear()
     parts.watches.complete = False
-    parts.monitor.stir()
+    parts.monitor.wake()
     assert parts.woken.wait(60)
     assert parts.watches.armed == 2
 
@@ -108,7 +108,7 @@ def test_stirring_asks_for_no_further_sign_of_life(parts):
     parts.monitor.start()
     eventually(lambda: parts.watches.armed == 1)
     parts.watches.complete = False
-    parts.monitor.stir()
+    parts.monitor.wake()
     eventually(lambda: parts.watches.armed == 2)
     assert len(parts.heart.beats) == 1
 
@@ -121,7 +121,7 @@ def test_silence_suspends_and_cuts_the_connection(parts, part):
     assert parts.life.contact() is Contact.SUSPENDED
     getattr(parts, part).fails = None
     parts.life.on_connected(5)
-    parts.monitor.stir()
+    parts.monitor.wake()
     eventually(lambda: parts.life.last_contact() > 0)
     assert parts.life.contact() is Contact.CONNECTED
 

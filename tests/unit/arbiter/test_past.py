@@ -4,16 +4,16 @@ import pytest
 
 from arbiter.errors import Contact
 from arbiter.past import Ending, Past, Vacancy, after_look, vacancy_of
-from arbiter.values import Mainstem, MainstemStatus, NodeInfo
+from arbiter.values import LeaderLock, LeaderLockStatus, NodeInfo
 
 ME, OTHER = 7, 9
-MINE = Mainstem("n1", MainstemStatus.OVERTAKE, 41, ME)
-THEIRS = Mainstem("n2", MainstemStatus.OVERTAKE, 42, OTHER)
+MINE = LeaderLock("n1", LeaderLockStatus.OVERTAKE, 41, ME)
+THEIRS = LeaderLock("n2", LeaderLockStatus.OVERTAKE, 42, OTHER)
 LED = Past(held=MINE, leader="n1")
 
 
 def remembered(past, **seen):
-    facts = {"now": 100.0, "contact": Contact.CONNECTED, "session": ME, "mainstem": None}
+    facts = {"now": 100.0, "contact": Contact.CONNECTED, "session": ME, "leader_lock": None}
     return after_look(past, **{**facts, **seen})
 
 
@@ -24,13 +24,13 @@ def test_a_vacancy_is_remembered_from_its_first_look():
 
 
 def test_a_leader_ends_a_vacancy():
-    past = remembered(remembered(Past()), mainstem=THEIRS)
+    past = remembered(remembered(Past()), leader_lock=THEIRS)
     assert past == Past(leader="n2")
     assert remembered(past, now=105.0) == Past(leader="n2", vacant_since=105.0)
 
 
 def test_my_leadership_is_remembered():
-    assert remembered(Past(vacant_since=3.0), mainstem=MINE) == Past(held=MINE, leader="n1")
+    assert remembered(Past(vacant_since=3.0), leader_lock=MINE) == Past(held=MINE, leader="n1")
 
 
 def test_a_lost_session_is_a_disconnection():
@@ -44,7 +44,7 @@ def test_a_new_session_is_a_disconnection_even_if_its_loss_was_not_seen():
     assert remembered(LED, session=8).ending is Ending.DISCONNECTED
 
 
-def test_a_mainstem_that_goes_while_the_session_lives_was_taken_away():
+def test_a_leader_lock_that_goes_while_the_session_lives_was_taken_away():
     past = remembered(LED)
     assert (past.held, past.ending, past.ended_at) == (None, Ending.RELEASED, 100.0)
 
@@ -52,7 +52,7 @@ def test_a_mainstem_that_goes_while_the_session_lives_was_taken_away():
 @pytest.mark.parametrize(("ready", "began"), [(True, 94.0), (False, 100.0)])
 def test_a_leader_that_said_that_it_leaves_has_not_died(ready, began):
     """Its node is gone when the vacancy is seen, as that of a leader whose session expired."""
-    led = remembered(Past(), mainstem=THEIRS, nodes={"n2": NodeInfo("n2", ready=ready)})
+    led = remembered(Past(), leader_lock=THEIRS, nodes={"n2": NodeInfo("n2", ready=ready)})
     vacant = remembered(led, nodes={})
     assert vacancy_of(vacant, 6.0) == Vacancy(began, began, noticed=100.0)
 

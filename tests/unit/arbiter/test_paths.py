@@ -15,7 +15,7 @@ def test_the_tree_is_as_designed():
     assert paths.channels == "/setl/channels"
     assert paths.channel("shop") == "/setl/channels/shop"
     assert paths.pipeline(PIPELINE) == below
-    assert paths.mainstem(PIPELINE) == f"{below}/mainstem"
+    assert paths.leader_lock(PIPELINE) == f"{below}/mainstem"
     assert paths.position(PIPELINE) == f"{below}/position"
     assert paths.signals(PIPELINE) == f"{below}/signals"
     assert paths.history(PIPELINE) == f"{below}/history"
@@ -45,7 +45,7 @@ def test_names_that_are_refused(name):
         checked_name(name, "channel")
 
 
-@pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "x" * 128, "mainstem", "zookeeper"])
+@pytest.mark.parametrize("name", ["a", "A.b_c-9", "...", "x" * 128, "leader_lock", "zookeeper"])
 def test_names_that_are_taken(name):
     assert checked_name(name, "channel") == name
 

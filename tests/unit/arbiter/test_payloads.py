@@ -13,8 +13,8 @@ from arbiter.values import (
     Channel,
     ChannelState,
     HistoryItem,
-    Mainstem,
-    MainstemStatus,
+    LeaderLock,
+    LeaderLockStatus,
     NodeInfo,
     PipelineId,
     Signal,
@@ -38,7 +38,7 @@ def test_every_payload_has_a_version():
     written = [
         payloads.node_payload(NodeInfo("n1")),
         payloads.channel_payload("shop", ChannelState.START, {}),
-        payloads.mainstem_payload("n1", MainstemStatus.TAKING, 5, 0),
+        payloads.leader_lock_payload("n1", LeaderLockStatus.TAKING, 5, 0),
         payloads.epoch_payload(7),
         payloads.signal_payload(Signal(SignalKind.ROLLBACK)),
         payloads.position_payload("shop/there", {}),
@@ -67,15 +67,17 @@ def test_channels_come_back(state, definition):
     assert payloads.read_channel("shop", data, 7) == Channel("shop", state, definition, 7)
 
 
-@given(texts.filter(bool), st.sampled_from(MainstemStatus), st.integers(0, 2**62))
-def test_mainstems_come_back(nid, status, base):
-    data = payloads.mainstem_payload(nid, status, 99, base)
-    assert payloads.read_mainstem(data, created=4, owner=5) == Mainstem(nid, status, base + 4, 5)
+@given(texts.filter(bool), st.sampled_from(LeaderLockStatus), st.integers(0, 2**62))
+def test_leader_locks_come_back(nid, status, base):
+    data = payloads.leader_lock_payload(nid, status, 99, base)
+    assert payloads.read_leader_lock(data, created=4, owner=5) == LeaderLock(
+        nid, status, base + 4, 5
+    )
 
 
-def test_a_mainstem_of_a_release_without_a_base():
+def test_a_leader_lock_of_a_release_without_a_base():
     data = b'{"version": 1, "nid": "n1", "status": "TAKING", "session": "0x1"}'
-    assert payloads.read_mainstem(data, created=4, owner=5).epoch == 4
+    assert payloads.read_leader_lock(data, created=4, owner=5).epoch == 4
 
 
 @given(
@@ -108,8 +110,8 @@ def test_a_base_that_cannot_be_read_is_not_taken_for_0(data):
         payloads.read_epoch(data)
 
 
-def test_the_owner_of_a_mainstem_is_never_read_from_its_payload():
-    data = payloads.mainstem_payload("n1", MainstemStatus.OVERTAKE, 0x1F, 8)
+def test_the_owner_of_a_leader_lock_is_never_read_from_its_payload():
+    data = payloads.leader_lock_payload("n1", LeaderLockStatus.OVERTAKE, 0x1F, 8)
     assert json.loads(data) == {
         "version": 1,
         "nid": "n1",
@@ -117,7 +119,7 @@ def test_the_owner_of_a_mainstem_is_never_read_from_its_payload():
         "session": "0x1f",
         "base": 8,
     }
-    assert payloads.read_mainstem(data, created=1, owner=2).session == 2
+    assert payloads.read_leader_lock(data, created=1, owner=2).session == 2
 
 
 @given(
@@ -146,9 +148,9 @@ def test_rubbish(data):
     assert payloads.read_node("n1", data) == NodeInfo("n1")
     assert payloads.read_channel("shop", data, 3) == Channel("shop", ChannelState.STOP, {}, 3)
     assert payloads.read_channel("shop", data, 3).damage
-    assert not payloads.read_mainstem(data, created=4, owner=5).sound
-    assert payloads.read_mainstem(data, created=4, owner=5) == Mainstem(
-        "?", MainstemStatus.TAKING, 4, 5
+    assert not payloads.read_leader_lock(data, created=4, owner=5).readable
+    assert payloads.read_leader_lock(data, created=4, owner=5) == LeaderLock(
+        "?", LeaderLockStatus.TAKING, 4, 5
     )
     assert payloads.read_history(data) is None
     assert payloads.read_signal("s-1", data, 0) is None
@@ -213,7 +215,7 @@ def test_no_garbage_comes_through():
     for data in GARBAGE:
         wrong = []
         node = payloads.read_node("n1", data, wrong)
-        mainstem = payloads.read_mainstem(data, created=4, owner=5, wrong=wrong)
+        leader_lock = payloads.read_leader_lock(data, created=4, owner=5, wrong=wrong)
         signal = payloads.read_signal("s-1", data, 0, wrong)
         item = payloads.read_history(data, wrong)
         channel = payloads.read_channel("shop", data, 0)
@@ -221,7 +223,7 @@ def test_no_garbage_comes_through():
         for reader in (payloads.read_epoch, lambda d: payloads.read_position("shop/there", d)):
             with suppress(Invalid):
                 reader(data)
-        assert 4 <= mainstem.epoch < 2**63
+        assert 4 <= leader_lock.epoch < 2**63
         numbers = [node.pid, node.started]
         if signal is not None:
             numbers += [signal.at, signal.sent, signal.epoch]
@@ -231,14 +233,14 @@ def test_no_garbage_comes_through():
         # Whatever was read can be written again, shown and compared.
         payloads.node_payload(node)
         payloads.channel_payload("shop", channel.state, channel.definition)
-        payloads.mainstem_payload(mainstem.nid, mainstem.status, 1, 0)
+        payloads.leader_lock_payload(leader_lock.nid, leader_lock.status, 1, 0)
 
 
 @given(st.binary(max_size=60) | json_values.map(lambda value: json.dumps(value).encode()))
 def test_no_reader_fails(data):
     payloads.read_node("n1", data)
     payloads.read_channel("shop", data, 0)
-    payloads.read_mainstem(data, created=1, owner=2)
+    payloads.read_leader_lock(data, created=1, owner=2)
     payloads.read_signal("s-1", data, 0)
     payloads.read_history(data)
 
@@ -283,8 +285,8 @@ def test_what_json_cannot_hold():
 
 def test_what_a_node_lacks_comes_back_and_is_no_longer_than_it_may_be():
     lacks = {PipelineId("shop", f"p{n}"): "x" * 5000 for n in range(700)}
-    node = NodeInfo("n1", unable={PipelineId("shop", "there"): "a variable is not set"})
+    node = NodeInfo("n1", not_ready={PipelineId("shop", "there"): "a variable is not set"})
     assert payloads.read_node("n1", payloads.node_payload(node)) == node
-    many = payloads.node_payload(NodeInfo("n1", unable=lacks))
+    many = payloads.node_payload(NodeInfo("n1", not_ready=lacks))
     assert len(many) < payloads.MAX_BYTES / 2
-    assert payloads.read_node("n1", b'{"unable": {"no-slash": "x", "a/b": 5}}').unable == {}
+    assert payloads.read_node("n1", b'{"unable": {"no-slash": "x", "a/b": 5}}').not_ready == {}

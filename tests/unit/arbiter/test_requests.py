@@ -22,7 +22,7 @@ ROOT = Requester("root", 100.0)
 def n1(cluster, operator):
     arbiter = MemoryArbiter(cluster)
     arbiter.nodes.announce(NodeInfo("n1", ready=True))
-    arbiter.mainstems.campaign(PIPELINE, "n1")
+    arbiter.leader_locks.campaign(PIPELINE, "n1")
     return arbiter
 
 
@@ -42,19 +42,19 @@ def refused(call, *args, **options):
 @pytest.mark.parametrize("call", [requests.switchover, requests.failover])
 def test_a_node_of_another_kind_cannot_be_made_the_leader(call, cluster, operator, n1):
     MemoryArbiter(cluster).nodes.announce(NodeInfo("r1", ready=True, serves=("relay",)))
-    held = operator.mainstems.one(PIPELINE)
+    held = operator.leader_locks.one(PIPELINE)
     why = refused(call, operator, PIPELINE, Preference(needs="load"), ROOT, to="r1")
     assert why == (
         "node r1 never leads this pipeline: it leads relay pipelines only, and this is a load"
         " pipeline"
     )
-    assert operator.mainstems.one(PIPELINE) == held
+    assert operator.leader_locks.one(PIPELINE) == held
     assert not operator.signals.all(PIPELINE)
 
 
 def test_a_switchover_names_the_leadership_it_was_meant_for(operator, n1, n2):
     sent = requests.switchover(operator, PIPELINE, ANY, ROOT, to="n2", at=200.0)
-    assert (sent.leader, sent.epoch) == ("n1", operator.mainstems.one(PIPELINE).epoch)
+    assert (sent.leader, sent.epoch) == ("n1", operator.leader_locks.one(PIPELINE).epoch)
     assert (sent.to, sent.at, sent.by, sent.sent) == ("n2", 200.0, "root", 100.0)
     assert list(operator.signals.all(PIPELINE)) == [sent]
 
@@ -85,7 +85,7 @@ def test_one_change_of_the_leader_at_a_time(operator, n1, n2):
 
 def test_a_refused_failover_takes_nothing_away(operator, n1):
     refused(requests.failover, operator, PIPELINE, ANY, ROOT, to="n9")
-    assert operator.mainstems.one(PIPELINE) is not None
+    assert operator.leader_locks.one(PIPELINE) is not None
 
 
 @pytest.mark.parametrize("kind", [SignalKind.ROLLBACK, SignalKind.RESTART])

@@ -13,8 +13,8 @@ from arbiter.values import (
     Channel,
     ChannelState,
     Facts,
-    Mainstem,
-    MainstemStatus,
+    LeaderLock,
+    LeaderLockStatus,
     NodeInfo,
     PipelineId,
     Signal,
@@ -33,8 +33,8 @@ def facts(leads, *more, state=ChannelState.START, signals=(), **nodes):
     return Facts(
         nodes=infos,
         channels={"shop": Channel("shop", state)},
-        mainstems={
-            ident(i): Mainstem(nid, MainstemStatus.OVERTAKE, i + 1, i + 1)
+        leader_locks={
+            ident(i): LeaderLock(nid, LeaderLockStatus.OVERTAKE, i + 1, i + 1)
             for i, nid in enumerate(leads)
         },
         signals=dict(signals),
@@ -42,7 +42,7 @@ def facts(leads, *more, state=ChannelState.START, signals=(), **nodes):
 
 
 def after(seen, found):
-    led = {pipeline: mainstem.nid for pipeline, mainstem in seen.mainstems.items()}
+    led = {pipeline: leader_lock.nid for pipeline, leader_lock in seen.leader_locks.items()}
     for move in found:
         assert led[move.pipeline] == move.leader != move.to
         led[move.pipeline] = move.to
@@ -65,7 +65,7 @@ def test_nobody_leads_more_than_the_mean_and_no_move_is_needless(owners, nodes):
     counts = after(seen, found)
     low, high = len(owners) // nodes, ceil(len(owners) / nodes)
     assert all(low <= counts[nid] <= high for nid in names)
-    before = Counter(m.nid for m in seen.mainstems.values())
+    before = Counter(m.nid for m in seen.leader_locks.values())
     too_many = sum(max(0, before[nid] - high) for nid in names)
     too_few = sum(max(0, low - before[nid]) for nid in names)
     assert len(found) == max(too_many, too_few)
@@ -77,16 +77,18 @@ def test_nobody_leads_more_than_the_mean_and_no_move_is_needless(owners, nodes):
 def test_with_any_preferences_each_move_is_allowed_and_gains(data):
     names = ["n1", "n2", "n3", "n4"]
     leads = data.draw(st.lists(st.sampled_from(names), max_size=12))
-    unable = data.draw(st.sets(st.sampled_from([ident(i) for i in range(12)]), max_size=4))
-    seen = facts(leads, *names, n4=NodeInfo("n4", ready=True, unable=dict.fromkeys(unable, "x")))
+    not_ready = data.draw(st.sets(st.sampled_from([ident(i) for i in range(12)]), max_size=4))
+    seen = facts(
+        leads, *names, n4=NodeInfo("n4", ready=True, not_ready=dict.fromkeys(not_ready, "x"))
+    )
     wishes = {
         pipeline: Preference(
             prefer=tuple(data.draw(st.permutations(names))[: data.draw(st.integers(0, 2))]),
             weights=data.draw(st.dictionaries(st.sampled_from(names), st.sampled_from([0, 1, 3]))),
         )
-        for pipeline in seen.mainstems
+        for pipeline in seen.leader_locks
     }
-    stay = data.draw(st.sets(st.sampled_from(sorted(seen.mainstems, key=str) or [ident(0)])))
+    stay = data.draw(st.sets(st.sampled_from(sorted(seen.leader_locks, key=str) or [ident(0)])))
     closed = data.draw(st.sets(st.sampled_from(names), max_size=2))
     found = moves(seen, wishes, stay=stay, closed=closed)
     assert len({move.pipeline for move in found}) == len(found)
@@ -98,7 +100,7 @@ def test_with_any_preferences_each_move_is_allowed_and_gains(data):
         assert move.pipeline not in stay
         assert move.to not in closed
         assert wish.weights.get(move.to, 1) > 0
-        assert move.to != "n4" or move.pipeline not in unable
+        assert move.to != "n4" or move.pipeline not in not_ready
         if wish.weights.get(move.leader, 1) > 0:
             shares = [
                 (counts[move.to] + 1) / wish.weights.get(move.to, 1),
@@ -113,7 +115,7 @@ def test_what_stays_counts_and_does_not_move():
     seen = facts(["n1"] * 4, "n2")
     found = moves(seen, {}, stay={ident(0), ident(1), ident(2)})
     assert [move.pipeline for move in found] == [ident(3)]
-    assert not moves(seen, {}, stay=set(seen.mainstems))
+    assert not moves(seen, {}, stay=set(seen.leader_locks))
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_what_stays_counts_and_does_not_move():
     [
         NodeInfo("n2", ready=False),
         NodeInfo("n2", ready=True, serves=("relay",)),
-        NodeInfo("n2", ready=True, unable={ident(i): "a file is missing" for i in range(4)}),
+        NodeInfo("n2", ready=True, not_ready={ident(i): "a file is missing" for i in range(4)}),
     ],
     ids=["cold", "of another kind", "lacks something"],
 )
@@ -144,13 +146,13 @@ def test_nothing_moves_of_a_channel_that_rests_or_while_a_change_is_asked_for():
 def test_a_leader_that_is_gone_hands_nothing_over():
     seen = facts(["n1"] * 4, "n2")
     nodes = {"n2": seen.nodes["n2"]}
-    assert not moves(Facts(nodes, seen.channels, seen.mainstems), {})
+    assert not moves(Facts(nodes, seen.channels, seen.leader_locks), {})
 
 
 def test_weights_and_preferences_are_those_of_take_over():
     seen = facts(["n1"] * 8, "n2")
     weights = Preference(weights={"n2": 3.0})
-    found = moves(seen, dict.fromkeys(seen.mainstems, weights))
+    found = moves(seen, dict.fromkeys(seen.leader_locks, weights))
     assert after(seen, found) == {"n1": 2, "n2": 6}
     assert found[0].reason == "n1 leads 8, n2 leads 0 (weights 1 and 3)"
     (back,) = moves(facts(["n1", "n2", "n1"]), {ident(0): Preference(prefer=("n2",))})

@@ -3,7 +3,7 @@
 import pytest
 
 from arbiter.errors import Conflict, Contact, Invalid, Unreachable
-from arbiter.values import ChannelState, HistoryItem, MainstemStatus, NodeInfo, PipelineId
+from arbiter.values import ChannelState, HistoryItem, LeaderLockStatus, NodeInfo, PipelineId
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
 PIPELINE = PipelineId("shop", "there")
@@ -18,8 +18,8 @@ def cluster():
 def a(cluster):
     arbiter = MemoryArbiter(cluster)
     arbiter.channels.put("shop", {})
-    arbiter.mainstems.resign(
-        PIPELINE, arbiter.mainstems.campaign(PIPELINE, "n0")
+    arbiter.leader_locks.resign(
+        PIPELINE, arbiter.leader_locks.campaign(PIPELINE, "n0")
     )  # the folders are there
     return arbiter
 
@@ -67,10 +67,10 @@ def test_a_channel_that_stores_changing_is_a_conflict(a, b):
         a.channels.put("shop", {"of": "a"})
 
 
-def test_a_mainstem_that_goes_before_it_is_read_is_tried_again(a, b):
-    theirs = b.mainstems.campaign(PIPELINE, "n2")
-    before_next(a, "read", lambda: b.mainstems.resign(PIPELINE, theirs))
-    assert a.mainstems.campaign(PIPELINE, "n1").session == a.session.session_id()
+def test_a_leader_lock_that_goes_before_it_is_read_is_tried_again(a, b):
+    theirs = b.leader_locks.campaign(PIPELINE, "n2")
+    before_next(a, "read", lambda: b.leader_locks.resign(PIPELINE, theirs))
+    assert a.leader_locks.campaign(PIPELINE, "n1").session == a.session.session_id()
 
 
 def test_a_node_that_goes_before_it_is_read_is_tried_again(a, b):
@@ -88,47 +88,47 @@ def test_a_node_that_goes_between_listing_and_reading_is_left_out(a, b):
 
 
 @pytest.mark.parametrize("call", ["delete", "write"])
-def test_a_mainstem_taken_over_between_check_and_change_is_left_alone(a, b, call):
+def test_a_leader_lock_taken_over_between_check_and_change_is_left_alone(a, b, call):
     """The session ends just before the request is sent; the znode's version fits again."""
-    held = a.mainstems.campaign(PIPELINE, "n1")
+    held = a.leader_locks.campaign(PIPELINE, "n1")
 
     def take_over():
         a.link.expire()
-        b.mainstems.campaign(PIPELINE, "n2")
+        b.leader_locks.campaign(PIPELINE, "n2")
 
     before_next(a, call, take_over)
     if call == "delete":
-        a.mainstems.resign(PIPELINE, held)
+        a.leader_locks.resign(PIPELINE, held)
     else:
         with pytest.raises(Conflict):
-            a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
-    left = b.mainstems.one(PIPELINE)
-    assert (left.nid, left.status) == ("n2", MainstemStatus.TAKING)
+            a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
+    left = b.leader_locks.one(PIPELINE)
+    assert (left.nid, left.status) == ("n2", LeaderLockStatus.TAKING)
 
 
 def test_a_status_written_between_check_and_resignation_is_no_obstacle(cluster, a):
-    held = a.mainstems.campaign(PIPELINE, "n1")
+    held = a.leader_locks.campaign(PIPELINE, "n1")
     before_next(
-        a, "delete", lambda: a.mainstems.set_status(PIPELINE, held, MainstemStatus.OVERTAKE)
+        a, "delete", lambda: a.leader_locks.set_status(PIPELINE, held, LeaderLockStatus.OVERTAKE)
     )
-    a.mainstems.resign(PIPELINE, held)
-    assert a.mainstems.one(PIPELINE) is None
+    a.leader_locks.resign(PIPELINE, held)
+    assert a.leader_locks.one(PIPELINE) is None
 
 
 def test_without_a_session_there_is_no_campaign(a):
     a.link.close()
     with pytest.raises(Unreachable):
-        a.mainstems.campaign(PIPELINE, "n1")
+        a.leader_locks.campaign(PIPELINE, "n1")
 
 
 @pytest.mark.parametrize("dropped", [True, False])
 def test_an_unanswered_campaign_took_effect_or_not(a, dropped):
     (a.link.drop_reply if dropped else a.link.refuse)(1)
     with pytest.raises(Unreachable):
-        a.mainstems.campaign(PIPELINE, "n1")
-    found = a.mainstems.one(PIPELINE)
+        a.leader_locks.campaign(PIPELINE, "n1")
+    found = a.leader_locks.one(PIPELINE)
     assert (found is not None) == dropped
-    again = a.mainstems.campaign(PIPELINE, "n1")
+    again = a.leader_locks.campaign(PIPELINE, "n1")
     assert again.session == a.session.session_id()
     if dropped:
         assert again == found
@@ -207,8 +207,8 @@ def test_facts_are_read_again_only_when_something_reports_of_a_change(a, b):
     assert a.link.calls == calls
     b.channels.set_state(b.channels.one("shop"), ChannelState.START)
     assert a.facts().channels["shop"].state is ChannelState.START
-    held = a.mainstems.campaign(PIPELINE, "n1")  # what it changes itself, too
-    assert a.facts().mainstems[PIPELINE].epoch == held.epoch
+    held = a.leader_locks.campaign(PIPELINE, "n1")  # what it changes itself, too
+    assert a.facts().leader_locks[PIPELINE].epoch == held.epoch
 
 
 def test_facts_are_read_anew_while_nothing_would_tell_of_changes(a):
@@ -251,10 +251,10 @@ def test_facts_are_not_stored_for_ever(a, cluster):
 
 
 @pytest.mark.parametrize("call", range(6))
-def test_a_leader_whose_mainstem_is_seen_to_be_gone_is_not_seen_to_live(a, b, call):
+def test_a_leader_whose_leader_lock_is_seen_to_be_gone_is_not_seen_to_live(a, b, call):
     """Its session ends just before one of the requests of a look, whichever that is."""
     b.nodes.announce(NodeInfo("n2"))
-    b.mainstems.campaign(PIPELINE, "n2")
+    b.leader_locks.campaign(PIPELINE, "n2")
     for name in ("children_all", "read_all"):
         original = getattr(a.link, name)
 
@@ -267,5 +267,5 @@ def test_a_leader_whose_mainstem_is_seen_to_be_gone_is_not_seen_to_live(a, b, ca
 
         setattr(a.link, name, counted)
     facts = a.facts()
-    assert PIPELINE in facts.mainstems or "n2" not in facts.nodes
+    assert PIPELINE in facts.leader_locks or "n2" not in facts.nodes
     assert "n2" not in a.facts().nodes

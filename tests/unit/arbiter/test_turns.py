@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arbiter.turns import ANY, Preference, queues
-from arbiter.values import EVERYTHING, Facts, Mainstem, MainstemStatus, NodeInfo, PipelineId
+from arbiter.values import EVERYTHING, Facts, LeaderLock, LeaderLockStatus, NodeInfo, PipelineId
 
 
 def ident(name):
@@ -14,11 +14,11 @@ def ident(name):
 
 def facts(*nids, leads=(), cold=()):
     nodes = {nid: NodeInfo(nid, ready=nid not in cold) for nid in nids}
-    mainstems = {
-        ident(f"led-{i}"): Mainstem(nid, MainstemStatus.OVERTAKE, i + 1, i + 1)
+    leader_locks = {
+        ident(f"led-{i}"): LeaderLock(nid, LeaderLockStatus.OVERTAKE, i + 1, i + 1)
         for i, nid in enumerate(leads)
     }
-    return Facts(nodes=nodes, mainstems=mainstems)
+    return Facts(nodes=nodes, leader_locks=leader_locks)
 
 
 def first_turns(vacant, facts, preferences=None):
@@ -134,7 +134,7 @@ def test_no_node_is_dealt_more_than_its_partition(nids, count):
 def test_a_node_that_lacks_something_is_in_no_queue_for_that_pipeline():
     one, other = PipelineId("c", "one"), PipelineId("c", "other")
     nodes = {
-        "n1": NodeInfo("n1", ready=True, unable={one: "a variable is not set"}),
+        "n1": NodeInfo("n1", ready=True, not_ready={one: "a variable is not set"}),
         "n2": NodeInfo("n2", ready=True),
     }
     dealt = queues([one, other], Facts(nodes=nodes), {})

@@ -75,7 +75,7 @@ def watch(tree, stirs):
     return TreeWatch(Paths.under("/s"), tree, lambda: stirs.append(1))
 
 
-def test_channels_and_mainstems_are_watched(tree, watch, stirs):
+def test_channels_and_leader_locks_are_watched(tree, watch, stirs):
     watch.arm()
     assert watch.complete
     assert set(tree.children_watches) == {"/s/channels", "/s/channels/c"}

@@ -72,10 +72,10 @@ class FakeNode:
         ]
 
     def leads(self, pipeline, state="running", **figures):
-        mainstem = self.arbiter.mainstems.campaign(pipeline, self.nid)
-        assert mainstem.nid == self.nid
+        leader_lock = self.arbiter.leader_locks.campaign(pipeline, self.nid)
+        assert leader_lock.nid == self.nid
         self.says(pipeline, state, **figures)
-        return mainstem
+        return leader_lock
 
     def stop(self):
         if self.server is not None:

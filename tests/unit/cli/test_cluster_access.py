@@ -17,7 +17,7 @@ class Gone:
     def __init__(self, *_, **__):
         self.session = self
 
-    def trouble(self):
+    def problem(self):
         return "zk1:2181: Connection refused"
 
     def start(self, *, refused_limit):

@@ -35,14 +35,14 @@ def obey(shop, kind=SignalKind.SWITCHOVER, to="n2", redelivered: int | None = 0)
         eventually(lambda: [s for s in signals(AB) if s.state is SignalState.PENDING], 10)
         signal = signals(AB)[-1]
         assert (signal.kind, signal.to) in ((kind, to), (kind, ""))
-        mainstem = old.arbiter.mainstems.one(AB)
-        if mainstem is not None:
-            old.arbiter.mainstems.resign(AB, mainstem)
+        leader_lock = old.arbiter.leader_locks.one(AB)
+        if leader_lock is not None:
+            old.arbiter.leader_locks.resign(AB, leader_lock)
         new.leads(AB, "taking over")
         old.says(AB, "standby")
-        mainstem = new.arbiter.mainstems.one(AB)
+        leader_lock = new.arbiter.leader_locks.one(AB)
         new.arbiter.history.add(
-            AB, HistoryItem(mainstem.epoch, to, "handed over", time.time(), 0.1, redelivered)
+            AB, HistoryItem(leader_lock.epoch, to, "handed over", time.time(), 0.1, redelivered)
         )
         new.arbiter.signals.answer(AB, signal, SignalState.DONE, f"{to} leads")
         new.says(AB, "running", rows_redelivered=redelivered or 0)
@@ -64,7 +64,7 @@ def test_a_switchover_is_carried_out_and_reported(pair, capsys):
     assert (reported["outcome"], reported["from"], reported["to"], reported["state"]) == (
         "done", "n1", "n2", "running",
     )  # fmt: skip
-    assert reported["epoch"] == pair.arbiter.mainstems.one(AB).epoch
+    assert reported["epoch"] == pair.arbiter.leader_locks.one(AB).epoch
     assert reported["redelivered"] == 0
     assert reported["seconds"] >= 0
 
@@ -165,8 +165,8 @@ def test_a_new_leader_that_leaves_the_lead_again_is_no_success(pair, capsys):
         says(pipeline, "failed", error="Access denied")
         if state != "running":
             return
-        new.arbiter.nodes.announce(NodeInfo("n2", ready=True, unable={AB: "Access denied"}))
-        new.arbiter.mainstems.resign(AB, new.arbiter.mainstems.one(AB))
+        new.arbiter.nodes.announce(NodeInfo("n2", ready=True, not_ready={AB: "Access denied"}))
+        new.arbiter.leader_locks.resign(AB, new.arbiter.leader_locks.one(AB))
         old.leads(AB)
 
     new.says = fail
@@ -247,7 +247,7 @@ def test_a_failover_deposes_a_leader_without_asking_it(pair, capsys):
 
 
 def test_a_failover_works_without_a_leader(pair, capsys):
-    pair.nodes["n1"].arbiter.mainstems.resign(AB, pair.arbiter.mainstems.one(AB))
+    pair.nodes["n1"].arbiter.leader_locks.resign(AB, pair.arbiter.leader_locks.one(AB))
     pair.nodes["n1"].arbiter.close()
     assert pair.run("switchover", "ab") == 1
     assert "setl failover" in capsys.readouterr().err

@@ -108,14 +108,14 @@ def test_epochs_are_raised_above_what_is_known(only_search, capsys):
     value, revision = only_search.arbiter.positions.read(ID)
     only_search.arbiter.positions.store(ID, {**value, "epoch": 5000}, revision)
     node = FakeNode(only_search.cluster, "n1", http=False)
-    low = node.arbiter.mainstems.campaign(ID, "n1")
+    low = node.arbiter.leader_locks.campaign(ID, "n1")
     assert only_search.run("epoch", "show", "search") == 1
     assert "refuses the present" in " ".join(capsys.readouterr().out.split())
     assert only_search.run("epoch", "raise", "-o", "json") == 0
     reported = json.loads(capsys.readouterr().out)
     assert (reported["before"], reported["base"], reported["deposed"]) == (0, 5000, ["search/p"])
-    assert node.arbiter.mainstems.one(ID) is None
-    assert node.arbiter.mainstems.campaign(ID, "n1").epoch > 5000 > low.epoch
+    assert node.arbiter.leader_locks.one(ID) is None
+    assert node.arbiter.leader_locks.campaign(ID, "n1").epoch > 5000 > low.epoch
     assert only_search.run("epoch", "show") == 0
 
 

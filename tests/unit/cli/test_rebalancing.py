@@ -63,7 +63,7 @@ class Nodes:
         if len(self.done) in self._refused:
             old.arbiter.signals.answer(pipeline, signal, SignalState.REFUSED, "n2 has gone")
             return
-        old.arbiter.mainstems.resign(pipeline, old.arbiter.mainstems.one(pipeline))
+        old.arbiter.leader_locks.resign(pipeline, old.arbiter.leader_locks.one(pipeline))
         epoch = new.leads(pipeline, lag=0.1).epoch
         new.arbiter.history.add(pipeline, HistoryItem(epoch, "n2", "", time.time(), 0.1, 0))
         self.done.append(pipeline)
@@ -128,7 +128,7 @@ def test_the_first_that_fails_ends_it(joined, capsys):
     assert "refused: n2 has gone; 1 switchover is done" in err
     assert len(nodes.done) == 1
     assert "n2 has gone" in shop.arbiter.actions.all()[0].outcome
-    assert [p for p in PIPELINES if shop.arbiter.mainstems.one(p).nid == "n2"] == nodes.done
+    assert [p for p in PIPELINES if shop.arbiter.leader_locks.one(p).nid == "n2"] == nodes.done
 
 
 def test_what_comes_after_a_failure_is_not_begun(joined, capsys):
@@ -195,7 +195,7 @@ def test_a_node_that_does_not_answer_gets_nothing(joined, capsys):
 def test_a_node_that_can_lead_nothing_says_what_it_lacks(joined, capsys):
     why = "the environment variable SHOP_B_PASSWORD is not set"
     node = joined.nodes["n2"]
-    told_so = replace(node.arbiter.facts().nodes["n2"], unable=dict.fromkeys(PIPELINES, why))
+    told_so = replace(node.arbiter.facts().nodes["n2"], not_ready=dict.fromkeys(PIPELINES, why))
     node.arbiter.nodes.announce(told_so)
     plan = reported(joined, capsys)
     assert plan["moves"] == []

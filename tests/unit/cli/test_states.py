@@ -70,7 +70,7 @@ def test_stop_waits_until_nobody_leads(led, capsys):
     def resign():
         for pipeline in (AB, BA):
             node.says(pipeline, "stopped")
-            node.arbiter.mainstems.resign(pipeline, node.arbiter.mainstems.one(pipeline))
+            node.arbiter.leader_locks.resign(pipeline, node.arbiter.leader_locks.one(pipeline))
 
     thread = when_state_is(led, ChannelState.STOP, resign)
     assert led.run("stop", "shop", "-o", "json") == 0
@@ -131,7 +131,7 @@ def test_a_channel_for_which_every_node_lacks_something_has_failed(shop, capsys,
     solo = PipelineId("solo", "p")
     node = shop.node("n1")
     why = "the environment variable DB is not set (pipelines[0].source.password)"
-    node.arbiter.nodes.announce(NodeInfo("n1", "host", 1, "", ready=True, unable={solo: why}))
+    node.arbiter.nodes.announce(NodeInfo("n1", "host", 1, "", ready=True, not_ready={solo: why}))
     assert shop.run("start", "solo", "--no-check", "-o", "json") == 1
     printed = capsys.readouterr()
     assert "but failed" in printed.err

@@ -21,12 +21,12 @@ def printed(shop, capsys, *arguments, status=0):
 
 
 def test_list_shows_who_leads_and_what_it_does(shop, capsys):
-    mainstem = shop.node("n1").leads(AB, lag=0.5, rows_per_second=12.0, pending=3)
+    leader_lock = shop.node("n1").leads(AB, lag=0.5, rows_per_second=12.0, pending=3)
     listed = json.loads(printed(shop, capsys, "list", "-o", "json"))[0]
     (node,) = listed["nodes"]
     assert (node["node"], node["answers"], node["leads"], node["warm"]) == ("n1", True, 1, True)
     forth, back = listed["pipelines"]
-    assert (forth["leader"], forth["epoch"], forth["state"]) == ("n1", mainstem.epoch, "running")
+    assert (forth["leader"], forth["epoch"], forth["state"]) == ("n1", leader_lock.epoch, "running")
     assert (forth["position"], forth["lag"], forth["pending"]) == ("b.000001:4", 0.5, 3)
     assert (back["leader"], back["state"], back["position"]) == ("", "no leader", None)
     assert (
@@ -71,12 +71,12 @@ def test_many_silent_nodes_are_waited_for_side_by_side(shop, capsys, monkeypatch
 
 def test_footers_name_pause_schedules_stalls_and_errors(shop, capsys):
     node = shop.node("n1")
-    mainstem = node.leads(AB, stalled="waits for a lock", error="MySQL: gone")
+    leader_lock = node.leads(AB, stalled="waits for a lock", error="MySQL: gone")
     node.arbiter.signals.send(
         AB,
         Signal(
             SignalKind.SWITCHOVER, to="n2", at=time.time() + 3600, leader="n1",
-            epoch=mainstem.epoch, by="me",
+            epoch=leader_lock.epoch, by="me",
         ),
     )  # fmt: skip
     shop.state(ChannelState.PAUSE)

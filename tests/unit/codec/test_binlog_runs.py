@@ -377,7 +377,7 @@ def test_damage_is_never_joined(data):
     """A byte that changed under way is left to who reads one by one, and says so."""
     writer = EventWriter()
     events = transaction(writer, *[lambda w, n=n: row(w, n) for n in range(6)])
-    sound, _ = entries_of(events)
+    readable, _ = entries_of(events)
     stream = bytearray(packets(events))
     first = len(packets(events[:5]))  # behind the first TABLE_MAP, which has to be known
     at = data.draw(st.integers(first, len(stream) - 1))
@@ -388,7 +388,7 @@ def test_damage_is_never_joined(data):
         position += len(event) + 5
     reader.read_rows(bytes(stream), position, checksum=True)
     held = [e for e in single(reader.read(events[-1], checksum=True)) if e.kind is EntryKind.ROWS]
-    assert [e.payload for e in held] == [e.payload for e in sound[1 : 1 + len(held)]]
+    assert [e.payload for e in held] == [e.payload for e in readable[1 : 1 + len(held)]]
 
 
 def test_rows_of_an_unknown_table_are_left_to_be_refused():

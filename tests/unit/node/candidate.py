@@ -1,4 +1,7 @@
-"""A node with one candidacy, over an arbiter in memory; its runs note what they are told."""
+"""A node with one pipeline controller, over an arbiter in memory.
+
+Its runs note what they are told.
+"""
 
 import threading
 
@@ -6,7 +9,7 @@ from arbiter.campaign import Campaign
 from arbiter.election import ElectionSettings
 from arbiter.snapshot import look
 from arbiter.values import NodeInfo, PipelineId
-from setl.node.leading.candidacy import Candidacy
+from setl.node.leading.pipeline_controller import PipelineController
 from setl.run.measured.figures import RunState
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.unit.node.noted_run import NotedRun
@@ -19,7 +22,7 @@ RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0)
 
 
 class Node:
-    def __init__(self, cluster, nid="n1", lacks=lambda _: ""):
+    def __init__(self, cluster, nid="n1", missing_for=lambda _: ""):
         self.clock = cluster.clock
         self.arbiter = MemoryArbiter(cluster)
         self.arbiter.nodes.announce(NodeInfo(nid, ready=True))
@@ -30,7 +33,7 @@ class Node:
         self.may_build = threading.Event()
         self.may_build.set()
         self.snapshot = None
-        self.candidacy = Candidacy(
+        self.controller = PipelineController(
             PIPELINE,
             nid=nid,
             arbiter=self.arbiter,
@@ -38,7 +41,7 @@ class Node:
             build=self.build,
             clock=cluster.clock,
             wake=lambda: None,
-            lacks=lacks,
+            missing_for=missing_for,
         )
 
     def build(self, epoch, progress):
@@ -51,19 +54,19 @@ class Node:
 
     def tick(self):
         self.snapshot = look(self.arbiter, self.clock, self.snapshot)
-        self.candidacy.tick(self.snapshot, warm=True, turn=0)
+        self.controller.tick(self.snapshot, warm=True, turn=0)
 
     def idle(self):
-        eventually(lambda: not self.candidacy.busy)
+        eventually(lambda: not self.controller.busy)
 
     def tell_others(self):
-        unable = self.candidacy.unable
-        lacks = {PIPELINE: unable} if unable else {}
-        self.arbiter.nodes.announce(NodeInfo(self.nid, ready=True, unable=lacks))
+        not_ready = self.controller.not_ready
+        missing_for = {PIPELINE: not_ready} if not_ready else {}
+        self.arbiter.nodes.announce(NodeInfo(self.nid, ready=True, not_ready=missing_for))
 
     @property
     def state(self):
-        return self.candidacy.status().figures.state
+        return self.controller.status().figures.state
 
 
 def leading(cluster, node):

@@ -1,4 +1,4 @@
-"""What tests of a node's candidacy, and of its HTTP interface, share."""
+"""What tests of a node's pipeline controller, and of its HTTP interface, share."""
 
 import pytest
 

@@ -12,7 +12,7 @@ from arbiter.values import EVERYTHING, ChannelState, Facts, NodeInfo, PipelineId
 from setl.node.console.console import ConsoleSettings
 from setl.node.http.connections import Limits
 from setl.node.http.exposure import Exposure
-from setl.node.http.server import Inside, NodeHttp
+from setl.node.http.server import NodeContext, NodeHttp
 from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.node.stored import preference_of
@@ -80,7 +80,7 @@ class Node:
 
     def lead(self, pipeline=THERE, **figures):
         """This node leads, and has seen that it does."""
-        self.arbiter.mainstems.campaign(pipeline, self.nid)
+        self.arbiter.leader_locks.campaign(pipeline, self.nid)
         self.figures[pipeline] = Figures(**{"state": RunState.RUNNING, "lag": 1.5, **figures})
         return self.look()
 
@@ -97,7 +97,7 @@ class Node:
                 pipeline = PipelineId(channel.name, raw["name"])
                 if not preference_of(channel, pipeline.pipeline).served_by(self.serves):
                     continue
-                held = facts.mainstems.get(pipeline)
+                held = facts.leader_locks.get(pipeline)
                 lines.append(
                     PipelineStatus(
                         channel=channel.name,
@@ -117,7 +117,7 @@ class Node:
     def serve(self):
         registry = CollectorRegistry()
         registry.register(NodeCollector(self.status))
-        inside = Inside(
+        inside = NodeContext(
             status=self.status,
             snapshot=lambda: self.snapshot,
             last_cycle=lambda: self.last_cycle,

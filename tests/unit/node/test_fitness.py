@@ -29,13 +29,13 @@ def channel(password="${DB1}", ca="", other_ca=""):
 def test_a_variable_that_is_not_set_is_named_with_its_position_until_it_is_there():
     environment, clock = {}, ManualClock()
     fitness = Fitness(environment, clock)
-    why = fitness.lacks(channel(), "ab")
+    why = fitness.missing_for(channel(), "ab")
     assert "the environment variable DB1 is not set" in why
     assert "pipelines[0].source.password" in why
     environment["DB1"] = "secret"
     clock.advance(10)
-    assert fitness.lacks(channel(), "ab") == ""
-    assert "DB2" in fitness.lacks(channel("${DB2}"), "ab"), "a changed channel is looked at"
+    assert fitness.missing_for(channel(), "ab") == ""
+    assert "DB2" in fitness.missing_for(channel("${DB2}"), "ab"), "a changed channel is looked at"
 
 
 def test_a_file_that_cannot_be_read_stores_its_pipeline_only(tmp_path):
@@ -43,8 +43,8 @@ def test_a_file_that_cannot_be_read_stores_its_pipeline_only(tmp_path):
     clock = ManualClock()
     fitness = Fitness({"DB1": "x"}, clock)
     stored = channel(ca=str(file))
-    assert fitness.lacks(stored, "ab") == f"{file} cannot be read (target.ssl_ca)"
-    assert fitness.lacks(stored, "ac") == ""
+    assert fitness.missing_for(stored, "ab") == f"{file} cannot be read (target.ssl_ca)"
+    assert fitness.missing_for(stored, "ac") == ""
     file.write_text("")
     clock.advance(10)
-    assert fitness.lacks(stored, "ab") == ""
+    assert fitness.missing_for(stored, "ab") == ""

@@ -230,7 +230,7 @@ def test_a_failover_works_without_a_leader(node, answered):
 def test_a_failover_takes_the_leadership_away(node, answered):
     answered(SignalState.DONE, "n2 leads, epoch 12")
     assert node.post("/failover", {"pipeline": "shop/there"}).code == 200
-    assert node.operator.mainstems.one(THERE) is None
+    assert node.operator.leader_locks.one(THERE) is None
 
 
 @pytest.fixture
@@ -261,12 +261,12 @@ def elections(node):
 
 @pytest.mark.parametrize("path", ["/switchover", "/failover"])
 def test_the_leader_really_changes(node, elections, path):
-    before = node.operator.mainstems.one(THERE).epoch
+    before = node.operator.leader_locks.one(THERE).epoch
     if path == "/failover":  # for a leader that does not hand over by itself
         elections.add("n1")
     reply = node.post(path, {"pipeline": "shop/there", "to": "n2"})
     assert (reply.code, reply.json["outcome"]) == (200, "done")
-    now = node.operator.mainstems.one(THERE)
+    now = node.operator.leader_locks.one(THERE)
     assert (now.nid, now.epoch > before) == ("n2", True)
     eventually(lambda: node.get("/leader/shop/there").json["leader"] == "n2")
     assert node.get("/leader/shop/there").code == 503

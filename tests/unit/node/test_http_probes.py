@@ -51,7 +51,7 @@ def test_a_session_that_was_never_there_has_no_age(node):
         contact = staticmethod(lambda: Contact.LOST)
         last_contact = staticmethod(lambda: -math.inf)
         session_id = staticmethod(lambda: 0)
-        trouble = staticmethod(lambda: reason)
+        problem = staticmethod(lambda: reason)
         watch = staticmethod(lambda wake: None)
         close = staticmethod(lambda: None)
 
@@ -186,11 +186,11 @@ def test_the_leader_says_so_under_the_full_and_the_short_name(node, path):
     reply = node.get(path)
     assert reply.code == 200
     assert reply.json["leader"] == "n1"
-    assert reply.json["epoch"] == node.arbiter.mainstems.one(BACK).epoch
+    assert reply.json["epoch"] == node.arbiter.leader_locks.one(BACK).epoch
 
 
 def test_another_node_names_the_leader(node):
-    node.operator.mainstems.campaign(BACK, "n2")
+    node.operator.leader_locks.campaign(BACK, "n2")
     node.look()
     assert answer(node, "/leader/shop/back") == (503, "n2 leads shop/back")
     assert answer(node, "/leader/shop/there") == (503, "nobody leads shop/there")
@@ -245,7 +245,7 @@ def test_a_new_session_does_not_lead_by_what_the_old_one_saw(node):
 
 
 def test_a_leadership_of_an_earlier_session_of_the_same_node_is_not_its_own(node):
-    node.operator.mainstems.campaign(THERE, "n1")
+    node.operator.leader_locks.campaign(THERE, "n1")
     node.look()
     assert answer(node, "/leader/shop/there") == (
         503,
@@ -308,12 +308,12 @@ def test_a_relay_is_no_standby_of_what_it_does_not_serve(relay):
 
 
 def test_a_relay_names_the_leader_of_what_it_does_not_serve(relay):
-    relay.operator.mainstems.campaign(THERE, "n2")
+    relay.operator.leader_locks.campaign(THERE, "n2")
     relay.look()
     reply = relay.get("/leader/shop/there")
     assert (reply.code, reply.json["error"]) == (503, "n2 leads shop/there")
     assert reply.json["leader"] == "n2"
-    assert reply.json["epoch"] == relay.operator.mainstems.one(THERE).epoch
+    assert reply.json["epoch"] == relay.operator.leader_locks.one(THERE).epoch
     assert answer(relay, "/leader/shop/back") == (503, "nobody leads shop/back")
     assert relay.get("/readiness").code == 200
 
@@ -337,7 +337,7 @@ def test_the_cluster_shows_kinds_and_what_is_missing(relay):
 
 def test_the_cluster_as_the_node_last_saw_it(node):
     node.lead(THERE, position="mariadb-a.000002:4711", pending=3)
-    node.operator.mainstems.campaign(SEARCH, "n2")
+    node.operator.leader_locks.campaign(SEARCH, "n2")
     channel = node.operator.channels.one("search")
     node.operator.channels.set_state(channel, ChannelState.PAUSE)
     node.look()
@@ -359,7 +359,7 @@ def test_the_cluster_as_the_node_last_saw_it(node):
         1.5,
         3,
     )
-    assert mine["epoch"] == node.arbiter.mainstems.one(THERE).epoch
+    assert mine["epoch"] == node.arbiter.leader_locks.one(THERE).epoch
     assert (other["leader"], other["state"], other["lag"]) == ("n2", None, None)
     assert (vacant["leader"], vacant["epoch"]) == ("", None)
 
@@ -457,7 +457,7 @@ def test_what_is_not_there_is_said_in_json(node, method, path, code):
 )
 def test_the_announced_address_can_be_called_by_others(node, monkeypatch, host, announced):
     node.serve()
-    server = NodeHttp(host, 0, node.server._inside)
+    server = NodeHttp(host, 0, node.server._node_context)
     try:
         assert server.address.startswith(announced)
     finally:

@@ -101,14 +101,14 @@ def test_a_run_that_stalls_has_one_series_that_says_why():
 
 
 def test_a_node_is_able_if_it_is_warm_and_lacks_nothing():
-    def able(*, warm, unable=""):
-        line = PipelineStatus("shop", "orders", "", 0, False, "waits", Figures(), unable)
+    def able(*, warm, not_ready=""):
+        line = PipelineStatus("shop", "orders", "", 0, False, "waits", Figures(), not_ready)
         status = NodeStatus("n1", "1", "connected", warm, 0.0, (line,))
         registry = CollectorRegistry()
         registry.register(NodeCollector(lambda: status))
         return registry.get_sample_value("setl_able", LABELS)
 
-    assert [able(warm=True), able(warm=False), able(warm=True, unable="a variable")] == [1, 0, 0]
+    assert [able(warm=True), able(warm=False), able(warm=True, not_ready="a variable")] == [1, 0, 0]
 
 
 def test_a_standby_has_no_stage():

@@ -58,7 +58,7 @@ def measured():
             tables={"shop.orders": TableRows(20_000, 300, 100)},
         )
     )
-    progress.spent("extract", 0.003)
+    progress.add_time("extract", 0.003)
     progress.sample_lag(0.08)
     return progress
 

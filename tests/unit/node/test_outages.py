@@ -20,7 +20,7 @@ def takes_up(cluster, node, seconds=0.0, age=None):
         if len(node.runs) > runs:
             break
         cluster.advance(0.5)
-        node.candidacy._run.join(0.2)
+        node.controller._run.join(0.2)
     return works(cluster, node, seconds, age)
 
 
@@ -44,7 +44,7 @@ def ends():
     nodes = []
     yield nodes.append
     for node in nodes:
-        node.candidacy.close(5)
+        node.controller.close(5)
 
 
 def test_a_leader_that_stood_still_counts_from_its_last_look(cluster, operator, ends):
@@ -91,7 +91,7 @@ def test_leaderships_that_never_applied_anything_belong_to_the_outage(cluster, o
     other = Node(cluster, "n2")
     ends(other)
     other.tick()
-    node.candidacy.close(5)
+    node.controller.close(5)
     takes_up(cluster, other)
     assert last(operator).nid == "n2"
     assert last(operator).outage == pytest.approx(45, abs=3)
@@ -101,7 +101,7 @@ def test_an_outage_of_all_nodes_counts_from_the_recorded_end(cluster, operator, 
     node = Node(cluster)
     leading(cluster, node)
     works(cluster, node)
-    node.candidacy.close(5)
+    node.controller.close(5)
     cluster.advance(45)
     other = Node(cluster, "n2")  # of a new process, which has seen nobody lead
     ends(other)
@@ -190,11 +190,11 @@ def test_a_checkpoint_counts_behind_leaderships_that_never_applied_anything(
     while not other.runs:
         other.tick()
         cluster.advance(0.5)
-        other.candidacy._run.join(0.2)
+        other.controller._run.join(0.2)
     other.runs[-1].failure = TransientError("the target is away")
     other.runs[-1].ends.set()
     other.idle()
-    other.candidacy.close(5)
+    other.controller.close(5)
     cluster.advance(60)
     third = Node(cluster, "n3")
     ends(third)
@@ -215,7 +215,7 @@ def test_a_leadership_that_was_given_up_counts_from_then(cluster, operator, ends
         other.tick()
     cluster.advance(3600)
     node.tick()
-    node.candidacy.close(5)
+    node.controller.close(5)
     takes_up(cluster, other, 1.0, 3600.0)
     assert last(operator).nid == "n2"
     assert last(operator).outage < 5
@@ -232,7 +232,7 @@ def test_who_reports_only_after_the_next_has_begun_that_it_gave_up_is_heard(
     other.tick()
     cluster.advance(3600)
     node.tick()
-    node.candidacy.close(5)
+    node.controller.close(5)
     reported, history = [], other.arbiter.history.all
 
     def late(pipeline):
@@ -253,17 +253,17 @@ def test_a_leadership_that_goes_on_after_an_error_has_not_ended_then(cluster, op
     ends(other)
     run = leading(cluster, node)
     works(cluster, node)
-    held = node.candidacy._held
+    held = node.controller._held
     assert held is not None
-    node.candidacy._record.failed(held, None, "no such table")
+    node.controller._record.failed(held, None, "no such table")
     assert last(operator).applied_until is not None
-    assert not node.candidacy.at_rest
+    assert not node.controller.at_rest
     node.tick()
     assert last(operator).applied_until is None
     other.tick()
     cluster.advance(3600)
     node.tick()
-    node.candidacy.close(5)
+    node.controller.close(5)
     assert last(operator).applied_until == cluster.clock.now()
     takes_up(cluster, other)
     assert run.epoch != last(operator).epoch

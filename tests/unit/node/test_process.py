@@ -118,7 +118,7 @@ class World:
             assert not thread.is_alive()
 
     def leaders(self):
-        return {p: m.nid for p, m in self.operator.facts().mainstems.items()}
+        return {p: m.nid for p, m in self.operator.facts().leader_locks.items()}
 
     def ask(self, nid, path):
         """As somebody asks who may read ZooKeeper."""
@@ -136,13 +136,13 @@ def world():
 def test_a_node_that_stops_says_so_before_it_gives_up_what_it_leads(world):
     with world.process("n1", Engine(LOAD)) as process:
         eventually(lambda: world.leaders() == {TO_SEARCH: "n1"})
-        seen, resign = [], process._arbiter.mainstems.resign
+        seen, resign = [], process._arbiter.leader_locks.resign
 
         def resigns(pipeline, held):
             seen.append(world.operator.facts().nodes["n1"].ready)
             resign(pipeline, held)
 
-        process._arbiter.mainstems.resign = resigns
+        process._arbiter.leader_locks.resign = resigns
     assert seen == [False]
 
 
@@ -235,7 +235,7 @@ def test_a_node_without_the_secret_leaves_the_lead_to_the_one_that_has_it(world)
     why = "the environment variable SECRET is not set (pipelines[1].source.password)"
     with world.process("n1", lacking):
         eventually(lambda: "n1" in world.operator.facts().nodes)
-        eventually(lambda: world.operator.facts().nodes["n1"].unable.get(TO_SEARCH) == why)
+        eventually(lambda: world.operator.facts().nodes["n1"].not_ready.get(TO_SEARCH) == why)
 
         def said():
             seen = {p["pipeline"]: p for p in world.ask("n1", "/cluster")["pipelines"]}
@@ -244,7 +244,7 @@ def test_a_node_without_the_secret_leaves_the_lead_to_the_one_that_has_it(world)
 
         eventually(said)
         (line,) = world.ask("n1", "/status")["pipelines"]
-        assert (line["leader"], line["unable"]) == ("", why)
+        assert (line["leader"], line["not_ready"]) == ("", why)
         assert (line["figures"]["state"], line["figures"]["error"]) == ("failed", why)
         with pytest.raises(urllib.error.HTTPError) as refused:
             world.ask("n1", "/standby/shop/to-search")
@@ -331,9 +331,9 @@ def test_an_exception_in_one_cycle_does_not_end_a_node(world, monkeypatch, caplo
         with monkeypatch.context() as broken:
             broken.setattr(process._arbiter, "facts", fail)
             eventually(lambda: len(looks) > 3)
-            assert process.status().trouble == "unexpected OverflowError: int too large"
+            assert process.status().problem == "unexpected OverflowError: int too large"
             assert running(engine)  # a moment of blindness costs nothing
-        eventually(lambda: not process.status().trouble)
+        eventually(lambda: not process.status().problem)
         assert running(engine)
     failed = [record for record in caplog.records if record.message == "a cycle failed"]
     assert len(failed) == 1
@@ -361,8 +361,8 @@ def test_a_refusal_is_reported_of_once_although_nothing_answers_in_between(
             broken.setattr(process._arbiter.session, "contact", lambda: Contact.LOST)
             broken.setattr(process._arbiter.nodes, "announce", refuse)
             eventually(lambda: len(asked) > 6)
-            assert process.status().trouble == "ZooKeeper refuses the credentials"
-        eventually(lambda: not process.status().trouble)
+            assert process.status().problem == "ZooKeeper refuses the credentials"
+        eventually(lambda: not process.status().problem)
     failed = [record for record in caplog.records if record.message == "a cycle failed"]
     assert len(failed) == 1
     assert not failed[0].exc_info

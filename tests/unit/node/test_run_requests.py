@@ -6,7 +6,7 @@ from arbiter.values import ChannelState, SignalKind, SignalState
 from setl.errors import ConfigurationError, FatalError, TransientError
 from setl.run.measured.figures import RunState
 from tests.unit.node.candidate import PIPELINE, answer, leading, leading_nothing
-from tests.unit.node.test_candidacy import node
+from tests.unit.node.test_pipeline_controller import node
 from tests.waiting import eventually
 
 __all__ = ["node"]
@@ -98,9 +98,9 @@ def test_a_second_silence_during_a_build_is_not_forgotten_after_the_first(cluste
     node.tick()
     cluster.advance(0.5)
     node.tick()
-    node.candidacy.suspend()
+    node.controller.suspend()
     node.tick()  # in contact again
-    node.candidacy.suspend()
+    node.controller.suspend()
     node.may_build.set()
     eventually(lambda: node.runs and node.runs[0].reported)
     assert node.runs[0].reported[-1] == "suspend"

@@ -24,7 +24,7 @@ class FakeSession:
     def last_contact(self):
         return self.last
 
-    def trouble(self):
+    def problem(self):
         return self.reason
 
     def watch(self, wake):
@@ -61,32 +61,32 @@ class FakeClock:
 
 @pytest.fixture
 def parts():
-    arbiter, candidacy, clock = FakeSession(), FakeCandidacy(), FakeClock()
-    return arbiter, candidacy, clock, Watchdog(arbiter, lambda: [candidacy], clock)
+    arbiter, controller, clock = FakeSession(), FakeCandidacy(), FakeClock()
+    return arbiter, controller, clock, Watchdog(arbiter, lambda: [controller], clock)
 
 
 def test_it_leaves_a_connected_leader_alone(parts):
-    _, candidacy, _, watchdog = parts
+    _, controller, _, watchdog = parts
     assert watchdog.look() is Contact.CONNECTED
-    assert candidacy.calls == []
+    assert controller.calls == []
 
 
 def test_suspended_starts_no_new_load_but_lets_the_running_one_finish(parts):
-    arbiter, candidacy, _, watchdog = parts
+    arbiter, controller, _, watchdog = parts
     arbiter.state = Contact.SUSPENDED
     watchdog.look()
-    assert candidacy.calls == ["suspend"]
+    assert controller.calls == ["suspend"]
 
 
 def test_lost_cancels_what_runs(parts):
-    arbiter, candidacy, _, watchdog = parts
+    arbiter, controller, _, watchdog = parts
     arbiter.state = Contact.LOST
     watchdog.look()
-    assert candidacy.calls == ["abort"]
+    assert controller.calls == ["abort"]
 
 
 def test_it_says_once_why_the_servers_are_not_reached(parts, caplog):
-    arbiter, candidacy, _, watchdog = parts
+    arbiter, controller, _, watchdog = parts
 
     def said():
         return [each.setl["error"] for each in caplog.records if "not reached" in each.message]
@@ -100,7 +100,7 @@ def test_it_says_once_why_the_servers_are_not_reached(parts, caplog):
     for arbiter.reason in ("a certificate", "a certificate", "a key"):
         watchdog.look()
     assert said() == ["a certificate", "a key"]
-    assert candidacy.calls == ["suspend"] * 4
+    assert controller.calls == ["suspend"] * 4
     arbiter.state = Contact.LOST
     watchdog.look()
     assert said() == ["a certificate", "a key", "a key"]
@@ -108,11 +108,11 @@ def test_it_says_once_why_the_servers_are_not_reached(parts, caplog):
 
 @pytest.mark.parametrize("state", list(Contact))
 def test_the_deadline_passes_without_any_word_from_the_arbiter(parts, state):
-    arbiter, candidacy, clock, watchdog = parts
+    arbiter, controller, clock, watchdog = parts
     arbiter.state = state
     clock.time = arbiter.last + arbiter.session_timeout * (1 - MARGIN) + 0.01
     assert watchdog.look() is Contact.LOST
-    assert candidacy.calls == ["abort"]
+    assert controller.calls == ["abort"]
 
 
 def test_the_deadline_lies_before_the_end_of_the_session(parts):
@@ -140,16 +140,16 @@ def test_it_looks_often_while_contact_is_in_doubt(parts, state):
 
 def test_a_change_of_contact_wakes_it(monkeypatch):
     monkeypatch.setattr("setl.node.leading.watchdog._SURE_SECONDS", 3600.0)
-    arbiter, candidacy, clock = FakeSession(), FakeCandidacy(), SystemClock()
+    arbiter, controller, clock = FakeSession(), FakeCandidacy(), SystemClock()
     arbiter.session_timeout, arbiter.last = 7200.0, clock.monotonic()
-    watchdog = Watchdog(arbiter, lambda: [candidacy], clock)
+    watchdog = Watchdog(arbiter, lambda: [controller], clock)
     watchdog.start()
     try:
         eventually(lambda: arbiter.asked, 60)
         arbiter.state = Contact.SUSPENDED
         for wake in arbiter.wakes:
             wake()
-        eventually(lambda: "suspend" in candidacy.calls, 60)
+        eventually(lambda: "suspend" in controller.calls, 60)
     finally:
         watchdog.stop()
     watchdog._thread.join(60)

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from arbiter.requests import Refused
-from arbiter.values import ChannelState, Mainstem, MainstemStatus, PipelineId
+from arbiter.values import ChannelState, LeaderLock, LeaderLockStatus, PipelineId
 from setl.channel.file import BinlogStart, GtidStart, OffsetStart, TimestampStart
 from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError, FencedError
@@ -71,7 +71,7 @@ def test_a_move_stores_the_position_one_generation_up(arbiter):
         change.epoch,
         "zookeeper",
     )
-    assert arbiter.mainstems.one(ID) is None
+    assert arbiter.leader_locks.one(ID) is None
     assert not change.after.outdated(4)
 
 
@@ -96,23 +96,23 @@ def test_a_channel_that_is_not_stopped_refuses(arbiter, state):
 
 
 def test_a_leader_that_has_not_stopped_yet_refuses(arbiter, cluster):
-    MemoryArbiter(cluster).mainstems.campaign(ID, "n1")
+    MemoryArbiter(cluster).leader_locks.campaign(ID, "n1")
     with pytest.raises(Refused, match="n1 still leads"):
         moved(arbiter)
 
 
 def test_a_channel_that_is_started_meanwhile_refuses(arbiter, cluster, monkeypatch):
     """Somebody starts it between the look and the leadership."""
-    other, true = MemoryArbiter(cluster), arbiter.mainstems.campaign
+    other, true = MemoryArbiter(cluster), arbiter.leader_locks.campaign
 
     def campaign(ident, nid):
         other.channels.set_state(other.channels.one("shop"), ChannelState.START)
         return true(ident, nid)
 
-    monkeypatch.setattr(arbiter.mainstems, "campaign", campaign)
+    monkeypatch.setattr(arbiter.leader_locks, "campaign", campaign)
     with pytest.raises(Refused, match="START by now"):
         moved(arbiter)
-    assert other.mainstems.one(ID) is None
+    assert other.leader_locks.one(ID) is None
     assert other.positions.read(ID) is None
 
 
@@ -120,7 +120,7 @@ def test_nobody_leads_while_it_moves(arbiter, cluster, monkeypatch):
     seen = []
 
     def look(*_):
-        seen.append(MemoryArbiter(cluster).mainstems.campaign(ID, "n2").nid)
+        seen.append(MemoryArbiter(cluster).leader_locks.campaign(ID, "n2").nid)
         return read_stored(pipeline(), "shop", arbiter)
 
     monkeypatch.setattr("setl.operate.positions.reposition.read_stored", look)
@@ -132,7 +132,7 @@ def test_a_higher_epoch_refuses(arbiter):
     stored(arbiter, Checkpoint(THERE), epoch=1 << 40)
     with pytest.raises(FencedError):
         moved(arbiter)
-    assert arbiter.mainstems.one(ID) is None
+    assert arbiter.leader_locks.one(ID) is None
 
 
 def test_what_cannot_be_read_is_written_over(arbiter):
@@ -269,8 +269,8 @@ def test_an_unknown_epoch_is_a_finding(arbiter):
     ],
 )
 def test_verdicts(known, leads, coming, words):
-    mainstem = leads and Mainstem("n1", MainstemStatus.OVERTAKE, leads, 1)
-    found = verdict(known, mainstem, coming)
+    leader_lock = leads and LeaderLock("n1", LeaderLockStatus.OVERTAKE, leads, 1)
+    found = verdict(known, leader_lock, coming)
     assert words in found
     assert bool(found) == bool(words)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.protocol.explore import Step
-from tests.unit.protocol.state import Mainstem, Node, Run, State, Stray
+from tests.unit.protocol.state import LeaderLock, Node, Run, State, Stray
 
 S1 = "S1: a transaction commits after a later run has selected"
 S2 = "S2: a checkpoint is stored after a later run has selected"
@@ -12,7 +12,7 @@ S4 = "S4: the fence's epoch falls"
 L1 = "L1: no node that is awake can ever commit again"
 
 
-def holder(held: Mainstem | None, i: int) -> str:
+def holder(held: LeaderLock | None, i: int) -> str:
     """Whose the mainstem is, seen from node `i`: see `tests.unit.protocol.rules.action`."""
     if held is None:
         return ""

@@ -14,7 +14,7 @@ What is left out, and why that hides nothing:
   its statements is what may come between those of a load.
 * A look at the arbiter and what is done with the mainstem because of it are one step. The
   arbiter checks the version or the session of whatever is changed, so a late one is refused.
-* What a node remembers of earlier leaders: it delays its candidacy and nothing else.
+* What a node remembers of earlier leaders: it delays its pipeline controller and nothing else.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.unit.protocol.effects import (
 )
 from tests.unit.protocol.explore import Step
 from tests.unit.protocol.rules import action
-from tests.unit.protocol.state import Mainstem, Node, Run, State, Stray, key
+from tests.unit.protocol.state import LeaderLock, Node, Run, State, Stray, key
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +100,14 @@ class Protocol:
 
     def _election(self, state: State, i: int, name: str) -> Iterator[Step]:
         """What a node decides, whether it reaches the arbiter or not."""
-        node, held = state.nodes[i], state.mainstem
+        node, held = state.nodes[i], state.leader_lock
         owner = holder(held, i)
         what = action(
             Contact.CONNECTED,
             wanted=state.wanted,
             holder=owner,
             busy=node.busy,
-            spent=self.spends and held is not None and node.spent == held.epoch,
+            burnt_epoch=self.spends and held is not None and node.burnt_epoch == held.epoch,
             trust_nid=not self.checks_session,
             serves=node.serves,
         )
@@ -127,11 +127,11 @@ class Protocol:
         label = f"{label} {what.value}"
         node = state.nodes[i]
         run = node.run if node.busy else None
-        if what is Action.LEAD and state.mainstem is not None:
-            yield from self._lead(state, i, label, state.mainstem.epoch)
+        if what is Action.LEAD and state.leader_lock is not None:
+            yield from self._lead(state, i, label, state.leader_lock.epoch)
             return
         if what is Action.ABORT and run is not None:
-            gone = node._replace(run=None, spent=run.epoch)
+            gone = node._replace(run=None, burnt_epoch=run.epoch)
             yield from self._left(state, i, label, gone, fault=fault)
             return
         after = state
@@ -140,11 +140,11 @@ class Protocol:
         elif what in (Action.HOLD, Action.DRAIN) and run is not None:
             after = with_run(state, i, run._replace(stopping=True))
         elif what is Action.CAMPAIGN:
-            after = self._numbered(state, Mainstem(i, True, 0))
+            after = self._numbered(state, LeaderLock(i, True, 0))
         elif run is None:
             after = with_run(state, i, None)
             if what is Action.RESIGN:
-                after = after._replace(mainstem=None)
+                after = after._replace(leader_lock=None)
         if after != state:
             yield Step(label, after, reliable=not fault)
 
@@ -154,20 +154,20 @@ class Protocol:
         if run is None or (run.phase == "fenced" and run.epoch != epoch):
             yield Step(label, with_run(state, i, Run(epoch)), reliable=True)
         elif run.epoch != epoch:
-            yield from self._left(state, i, label, node._replace(run=None, spent=run.epoch))
+            yield from self._left(state, i, label, node._replace(run=None, burnt_epoch=run.epoch))
         elif run.suspended:
             yield Step(label, with_run(state, i, run._replace(suspended=False)), reliable=True)
 
-    def _numbered(self, state: State, held: Mainstem) -> State:
+    def _numbered(self, state: State, held: LeaderLock) -> State:
         """The mainstem under the arbiter's next number.
 
         One that was set up anew gives numbers that the target has left behind, but they grow.
         """
         if state.rebuilt:
             low = (state.low + state.fence) / 2 if self.below else state.fence
-            return state._replace(mainstem=held._replace(epoch=low), low=low)
+            return state._replace(leader_lock=held._replace(epoch=low), low=low)
         epoch = state.zxid + 1
-        return state._replace(mainstem=held._replace(epoch=epoch), zxid=epoch)
+        return state._replace(leader_lock=held._replace(epoch=epoch), zxid=epoch)
 
     # -- a run and the target ----------------------------------------------------------------
 
@@ -276,7 +276,7 @@ class Protocol:
             yield Step(f"{name} has no answer, the server goes on with the {kind}", after)
         if run.phase in ("idle", "loading") and self._has_room(state):
             node = state.nodes[i]
-            ended = node._replace(run=None, spent=run.epoch)
+            ended = node._replace(run=None, burnt_epoch=run.epoch)
             left = left_by(run, "load", is_open=run.phase == "loading")
             after = with_node(state, i, ended if self.ends_run else node._replace(run=again))
             yield Step(f"{name}'s Spark job fails, and a task lives on", self._add(after, left))
@@ -284,12 +284,12 @@ class Protocol:
     # -- what goes wrong around them ----------------------------------------------------------
 
     def _node_faults(self, state: State, i: int, name: str) -> Iterator[Step]:
-        node, held = state.nodes[i], state.mainstem
+        node, held = state.nodes[i], state.leader_lock
         after = state
         if held is not None and held.node == i and held.own:
-            expired = state._replace(mainstem=None)
+            expired = state._replace(leader_lock=None)
             yield Step(f"{name}'s session expires", expired, reliable=node.frozen)
-            after = state._replace(mainstem=held._replace(own=False))
+            after = state._replace(leader_lock=held._replace(own=False))
         if node.frozen:
             yield Step(f"{name} thaws", with_node(state, i, node._replace(frozen=False)))
         elif any(n.serves and not n.frozen for k, n in enumerate(state.nodes) if k != i):
@@ -338,12 +338,12 @@ class Protocol:
 
     def _surroundings(self, state: State) -> Iterator[Step]:
         """The arbiter, the target and the operator."""
-        held = state.mainstem
+        held = state.leader_lock
         if held is not None and not held.own:
-            after = state._replace(mainstem=None)
+            after = state._replace(leader_lock=None)
             yield Step("the session of the process before expires", after, reliable=True)
         if held is not None and self.operator:
-            yield Step("the operator deposes the leader", state._replace(mainstem=None))
+            yield Step("the operator deposes the leader", state._replace(leader_lock=None))
         for wanted in ("START", "PAUSE", "STOP"):
             if wanted != state.wanted and self.operator:
                 after = state._replace(wanted=wanted)
@@ -352,7 +352,7 @@ class Protocol:
             after = self._killed(state, math.inf)
             yield Step("the target restarts", after)
         if self.rebuilds and not state.rebuilt and state.fence:
-            after = state._replace(mainstem=None, rebuilt=True, low=state.fence - 1)
+            after = state._replace(leader_lock=None, rebuilt=True, low=state.fence - 1)
             yield Step("the arbiter is set up anew", after)
         elif state.rebuilt and self.renumbers:
             after = state._replace(rebuilt=False)

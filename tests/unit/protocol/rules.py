@@ -11,7 +11,7 @@ from functools import cache
 from arbiter.election import Action, ElectionSettings, View, decide
 from arbiter.errors import Contact
 from arbiter.past import Past, after_look
-from arbiter.values import ChannelState, Mainstem, MainstemStatus
+from arbiter.values import ChannelState, LeaderLock, LeaderLockStatus
 
 _SETTINGS = ElectionSettings()
 _LONG_AGO, _NOW, _SESSION_TIMEOUT = 0.0, 1000.0, 10.0
@@ -27,7 +27,7 @@ def action(
     wanted: str = "START",
     holder: str = "",
     busy: bool = False,
-    spent: bool = False,
+    burnt_epoch: bool = False,
     trust_nid: bool = False,
     serves: bool = True,
 ) -> Action:
@@ -40,18 +40,20 @@ def action(
         holder: whose the mainstem is: ``own``, ``earlier`` (of a process of this node that is
             gone), ``other``, or "" for nobody's.
         busy: whether a run works here.
-        spent: whether a run was cancelled here under the mainstem's epoch.
+        burnt_epoch: whether a run was cancelled here under the mainstem's epoch.
         trust_nid: compare node ids instead of sessions, which the real rules do not.
         serves: whether the node serves this kind of pipeline.
     """
     sessions = {"own": _SESSION, "earlier": _EARLIER_SESSION, "other": _OTHER_SESSION}
-    mainstem = None
+    leader_lock = None
     if holder:
         nid = "n2" if holder == "other" else "n1"
         session = _SESSION if trust_nid and nid == "n1" else sessions[holder]
-        mainstem = Mainstem(nid, MainstemStatus.OVERTAKE, _EPOCH, session)
+        leader_lock = LeaderLock(nid, LeaderLockStatus.OVERTAKE, _EPOCH, session)
     session = 0 if contact is Contact.LOST else _SESSION
-    past = after_look(Past(), now=_LONG_AGO, contact=contact, session=session, mainstem=mainstem)
+    past = after_look(
+        Past(), now=_LONG_AGO, contact=contact, session=session, leader_lock=leader_lock
+    )
     view = View(
         now=_NOW,
         contact=contact,
@@ -60,11 +62,11 @@ def action(
         session=session,
         nid="n1",
         state=ChannelState(wanted),
-        mainstem=mainstem,
+        leader_lock=leader_lock,
         ready=True,
         busy=busy,
         past=past,
-        spent=_EPOCH if spent else 0,
+        burnt_epoch=_EPOCH if burnt_epoch else 0,
         turn=0 if serves else None,
     )
     return decide(view, _SETTINGS).action

@@ -34,13 +34,13 @@ class Node(NamedTuple):
     Attributes:
         frozen: whether it does nothing at all, for who knows how long.
         run: what works, None if nothing does.
-        spent: see `arbiter.election.View.spent`.
+        burnt_epoch: see `arbiter.election.View.burnt_epoch`.
         serves: whether it serves this kind of pipeline.
     """
 
     frozen: bool = False
     run: Run | None = None
-    spent: float = 0
+    burnt_epoch: float = 0
     serves: bool = True
 
     @property
@@ -69,7 +69,7 @@ class Stray(NamedTuple):
     newest: bool = False
 
 
-class Mainstem(NamedTuple):
+class LeaderLock(NamedTuple):
     """Who is active, according to the arbiter.
 
     Attributes:
@@ -88,7 +88,7 @@ class State(NamedTuple):
 
     Attributes:
         nodes: the nodes.
-        mainstem: None if nobody is active.
+        leader_lock: None if nobody is active.
         wanted: what the operator wants of the channel: START, PAUSE or STOP.
         rebuilt: whether the arbiter was set up anew and counts from the beginning.
         fence: epoch in the target's fence, 0 if there is none.
@@ -101,7 +101,7 @@ class State(NamedTuple):
     """
 
     nodes: tuple[Node, ...]
-    mainstem: Mainstem | None = None
+    leader_lock: LeaderLock | None = None
     wanted: str = "START"
     rebuilt: bool = False
     fence: float = 0
@@ -114,9 +114,11 @@ class State(NamedTuple):
 
     def __str__(self) -> str:
         parts = [_node_text(name, node) for name, node in zip("ABC", self.nodes, strict=False)]
-        if self.mainstem is not None:
-            owner = "ABC"[self.mainstem.node] + ("" if self.mainstem.own else " (earlier process)")
-            parts.append(f"mainstem: {owner}, epoch {self.mainstem.epoch:g}")
+        if self.leader_lock is not None:
+            owner = "ABC"[self.leader_lock.node] + (
+                "" if self.leader_lock.own else " (earlier process)"
+            )
+            parts.append(f"mainstem: {owner}, epoch {self.leader_lock.epoch:g}")
         parts.append(
             f"target: fence {self.fence:g}, applied {self.applied}, checkpoint {self.checkpoint}"
         )
@@ -146,20 +148,20 @@ def key(state: State, *, refuses: bool) -> Hashable:
         refuses: whether the target refuses everything from epochs below the fence. Then it does
             not matter how far a run of such an epoch is, unless it has a transaction open.
     """
-    held, fence, zero = state.mainstem, state.fence, state.checkpoint
+    held, fence, zero = state.leader_lock, state.fence, state.checkpoint
     passed = fence if refuses else 0
     runs = [_what_matters(node.run, passed) for node in state.nodes]
     known = {fence, 0 if held is None else held.epoch}
     known.update([run.epoch for run in runs if run], [stray.epoch for stray in state.strays])
     rank = {epoch: i for i, epoch in enumerate(sorted(known))}
     nodes: list[tuple[Hashable, ...]] = []
-    for i, (frozen, run, spent, serves) in enumerate(state.nodes):
+    for i, (frozen, run, burnt_epoch, serves) in enumerate(state.nodes):
         leads: tuple[Hashable, ...] = ()
         works: tuple[Hashable, ...] = ()
         if held is not None and held.node == i:
             # Whether a run of this node is of this very leadership, and how that one ended.
             mine = run is not None and run.epoch == held.epoch
-            leads = (rank[held.epoch], held.own, spent == held.epoch, mine)
+            leads = (rank[held.epoch], held.own, burnt_epoch == held.epoch, mine)
         if run is not None and runs[i] is not None:
             epoch, phase, position, *flags = run
             works = (rank[epoch], max(-1, position - zero), epoch >= state.selected, phase, *flags)

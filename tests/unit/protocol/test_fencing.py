@@ -51,14 +51,14 @@ def test_a_node_of_another_kind_stays_out_of_it_and_is_in_nobodys_way():
     found = search(Protocol(max_strays=0, **CALM), seen=seen, others=1)
     assert not found.violation, str(found)
     assert all(state.nodes[2].run is None for state in seen)
-    assert {state.mainstem.node for state in seen if state.mainstem} == {0, 1}
+    assert {state.leader_lock.node for state in seen if state.leader_lock} == {0, 1}
     assert any(state.nodes[2].frozen for state in seen)
 
 
 def test_with_nodes_of_another_kind_alone_nobody_leads():
     found = explore(first(0, 2), Protocol(**CALM).steps, key=Protocol().key, stuck=L1)
     assert found.violation == L1
-    assert not any(state.mainstem for _, state in found.trace)
+    assert not any(state.leader_lock for _, state in found.trace)
 
 
 def assert_everything_happens(states):
@@ -73,7 +73,7 @@ def assert_everything_happens(states):
     assert any(s.rebuilt for s in states)
     assert any(n.frozen and n.run and n.run.phase == "loading" for s in states for n in s.nodes)
     assert any(n.run and n.run.suspended for s in states for n in s.nodes)
-    assert any(s.mainstem and not s.mainstem.own for s in states)
+    assert any(s.leader_lock and not s.leader_lock.own for s in states)
     both = [s for s in states if all(n.busy for n in s.nodes)]
     assert any(s.nodes[0].run.epoch != s.nodes[1].run.epoch for s in both)
 
@@ -137,7 +137,7 @@ def test_the_rules_are_those_of_the_election():
     assert action(Contact.CONNECTED, holder="other") is Action.FOLLOW
     assert action(Contact.CONNECTED, holder="other", busy=True) is Action.ABORT
     assert action(Contact.CONNECTED, holder="own", busy=True) is Action.LEAD
-    assert action(Contact.CONNECTED, holder="own", spent=True) is Action.RESIGN
+    assert action(Contact.CONNECTED, holder="own", burnt_epoch=True) is Action.RESIGN
     assert action(Contact.CONNECTED, holder="earlier") is Action.WAIT
     assert action(Contact.CONNECTED, holder="earlier", trust_nid=True) is Action.LEAD
     assert action(Contact.CONNECTED, holder="own", wanted="PAUSE", busy=True) is Action.HOLD

@@ -236,7 +236,7 @@ class Bench:
             select=SelectLoop(self.source, settings, epoch=5, name="shop/orders"),
             generation=changes.pop("generation", 1),
             store_every=changes.pop("store_every", 0.0),
-            beside=changes.pop("beside", None),
+            background=changes.pop("beside", None),
         )
         self.run = PipelineRun(parts, leading, self.progress, clock)
         self.error = None
@@ -270,7 +270,7 @@ ROWS_OF_TWO = [24, 34]
 TWO = transaction(4, 2)  # rows at 24 and 34, commit at 44
 
 
-class Beside:
+class BackgroundTask:
     """What is done beside the stream; notes what it is told."""
 
     def __init__(self):

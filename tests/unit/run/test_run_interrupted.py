@@ -13,7 +13,7 @@ from setl.errors import (
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.run.measured.figures import RunState
-from tests.unit.run.scripted_run import ROWS_OF_TWO, TWO, Beside, at, transaction
+from tests.unit.run.scripted_run import ROWS_OF_TWO, TWO, BackgroundTask, at, transaction
 from tests.waiting import eventually
 
 
@@ -231,17 +231,17 @@ def test_a_stop_during_a_rollback_stops(begun):
 
 @pytest.mark.parametrize("end", ["stop", "abort"])
 def test_what_is_done_beside_the_stream_knows_how_far_it_is_and_ends_first(begun, end):
-    beside = Beside()
-    bench = begun(transaction(100, 2), beside=beside).start()
+    background = BackgroundTask()
+    bench = begun(transaction(100, 2), background=background).start()
     end_of_rows = bench.source.entries[-1].position
 
     def reached():
-        checkpoint: Any = beside.reached()
+        checkpoint: Any = background.reached()
         return checkpoint is not None and checkpoint.resume.order >= end_of_rows.order
 
     eventually(reached, 10)
-    assert not beside.stopped.is_set()
+    assert not background.stopped.is_set()
     getattr(bench.run, end)()
-    assert beside.stopped.is_set(), "at once, whatever the run still does"
+    assert background.stopped.is_set(), "at once, whatever the run still does"
     bench.thread.join(60)
     assert not bench.thread.is_alive()

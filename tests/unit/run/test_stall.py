@@ -59,10 +59,10 @@ def test_a_run_that_is_over_or_idle_does_not_stall():
     idle = Pace(stage=Stage.SELECT, in_stage=1e6, still=1e6, attempt=1e6)
     assert diagnose(Situation(idle)) is None
     # Heartbeats that come back are entries, and one may be on its way.
-    assert diagnose(Situation(idle, queue=QueueView(silent=59, beats=60))) is None
-    assert diagnose(Situation(idle, queue=QueueView(silent=90, beats=1))) is None
+    assert diagnose(Situation(idle, queue=QueueView(silent=59, heartbeats=60))) is None
+    assert diagnose(Situation(idle, queue=QueueView(silent=90, heartbeats=1))) is None
     # A source without heartbeats may be silent for as long as it likes.
-    assert diagnose(Situation(idle, queue=QueueView(silent=1e6, beats=0))) is None
+    assert diagnose(Situation(idle, queue=QueueView(silent=1e6, heartbeats=0))) is None
 
 
 def test_a_long_load_that_advances_is_none():
@@ -90,7 +90,7 @@ def test_more_in_the_source_that_does_not_come(transaction):
 
 def test_heartbeats_that_do_not_come_back():
     idle = Pace(stage=Stage.SELECT, in_stage=300, still=300, attempt=1e6)
-    stall = named(Situation(idle, queue=QueueView(silent=61, beats=60)))
+    stall = named(Situation(idle, queue=QueueView(silent=61, heartbeats=60)))
     assert stall == Stall(
         Stage.SELECT,
         61,

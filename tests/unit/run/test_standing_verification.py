@@ -92,7 +92,7 @@ class Tables:
 class Bench:
     """One leadership after another of a pipeline, in one thread with a clock of its own."""
 
-    def __init__(self, *pairs, limits=None, opposite=None, beside=(), **settings):
+    def __init__(self, *pairs, limits=None, opposite=None, background=(), **settings):
         self.pairs = {pair.table: pair for pair in pairs}
         self.tables: Any = Tables(pairs)
         self.limits = limits or LoadLimits()
@@ -104,7 +104,7 @@ class Bench:
         self.looked = threading.Event()
         self.built = 0
         self.opposite = opposite
-        self.beside = beside
+        self.background = background
         self.lead(1)
 
     def lead(self, epoch):
@@ -124,7 +124,7 @@ class Bench:
                 look_at_loads=self.looked.set,
                 store=StoredVerification(self.arbiter, PIPELINE),
                 opposite=self.opposite,
-                beside=lambda _: self.beside,
+                background=lambda _: self.background,
             ),
             Leadership("c", "p", "n1", epoch),
             self.progress,
@@ -217,7 +217,7 @@ def test_what_differs_is_reported_once_and_until_it_is_equal_again(logged):
 
 
 @pytest.mark.parametrize(
-    ("trouble", "word"),
+    ("problem", "word"),
     [
         (lambda b: b.progress.enter(RunState.RETRYING, "no"), "retrying"),
         (lambda b: b.progress.enter(RunState.SUSPENDED), "suspended"),
@@ -227,10 +227,10 @@ def test_what_differs_is_reported_once_and_until_it_is_equal_again(logged):
     ],
     ids=["retrying", "suspended", "loading", "lag", "statements"],
 )
-def test_it_gives_way(trouble, word):
+def test_it_gives_way(problem, word):
     orders = Pair("orders", 100)
     bench = Bench(orders, limits=LoadLimits(threads_running=20, lag=8.0))
-    trouble(bench)
+    problem(bench)
     reported = bench.step()
     assert (reported.state, orders.compared) == ("giving way", [])
     assert word in reported.waits_for
@@ -348,7 +348,7 @@ def test_where_both_sites_write_nothing_is_deleted():
 
 def test_where_another_pipeline_writes_as_well_nothing_is_deleted():
     orders = Pair("orders", 100)
-    bench = Bench(orders, repair=True, beside=("south/ab",))
+    bench = Bench(orders, repair=True, background=("south/ab",))
     del orders.target[7]
     orders.target[500] = "a row of another source"
     bench.until("repairing")

@@ -178,7 +178,7 @@ def _choice(name: str, fields: Fields) -> tuple[PipelineId, list[str]]:
 def _read(context: ActionContext, ident: PipelineId) -> tuple[Pipeline, bool]:
     """A pipeline, and whether somebody runs it."""
     channel = context.arbiter.channels.one(ident.channel)
-    led = context.arbiter.mainstems.one(ident) is not None
+    led = context.arbiter.leader_locks.one(ident) is not None
     runs = channel.state is ChannelState.START and led
     return _config(channel.definition, context.environment, ident), runs
 

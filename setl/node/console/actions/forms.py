@@ -23,7 +23,7 @@ from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.long_work import LONG_WORK
 from setl.node.console.actions.spreading import CLUSTER
 from setl.node.console.links import channel_link, letters_link, pipeline_link
-from setl.node.console.serving.authentication import Unwanted
+from setl.node.console.serving.authentication import HttpError
 from setl.node.console.serving.daemon_calls import DaemonCalls
 from setl.node.console.serving.sessions import Session
 from setl.operate.action_log import recorded
@@ -58,7 +58,7 @@ class Asked:
         long_work = LONG_WORK.get(what)
         action = ACTIONS.get(what) if long_work is None else long_work.action
         if action is None:
-            raise Unwanted(400, "Unknown", "Nothing of this name can be done here.")
+            raise HttpError(400, "Unknown", "Nothing of this name can be done here.")
         return cls(what, action, form.get("on", ""))
 
     def known(self, view: ClusterView) -> bool:
@@ -164,13 +164,13 @@ class Acting:
         """Do it, or at least begin; the session is told what came of it.
 
         Raises:
-            Unwanted: too much is under way.
+            HttpError: too much is under way.
         """
         if self._under_way >= MOST_AT_ONCE:
-            raise Unwanted(429, "Too many", f"{MOST_AT_ONCE} actions are under way already.")
+            raise HttpError(429, "Too many", f"{MOST_AT_ONCE} actions are under way already.")
         context = self._context(session)
         if self._leaving.is_set():
-            raise Unwanted(503, "Leaving", "This node is leaving.")
+            raise HttpError(503, "Leaving", "This node is leaving.")
         self._under_way += 1
         work = self._working_long if asked.what in LONG_WORK else self._acting
         loop, done = asyncio.get_running_loop(), asyncio.Event()

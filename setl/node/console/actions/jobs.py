@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from setl.clock import Clock
 from setl.errors import SetlError
-from setl.node.console.actions.beside import Beside
+from setl.node.console.actions.cli_subprocess import CliSubprocess
 from setl.operate import units
 from setl.operate.differing_rows import differing_rows
 from setl.operate.progress_lines import progress_in
@@ -56,18 +56,21 @@ class Jobs:
     """The work that was begun from this node; one piece at a time, from any thread."""
 
     def __init__(
-        self, clock: Clock, beside: Beside, changed: Callable[[], None] = lambda: None
+        self,
+        clock: Clock,
+        cli_subprocess: CliSubprocess,
+        changed: Callable[[], None] = lambda: None,
     ) -> None:
         """Nothing is begun.
 
         Args:
             clock: for the time it takes.
-            beside: runs the commands.
+            cli_subprocess: runs the commands.
             changed: is reported, from another thread, that a command has ended and may have changed
                 anything, before `of` says so.
         """
         self._clock = clock
-        self._beside = beside
+        self._beside = cli_subprocess
         self._changed = changed
         self._lock = threading.Lock()
         self._turn = threading.Semaphore(MOST_AT_ONCE)

@@ -17,7 +17,7 @@ from setl.channel.reading import ChannelDefinition, definition_warnings, read_ch
 from setl.channel.text.problems import ChannelFileError
 from setl.channel.text.references import refuse_hidden
 from setl.errors import ConfigurationError, SetlError
-from setl.node.console.actions.beside import Beside
+from setl.node.console.actions.cli_subprocess import CliSubprocess
 from setl.node.console.actions.context import ActionContext
 from setl.operate import applying
 from setl.operate.plan import Plan
@@ -135,12 +135,12 @@ def _unseen_servers(context: ActionContext, channel: ChannelFile) -> Sequence[st
     return found.unseen
 
 
-def check(text: str, beside: Beside) -> Sequence[Mapping[str, Any]]:
+def check(text: str, cli_subprocess: CliSubprocess) -> Sequence[Mapping[str, Any]]:
     """What `setl check` finds at the real servers, expressions included; takes seconds.
 
     Args:
         text: the file.
-        beside: runs it in a process of its own, since it may start Spark.
+        cli_subprocess: runs it in a process of its own, since it may start Spark.
 
     Raises:
         SetlError: it did not answer in time, or ended without an answer.
@@ -148,7 +148,7 @@ def check(text: str, beside: Beside) -> Sequence[Mapping[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="setl-console-") as folder:
         file = Path(folder) / "channel.yaml"
         file.write_text(text, encoding="utf-8")
-        code, out, err = beside.output(["check", str(file), "-o", "json"], CHECK_SECONDS)
+        code, out, err = cli_subprocess.output(["check", str(file), "-o", "json"], CHECK_SECONDS)
     try:
         value: object = json.loads(out)
     except ValueError:

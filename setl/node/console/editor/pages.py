@@ -16,7 +16,7 @@ from arbiter.errors import ArbiterError, NotFound
 from arbiter.requests import Requester
 from setl.clock import Clock
 from setl.errors import SetlError
-from setl.node.console.actions.beside import Beside
+from setl.node.console.actions.cli_subprocess import CliSubprocess
 from setl.node.console.actions.context import ActionContext
 from setl.node.console.editor import editing
 from setl.node.console.editor.editing import Read
@@ -24,7 +24,7 @@ from setl.node.console.links import channel_link
 from setl.node.console.pages.mapping import as_text
 from setl.node.console.serving import headers
 from setl.node.console.serving.answers import Answers, Endpoint
-from setl.node.console.serving.authentication import Authenticator, Unwanted
+from setl.node.console.serving.authentication import Authenticator, HttpError
 from setl.node.console.serving.daemon_calls import DaemonCalls
 from setl.node.console.serving.sessions import Session
 from setl.operate.action_log import recorded
@@ -64,7 +64,7 @@ class EditorPages:
         clock: Clock,
         *,
         environment: Mapping[str, str],
-        beside: Beside,
+        cli_subprocess: CliSubprocess,
     ) -> None:
         """Nothing is read yet.
 
@@ -74,14 +74,14 @@ class EditorPages:
             arbiter: keeps channels.
             clock: for the log of actions.
             environment: where references of channel files get their values from.
-            beside: runs commands beside the node.
+            cli_subprocess: runs commands beside the node.
         """
         self._answers = answers
         self._authenticator = authenticator
         self._arbiter = arbiter
         self._clock = clock
         self._environment = environment
-        self._beside = beside
+        self._beside = cli_subprocess
         limit = editing.CHECK_SECONDS + 10
         self._calls = DaemonCalls("console-editor", threads=_THREADS, limit=limit)
         self.get: dict[str, Endpoint] = {
@@ -110,7 +110,7 @@ class EditorPages:
             try:
                 found = await self._calls.run(partial(self._arbiter.channels.one, name))
             except NotFound:
-                raise Unwanted(404, "Not found", f"There is no channel {name}.") from None
+                raise HttpError(404, "Not found", f"There is no channel {name}.") from None
             text, begun_with = as_text(found.definition), revision_of(found)
         values = _values(name, text, begun_with)
         return self._answers.shown(request, "editor.html", values, "editor")

@@ -278,7 +278,7 @@ def pipeline_row(view: PipelineView) -> PipelineRow:
 
 def _standby(standby: Standby) -> str:
     """A standby, and why it would not take over."""
-    why = standby.never or standby.unable or ("" if standby.warm else "not warm")
+    why = standby.never or standby.not_ready or ("" if standby.warm else "not warm")
     return f"{standby.node} ({why})" if why else standby.node
 
 

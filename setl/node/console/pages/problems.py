@@ -133,8 +133,8 @@ def _of_nodes(view: ClusterView) -> Iterator[Problem]:
                 "See whether its process is stopped or its port is closed to the other nodes",
             )
             continue
-        if answer.get("trouble"):
-            yield Problem("error", name, f"cannot look at the cluster: {answer['trouble']}")
+        if answer.get("problem"):
+            yield Problem("error", name, f"cannot look at the cluster: {answer['problem']}")
         if answer.get("lost_channels"):
             yield Problem("error", name, str(answer["lost_channels"]))
         if answer.get("contact") not in (None, "connected"):
@@ -200,8 +200,8 @@ def _of_leadership(view: PipelineView) -> Iterator[_Found]:
     if view.leader and not any(standby.turn for standby in view.standbys):
         yield "warning", f"has no standby: nobody takes over from {view.leader}", "Start a node"
     for standby in view.standbys:
-        if standby.unable and not standby.never:
-            yield "warning", f"node {standby.node} could not take over: {standby.unable}", ""
+        if standby.not_ready and not standby.never:
+            yield "warning", f"node {standby.node} could not take over: {standby.not_ready}", ""
 
 
 def _of_figures(view: PipelineView) -> Iterator[_Found]:

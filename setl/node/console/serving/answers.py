@@ -16,7 +16,7 @@ from setl.node.console.pages import rendering
 from setl.node.console.serving import headers
 from setl.node.console.serving.authentication import (
     Authenticator,
-    Unwanted,
+    HttpError,
     form_of,
     refuse_other_sites,
 )
@@ -76,7 +76,7 @@ class Answers:
         async def endpoint(request: Request) -> Response:
             try:
                 return await act(request)
-            except Unwanted as refused:
+            except HttpError as refused:
                 code, title, text = refused.code, refused.title, str(refused)
             except ArbiterError as error:
                 code, title, text = (
@@ -101,19 +101,19 @@ class Answers:
         """The session of somebody who may see more than strangers do.
 
         Raises:
-            Unwanted: there is none.
+            HttpError: there is none.
         """
         session = self._authenticator.session(request)
         if session is None:
             text = "Log in to see this." if self._authenticator.opens else "This node has no token."
-            raise Unwanted(401, "Not logged in", text)
+            raise HttpError(401, "Not logged in", text)
         return session
 
     async def form_of_session(self, request: Request) -> tuple[Session, Mapping[str, str]]:
         """A form that somebody has sent who is logged in, from one of our pages.
 
         Raises:
-            Unwanted: nobody is logged in, or another site has sent it.
+            HttpError: nobody is logged in, or another site has sent it.
         """
         session = self._authenticator.session(request)
         if session is None:
@@ -122,10 +122,10 @@ class Answers:
                 "Nothing was done: your session is over. It ends an hour after you did something"
                 " last, and with the node."
             )
-            raise Unwanted(401, "Not logged in", text)
+            raise HttpError(401, "Not logged in", text)
         form = await form_of(request)
         if not session.sent(form.get("csrf", "")):
-            raise Unwanted(403, "Refused", "This form is not from a page of your session.")
+            raise HttpError(403, "Refused", "This form is not from a page of your session.")
         return session, form
 
     async def form_and_session(self, request: Request) -> tuple[Session | None, Mapping[str, str]]:
@@ -134,7 +134,7 @@ class Answers:
         For forms with something in them that took somebody a while to write.
 
         Raises:
-            Unwanted: another site has sent it.
+            HttpError: another site has sent it.
         """
         form = await form_of(request)
         session = self._authenticator.session(request)

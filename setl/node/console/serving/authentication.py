@@ -24,7 +24,7 @@ _MOST_FIELDS = 100
 _OWN_SITE = frozenset({"same-origin", "none"})
 
 
-class Unwanted(Exception):  # noqa: N818 - an answer, not an error of ours
+class HttpError(Exception):
     """A request that is not carried out.
 
     Attributes:
@@ -82,19 +82,19 @@ class Authenticator:
         """Log somebody in.
 
         Raises:
-            Unwanted: the token is wrong, or too many were.
+            HttpError: the token is wrong, or too many were.
         """
         if not self._guard.is_set:
             text = "Changing anything is off: SETL_HTTP_TOKEN is not set on this node."
-            raise Unwanted(403, "Read-only", text)
+            raise HttpError(403, "Read-only", text)
         client = client_of(request)
         if wait := self._guard.wait(client):
             text = f"Too many wrong tokens from {client}. Try again in {wait} s."
-            raise Unwanted(429, "Wait", text)
+            raise HttpError(429, "Wait", text)
         if not self._guard.is_known_to(client, token.strip().encode()):
             # Not in the log of actions: whoever guesses would push out what was done.
             _log.warning("wrong token at the console", extra=fields(client=client))
-            raise Unwanted(401, "Wrong token", "The token is wrong.")
+            raise HttpError(401, "Wrong token", "The token is wrong.")
         shown = " ".join(name.split())[:64]
         return LoggedIn(*self._sessions.open(f"{shown} ({client})" if shown else client))
 
@@ -120,38 +120,38 @@ def refuse_other_sites(request: Request) -> None:
     """Browsers say from which page a form comes; only our own may send one.
 
     Raises:
-        Unwanted: it comes from elsewhere.
+        HttpError: it comes from elsewhere.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     other = site is not None and site not in _OWN_SITE
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
         other = True
     if other:
-        raise Unwanted(403, "Refused", "This form was sent by a page of another site.")
+        raise HttpError(403, "Refused", "This form was sent by a page of another site.")
 
 
 async def form_of(request: Request) -> Mapping[str, str]:
     """The fields of a form, within limits of size and time.
 
     Raises:
-        Unwanted: it is too large, too slow or no form; or another site has sent it.
+        HttpError: it is too large, too slow or no form; or another site has sent it.
     """
     refuse_other_sites(request)
     kind = request.headers.get("content-type", "").partition(";")[0].strip()
     if kind != "application/x-www-form-urlencoded":
-        raise Unwanted(415, "Not a form", "What was sent is not a form.")
+        raise HttpError(415, "Not a form", "What was sent is not a form.")
     body = bytearray()
     try:
         async with asyncio.timeout(FORM_SECONDS):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > FORM_BYTES:
-                    raise Unwanted(413, "Too large", f"A form has at most {FORM_BYTES:,} bytes.")
+                    raise HttpError(413, "Too large", f"A form has at most {FORM_BYTES:,} bytes.")
         fields = parse_qsl(
             body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict"
         )
     except TimeoutError:
-        raise Unwanted(408, "Too slow", "The form did not arrive in time.") from None
+        raise HttpError(408, "Too slow", "The form did not arrive in time.") from None
     except (ClientDisconnect, ValueError):
-        raise Unwanted(400, "Not a form", "What was sent cannot be read.") from None
+        raise HttpError(400, "Not a form", "What was sent cannot be read.") from None
     return dict(fields)

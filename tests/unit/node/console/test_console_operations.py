@@ -14,7 +14,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.node.cluster.rebalancing import Rebalance
 from setl.node.console.actions import spreading
-from setl.node.console.actions.beside import Beside, Output
+from setl.node.console.actions.cli_subprocess import CliSubprocess, Output
 from setl.operate.cutover.steps import CutOver, Step
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from setl.systems.mysql.source_system import MysqlSourceSystem
@@ -46,7 +46,7 @@ def test_a_channel_is_removed_once_it_is_stopped_and_its_name_is_typed(node, ann
     anna.do("remove", "shop", typed="shop", sure="yes")
     assert "somebody leads shop/there; nothing was removed" in outcomes(node)[-1][2]
     assert node.operator.channels.one("shop").state is ChannelState.STOP
-    node.arbiter.mainstems.resign(THERE, node.operator.mainstems.one(THERE))
+    node.arbiter.leader_locks.resign(THERE, node.operator.leader_locks.one(THERE))
     removed = anna.do("remove", "shop", typed="shop", sure="yes")
     assert (removed.code, removed.headers["Location"]) == (303, "/")
     assert [channel.name for channel in node.operator.channels.all()] == ["search"]
@@ -66,7 +66,7 @@ def movable(node, monkeypatch, password):
     search = {"type": "elasticsearch", "hosts": ["http://127.0.0.1:1"]}
     definition["pipelines"][0] |= {"target": search, "tables": [{"from": "s.t", "to": "i"}]}
     node.operator.channels.put("shop", definition)
-    node.arbiter.mainstems.resign(THERE, node.operator.mainstems.one(THERE))
+    node.arbiter.leader_locks.resign(THERE, node.operator.leader_locks.one(THERE))
     before = Checkpoint(BinlogPosition("b.000007", 4))
     ArbiterCheckpointStore(node.operator, THERE).store(before, 3)
     asked = []
@@ -114,7 +114,7 @@ def test_a_pipeline_is_moved_to_the_position_that_was_shown(node, anna, movable)
 
 
 def test_loads_are_paused_and_ended_though_nobody_leads(node, anna, browser):
-    node.arbiter.mainstems.resign(THERE, node.operator.mainstems.one(THERE))
+    node.arbiter.leader_locks.resign(THERE, node.operator.leader_locks.one(THERE))
     node.figures.clear()
     node.look()
     node.cluster.clock.advance(5)
@@ -209,7 +209,7 @@ def test_the_load_is_spread_after_a_question_that_names_each_switchover(
         given.append(list(arguments))
         return Output(0, json.dumps(MOVED), "")
 
-    monkeypatch.setattr(Beside, "output", output)
+    monkeypatch.setattr(CliSubprocess, "output", output)
     plan = Rebalance((), {THERE: "it loads <tables>"}, {"n2": "is gone"}, {"n1": 1}, {"n1": 1})
     plans = [plan]
     monkeypatch.setattr(spreading, "look_at", lambda _: None)
@@ -373,7 +373,7 @@ def commands(monkeypatch):
         given.append(list(arguments))
         return Output(1, "", "step `check`: no standby; everything is put back")
 
-    monkeypatch.setattr(Beside, "output", output)
+    monkeypatch.setattr(CliSubprocess, "output", output)
     return given
 
 

@@ -10,8 +10,8 @@ from arbiter.values import (
     ChannelState,
     Facts,
     HistoryItem,
-    Mainstem,
-    MainstemStatus,
+    LeaderLock,
+    LeaderLockStatus,
     NodeInfo,
     PipelineId,
 )
@@ -49,7 +49,7 @@ def cluster(*, state=ChannelState.START, led=(AB, BA), nodes=("n1", "n2"), figur
     facts = Facts(
         nodes={nid: NodeInfo(nid, http=f"http://{nid}", ready=True) for nid in nodes},
         channels={"shop": Channel("shop", state, DEFINITION)},
-        mainstems={p: Mainstem("n1", MainstemStatus.OVERTAKE, 7, 1) for p in led},
+        leader_locks={p: LeaderLock("n1", LeaderLockStatus.OVERTAKE, 7, 1) for p in led},
     )
     lines = [
         {
@@ -144,7 +144,7 @@ def test_errors_come_first_in_their_own_words():
         ({"figures": {"echoes_replicated": 3}}, "error", "3 transactions"),
         ({"figures": {"state": "retrying", "error": "x", "attempts": 4}}, "warning", "4 attempts"),
         ({"state": ChannelState.PAUSE}, "note", "is paused"),
-        ({"trouble": "no such thing"}, "error", "cannot look at the cluster: no such thing"),
+        ({"problem": "no such thing"}, "error", "cannot look at the cluster: no such thing"),
         ({"contact": "lost"}, "warning", "its contact with ZooKeeper is lost"),
         (
             {"figures": {"echoes_replicated": 1}},
@@ -163,7 +163,7 @@ def test_what_is_wrong_is_found(options, level, words):
 
 def test_who_does_not_reach_zookeeper_is_reported_why():
     arbiter: Any = MemoryArbiter(MemoryCluster(ManualClock()))
-    arbiter.session.trouble = lambda: "zk1:2181: Connection refused"
+    arbiter.session.connect_failures = lambda: "zk1:2181: Connection refused"
     words = _contact_words(arbiter, 1e9)
     assert words == "lost (zk1:2181: Connection refused)"
     (found,) = [p for p in problems_of(view(), contact=words) if p.subject == "this node"]
@@ -201,7 +201,7 @@ def test_what_cannot_go_on_is_not_behind_because_of_a_slow_stage(why):
 def test_a_node_that_lacks_something_is_no_standby_and_not_passed_over():
     why = "the environment variable X is not set"
     facts, answers = cluster(nodes=("n1", "n2", "n3"))
-    lacking = replace(facts.nodes["n3"], unable={AB: why})
+    lacking = replace(facts.nodes["n3"], not_ready={AB: why})
     seen = view_of(replace(facts, nodes={**facts.nodes, "n3": lacking}), answers, 1000.0)
     (found,) = problems_of(seen)
     assert (found.level, found.subject) == ("warning", "shop/ab")
@@ -266,8 +266,8 @@ def test_no_box_covers_another_and_every_arrow_touches_both_of_its_sites(measure
         assert not any(overlap(one, other) for other in picture.boxes[i + 1 :])
     for arrow in picture.arrows:
         for site in (arrow.direction.source, arrow.direction.target):
-            beside = [b for b in picture.boxes if b.title == site]
-            assert any(b.y <= arrow.y <= b.y + b.height for b in beside)
+            cli_subprocess = [b for b in picture.boxes if b.title == site]
+            assert any(b.y <= arrow.y <= b.y + b.height for b in cli_subprocess)
 
 
 def test_an_arrow_points_from_source_to_target():

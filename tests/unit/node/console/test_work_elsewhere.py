@@ -4,7 +4,7 @@ import threading
 from dataclasses import replace
 
 from arbiter.values import OperatorAction
-from setl.node.console.actions.beside import Beside, Output
+from setl.node.console.actions.cli_subprocess import CliSubprocess, Output
 from setl.node.console.actions.jobs import Job
 from setl.node.console.looks.work_elsewhere import work_elsewhere
 from tests.arbiter_in_memory import MemoryArbiter
@@ -76,7 +76,7 @@ def test_a_command_of_this_node_is_not_taken_for_work_of_another(node, anna, mon
         own.close()
         return Output(0, "", "")
 
-    monkeypatch.setattr(Beside, "output", output)
+    monkeypatch.setattr(CliSubprocess, "output", output)
     page = f"/console/pipelines/{ON}"
     anna.do("repair", ON, sure="yes")
     assert begun.wait(30)

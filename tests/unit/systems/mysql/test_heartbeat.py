@@ -16,11 +16,11 @@ READ_ONLY = pymysql.err.OperationalError(1290, "running with --read-only")
 
 
 class FakeServer:
-    """Connections whose statements succeed, or fail with what `trouble` holds."""
+    """Connections whose statements succeed, or fail with what `problem` holds."""
 
     def __init__(self):
         self.use_unicode = True
-        self.trouble = None
+        self.problem = None
         self.refused = None
         self.connected = 0
         self.statements = []
@@ -45,8 +45,8 @@ class FakeServer:
     def execute(self, statement, values=None):
         if "xdual" not in statement:
             return  # what is asked about connections
-        if self.trouble:
-            raise self.trouble
+        if self.problem:
+            raise self.problem
         self.statements.append((statement, values))
 
     def fetchone(self):
@@ -96,13 +96,13 @@ def test_it_writes_its_own_row_again_and_again_on_one_connection(server, beating
 
 def test_trouble_is_counted_and_logged_once_until_it_changes(server, beating, caplog):
     caplog.set_level(logging.INFO, heartbeat.__name__)
-    server.trouble = DOWN
+    server.problem = DOWN
     beating.start()
     eventually(lambda: beating.status().errors >= 3)
     assert "Lost connection" in beating.status().error
-    server.trouble = READ_ONLY
+    server.problem = READ_ONLY
     eventually(lambda: "read-only" in beating.status().error)
-    server.trouble = None
+    server.problem = None
     eventually(lambda: beating.status().written >= 2)
     beating.stop()
     said = [record.getMessage() for record in caplog.records]

@@ -17,7 +17,7 @@ _UNKNOWN_NAME = (socket.EAI_NONAME, socket.EAI_NODATA)
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class ConnectFailure:
     """Why no session began on the last connection to a server.
 
     Attributes:
@@ -37,14 +37,14 @@ class Trouble:
         return f"{self.server}: {self.reason}"
 
 
-def describe_failures(troubles: Iterable[Trouble], servers: int) -> str:
+def describe_failures(connect_failures: Iterable[ConnectFailure], servers: int) -> str:
     """All troubles in a sentence without its end, the same for the same ones; "" for none.
 
     Args:
-        troubles: one for each server at most.
+        connect_failures: one for each server at most.
         servers: how many servers there are.
     """
-    found = sorted(troubles, key=lambda each: each.server)
+    found = sorted(connect_failures, key=lambda each: each.server)
     sentence = "; ".join(map(str, found))
     needed = servers // 2 + 1
     if servers > 1 and servers - len(found) < needed:
@@ -52,7 +52,7 @@ def describe_failures(troubles: Iterable[Trouble], servers: int) -> str:
     return sentence
 
 
-def trouble_of(server: str, error: OSError | None, tls: Tls | None) -> Trouble:
+def connect_failure_of(server: str, error: OSError | None, tls: Tls | None) -> ConnectFailure:
     """What a failed connection means.
 
     Args:
@@ -62,25 +62,25 @@ def trouble_of(server: str, error: OSError | None, tls: Tls | None) -> Trouble:
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         reason = f"its certificate is not accepted: {error.verify_message}"
-        return Trouble(server, reason, final=True)
+        return ConnectFailure(server, reason, final=True)
     if isinstance(error, ssl.SSLError) and "_ALERT_" in (error.reason or ""):
         alert = (error.reason or "").partition("_ALERT_")[2]
         said = alert.lower().replace("_", " ")
         if "CERT" in alert or alert in ("UNKNOWN_CA", "ACCESS_DENIED"):
-            return Trouble(server, _unwanted(tls, said), final=True)
-        return Trouble(server, f"it ended TLS: {said}", final=False)
+            return ConnectFailure(server, _unwanted(tls, said), final=True)
+        return ConnectFailure(server, f"it ended TLS: {said}", final=False)
     if isinstance(error, ssl.SSLError):
         said = (error.reason or str(error)).lower().replace("_", " ")
-        return Trouble(server, f"TLS failed; is it a TLS port? ({said})", final=False)
+        return ConnectFailure(server, f"TLS failed; is it a TLS port? ({said})", final=False)
     if error is None or isinstance(error, ConnectionResetError | BrokenPipeError):
         reason = (
             f"it ended the connection before a session began; it has no quorum, or {_wish(tls)}"
         )
-        return Trouble(server, reason, final=False)
+        return ConnectFailure(server, reason, final=False)
     reason, refused = error.strerror or str(error), isinstance(error, ConnectionRefusedError)
     if isinstance(error, socket.gaierror):
         reason, refused = f"its name cannot be looked up: {reason}", error.errno in _UNKNOWN_NAME
-    return Trouble(server, reason, final=False, refused=refused)
+    return ConnectFailure(server, reason, final=False, refused=refused)
 
 
 def _wish(tls: Tls | None) -> str:

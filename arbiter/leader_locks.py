@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from arbiter.epochs import Epochs
 from arbiter.errors import Conflict
-from arbiter.payloads import mainstem_payload, read_mainstem
+from arbiter.payloads import leader_lock_payload, read_leader_lock
 from arbiter.tree import ATTEMPTS, Tree
-from arbiter.values import Mainstem, MainstemStatus, PipelineId
+from arbiter.values import LeaderLock, LeaderLockStatus, PipelineId
 from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode
 
 
-class Mainstems:
+class LeaderLocks:
     """An ephemeral znode for each pipeline that somebody leads."""
 
     def __init__(self, tree: Tree, epochs: Epochs) -> None:
@@ -19,17 +19,17 @@ class Mainstems:
         self._paths = tree.paths
         self._epochs = epochs
 
-    def campaign(self, pipeline: PipelineId, nid: str) -> Mainstem:
+    def campaign(self, pipeline: PipelineId, nid: str) -> LeaderLock:
         """Try to become active. Returns the mainstem as it is afterwards, mine or another's.
 
         It is mine exactly if its session is `session_id()`. Idempotent: a mainstem that this
         session already holds is returned as it is.
         """
-        path, session = self._paths.mainstem(pipeline), self._tree.session()
+        path, session = self._paths.leader_lock(pipeline), self._tree.session()
         self._paths.node(nid)  # refuses a name that could never be announced
         for _ in range(ATTEMPTS):
             base = self._epochs.base()
-            data = mainstem_payload(nid, MainstemStatus.TAKING, session, base)
+            data = leader_lock_payload(nid, LeaderLockStatus.TAKING, session, base)
             try:
                 made = self._tree.create_below(
                     pipeline, path, data, ephemeral=True, session=session
@@ -42,36 +42,38 @@ class Mainstems:
             # A server may answer from a state of the past until it has carried out a write of
             # this session, so the base it gave before may have been raised since.
             if self._epochs.base() == base:
-                return _mainstem(made)
-            self.resign(pipeline, _mainstem(made))
+                return _leader_lock(made)
+            self.resign(pipeline, _leader_lock(made))
         raise Conflict(f"the mainstem of {pipeline} keeps coming and going")
 
-    def one(self, pipeline: PipelineId) -> Mainstem | None:
+    def one(self, pipeline: PipelineId) -> LeaderLock | None:
         """Who is active, None if nobody is."""
-        found = self._znodes.read(self._paths.mainstem(pipeline))
+        found = self._znodes.read(self._paths.leader_lock(pipeline))
         if found is None:
             return None
-        return _mainstem(found)
+        return _leader_lock(found)
 
-    def set_status(self, pipeline: PipelineId, held: Mainstem, status: MainstemStatus) -> Mainstem:
+    def set_status(
+        self, pipeline: PipelineId, held: LeaderLock, status: LeaderLockStatus
+    ) -> LeaderLock:
         """Say how far this leader is; Conflict if the mainstem is no longer `held`."""
-        path = self._paths.mainstem(pipeline)
+        path = self._paths.leader_lock(pipeline)
         for _ in range(ATTEMPTS):
             found = self._held(path, held)
             if found is None:
                 raise Conflict(f"epoch {held.epoch} of {pipeline} is over")
             base = held.epoch - found.created
-            data = mainstem_payload(held.nid, status, held.session, base)
+            data = leader_lock_payload(held.nid, status, held.session, base)
             try:
                 if self._tree.rewrite(path, data, found, held.session):
-                    return read_mainstem(data, created=found.created, owner=found.owner)
+                    return read_leader_lock(data, created=found.created, owner=found.owner)
             except SessionOver:
                 raise Conflict(f"epoch {held.epoch} of {pipeline} is over") from None
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
 
-    def resign(self, pipeline: PipelineId, held: Mainstem) -> None:
+    def resign(self, pipeline: PipelineId, held: LeaderLock) -> None:
         """Give the mainstem up; nothing happens if it is no longer `held`."""
-        path = self._paths.mainstem(pipeline)
+        path = self._paths.leader_lock(pipeline)
         for _ in range(ATTEMPTS):
             found = self._held(path, held)
             if found is None:
@@ -85,17 +87,17 @@ class Mainstems:
             return
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
 
-    def depose(self, pipeline: PipelineId, seen: Mainstem) -> None:
+    def depose(self, pipeline: PipelineId, seen: LeaderLock) -> None:
         """Take the leadership away from whoever holds `seen`, although its session may live.
 
         For an operator whose leader does not answer. Safe because of the fence (I2): the
         deposed leader's transactions fail as soon as another has raised the epoch. Nothing
         happens if `seen` is over already.
         """
-        path = self._paths.mainstem(pipeline)
+        path = self._paths.leader_lock(pipeline)
         for _ in range(ATTEMPTS):
             found = self._znodes.read(path)
-            if found is None or _mainstem(found).epoch != seen.epoch:
+            if found is None or _leader_lock(found).epoch != seen.epoch:
                 return
             try:
                 self._znodes.delete(path, found.version)
@@ -106,16 +108,16 @@ class Mainstems:
             return
         raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
 
-    def _held(self, path: str, held: Mainstem) -> Znode | None:
+    def _held(self, path: str, held: LeaderLock) -> Znode | None:
         """The mainstem's znode if it is still `held`, by this very session and epoch."""
         if held.session == 0 or held.session != self._znodes.session_id():
             return None
         found = self._znodes.read(path)
-        if found is None or (_mainstem(found).epoch, found.owner) != (held.epoch, held.session):
+        if found is None or (_leader_lock(found).epoch, found.owner) != (held.epoch, held.session):
             return None
         return found
 
 
-def _mainstem(znode: Znode) -> Mainstem:
+def _leader_lock(znode: Znode) -> LeaderLock:
     # The znode's owner is what counts, also right after its creation: it is what others see.
-    return read_mainstem(znode.data, created=znode.created, owner=znode.owner)
+    return read_leader_lock(znode.data, created=znode.created, owner=znode.owner)

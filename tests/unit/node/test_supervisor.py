@@ -1,4 +1,4 @@
-"""The candidacies of two kinds of nodes in one cluster in memory."""
+"""The pipeline controllers of two kinds of nodes in one cluster in memory."""
 
 import logging
 import threading
@@ -13,7 +13,7 @@ from arbiter.requests import Requester, change_state
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState
 from setl.errors import TransientError
-from setl.node.leading.candidacies import Candidacies
+from setl.node.leading.supervisor import Supervisor
 from setl.node.roles import LOAD, RELAY
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
 from tests.unit.node.noted_run import NotedRun
@@ -38,7 +38,7 @@ class Node:
         self.arbiter.nodes.announce(NodeInfo(nid, ready=True, serves=(kind,)))
         self.runs = []
         self.snapshot = None
-        self.candidacies = Candidacies(
+        self.supervisor = Supervisor(
             nid,
             self.arbiter,
             RULES,
@@ -54,11 +54,11 @@ class Node:
 
     def tick(self):
         self.snapshot = look(self.arbiter, self.clock, self.snapshot)
-        self.candidacies.tick(self.snapshot, warm=True)
+        self.supervisor.tick(self.snapshot, warm=True)
 
     @property
     def taken(self):
-        return {candidacy.pipeline for candidacy in self.candidacies.current()}
+        return {controller.pipeline for controller in self.supervisor.current()}
 
 
 class World:
@@ -83,11 +83,11 @@ class World:
             self.cluster.advance(seconds)
 
     def leaders(self):
-        return {p: m.nid for p, m in self.operator.facts().mainstems.items()}
+        return {p: m.nid for p, m in self.operator.facts().leader_locks.items()}
 
     def close(self):
         for node in self.nodes:
-            node.candidacies.close(10)
+            node.supervisor.close(10)
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_pipeline_whose_only_relay_is_gone_waits_for_another_relay(world):
     relay = world.node("r1", RELAY)
     world.tick(4)
     world.nodes.remove(relay)
-    relay.candidacies.close(10)
+    relay.supervisor.close(10)
     relay.arbiter.close()
     world.tick(60)
     assert world.leaders() == {TO_SEARCH: "n1"}
@@ -140,16 +140,16 @@ def test_a_pipeline_that_becomes_one_of_another_kind_is_handed_over(world):
 
 
 def test_a_seat_that_cannot_be_given_up_is_tried_again_and_runs_nothing(world, caplog):
-    caplog.set_level(logging.WARNING, "setl.node.leading.candidacies")
+    caplog.set_level(logging.WARNING, "setl.node.leading.supervisor")
     loader = world.node("n1", LOAD)
     world.tick(4)
     eventually(lambda: loader.runs)
     world.operator.channels.put("shop", {"pipelines": []})
     world.tick()
-    eventually(lambda: not loader.candidacies.busy)
+    eventually(lambda: not loader.supervisor.busy)
     loader.snapshot = look(loader.arbiter, loader.clock)
     loader.arbiter.link.refuse(1)
-    loader.candidacies.tick(loader.snapshot, warm=True)
+    loader.supervisor.tick(loader.snapshot, warm=True)
     assert loader.taken == {TO_SEARCH}
     assert [record.getMessage() for record in caplog.records] == ["ZooKeeper refuses"]
     loader.tick()
@@ -162,7 +162,7 @@ def test_a_seat_that_fails_unexpectedly_leaves_the_others_alone(world, monkeypat
     node = world.node("n1", LOAD)
     world.tick(4)
     eventually(lambda: len(node.runs) == 2)
-    broken, whole = node.candidacies.current()
+    broken, whole = node.supervisor.current()
     monkeypatch.setattr(broken, "_requests", None)
     world.tick(1)
     assert broken.status().decision.startswith("unexpected AttributeError: ")
@@ -185,8 +185,8 @@ def at_rest(world):
     node.runs[0].progress.took_over(20, counted=True)
     node.runs[0].progress.acknowledged(20)
     world.tick(2)
-    [candidacy] = node.candidacies.current()
-    assert candidacy.at_rest
+    [controller] = node.supervisor.current()
+    assert controller.at_rest
     return node
 
 
@@ -201,7 +201,7 @@ def test_nothing_is_decided_while_looks_show_the_same(world, at_rest, caplog):
     caplog.set_level(logging.DEBUG, "arbiter.campaign")
     follower = world.node("n2", LOAD)
     world.tick(2)
-    eventually(lambda: follower.candidacies.current()[0].at_rest)
+    eventually(lambda: follower.supervisor.current()[0].at_rest)
     assert decisions(world, caplog) == 0
     world.operator.channels.put("news", {})
     assert decisions(world, caplog) == 2
@@ -211,7 +211,7 @@ def test_a_run_that_ends_is_followed_by_another_although_looks_show_the_same(wor
     at_rest.arbiter.link.refuse(1)  # not even the history, which would be a change
     at_rest.runs[0].failure = TransientError("cut off")
     at_rest.runs[0].ends.set()
-    eventually(lambda: not at_rest.candidacies.busy)
+    eventually(lambda: not at_rest.supervisor.busy)
     world.tick(6)  # well before everything is read again although nothing has changed
     eventually(lambda: len(at_rest.runs) == 2)
     assert at_rest.runs[1].epoch > at_rest.runs[0].epoch
@@ -219,9 +219,9 @@ def test_a_run_that_ends_is_followed_by_another_although_looks_show_the_same(wor
 
 @pytest.mark.parametrize("reported", ["suspend", "abort"])
 def test_what_the_watchdog_did_between_two_looks_is_not_forgotten(world, at_rest, reported):
-    run, [candidacy] = at_rest.runs[0], at_rest.candidacies.current()
+    run, [controller] = at_rest.runs[0], at_rest.supervisor.current()
     run.reported.clear()
-    getattr(candidacy, reported)()
+    getattr(controller, reported)()
     world.tick()
     if reported == "suspend":
         assert run.reported == ["suspend", "resume"]
@@ -233,15 +233,15 @@ def test_what_the_watchdog_did_between_two_looks_is_not_forgotten(world, at_rest
 def test_a_session_that_goes_silent_is_noticed_although_looks_show_the_same(world, at_rest):
     seen = look(at_rest.arbiter, at_rest.clock, at_rest.snapshot)
     assert seen.facts is at_rest.snapshot.facts
-    at_rest.candidacies.tick(replace(seen, last_contact=seen.taken - 8.5), warm=True)
+    at_rest.supervisor.tick(replace(seen, last_contact=seen.taken - 8.5), warm=True)
     assert at_rest.runs[0].reported[-1] == "abort"
 
 
 def test_a_request_is_answered_once_it_is_carried_out(world, at_rest):
-    [candidacy] = at_rest.candidacies.current()
+    [controller] = at_rest.supervisor.current()
     requests.ask_leader(world.operator, TO_SEARCH, SignalKind.ROLLBACK, Requester("root", 0.0))
     world.tick(3)
-    assert not candidacy.at_rest
+    assert not controller.at_rest
     at_rest.runs[0].rolled_back.set()
     world.tick()
     [signal] = world.operator.signals.all(TO_SEARCH)
@@ -252,13 +252,13 @@ def test_vacancies_are_filled_side_by_side(world, monkeypatch):
     """One after another, the last would wait for as many round trips as there are pipelines."""
     world.put({"pipelines": [{"name": name} for name in "abcd"]})
     node = world.node("n1", LOAD)
-    together, real = threading.Barrier(4), node.arbiter.mainstems.campaign
+    together, real = threading.Barrier(4), node.arbiter.leader_locks.campaign
 
     def campaign(pipeline, nid):
         together.wait(60)  # broken if they do not come together
         return real(pipeline, nid)
 
-    monkeypatch.setattr(node.arbiter.mainstems, "campaign", campaign)
+    monkeypatch.setattr(node.arbiter.leader_locks, "campaign", campaign)
     world.tick(4)
     assert {p.pipeline for p in world.leaders()} == set("abcd")
     eventually(lambda: len(node.runs) == 4)
@@ -267,17 +267,17 @@ def test_vacancies_are_filled_side_by_side(world, monkeypatch):
 def test_one_vacancy_that_cannot_be_filled_leaves_the_others_alone(world, monkeypatch):
     world.put({"pipelines": [{"name": name} for name in "abc"]})
     node = world.node("n1", LOAD)
-    real = node.arbiter.mainstems.campaign
+    real = node.arbiter.leader_locks.campaign
 
     def campaign(pipeline, nid):
         if pipeline.pipeline == "b":
             raise Denied("no")
         return real(pipeline, nid)
 
-    monkeypatch.setattr(node.arbiter.mainstems, "campaign", campaign)
+    monkeypatch.setattr(node.arbiter.leader_locks, "campaign", campaign)
     world.tick(4)
     assert {p.pipeline for p in world.leaders()} == {"a", "c"}
-    [refused] = [c for c in node.candidacies.current() if c.pipeline.pipeline == "b"]
+    [refused] = [c for c in node.supervisor.current() if c.pipeline.pipeline == "b"]
     assert refused.status().decision == "ZooKeeper refuses: no"
 
 
@@ -296,18 +296,18 @@ def test_a_definition_that_changes_is_run_at_once_when_the_run_before_has_ended(
         world.put(SHOP)
     world.tick(1)
     run.ends.set()
-    eventually(lambda: not node.candidacies.current()[0].busy)
+    eventually(lambda: not node.supervisor.current()[0].busy)
     world.tick(4, seconds=0.3)
     eventually(lambda: len(node.runs) == 2)
-    mainstem = world.operator.mainstems.one(TO_SEARCH)
-    assert mainstem is not None
-    assert node.runs[1].epoch == mainstem.epoch > run.epoch
+    leader_lock = world.operator.leader_locks.one(TO_SEARCH)
+    assert leader_lock is not None
+    assert node.runs[1].epoch == leader_lock.epoch > run.epoch
     assert "abort" not in node.runs[1].reported
 
 
 def test_what_the_watchdog_does_during_a_look_is_not_forgotten(world, at_rest):
     """It is held up between what it says and what it does, and a look comes in between."""
-    run, [candidacy] = at_rest.runs[0], at_rest.candidacies.current()
+    run, [controller] = at_rest.runs[0], at_rest.supervisor.current()
     run.reported.clear()
     real = run.suspend
 
@@ -317,21 +317,21 @@ def test_what_the_watchdog_does_during_a_look_is_not_forgotten(world, at_rest):
         lock.acquire()
         real()
 
-    lock = candidacy._run._lock
+    lock = controller._run._lock
     run.suspend = held_up
-    candidacy.suspend()
+    controller.suspend()
     world.tick()
     assert run.reported[-1] == "resume"
 
 
-def test_a_request_that_was_answered_lets_a_candidacy_rest_again(world, at_rest):
-    [candidacy] = at_rest.candidacies.current()
+def test_a_request_that_was_answered_lets_a_controller_rest_again(world, at_rest):
+    [controller] = at_rest.supervisor.current()
     requests.ask_leader(world.operator, TO_SEARCH, SignalKind.ROLLBACK, Requester("root", 0.0))
     at_rest.runs[0].rolled_back.set()
     world.tick(4)
     [signal] = world.operator.signals.all(TO_SEARCH)
     assert signal.state is SignalState.DONE
-    assert candidacy.at_rest
+    assert controller.at_rest
 
 
 def test_a_run_that_cannot_even_be_stopped_leaves_the_others_alone(world, caplog):
@@ -345,7 +345,7 @@ def test_a_run_that_cannot_even_be_stopped_leaves_the_others_alone(world, caplog
         raise RuntimeError("cannot")
 
     broken.stop = stop
-    node.candidacies.give_up()
+    node.supervisor.give_up()
     assert [r.message for r in caplog.records].count("a cycle failed") == 1
     world.tick(2)
     assert {p.pipeline for p in world.leaders()} >= {"a"}
@@ -353,24 +353,24 @@ def test_a_run_that_cannot_even_be_stopped_leaves_the_others_alone(world, caplog
 
 
 def test_a_run_of_a_definition_that_was_replaced_is_not_begun_anew(world, monkeypatch):
-    """It ends while its candidacy, which is to end with it, decides as its leader."""
+    """It ends while its pipeline controller, which is to end with it, decides as its leader."""
     node = world.node("n1", LOAD)
     world.tick(4)
     eventually(lambda: node.runs)
-    run, [candidacy] = node.runs[0], node.candidacies.current()
+    run, [controller] = node.runs[0], node.supervisor.current()
     run.stop = lambda: run.reported.append("stop")  # it loads, and ends later
-    real = candidacy._campaign.cycle
+    real = controller._campaign.cycle
 
     def cycle(*given, **named):
         election = real(*given, **named)
         run.ends.set()
-        eventually(lambda: not candidacy.busy)
+        eventually(lambda: not controller.busy)
         return election
 
-    monkeypatch.setattr(candidacy._campaign, "cycle", cycle)
+    monkeypatch.setattr(controller._campaign, "cycle", cycle)
     world.put({**SHOP, "note": "another"})
     world.tick(1)
-    assert not candidacy.busy
+    assert not controller.busy
     world.tick(4)
     eventually(lambda: len(node.runs) == 2)
     assert node.runs[1].epoch > run.epoch
@@ -392,7 +392,7 @@ def test_a_run_that_cannot_be_stopped_for_another_definition_leaves_the_others_a
     eventually(lambda: len(node.runs) == 2)
     assert node.runs[1].ident == ("shop", "b")
     assert [r.message for r in caplog.records].count("a cycle failed") == 1
-    [left] = [c for c in node.candidacies.current() if c.pipeline.pipeline == "a"]
+    [left] = [c for c in node.supervisor.current() if c.pipeline.pipeline == "a"]
     assert left.status().decision == "unexpected RuntimeError: cannot"
     broken.ends.set()
     eventually(lambda: world.tick() or len(node.runs) == 3)
@@ -410,7 +410,7 @@ def test_a_run_that_cannot_be_stopped_does_not_keep_a_node_that_leaves(world):
         raise RuntimeError("cannot")
 
     broken.stop = stop
-    node.candidacies.close(5)
+    node.supervisor.close(5)
     assert whole.reported[-1] == "stop"
     assert {p.pipeline for p in world.leaders()} <= {"a"}
     broken.ends.set()

@@ -1,8 +1,11 @@
 """What is said of servers with which no session began."""
 
-from arbiter.session.trouble import Trouble, describe_failures
+from arbiter.session.connect_failures import ConnectFailure, describe_failures
 
-ONE, TWO = Trouble("zk1:2181", "Connection refused", False), Trouble("zk2:2181", "timed out", False)
+ONE, TWO = (
+    ConnectFailure("zk1:2181", "Connection refused", False),
+    ConnectFailure("zk2:2181", "timed out", False),
+)
 
 
 def test_the_same_troubles_are_the_same_words_whoever_was_tried_last():

@@ -1,4 +1,4 @@
-"""A candidacy over an arbiter in memory, with a run that only notes what it is told."""
+"""A pipeline controller over an arbiter in memory, with a run that only notes what it is told."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_a_leader_runs_and_says_so(cluster, node, operator):
     eventually(lambda: list(operator.history.all(PIPELINE)))
     (item,) = operator.history.all(PIPELINE)
     assert (item.epoch, item.nid, item.outage) == (run.epoch, "n1", None)
-    assert node.candidacy.status().mine
+    assert node.controller.status().mine
 
 
 def test_a_rollback_is_answered_when_it_is_done(cluster, node, operator):
@@ -79,9 +79,9 @@ def test_a_failed_run_is_restarted_on_request_and_not_before(cluster, node, oper
 
 
 def test_a_request_to_an_earlier_leadership_is_refused(cluster, node, operator):
-    sent_to = operator.mainstems.campaign(PIPELINE, "n0")
+    sent_to = operator.leader_locks.campaign(PIPELINE, "n0")
     requests.ask_leader(operator, PIPELINE, SignalKind.RESTART, ROOT)
-    operator.mainstems.resign(PIPELINE, sent_to)
+    operator.leader_locks.resign(PIPELINE, sent_to)
     leading(cluster, node)
     node.tick()
     state, text = answer(operator)
@@ -94,10 +94,10 @@ def test_what_is_reported_while_the_run_is_built_is_not_lost(cluster, node):
     node.tick()
     cluster.advance(0.5)
     node.tick()
-    assert node.candidacy.busy
-    node.candidacy.suspend()
-    node.candidacy.suspend()
-    node.candidacy.abort()
+    assert node.controller.busy
+    node.controller.suspend()
+    node.controller.suspend()
+    node.controller.abort()
     node.may_build.set()
     node.idle()
     assert node.runs[0].reported == ["suspend", "abort"]
@@ -105,7 +105,7 @@ def test_what_is_reported_while_the_run_is_built_is_not_lost(cluster, node):
 
 def test_a_run_that_was_cancelled_is_followed_by_one_under_another_epoch(cluster, node):
     run = leading(cluster, node)
-    node.candidacy.abort()
+    node.controller.abort()
     node.idle()
     eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
     assert node.runs[1].epoch > run.epoch
@@ -121,7 +121,7 @@ def test_a_run_that_failed_for_good_is_not_tried_again_under_another_epoch(clust
         node.tick()
         assert node.state is RunState.FAILED
     assert len(node.runs) == 1
-    assert node.candidacy.status().epoch > run.epoch
+    assert node.controller.status().epoch > run.epoch
     requests.change_state(node.arbiter, "shop", ChannelState.START)
     eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
 
@@ -135,8 +135,8 @@ def test_a_run_that_was_fenced_off_is_followed_by_one_under_another_epoch_only(c
         node.tick()
     assert node.state is RunState.FAILED
     assert len(node.runs) == 1
-    mainstem = node.arbiter.mainstems.one(PIPELINE)
-    node.arbiter.mainstems.depose(PIPELINE, mainstem)
+    leader_lock = node.arbiter.leader_locks.one(PIPELINE)
+    node.arbiter.leader_locks.depose(PIPELINE, leader_lock)
     eventually(lambda: (cluster.advance(1), node.tick(), len(node.runs) == 2)[2])
     assert node.runs[1].epoch > run.epoch
 
@@ -162,14 +162,14 @@ def test_failures_are_counted_on_under_the_next_epoch(cluster, node):
         run.failure = TransientError("a worker ended")
         run.ends.set()
         node.idle()
-        figures = node.candidacy.status().figures
+        figures = node.controller.status().figures
         assert (figures.attempts, figures.state) == (attempt, RunState.RETRYING)
         assert "a worker ended" in figures.error
         cluster.advance(0.1 * 2 ** (attempt - 1) - 0.01)  # the least that it waits
         for _ in range(3):
             node.tick()
         assert len(node.runs) == attempt
-        assert "a worker ended" in node.candidacy.status().figures.error
+        assert "a worker ended" in node.controller.status().figures.error
         cluster.advance(1)
         eventually(lambda runs=attempt + 1: (node.tick(), len(node.runs) == runs)[1])
 
@@ -201,14 +201,14 @@ def test_a_pipeline_that_cannot_be_built_has_failed(cluster, node):
     node.idle()
     node.tick()
     assert node.state is RunState.FAILED
-    assert "no such thing" in node.candidacy.status().figures.error
+    assert "no such thing" in node.controller.status().figures.error
 
 
 def test_leaderships_that_failed_are_in_the_history_with_their_errors(cluster, node, operator):
     node.build_failure = ConfigurationError("the channel file is wrong")
     leading_nothing(cluster, node)
     (item,) = operator.history.all(PIPELINE)
-    assert (item.nid, item.epoch) == ("n1", operator.facts().mainstems[PIPELINE].epoch)
+    assert (item.nid, item.epoch) == ("n1", operator.facts().leader_locks[PIPELINE].epoch)
     assert "the channel file is wrong" in item.error
 
 
@@ -254,15 +254,15 @@ def test_nothing_is_resumed_on_the_word_of_an_old_look(cluster, node):
     run = leading(cluster, node)
     snapshot = look(node.arbiter, node.clock, node.snapshot)
     node.arbiter.link.suspend()
-    node.candidacy.tick(snapshot, warm=True, turn=0)
+    node.controller.tick(snapshot, warm=True, turn=0)
     assert "resume" not in run.reported
 
 
 def test_closing_drains_and_resigns(cluster, node, operator):
     run = leading(cluster, node)
-    node.candidacy.close(5)
+    node.controller.close(5)
     assert run.reported[-1] == "stop"
-    assert operator.mainstems.one(PIPELINE) is None
+    assert operator.leader_locks.one(PIPELINE) is None
 
 
 def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
@@ -290,16 +290,16 @@ def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
 def test_no_run_begins_on_a_decision_that_was_made_while_one_ran(cluster, node, monkeypatch):
     """The one that ran may have been cancelled meanwhile, so that its epoch is spent."""
     run = leading(cluster, node)
-    real = node.candidacy._campaign.cycle
+    real = node.controller._campaign.cycle
 
     def cycle(*given, **named):
         election = real(*given, **named)
-        node.candidacy.abort()  # the watchdog
+        node.controller.abort()  # the watchdog
         node.idle()
         return election
 
     with monkeypatch.context() as patched:
-        patched.setattr(node.candidacy._campaign, "cycle", cycle)
+        patched.setattr(node.controller._campaign, "cycle", cycle)
         node.tick()
     eventually(lambda: (node.tick(), len(node.runs) == 2)[1])
     assert node.runs[1].epoch > run.epoch

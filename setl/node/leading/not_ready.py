@@ -12,7 +12,7 @@ from setl.error_text import ErrorText
 from setl.errors import (
     LoginRefusedError,
     NodeFullError,
-    NodeLacksError,
+    NodeNotReadyError,
     UntrustedServerError,
 )
 
@@ -37,7 +37,7 @@ class _Failure:
     until: float | None
 
 
-class Lacking:
+class NotReady:
     """Keeps what a run found missing, until the channel is changed or started.
 
     What only one node lacks keeps it from leading. A refused login, or a certificate that is not
@@ -76,7 +76,7 @@ class Lacking:
         """Whether something is kept, which may count or not as other nodes come and go."""
         return self._failure is not None
 
-    def note_failure(self, revision: int, error: NodeLacksError | NodeFullError) -> None:
+    def note_failure(self, revision: int, error: NodeNotReadyError | NodeFullError) -> None:
         """Keep what a run has failed with; from any thread."""
         if isinstance(error, NodeFullError):
             until = self._clock.monotonic() + _FULL_SECONDS

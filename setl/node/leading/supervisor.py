@@ -1,4 +1,4 @@
-"""The candidacies of a node: one for each pipeline that it is able to lead."""
+"""The pipeline controllers of a node: one for each pipeline that it is able to lead."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from arbiter.turns import Preference, queues
 from arbiter.values import Channel, ChannelState, Facts, PipelineId
 from setl.clock import Clock
 from setl.log import fields
-from setl.node.leading.candidacy import Candidacy
 from setl.node.leading.cycle_problems import CycleProblem
+from setl.node.leading.pipeline_controller import PipelineController
 from setl.node.stored import pipelines_of, preference_of
 from setl.run.measured.progress import Progress
 from setl.run.pipeline_runner import PipelineRunner
@@ -37,16 +37,16 @@ _SURE: Final = 0.5
 """Part of the session timeout for which silence is not worth a decision; see `deadline`."""
 
 
-def _nothing_lacks(_channel: Channel, _pipeline: str) -> str:
+def _nothing_missing(_channel: Channel, _pipeline: str) -> str:
     return ""
 
 
 @dataclass(slots=True)
-class _Taken:
-    """A candidacy, and what it was begun for.
+class _Assignment:
+    """A pipeline controller, and what it was begun for.
 
     Attributes:
-        candidacy: the candidacy.
+        controller: the pipeline controller.
         definition: the channel's, as it was then.
         preference: which nodes the pipeline prefers.
         leaving: whether it ends, because its channel changed or went away.
@@ -56,7 +56,7 @@ class _Taken:
         decided_on: what its last decision was made of; None if it has to decide anyhow.
     """
 
-    candidacy: Candidacy
+    controller: PipelineController
     definition: object
     preference: Preference
     problem: CycleProblem
@@ -78,8 +78,8 @@ class _Seen(NamedTuple):
         return other is not None and self.facts is other.facts and self[1:] == other[1:]
 
 
-class Candidacies:
-    """Begins and ends candidacies as channels come, change and go; used by one thread.
+class Supervisor:
+    """Begins and ends pipeline controllers as channels come, change and go; used by one thread.
 
     `current` may be called from any thread.
     """
@@ -94,9 +94,9 @@ class Candidacies:
         serves: tuple[str, ...],
         build: RunBuilder,
         wake: Callable[[], None],
-        lacks: Callable[[Channel, str], str] = _nothing_lacks,
+        missing_for: Callable[[Channel, str], str] = _nothing_missing,
     ) -> None:
-        """There is no candidacy yet.
+        """There is no pipeline controller yet.
 
         Args:
             nid: the node.
@@ -106,9 +106,9 @@ class Candidacies:
             serves: the kinds of pipelines that the node is able to lead.
             build: builds runs.
             wake: makes the node look again soon.
-            lacks: what the node lacks for a pipeline of a channel, "" for nothing.
+            missing_for: what the node lacks for a pipeline of a channel, "" for nothing.
         """
-        self._lacks = lacks
+        self._missing_for = missing_for
         self._nid = nid
         self._arbiter = arbiter
         self._election = election
@@ -116,23 +116,25 @@ class Candidacies:
         self._serves = serves
         self._build = build
         self._wake = wake
-        self._taken: dict[PipelineId, _Taken] = {}
+        self._taken: dict[PipelineId, _Assignment] = {}
         self._arranged: Facts | None = None
         self._pool: ThreadPoolExecutor | None = None
 
-    def current(self) -> list[Candidacy]:
-        """The present candidacies."""
-        return [taken.candidacy for taken in list(self._taken.values())]
+    def current(self) -> list[PipelineController]:
+        """The present pipeline controllers."""
+        return [taken.controller for taken in list(self._taken.values())]
 
     @property
     def busy(self) -> bool:
         """Whether anything runs."""
-        return any(candidacy.busy for candidacy in self.current())
+        return any(controller.busy for controller in self.current())
 
     def tick(self, snapshot: Snapshot, *, warm: bool) -> float | None:
-        """Begin and end candidacies as channels want it; let each decide and act on one look.
+        """Begin and end pipeline controllers as channels want it.
 
-        A candidacy at rest is skipped as long as looks show the same, so that many idle
+        Let each decide and act on one look.
+
+        A pipeline controller at rest is skipped as long as looks show the same, so that many idle
         pipelines cost little.
 
         Returns:
@@ -147,14 +149,14 @@ class Candidacies:
             for ident, taken in self._taken.items()
             if seen is None
             or taken.giving_up
-            or not (seen.same(taken.decided_on) and taken.candidacy.at_rest)
+            or not (seen.same(taken.decided_on) and taken.controller.at_rest)
         }
         turns = self._turns(snapshot.facts) if deciding else {}
 
         def decide(ident: PipelineId) -> float | None:
             taken = deciding[ident]
             again = self._decide(ident, taken, snapshot, warm=warm, turn=turns.get(ident, 0))
-            taken.decided_on = seen if again is None and not taken.candidacy.trouble else None
+            taken.decided_on = seen if again is None and not taken.controller.problem else None
             return again
 
         # To take many over one after another would take as many round trips as they are.
@@ -168,73 +170,82 @@ class Candidacies:
         return min((again for again in due if again is not None), default=None)
 
     def _decide(
-        self, ident: PipelineId, taken: _Taken, snapshot: Snapshot, *, warm: bool, turn: int
+        self, ident: PipelineId, taken: _Assignment, snapshot: Snapshot, *, warm: bool, turn: int
     ) -> float | None:
-        """Let one candidacy decide and act; returns as `tick`."""
-        if taken.leaving and not taken.candidacy.busy:
+        """Let one pipeline controller decide and act; returns as `tick`."""
+        if taken.leaving and not taken.controller.busy:
             return None  # it must not begin anew what it was begun for
         if taken.giving_up:
             # This look still shows the leadership that is given up; the next one is another.
             self._give_up(ident, taken)
             return None
         try:
-            again = taken.candidacy.tick(snapshot, warm=warm, turn=turn)
+            again = taken.controller.tick(snapshot, warm=warm, turn=turn)
         except ArbiterError as error:
             self._complain(ident, taken, error)
-            taken.candidacy.trouble = f"ZooKeeper refuses: {error}"
-        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+            taken.controller.problem = f"ZooKeeper refuses: {error}"
+        except Exception as error:  # noqa: BLE001 - a defect: the other pipeline controllers go on
             taken.problem.occurred(error)
-            taken.candidacy.trouble = taken.problem.sentence
+            taken.controller.problem = taken.problem.sentence
             # A leadership that nobody looks after follows no operator: another may do better.
             taken.giving_up = True
             self._give_up(ident, taken)
         else:
             if not taken.leaving:  # whose trouble, if any, is to leave
                 taken.problem.passed()
-                taken.candidacy.trouble = ""
+                taken.controller.problem = ""
             return again
         return None
 
     def give_up(self) -> None:
-        """Drain all candidacies without waiting; give up each leadership that runs nothing."""
+        """Drain all pipeline controllers without waiting.
+
+        Give up each leadership that runs nothing.
+        """
         for ident, taken in self._taken.items():
             taken.giving_up = True
             self._give_up(ident, taken)
 
-    def _give_up(self, ident: PipelineId, taken: _Taken) -> None:
-        """Drain a candidacy without waiting; give its leadership up if nothing runs any more."""
+    def _give_up(self, ident: PipelineId, taken: _Assignment) -> None:
+        """Drain a pipeline controller without waiting.
+
+        Give its leadership up if nothing runs any more.
+        """
         try:
-            taken.candidacy.give_up()
+            taken.controller.give_up()
         except ArbiterError as error:
             self._complain(ident, taken, error)
-        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+        except Exception as error:  # noqa: BLE001 - a defect: the other pipeline controllers go on
             taken.problem.occurred(error)
         else:
-            taken.giving_up = taken.candidacy.busy
+            taken.giving_up = taken.controller.busy
 
     def close(self, patience: float) -> None:
-        """Drain all candidacies side by side, and give the leaderships up.
+        """Drain all pipeline controllers side by side, and give the leaderships up.
 
         Args:
             patience: seconds that each may take to finish what it is writing.
         """
         if self._pool is not None:
             self._pool.shutdown()
-        candidacies = self.current()
-        for candidacy in candidacies:
+        supervisor = self.current()
+        for controller in supervisor:
             try:
-                candidacy.drain()
+                controller.drain()
             except Exception as error:  # noqa: BLE001 - the others have to be drained, too
                 _log.warning("run not drained", extra=fields(error=str(error)))
-        for candidacy in candidacies:
+        for controller in supervisor:
             try:
-                candidacy.close(patience)
+                controller.close(patience)
             except Exception as error:  # noqa: BLE001 - the others have to be closed, too
                 # The session ends with the process, and every leadership with it.
                 _log.warning("leadership not given up", extra=fields(error=str(error)))
 
     def _arrange(self, facts: Facts) -> None:
-        """Begin a candidacy for each pipeline; end those whose channel changed or went away."""
+        """Begin a pipeline controller for each pipeline.
+
+        End those whose channel changed or went away.
+        """
         if facts is self._arranged and not any(taken.leaving for taken in self._taken.values()):
             return
         channels = facts.channels.values()
@@ -252,31 +263,38 @@ class Candidacies:
             if ident in left:
                 continue
             if ident not in self._taken and preference.served_by(self._serves):
-                candidacy = self._take(ident, channel, preference)
+                controller = self._take(ident, channel, preference)
                 log_fields = {"channel": ident.channel, "pipeline": ident.pipeline}
                 problem = CycleProblem(self._clock, self._nid, **log_fields)
-                self._taken[ident] = _Taken(candidacy, channel.definition, preference, problem)
+                self._taken[ident] = _Assignment(
+                    controller, channel.definition, preference, problem
+                )
         self._arranged = None if left else facts
 
-    def _left(self, ident: PipelineId, taken: _Taken) -> bool:
-        """Drain a candidacy without waiting; whether it has ended, with its leadership given up."""
+    def _left(self, ident: PipelineId, taken: _Assignment) -> bool:
+        """Drain a pipeline controller without waiting.
+
+        Whether it has ended, with its leadership given up.
+        """
         taken.leaving = True
         try:
-            if taken.candidacy.busy:
-                taken.candidacy.drain()
+            if taken.controller.busy:
+                taken.controller.drain()
                 return False
-            taken.candidacy.close(0)
+            taken.controller.close(0)
         except ArbiterError as error:
             self._complain(ident, taken, error)
             return False
-        except Exception as error:  # noqa: BLE001 - a defect: the other candidacies go on
+        except Exception as error:  # noqa: BLE001 - a defect: the other pipeline controllers go on
             taken.problem.occurred(error)
-            taken.candidacy.trouble = taken.problem.sentence
+            taken.controller.problem = taken.problem.sentence
             return False
         del self._taken[ident]
         return True
 
-    def _take(self, ident: PipelineId, channel: Channel, preference: Preference) -> Candidacy:
+    def _take(
+        self, ident: PipelineId, channel: Channel, preference: Preference
+    ) -> PipelineController:
         campaign = Campaign(
             self._arbiter,
             ident,
@@ -286,7 +304,7 @@ class Candidacies:
             preference=preference,
             serves=self._serves,
         )
-        return Candidacy(
+        return PipelineController(
             ident,
             nid=self._nid,
             arbiter=self._arbiter,
@@ -294,14 +312,16 @@ class Candidacies:
             build=partial(self._build, channel, ident.pipeline),
             clock=self._clock,
             wake=self._wake,
-            lacks=lambda seen: self._lacks(seen, ident.pipeline),
+            missing_for=lambda seen: self._missing_for(seen, ident.pipeline),
             preference=preference,
         )
 
-    def unable(self) -> dict[PipelineId, str]:
+    def not_ready(self) -> dict[PipelineId, str]:
         """The pipelines that this node cannot lead as it is, and what it lacks for them."""
         return {
-            candidacy.pipeline: candidacy.unable for candidacy in self.current() if candidacy.unable
+            controller.pipeline: controller.not_ready
+            for controller in self.current()
+            if controller.not_ready
         }
 
     def _turns(self, facts: Facts) -> dict[PipelineId, int]:
@@ -313,7 +333,7 @@ class Candidacies:
         vacant = [
             ident
             for ident in self._taken
-            if ident not in facts.mainstems
+            if ident not in facts.leader_locks
             and ident.channel in facts.channels
             and facts.channels[ident.channel].state is not ChannelState.STOP
         ]
@@ -323,7 +343,7 @@ class Candidacies:
             turns[ident] = queue.index(self._nid) if self._nid in queue else len(queue)
         return turns
 
-    def _complain(self, pipeline: PipelineId, taken: _Taken, error: ArbiterError) -> None:
+    def _complain(self, pipeline: PipelineId, taken: _Assignment, error: ArbiterError) -> None:
         """Say once what the arbiter refuses; a cycle later it is the same."""
         level = logging.DEBUG if taken.complaint == str(error) else logging.WARNING
         taken.complaint = str(error)
@@ -337,6 +357,6 @@ class Candidacies:
 
 
 def _is_sure(snapshot: Snapshot) -> bool:
-    """Whether it is certain who leads; if not, every candidacy has to decide."""
+    """Whether it is certain who leads; if not, every pipeline controller has to decide."""
     silent = snapshot.taken - snapshot.last_contact
     return snapshot.contact is Contact.CONNECTED and silent < _SURE * snapshot.session_timeout

@@ -12,18 +12,18 @@ from arbiter.election import Action
 from arbiter.errors import Contact
 from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
-from arbiter.values import Channel, Mainstem, PipelineId, SignalState
+from arbiter.values import Channel, LeaderLock, PipelineId, SignalState
 from setl.clock import Clock
 from setl.error_text import ErrorText
 from setl.errors import (
     FencedError,
     NodeFullError,
-    NodeLacksError,
+    NodeNotReadyError,
     SetlError,
     TransientError,
     unexpected,
 )
-from setl.node.leading.lacking import Lacking
+from setl.node.leading.not_ready import NotReady
 from setl.node.leading.pipeline_thread import PipelineThread
 from setl.node.leading.record import LeadershipRecord, leadership_fields
 from setl.node.leading.run_requests import Controls, RunRequests
@@ -40,8 +40,8 @@ RunFactory = Callable[[int, Progress], PipelineRunner]
 """Builds a run for an epoch; raises SetlError if the pipeline cannot be built."""
 
 
-class Candidacy:
-    """One pipeline's candidacy on this node: it leads, or waits to lead.
+class PipelineController:
+    """One pipeline's pipeline controller on this node: it leads, or waits to lead.
 
     `tick` is called by the node's loop and never waits for the pipeline: a run has a thread of
     its own, and giving leadership up takes as many ticks as the run needs to drain.
@@ -57,25 +57,25 @@ class Candidacy:
         build: RunFactory,
         clock: Clock,
         wake: Callable[[], None],
-        lacks: Callable[[Channel], str] = lambda _: "",
+        missing_for: Callable[[Channel], str] = lambda _: "",
         preference: Preference = ANY,
     ) -> None:
         """Nothing runs yet.
 
         Args:
-            pipeline: whose candidacy it is.
+            pipeline: whose pipeline controller it is.
             nid: the node.
             arbiter: its session.
             campaign: its part in the election.
             build: builds runs.
             clock: for all times.
             wake: makes the node look again soon.
-            lacks: what the node is seen to lack for the pipeline, "" for nothing.
+            missing_for: what the node is seen to lack for the pipeline, "" for nothing.
             preference: who may lead it.
         """
         self.pipeline = pipeline
-        self._lacking = Lacking(pipeline, nid, preference, lacks, clock)
-        self._unable = ""
+        self._not_ready = NotReady(pipeline, nid, preference, missing_for, clock)
+        self._not_ready_reason = ""
         self._nid = nid
         self._arbiter = arbiter
         self._campaign = campaign
@@ -87,12 +87,12 @@ class Candidacy:
         self._tries = 0  # attempts at a run, whether it could be built or not
         self._begun = 0  # the last of them whose run has begun
         self._record = LeadershipRecord(pipeline, nid, arbiter, clock)
-        self._held: Mainstem | None = None
+        self._held: LeaderLock | None = None
         self._failed_at: int | None = None  # channel revision under which the run failed
         self._fenced: tuple[int, int] | None = None  # epoch, revision; another epoch may do
         self._election: ElectionState | None = None
-        self.trouble = ""  # why the last tick failed, for people
-        self._spent = 0  # last epoch under which a run left tasks behind
+        self.problem = ""  # why the last tick failed, for people
+        self._burnt_epoch = 0  # last epoch under which a run left tasks behind
         self._random = random.Random()  # noqa: S311 - jitter is no secret
         self._not_before = 0.0  # monotonic time of the next attempt
         self._resting: Action | None = None  # see `at_rest`
@@ -144,33 +144,33 @@ class Candidacy:
         # First of all: whatever the watchdog does from now on is for the next tick.
         self._resting, self._disturbed = None, False
         channel = snapshot.facts.channels.get(self.pipeline.channel)
-        self._unable = self._lacking.find(channel, snapshot.facts)
+        self._not_ready_reason = self._not_ready.find(channel, snapshot.facts)
         # Once, and before what a run leaves behind, since it may end during this tick.
         busy = self.busy
         election = self._campaign.cycle(
             snapshot,
             busy=busy,
             ready=warm,
-            spent=self._spent,
+            burnt_epoch=self._burnt_epoch,
             turn=turn,
-            unable=self._unable,
+            not_ready=self._not_ready_reason,
         )
         self._election = election
         action = election.decision.action
         if election.ended_at is not None and self._held is not None:
             self._record.ended(self._held, election.ended_at, stopped=election.stopped)
-        if action is Action.LEAD and election.mainstem is not None:
+        if action is Action.LEAD and election.leader_lock is not None:
             if busy:
-                self._lead_on(election.mainstem)
+                self._lead_on(election.leader_lock)
             else:
-                self._lead(election.mainstem, channel.revision if channel else -1)
+                self._lead(election.leader_lock, channel.revision if channel else -1)
             signals = snapshot.facts.signals.get(self.pipeline, ())
-            self._requests.attend(signals, election.mainstem)
+            self._requests.attend(signals, election.leader_lock)
             cost = self._progress.handover_cost()
             if cost is not None:
-                self._record.taken_over(election.mainstem, election, cost)
+                self._record.taken_over(election.leader_lock, election, cost)
             if self._progress.state is RunState.RUNNING:
-                self._record.works(election.mainstem)
+                self._record.works(election.leader_lock)
         elif action is Action.SUSPEND:
             self.suspend()
         elif action is Action.ABORT:
@@ -181,7 +181,7 @@ class Candidacy:
             self._stand_by(action)
         signals = snapshot.facts.signals.get(self.pipeline, ())
         asked = any(signal.state is SignalState.PENDING for signal in signals)
-        if not (self._unable or asked or self._lacking.has_failure):
+        if not (self._not_ready_reason or asked or self._not_ready.has_failure):
             self._resting = action
         return election.decision.due
 
@@ -200,18 +200,20 @@ class Candidacy:
         return self._resting in (Action.FOLLOW, Action.IDLE) and not self.busy
 
     @property
-    def unable(self) -> str:
+    def not_ready(self) -> str:
         """What this node lacks to lead the pipeline, "" if nothing is known."""
-        return self._unable
+        return self._not_ready_reason
 
     def _stand_by(self, action: Action) -> None:
         """Nothing runs here, and this node does not lead, or only to have another epoch."""
         self._held = None
-        if self._unable and action is not Action.IDLE:
+        if self._not_ready_reason and action is not Action.IDLE:
             # Another leads, or nobody can; either way this node says why it is not the one.
             self._failed_at = None
             led = action is Action.FOLLOW
-            self._progress.enter(RunState.STANDBY if led else RunState.FAILED, self._unable)
+            self._progress.enter(
+                RunState.STANDBY if led else RunState.FAILED, self._not_ready_reason
+            )
             return
         if action is Action.IDLE:
             self._failed_at = None
@@ -234,7 +236,7 @@ class Candidacy:
         target's fence can tell its transactions from those of the next run.
         """
         if self.busy:
-            self._spent = self._held.epoch if self._held else self._spent
+            self._burnt_epoch = self._held.epoch if self._held else self._burnt_epoch
             self._run.abort()
         self._disturbed = True  # last, as in `suspend`
 
@@ -243,7 +245,7 @@ class Candidacy:
         self._run.stop()
 
     def give_up(self) -> None:
-        """Drain, and give the leadership up once nothing runs; returns at once, so call it again.
+        """Drain, and step down once nothing runs; returns at once, so call it again.
 
         For a leader that cannot look after its leadership. Nothing happens without one.
 
@@ -258,32 +260,32 @@ class Candidacy:
         self._failed_at = self._fenced = None
         self.drain()
 
-    def _lead_on(self, mainstem: Mainstem) -> None:
+    def _lead_on(self, leader_lock: LeaderLock) -> None:
         """Lead with the run that there was when this was decided.
 
-        If it has ended since, the next tick decides: its epoch may be spent, or its candidacy
-        is to end with it.
+        If it has ended since, the next tick decides: its epoch may be spent, or its pipeline
+        controller is to end with it.
         """
-        if self._held is None or self._held.epoch != mainstem.epoch:
+        if self._held is None or self._held.epoch != leader_lock.epoch:
             self.abort()  # a run of an earlier epoch has no business any more
         elif self._arbiter.session.contact() is Contact.CONNECTED:  # still, after the look
             self._run.resume()
         else:
             self._disturbed = True
 
-    def _lead(self, mainstem: Mainstem, revision: int) -> None:
+    def _lead(self, leader_lock: LeaderLock, revision: int) -> None:
         """Begin a run, unless it is to wait or has failed for good."""
-        if self._failed_at == revision or self._fenced == (mainstem.epoch, revision):
+        if self._failed_at == revision or self._fenced == (leader_lock.epoch, revision):
             return  # it failed for good; the operator's next `start` changes the revision
         if self._clock.monotonic() < self._not_before:
             return
-        if self._held is None or self._held.epoch != mainstem.epoch:
+        if self._held is None or self._held.epoch != leader_lock.epoch:
             before = self._progress if self._trying_again else None
             self._progress = Progress(self._clock, before)
-        self._held = mainstem
+        self._held = leader_lock
         self._failed_at = None
         self._tries += 1
-        self._run.start(lambda: self._work(mainstem, revision))
+        self._run.start(lambda: self._work(leader_lock, revision))
 
     def _drain(self, then: RunState) -> None:
         self.drain()
@@ -291,50 +293,50 @@ class Candidacy:
             self._failed_at = None
             self._progress.enter(then)
 
-    def _work(self, mainstem: Mainstem, revision: int) -> None:
+    def _work(self, leader_lock: LeaderLock, revision: int) -> None:
         """The run's thread: build it, run it, and keep what it failed with."""
         counted = self._progress.figures().retries
         try:
             self._progress.begin_attempt()
-            run = self._build(mainstem.epoch, self._progress)
+            run = self._build(leader_lock.epoch, self._progress)
             self._run.built(run)
             self._begun = self._tries
-            self._record.overtaken(mainstem, self._election)
+            self._record.overtaken(leader_lock, self._election)
             try:
                 run.run()
             finally:
                 if run.abandoned:
-                    self._spent = mainstem.epoch
+                    self._burnt_epoch = leader_lock.epoch
         except TransientError as error:
-            self._try_again(mainstem, error, counted)
+            self._try_again(leader_lock, error, counted)
             if isinstance(error, NodeFullError):
-                self._lacking.note_failure(revision, error)
+                self._not_ready.note_failure(revision, error)
         except SetlError as error:
             fenced = isinstance(error, FencedError)
             if fenced:
-                self._fenced = mainstem.epoch, revision
+                self._fenced = leader_lock.epoch, revision
             else:
-                if isinstance(error, NodeLacksError):
-                    self._lacking.note_failure(revision, error)
+                if isinstance(error, NodeNotReadyError):
+                    self._not_ready.note_failure(revision, error)
                 self._failed_at = revision
             error.at(pipeline=self.pipeline)
             self._progress.enter(RunState.FAILED, error.text)
             _log.error(
                 "pipeline is fenced off" if fenced else "pipeline failed",
-                extra=self._fields(mainstem, error=str(error)),
+                extra=self._fields(leader_lock, error=str(error)),
             )
-            self._record.failed(mainstem, self._election, error.text)
+            self._record.failed(leader_lock, self._election, error.text)
         except Exception as error:  # noqa: BLE001 - a defect: shown in status, the others go on
             self._failed_at, shown = revision, unexpected(error)
             self._progress.enter(RunState.FAILED, shown)
-            _log.exception("pipeline failed unexpectedly", extra=self._fields(mainstem))
-            self._record.failed(mainstem, self._election, shown)
+            _log.exception("pipeline failed unexpectedly", extra=self._fields(leader_lock))
+            self._record.failed(leader_lock, self._election, shown)
         finally:
             self._wake()
 
-    def _try_again(self, mainstem: Mainstem, error: TransientError, counted: int) -> None:
+    def _try_again(self, leader_lock: LeaderLock, error: TransientError, counted: int) -> None:
         """Run again later, under another epoch: the last run left something to be retried."""
-        self._spent = mainstem.epoch
+        self._burnt_epoch = leader_lock.epoch
         error.at(pipeline=self.pipeline)
         if self._progress.figures().retries == counted:
             # It did not fail where it could be counted.
@@ -347,30 +349,30 @@ class Candidacy:
         _log.warning(
             "pipeline tries again under another epoch",
             extra=self._fields(
-                mainstem,
+                leader_lock,
                 error=str(error),
                 attempt=attempts,
                 wait=round(wait, 2),
             ),
         )
-        self._record.failed(mainstem, self._election, error.text)
+        self._record.failed(leader_lock, self._election, error.text)
 
-    def _fields(self, mainstem: Mainstem, **values: object) -> dict[str, object]:
-        return leadership_fields(self.pipeline, self._nid, mainstem, **values)
+    def _fields(self, leader_lock: LeaderLock, **values: object) -> dict[str, object]:
+        return leadership_fields(self.pipeline, self._nid, leader_lock, **values)
 
     def status(self) -> PipelineStatus:
-        """The candidacy as others see it."""
+        """The pipeline controller as others see it."""
         election = self._election
-        mainstem = election.mainstem if election else None
+        leader_lock = election.leader_lock if election else None
         return PipelineStatus(
             channel=self.pipeline.channel,
             pipeline=self.pipeline.pipeline,
-            leader=mainstem.nid if mainstem else "",
-            epoch=mainstem.epoch if mainstem else 0,
+            leader=leader_lock.nid if leader_lock else "",
+            epoch=leader_lock.epoch if leader_lock else 0,
             mine=bool(election and election.mine),
-            decision=self.trouble or self._decision(),
+            decision=self.problem or self._decision(),
             figures=self._progress.figures(),
-            unable=self._unable,
+            not_ready=self._not_ready_reason,
         )
 
     def _decision(self) -> ErrorText:
@@ -384,7 +386,7 @@ class Candidacy:
         return self._progress.measured()
 
     def close(self, timeout: float) -> None:
-        """Drain, then give the leadership up."""
+        """Drain, then step down."""
         self.drain()
         self._run.join(timeout)
         if self.busy:
@@ -393,6 +395,6 @@ class Candidacy:
             self._resign()
 
     def _resign(self) -> None:
-        """Give the leadership up, if there is one."""
+        """Step down, if there is one."""
         if self._campaign.resign() and self._held is not None:
             self._record.ended(self._held, self._clock.now())

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from setl.errors import SetlError
-from setl.node.console.actions.beside import _PROGRAM, Beside, environment_of
+from setl.node.console.actions.cli_subprocess import _PROGRAM, CliSubprocess, environment_of
 from setl.node.console.actions.jobs import Jobs
 from tests.arbiter_in_memory import ManualClock
 from tests.waiting import eventually
@@ -20,22 +20,22 @@ SAYS = "import sys; print(sys.argv[1]); print('why', file=sys.stderr); sys.exit(
 WAITS = "import time; time.sleep(600)"
 
 
-def beside(program):
-    return Beside(dict(os.environ), (sys.executable, "-c", program))
+def cli_subprocess(program):
+    return CliSubprocess(dict(os.environ), (sys.executable, "-c", program))
 
 
 def test_what_a_command_prints_and_how_it_ends():
-    done = beside(SAYS).output(["ü", "3"])
+    done = cli_subprocess(SAYS).output(["ü", "3"])
     assert done == (3, "ü\n", "why\n")
 
 
 def test_what_takes_too_long_is_ended():
     with pytest.raises(SetlError, match=r"took longer than 0\.5 s"):
-        beside(WAITS).output(["check"], 0.5)
+        cli_subprocess(WAITS).output(["check"], 0.5)
 
 
 def test_what_runs_ends_when_the_node_leaves_and_nothing_begins_any_more():
-    runs, codes = beside(WAITS), []
+    runs, codes = cli_subprocess(WAITS), []
     thread = threading.Thread(target=lambda: codes.append(runs.output(["verify"]).code))
     thread.start()
     eventually(lambda: runs._processes)
@@ -59,7 +59,7 @@ except KeyboardInterrupt:
     time.sleep(0.01)
     print("put back")
 """
-    runs, done = beside(_PROGRAM.partition("from setl")[0] + waits), []
+    runs, done = cli_subprocess(_PROGRAM.partition("from setl")[0] + waits), []
     thread = threading.Thread(target=lambda: done.append(runs.output(["cutover"])))
     thread.start()
     eventually(ready.exists, 30)
@@ -75,7 +75,8 @@ def test_what_runs_ends_with_a_node_that_is_killed():
             sys.executable,
             "-c",
             (
-                "import os, sys; from setl.node.console.actions.beside import Beside, _PROGRAM\n"
+                "import os, sys; from setl.node.console.actions.cli_subprocess import Beside, "
+                "_PROGRAM\n"
                 "slow = _PROGRAM.replace('from setl', 'import time; time.sleep(600)\\nfrom setl')\n"
                 "Beside(dict(os.environ), (sys.executable, '-c', slow)).output(['verify'])"
             ),
@@ -109,7 +110,7 @@ class Collected:
 Collected()
 time.sleep(600)
 """
-    runs, done = beside(_PROGRAM.partition("from setl")[0] + collects), []
+    runs, done = cli_subprocess(_PROGRAM.partition("from setl")[0] + collects), []
     thread = threading.Thread(target=lambda: done.append(runs.output(["verify"], 60)))
     thread.start()
     eventually(ready.exists, 30)
@@ -132,7 +133,7 @@ VERIFIES = 'import sys; print(\'[{"target": "s.t", "differences": \' + sys.argv[
 
 def test_long_work_is_done_one_after_another_and_reports_how_it_ended():
     clock, ended = ManualClock(), []
-    jobs = Jobs(clock, beside(VERIFIES))
+    jobs = Jobs(clock, cli_subprocess(VERIFIES))
     for number in ("0", "3"):
         jobs.begin("shop/ab", "Verify", [number], ended.append)
     eventually(lambda: len(ended) == 2, 30)
@@ -162,7 +163,7 @@ while not os.path.exists({str(goes_on)!r}):
     time.sleep(0.01)
 print({json.dumps([row])!r})
 """
-    jobs = Jobs(ManualClock(), beside(program))
+    jobs = Jobs(ManualClock(), cli_subprocess(program))
     jobs.begin("shop/ab", "Verify", [], ended.append)
     eventually(lambda: jobs.of("shop/ab")[0].words == "for 0 s: s.t, 500 rows", 30)
     assert jobs.of("shop/ab")[0].lines == ("shop/ab: s.s: equal, 2 rows at the source",)
@@ -180,20 +181,20 @@ print({json.dumps([row])!r})
 def test_an_error_is_not_reported_with_how_far_it_was():
     ended = []
     program = "import sys; sys.stderr.write('… s.t, 5 rows\\n'); sys.exit('no such table')"
-    Jobs(ManualClock(), beside(program)).begin("shop/ab", "Verify", [], ended.append)
+    Jobs(ManualClock(), cli_subprocess(program)).begin("shop/ab", "Verify", [], ended.append)
     eventually(lambda: ended, 30)
     assert ended[0].error == "no such table"
 
 
 def test_work_that_fails_says_why_and_what_is_stored_is_bounded():
     ended = []
-    jobs = Jobs(ManualClock(), beside("import sys; sys.exit('no such channel')"))
+    jobs = Jobs(ManualClock(), cli_subprocess("import sys; sys.exit('no such channel')"))
     for n in range(25):
         jobs.begin("shop/ab", f"Verify {n}", [], ended.append)
         eventually(lambda n=n: len(ended) == n + 1, 30)
     assert all((job.state, job.error) == ("failed", "no such channel") for job in ended)
     assert len(jobs._jobs) <= 21
-    killed = beside(
+    killed = cli_subprocess(
         "import os, sys; print('drain', file=sys.stderr, flush=True); os.kill(os.getpid(), 9)"
     )
     Jobs(ManualClock(), killed).begin("shop/ab", "Cut over", [], ended.append)
@@ -225,6 +226,6 @@ DONE = {"outcome": "done", "left": ["keep the source read-only"]}
 def test_what_a_cut_over_says_is_reported_in_sentences(printed, lines):
     ended = []
     program = f"print({json.dumps(printed)!r})"
-    Jobs(ManualClock(), beside(program)).begin("shop/ab", "Cut over", [], ended.append)
+    Jobs(ManualClock(), cli_subprocess(program)).begin("shop/ab", "Cut over", [], ended.append)
     eventually(lambda: ended, 30)
     assert (ended[0].state, list(ended[0].lines)) == ("done", lines)

@@ -78,7 +78,7 @@ class _Listener:
                     self._said(line.rstrip())
 
 
-class Beside:
+class CliSubprocess:
     """Runs commands on the same cluster as this node; from any thread."""
 
     def __init__(
@@ -115,14 +115,14 @@ class Beside:
             SetlError: it cannot be started, or took longer.
         """
         # The node holds the other end, which closes when it ends, by SIGKILL too.
-        ears, mouth = os.pipe()
+        read_fd, write_fd = os.pipe()
         try:
-            process = self._begun(arguments, ears)
+            process = self._begun(arguments, read_fd)
         except OSError as error:
-            os.close(mouth)
+            os.close(write_fd)
             raise SetlError(f"setl cannot be run beside the node: {error}") from error
         finally:
-            os.close(ears)
+            os.close(read_fd)
         out, err = _Listener(process.stdout), _Listener(process.stderr, said)
         try:
             process.wait(timeout=limit)
@@ -131,7 +131,7 @@ class Beside:
             process.wait()
             raise SetlError(f"`setl {arguments[0]}` took longer than {limit:g} s") from None
         finally:
-            os.close(mouth)
+            os.close(write_fd)
             with self._lock:
                 self._processes.discard(process)
         return Output(process.returncode, out.text(), err.text())
@@ -143,14 +143,14 @@ class Beside:
             for process in self._processes:
                 process.terminate()
 
-    def _begun(self, arguments: Sequence[str], ears: int) -> subprocess.Popen[str]:
+    def _begun(self, arguments: Sequence[str], read_fd: int) -> subprocess.Popen[str]:
         with self._lock:
             if self._ending:
                 raise OSError("the node is leaving")
             process = subprocess.Popen(  # noqa: S603 - our own program
                 [*self._program, *arguments],
                 env=dict(self._environment),
-                stdin=ears,
+                stdin=read_fd,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,

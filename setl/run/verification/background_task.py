@@ -8,7 +8,7 @@ from typing import Protocol
 from setl.model.checkpoint import Checkpoint
 
 
-class Beside(Protocol):
+class BackgroundTask(Protocol):
     """Work that reads beside a run and writes nothing into its target.
 
     Order: `start` once, then `stop`; both return at once, so that it never holds up a run that
