@@ -75,7 +75,7 @@ class Channels:
         if channel.damage:
             # It would be written over with an empty one.
             raise Invalid(
-                f"the channel {channel.name!r} {channel.damage}; `setl apply` stores it anew"
+                f"the channel {channel.name!r} {channel.damage}; `setl apply` stores it again"
             )
         data = channel_payload(channel.name, state, channel.definition)
         try:

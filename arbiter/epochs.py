@@ -29,7 +29,7 @@ class Epochs:
     def raise_base(self, base: int) -> int:
         """Make epochs of later leaderships higher than `base`; returns the base afterwards.
 
-        For a ZooKeeper that was built anew and counts zxids from the beginning, below the
+        For a ZooKeeper that was built again and counts zxids from the beginning, below the
         epochs that targets know. A base is never lowered: a lower one changes nothing. The
         epoch of a leadership that exists stays what it is.
 

@@ -189,7 +189,7 @@ def read_epoch(data: bytes) -> int:
     base = read.whole("base", MAX_BASE)
     if base is None:
         what = "".join(f": it {wrong}" for wrong in read.wrong)
-        raise Invalid(f"the epoch's base cannot be read{what}; `setl epoch raise` writes it anew")
+        raise Invalid(f"the epoch's base cannot be read{what}; `setl epoch raise` writes it again")
     return base
 
 
@@ -251,7 +251,7 @@ def read_position(what: str, data: bytes) -> dict[str, Any]:
     """Inverse of `position_payload`.
 
     Raises:
-        Invalid: it cannot be read. Taking it for "none yet" would start the stream anew.
+        Invalid: it cannot be read. Taking it for "none yet" would start the stream again.
     """
     read = Fields(data)
     position = read.mapping("position")
@@ -298,7 +298,7 @@ def verification_payload(what: str, value: Mapping[str, Any]) -> bytes:
 
 
 def read_verification(data: bytes) -> dict[str, Any]:
-    """Inverse of `verification_payload`; empty for what cannot be read: it can begin anew."""
+    """Inverse of `verification_payload`; empty for what cannot be read: it can restart."""
     return Fields(data).mapping("verification") or {}
 
 

@@ -118,7 +118,7 @@ class Verifications(_Values):
     def read(self, pipeline: PipelineId) -> tuple[dict[str, Any], int] | None:
         """How far standing verification is, and its revision; None if nothing is kept.
 
-        What cannot be read is empty: verification can begin anew.
+        What cannot be read is empty: verification can restart.
         """
         found = self._znodes.read(self._paths.verification(pipeline))
         return None if found is None else (read_verification(found.data), found.version)

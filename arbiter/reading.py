@@ -29,7 +29,7 @@ def read_facts(znodes: Znodes, paths: Paths) -> Facts:
             if channel.damage:
                 damaged[f"{paths.channels}/{name}"] = (
                     f"{channel.damage}; the channel counts as stopped, and `setl apply` stores"
-                    " it anew"
+                    " it again"
                 )
     folders = znodes.children_all([f"{paths.channels}/{name}" for name in names])
     pipelines = [

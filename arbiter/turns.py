@@ -63,20 +63,20 @@ def queues(
 ) -> dict[PipelineId, tuple[str, ...]]:
     """For each vacant pipeline the nodes that may lead it, in the order of their turns.
 
-    Pipelines are dealt out one after another, by name. Each goes to the node that is preferred
+    Pipelines are distributed one after another, by name. Each goes to the node that is preferred
     most. Among several of these the one with the fewest pipelines for its weight gets it, and among
     several of those a hash of both names decides (rendezvous hashing: Thaler and Ravishankar,
     1998). Without the hash the same node would get every first pipeline.
     """
     ready = [node for node in facts.nodes.values() if node.ready]
     leads = Counter(leader_lock.nid for leader_lock in facts.leader_locks.values())
-    dealt: dict[PipelineId, tuple[str, ...]] = {}
+    queues_by_pipeline: dict[PipelineId, tuple[str, ...]] = {}
     for pipeline in sorted(vacant, key=str):
         preference = preferences.get(pipeline, ANY)
         queue = queue_for(pipeline, ready, leads, preference)
-        dealt[pipeline] = queue
+        queues_by_pipeline[pipeline] = queue
         leads.update(queue[:1])
-    return dealt
+    return queues_by_pipeline
 
 
 def queue_for(

@@ -96,7 +96,7 @@ class LeaderLock:
         nid: the node that holds it.
         status: how far it is.
         epoch: creation zxid of the znode, plus the base that an operator has set after ZooKeeper
-            was built anew (0 else); grows with every leadership, for ever.
+            was built again (0 else); grows with every leadership, for ever.
         session: id of the ZooKeeper session that owns the znode. Leadership is this, not nid.
         readable: whether it can be read; else its epoch may be a higher one than it seems.
     """
@@ -192,7 +192,7 @@ class SignalKind(Enum):
     SWITCHOVER = "switchover"  # the leader drains and hands over
     FAILOVER = "failover"  # a named node leads from now on, whatever the leader says
     ROLLBACK = "rollback"  # go back to the checkpoint and on from there
-    RESTART = "restart"  # end the run in order and build it anew
+    RESTART = "restart"  # end the run in order and build it again
     LOADS = "loads"  # look at the requests for loads of tables again
 
 

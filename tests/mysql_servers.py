@@ -155,7 +155,7 @@ def binlog_status(connection):
 
 
 def reset_binlogs(connection):
-    """Delete all binlogs of a server and begin anew."""
+    """Delete all binlogs of a server and restart."""
     with connection.cursor() as cursor:
         cursor.execute("RESET MASTER" if is_mariadb(connection) else "RESET BINARY LOGS AND GTIDS")
 

@@ -173,7 +173,7 @@ class LinkHandler(SequentialThreadingHandler):
         if self._tls is None:
             return plain
         try:
-            # Made anew each time: certificates are renewed while a node runs.
+            # Made again each time: certificates are renewed while a node runs.
             return client_context(self._tls).wrap_socket(plain, server_hostname=hostname)
         except Invalid as error:
             plain.close()

@@ -1,4 +1,4 @@
-"""A ZooKeeper session through kazoo, and its life: it begins, is refused, ends, begins anew."""
+"""A ZooKeeper session through kazoo, and its life: it begins, is refused, ends, restarts."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class KazooSession(KazooRequests):
             timeout: seconds.
             gives_up: whether the caller waits no longer; asked several times a second.
             refused_limit: seconds after which it is an answer that every server refuses
-                connections. One that is started anew does so for a moment, and silence may mean
+                connections. One that is started again does so for a moment, and silence may mean
                 anything.
 
         Raises:
@@ -144,7 +144,7 @@ class KazooSession(KazooRequests):
             news = self._ended, self._refused, self._life.last_contact()
             _log.log(
                 logging.DEBUG if self._refused and news == self._logged_again else logging.WARNING,
-                "session begins anew",
+                "session restarts",
                 extra={"setl": {"ended": self._ended, "refused": self._refused}},
             )
             self._logged_again = news
@@ -153,7 +153,7 @@ class KazooSession(KazooRequests):
             self._client.start_async()
         elif time.monotonic() - self._life.last_contact() > _FORGOTTEN * self.session_timeout:
             # Servers refuse a client that has seen a later zxid than they have, and one that was
-            # set up anew has a low one for long. The session is over by any clock, and a new one
+            # set up again has a low one for long. The session is over by any clock, and a new one
             # may begin from whatever is there, as that of a new process does.
             self._client.last_zxid = 0
 
@@ -195,7 +195,7 @@ class KazooSession(KazooRequests):
 
         It is a sync, since the leading server answers that. A leading server that has lost its
         followers answers for up to ``syncLimit`` more. That does no harm: the others notice no
-        sooner, and whoever they elect gives every session its whole timeout anew, so that this one
+        sooner, and whoever they elect gives every session its whole timeout again, so that this one
         ends here before it ends there.
         """
         root = self._root

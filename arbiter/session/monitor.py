@@ -39,7 +39,7 @@ class MonitoredConnection(Protocol):
         ...
 
     def revive(self) -> None:
-        """Begin anew if the client library has given up for good; else nothing."""
+        """Restart if the client library has given up for good; else nothing."""
         ...
 
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the two lock files of the image anew, from pyproject.toml: each package in one version, with
+# Makes the two lock files of the image again, from pyproject.toml: each package in one version, with
 # the hashes of all its files. Run it with Python 3.11, as in the image, where `pip-compile` (the
 # package pip-tools) is installed:
 #

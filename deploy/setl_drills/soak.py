@@ -70,7 +70,7 @@ class _Soak:
         self._draw = run.random
         self._end = time.monotonic() + minutes * 60
         # By node, by life of its process, and by how many pipelines it led: a node that was started
-        # again begins anew, and one that leads holds more connections than one that stands by.
+        # again restarts, and one that leads holds more connections than one that stands by.
         self._samples: dict[tuple[str, int, int], list[Usage]] = {}
 
     def run(self) -> DrillResult:

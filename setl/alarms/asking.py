@@ -19,7 +19,7 @@ from setl.alarms.alarm_state import (
 from setl.alarms.judgement import AlarmKey
 
 MOST_SILENCES = 200
-"""Silences that are kept; the one that ends first gives way."""
+"""Silences that are kept; the one that ends first is throttled."""
 
 _ATTEMPTS = 5
 _T = TypeVar("_T")
@@ -44,7 +44,7 @@ def silence(arbiter: Arbiter, wanted: Silence, now: float) -> None:
     Raises:
         Conflict: others change silences all the time.
     """
-    retried(
+    retried_on_conflict(
         lambda: _change(arbiter, lambda alarm_state: (*alarm_state, wanted)[-MOST_SILENCES:], now)
     )
 
@@ -53,7 +53,7 @@ def end_silence(arbiter: Arbiter, ident: str, now: float) -> Silence | None:
     """End a silence; returns it, None if there is none of this name. Raises Conflict."""
     found = next((each for each in silences_at(arbiter, now) if each.id == ident), None)
     if found is not None:
-        retried(
+        retried_on_conflict(
             lambda: _change(
                 arbiter, lambda alarm_state: tuple(s for s in alarm_state if s.id != ident), now
             )
@@ -72,7 +72,7 @@ def ask_for_test(arbiter: Arbiter, ident: str, by: str, now: float) -> None:
         after = replace(alarm_state, notices=(*alarm_state.notices, Notice(ident, now, (event,))))
         arbiter.alarms.store(after.to_json(), found[1] if found else None)
 
-    retried(add)
+    retried_on_conflict(add)
 
 
 def _change(
@@ -83,7 +83,7 @@ def _change(
     arbiter.alarms.store_silences(silences_to_json(after), found[1] if found else None)
 
 
-def retried(what: Callable[[], _T]) -> _T:
+def retried_on_conflict(what: Callable[[], _T]) -> _T:
     """Again if somebody else has written meanwhile; whoever sends alarms writes often."""
     for _ in range(_ATTEMPTS - 1):
         try:

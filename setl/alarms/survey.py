@@ -152,7 +152,7 @@ class Survey:
         with self._lock:
             entry.under_way = False
             if entry.channel != channel:
-                return  # its definition changed meanwhile: the next look asks anew
+                return  # its definition changed meanwhile: the next look asks again
             if found.unreachable and found.unreachable != entry.found.unreachable:
                 _log.warning(
                     "what alarms depend on is not known",

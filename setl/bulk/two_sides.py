@@ -111,7 +111,7 @@ class TwoSides:
             self._target_frame(target_parts, reading),
             self.merging,
             partitions=tasks,
-            # Keys are dealt out by hash, so each task has about as many.
+            # Keys are distributed by hash, so each task has about as many.
             keep=max(keep, -(-(keep + further) // tasks)),
         )
 

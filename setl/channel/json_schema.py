@@ -1,7 +1,7 @@
 """The JSON Schema of channel files, for editors: ``schemas/channel.schema.json``.
 
 It is made from the models and knows what stands in one place; rules between places are the
-business of `setl check`. To write it anew: ``python -m setl.channel.json_schema``.
+business of `setl check`. To write it again: ``python -m setl.channel.json_schema``.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ def read_expanded(
             "pipelines": [
                 each
                 for raw, count in zip(written, counts, strict=True)
-                for each in _dealt(raw, count)
+                for each in _expanded(raw, count)
             ],
         },
         origin=definition.origin,
@@ -51,7 +51,7 @@ def _count(pipeline: Pipeline) -> int:
     return pipeline.source.partition_count
 
 
-def _dealt(raw: Mapping[str, Any], count: int) -> list[Mapping[str, Any]]:
+def _expanded(raw: Mapping[str, Any], count: int) -> list[Mapping[str, Any]]:
     if not count:
         return [raw]
     source = {key: value for key, value in raw["source"].items() if key != "partitions"}

@@ -59,7 +59,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         Entry(
             "epoch",
             "leadership.epochs:epoch",
-            "Show epochs, or raise them after ZooKeeper was set up anew.",
+            "Show epochs, or raise them after ZooKeeper was set up again.",
         ),
     ),
     "Look": (

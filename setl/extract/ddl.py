@@ -3,7 +3,7 @@
 DDL has no transaction and so no row of the mark table. A statement that setl replicates carries
 its mark in a comment instead (I10): ``/*setl:17*/ ALTER TABLE shop.orders …``.
 
-Servers log most statements as they were sent, comments included. But some they write anew, without
+Servers log most statements as they were sent, comments included. But some they write again, without
 the comment: ``DROP TABLE``, ``CREATE VIEW``, ``CREATE TRIGGER`` and ``CREATE TABLE … SELECT``. Of
 these only the first is ever replicated, and where another pipeline reads it, the table is renamed
 first: the RENAME carries the mark, and a DROP of a name that no pipeline maps concerns nobody (see

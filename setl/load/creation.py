@@ -70,7 +70,7 @@ class TableCreation(Protocol):
         tables: Sequence[NewTable],
         describe: Describe,
         latest: Callable[[], LoadEnd] | None = None,
-        comes_anew: Callable[[tuple[str, str]], bool] = lambda _: False,
+        will_reload: Callable[[tuple[str, str]], bool] = lambda _: False,
     ) -> Sequence[str]:
         """Create the targets that are not there; returns what was done, for people.
 
@@ -82,7 +82,7 @@ class TableCreation(Protocol):
             describe: only asked for tables whose target is missing.
             latest: asks for the end of the source's stream, where schema changes are replicated:
                 those before it are in the table already. None where they are not.
-            comes_anew: whether all rows of a target are about to be loaded.
+            will_reload: whether all rows of a target are about to be loaded.
 
         Raises:
             TargetReplacedError: one that was there before is gone, with its rows.

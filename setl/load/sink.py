@@ -30,9 +30,9 @@ class LoadTicket:
         batch_id: the batch.
         slot: number of this task among those that write the batch at the same time, from 0.
         at: the position of the stream that `through` was made from; None if nobody asks for it.
-        lettered: ``schema.table`` or indexes for which dead letters are open; only for them a
-            sink has to look whether a change that it writes supersedes one.
-        retried: ids of the dead letters that are loaded again; those whose rows are in when the
+        tables_with_dead_letters: ``schema.table`` or indexes for which dead letters are open; only
+            for them a sink has to look whether a change that it writes supersedes one.
+        retry_ids: ids of the dead letters that are loaded again; those whose rows are in when the
             call ends are gone.
         through: version (see `document_version`) of the end of what is loaded; a sink that can
             keeps it with the rows, so that a later leader can tell what it applies again.
@@ -62,8 +62,8 @@ class LoadTicket:
     through: int = 0
     begun: float = 0.0
     at: Position | None = None
-    lettered: frozenset[str] = frozenset()
-    retried: tuple[str, ...] = ()
+    tables_with_dead_letters: frozenset[str] = frozenset()
+    retry_ids: tuple[str, ...] = ()
     schema_version: int = 0
     from_tables: bool = False
     catching_up: frozenset[str] = frozenset()
@@ -141,7 +141,7 @@ class ConflictSink(Sink, Protocol):
 
 ReadRendered = Callable[[str, Sequence[int]], "Iterator[list[bytes]] | None"]
 """Gives rows in a form, of the columns with these indexes in `TargetChanges.columns`; None if it
-cannot. Each call reads anew."""
+cannot. Each call reads again."""
 
 
 @runtime_checkable
@@ -182,7 +182,7 @@ class WholeTable(NamedTuple):
 
 
 OpenTable = Callable[[], AbstractContextManager[WholeTable]]
-"""Reads a source table anew, as of a position that is not before that of the ticket."""
+"""Reads a source table again, as of a position that is not before that of the ticket."""
 
 
 @runtime_checkable
@@ -221,7 +221,7 @@ RefuseTargets = Callable[[Collection[tuple[str, str]]], None]
 ConfigurationError if they must not be; another SetlError if the target does not answer."""
 
 
-class UndividedTables(Protocol):
+class SingleWriterTables(Protocol):
     """Which tables one task writes alone. Used by one thread at a time."""
 
     def add(self, table: tuple[str, str]) -> None:
@@ -236,7 +236,7 @@ class UndividedTables(Protocol):
         """
         ...
 
-    def refuse_one_of_two_names(self, tables: Iterable[tuple[str, str]], version: int) -> None:
+    def check_name_collisions(self, tables: Iterable[tuple[str, str]], version: int) -> None:
         """Refuse tables that the target takes for one, unlike the source: their rows would merge.
 
         Args:
@@ -250,17 +250,17 @@ class UndividedTables(Protocol):
         ...
 
 
-class NoUndividedTables:
-    """The `UndividedTables` of a target in which rows are never in each other's way."""
+class NoSingleWriterTables:
+    """The `SingleWriterTables` of a target in which rows are never in each other's way."""
 
-    def refuse_one_of_two_names(self, tables: Iterable[tuple[str, str]], version: int) -> None:
-        """See `UndividedTables.refuse_one_of_two_names`."""
+    def check_name_collisions(self, tables: Iterable[tuple[str, str]], version: int) -> None:
+        """See `SingleWriterTables.check_name_collisions`."""
 
     def add(self, table: tuple[str, str]) -> None:
-        """See `UndividedTables.add`."""
+        """See `SingleWriterTables.add`."""
 
     def among(self, tables: Iterable[tuple[str, str]]) -> frozenset[tuple[str, str]]:  # noqa: ARG002
-        """See `UndividedTables.among`."""
+        """See `SingleWriterTables.among`."""
         return frozenset()
 
 
@@ -294,9 +294,9 @@ class SinkSettings(Hashable, Protocol):
             SetlError: the target does not answer.
         """
 
-    def undivided_tables(self, clock: Clock) -> UndividedTables:  # noqa: ARG002
+    def single_writer_tables(self, clock: Clock) -> SingleWriterTables:  # noqa: ARG002
         """Tells which tables of the target one task writes alone."""
-        return NoUndividedTables()
+        return NoSingleWriterTables()
 
 
 @dataclass(frozen=True, slots=True)

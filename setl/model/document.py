@@ -33,7 +33,7 @@ class DocumentForm:
             last; one more than `values`.
         values: for each value in the id, its index in the key.
         routing: index in the key of the value that says which shard a document is on; None
-            leaves that to its id. A row that is routed anew is another row to setl.
+            leaves that to its id. A row that is routed again is another row to setl.
         no_dates_as_null: whether a date that no calendar has becomes null; else it is refused.
         geometry: how GEOMETRY is written.
     """

@@ -26,7 +26,7 @@ class Loaded:
         conflicts_source: rows changed on both sites of which the source's stayed.
         conflicts_target: rows changed on both sites of which the target's stayed.
         dead_letters: faulty rows that were put aside.
-        lettered: ``schema.table`` or indexes that these were meant for.
+        tables_with_dead_letters: ``schema.table`` or indexes that these were meant for.
         fault: the error of the first of them, "" if there is none.
         tables: what was written to each table or index.
         statements: times of the statements or requests that wrote it, in seconds.
@@ -44,7 +44,7 @@ class Loaded:
     conflicts_source: int = 0
     conflicts_target: int = 0
     dead_letters: int = 0
-    lettered: frozenset[str] = frozenset()
+    tables_with_dead_letters: frozenset[str] = frozenset()
     fault: str = ""
     tables: ByTable = field(default_factory=dict[str, TableRows])
     statements: Histogram = _NONE
@@ -63,7 +63,7 @@ class Loaded:
             conflicts_source=self.conflicts_source + other.conflicts_source,
             conflicts_target=self.conflicts_target + other.conflicts_target,
             dead_letters=self.dead_letters + other.dead_letters,
-            lettered=self.lettered | other.lettered,
+            tables_with_dead_letters=self.tables_with_dead_letters | other.tables_with_dead_letters,
             fault=self.fault or other.fault,
             tables=added(self.tables, other.tables),
             statements=self.statements + other.statements,

@@ -25,7 +25,7 @@ class TableLoad:
     needs no load, since all its rows are in the stream.
 
     Attributes:
-        id: that of the request that it carries out. Ids begin again where requests are kept anew,
+        id: that of the request that it carries out. Ids begin again where requests are kept again,
             after the checkpoint; see `sent`.
         sent: when that request was made, seconds since 1970, which tells it from others of the
             same id.

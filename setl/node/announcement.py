@@ -83,7 +83,7 @@ class Announcement:
             self.make()
 
     def forget(self) -> None:
-        """Somebody else has written over it: it is told anew."""
+        """Somebody else has written over it: it is told again."""
         self._announced = None
 
     def missing_for(self, info: NodeInfo) -> bool:

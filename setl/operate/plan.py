@@ -49,7 +49,7 @@ class Plan:
         channel: its name.
         new: whether the cluster does not know it yet.
         changes: what would change, pipeline by pipeline.
-        restarted: pipelines that end in order and begin anew by the new file.
+        restarted: pipelines that end in order and restart by the new file.
         creations: tables and indexes that setl would create.
         findings: what the servers have to say; empty if they were not asked.
         base: revision of the stored file that the new one was compared with.

@@ -18,7 +18,7 @@ class RelayLog(Protocol):
     so is everything appended to that partition before it. `take_over` tells where each ends.
 
     Errors: after any error of `append` or `flush` nothing more can be appended, and both keep
-    raising it. `take_over` begins anew, with the same object or another one; the caller then
+    raising it. `take_over` restarts, with the same object or another one; the caller then
     reads its source again from the places that it returns. How a record is repeated after a lost
     answer is the log's business: with `delivery: transactional` or `idempotent` it is there once,
     with `one_in_flight` it may be there again, right after its batch.

@@ -34,7 +34,7 @@ FULL_IMAGES: Final = "SET GLOBAL binlog_row_image=FULL on the source, then start
 """What makes a source tell all of a row."""
 
 
-class Dealt(NamedTuple):
+class Partitioned(NamedTuple):
     """Which partition each row of an entry goes to.
 
     Attributes:
@@ -54,11 +54,11 @@ class Partitioner:
     """
 
     def __init__(self, by: PartitionBy, partitions: int) -> None:
-        """Deal out to `partitions` partitions, at least 1.
+        """Distribute to `partitions` partitions, at least 1.
 
         Args:
             by: what keeps its order. ``order``: everything. ``table``: each table, or table
-                group. ``key``: the rows of one primary key; tables without one are dealt out
+                group. ``key``: the rows of one primary key; tables without one are distributed
                 as with ``table``, and so are those in a group, and those of which two keys
                 may be equal though their values differ.
             partitions: of the topic.
@@ -67,7 +67,7 @@ class Partitioner:
         self._by: PartitionBy = by
         self._tables: dict[tuple[str, str], tuple[RowSchema, int | None]] = {}
 
-    def deal(self, changes: DecodedRows, group: str | None) -> Dealt:
+    def partition(self, changes: DecodedRows, group: str | None) -> Partitioned:
         """The partition of each row of an entry.
 
         Raises:
@@ -78,13 +78,17 @@ class Partitioner:
         # A codec gives the same object as long as the table does not change.
         fixed = known[1] if known and known[0] is schema else self._learn(schema, group)
         if fixed is not None:
-            return Dealt([fixed] * len(images), {})
+            return Partitioned([fixed] * len(images), {})
         if op is Op.UPDATE:
             return self._updates(schema, images)
         side = 0 if op is Op.DELETE else 1
-        return Dealt([self._bucket(schema, _key(schema, image[side])) for image in images], {})
+        return Partitioned(
+            [self._bucket(schema, _key(schema, image[side])) for image in images], {}
+        )
 
-    def _updates(self, schema: RowSchema, images: list[tuple[Row | None, Row | None]]) -> Dealt:
+    def _updates(
+        self, schema: RowSchema, images: list[tuple[Row | None, Row | None]]
+    ) -> Partitioned:
         to: list[int] = []
         moved: dict[int, int] = {}
         for i, (before, after) in enumerate(images):
@@ -95,7 +99,7 @@ class Partitioner:
             to.append(bucket)
             if new != old and (former := self._bucket(schema, old)) != bucket:
                 moved[i] = former
-        return Dealt(to, moved)
+        return Partitioned(to, moved)
 
     def _bucket(self, schema: RowSchema, key: Row) -> int:
         if ABSENT in key:

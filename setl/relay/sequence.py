@@ -192,10 +192,10 @@ class Sequencer:
             if changes.schema.unlogged:
                 # Whoever reads a record takes columns that it lacks for unchanged.
                 raise unlogged_error(changes.schema.name, changes.schema.unlogged)
-            dealt = self._partitioner.deal(changes, group)
+            partitioned = self._partitioner.partition(changes, group)
             self._rows += len(changes.images)
             rows = RowsEntry(entry, changes, ordinal)
-            result.records.extend(self._begun(entry).rows(rows, dealt))
+            result.records.extend(self._begun(entry).rows(rows, partitioned))
             return len(changes.images)
         if forwarding is Forwarding.MARK:
             mark = RowsEntry(entry, self._codec.decode(entry.payload, entry.context), ordinal)

@@ -10,7 +10,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.entry import Entry
 from setl.model.position import BinlogOrigin, BinlogPosition
-from setl.relay.partitioning import FULL_IMAGES, Dealt, completed
+from setl.relay.partitioning import FULL_IMAGES, Partitioned, completed
 from setl.relay.serializer import Serializer, binlog_position, record_id
 from setl.relay.topic_contents import TopicContents
 
@@ -103,15 +103,15 @@ class Transaction:
         for partition in self._begun:
             yield from self._marks_to(partition, known)
 
-    def rows(self, rows: RowsEntry, dealt: Dealt) -> Iterator[Outgoing]:
+    def rows(self, rows: RowsEntry, partitioned: Partitioned) -> Iterator[Outgoing]:
         """Rows that pass, each to its partition."""
         entry, changes, last = rows
         first = last - len(changes.images) + 1
-        partitions = dealt.to
+        partitions = partitioned.to
         for partition in dict.fromkeys(partitions):
             yield from self._begin_in(partition)
-        if dealt.moved or self._repeats:
-            yield from self._one_by_one(rows, dealt, first)
+        if partitioned.moved or self._repeats:
+            yield from self._one_by_one(rows, partitioned, first)
             return
         values = self._serializer.rows(self._begin_id + first, entry, changes)
         head, timestamp = self._head, _milliseconds(entry)
@@ -152,12 +152,14 @@ class Transaction:
         for ordinal, value, entry in self._marks[known:]:
             yield from self._record(partition, ordinal, value, entry)
 
-    def _one_by_one(self, rows: RowsEntry, dealt: Dealt, first: int) -> Iterator[Outgoing]:
+    def _one_by_one(
+        self, rows: RowsEntry, partitioned: Partitioned, first: int
+    ) -> Iterator[Outgoing]:
         """Rows of an entry that do not all go out as they are."""
         schema, op, images = rows.changes
         for i, (before, after) in enumerate(images):
-            ordinal, to = first + i, dealt.to[i]
-            former = dealt.moved.get(i)
+            ordinal, to = first + i, partitioned.to[i]
+            former = partitioned.moved.get(i)
             if former is None:
                 change = DecodedRows(schema, op, [(before, after)])
                 yield from self._row(to, ordinal, rows.entry, change)

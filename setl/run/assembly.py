@@ -29,14 +29,14 @@ from setl.run.parts import RunParts
 from setl.run.run import PipelineRun
 from setl.run.selecting import select_settings, skipped_statements
 from setl.run.stalls.observer import Views
-from setl.run.table_loads.coming_anew import ComingAnew
 from setl.run.table_loads.parts import TableLoadingParts
+from setl.run.table_loads.reloads import Reloads
 from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.table_loads.table_creation import CreatingParts
 from setl.run.targets.acting_keys import ActingKeys
 from setl.run.targets.end_version import version_at_end
 from setl.run.targets.foreign_versions import ForeignVersions
-from setl.run.targets.identities import ComesAnew, Identities
+from setl.run.targets.identities import Identities, WillReload
 from setl.run.targets.schema_changes import SchemaChangePolicy
 from setl.run.tracing.trace import Tracer
 from setl.run.verification.assembly import standing_verification
@@ -92,7 +92,7 @@ def build_run(
     tables = partial(origin.tables, logged=logged)
     rows = origin.rows(logged=logged) if router.rereads else None
     requests = StoredLoadRequests(arbiter, PipelineId(file.channel, name))
-    identities, coming = None, ComingAnew(requests, tables, router)
+    identities, coming = None, Reloads(requests, tables, router)
     if isinstance(target, IdentifiedTarget):
         identities = Identities(target.identities, coming, leadership, clock)
     watch = None
@@ -223,7 +223,7 @@ def _creating(
     source: Source,
     *,
     identities: Identities | None,
-    coming: ComesAnew,
+    coming: WillReload,
 ) -> CreatingParts:
     if not isinstance(target, CreatingTarget):
         raise nothing_to_create()
@@ -233,7 +233,7 @@ def _creating(
         ddl_context.router,
         partial(_computed, spark),
         partial(version_at_end, source),
-        comes_anew=coming,
+        will_reload=coming,
         check=None if identities is None else identities.check,
     )
 

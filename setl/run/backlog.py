@@ -36,7 +36,7 @@ class Backlog:
         self._set_aside: Batch | None = None
 
     def forget(self) -> None:
-        """Give up what was taken and not handed on: reading begins anew."""
+        """Give up what was taken and not handed on: reading restarts."""
         self._set_aside = None
 
     def next_batch(self, timeout: float, passing: AbsorbsHeartbeats) -> Batch | None:

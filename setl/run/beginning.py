@@ -35,8 +35,8 @@ def position_to_continue(
         # to have what was applied since.
         checkpoint = stored
     if checkpoint.fresh:
-        # What the target keeps is of another life. Forgotten before this is stored, and never
-        # again: then it may be of this one, whose first load was cut off.
+        # What the target keeps is from an earlier generation. Forgotten before this is stored, and
+        # never again: then it may be of this one, whose first load was cut off.
         parts.work.forget(checkpoint)
         checkpoint = replace(checkpoint, began=True)
     if checkpoint == stored:

@@ -29,7 +29,7 @@ from setl.run.measured.pace import Stage
 from setl.run.measured.progress import Progress
 from setl.run.parts import Applied
 from setl.run.table_loads import choice as load_choice
-from setl.run.table_loads.choice import ComingLoad
+from setl.run.table_loads.choice import PlannedLoad
 from setl.run.table_loads.loading import TableLoading
 from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.table_creation import CreatingParts, TableCreating
@@ -155,7 +155,7 @@ class EtlWork:
             parts.identities.begin(checkpoint)
         if parts.keys is not None:
             parts.keys.begin(checkpoint)
-        self._creating.begin(ticket, self._coming_load, asks_end=replicates)
+        self._creating.begin(ticket, self._planned_load, asks_end=replicates)
         self._tables.begin(checkpoint.load)
         if parts.letters is not None:
             parts.letters.begin()
@@ -314,7 +314,7 @@ class EtlWork:
     def absorbs(self, entries: Sequence[Entry]) -> bool:
         """See `Work.absorbs`; heartbeats do, unless dead letters have to be looked at soon."""
         letters = self._parts.letters
-        if letters is not None and letters.lettered:
+        if letters is not None and letters.tables_with_dead_letters:
             return False
         return self._parts.extractor.are_heartbeats(entries)
 
@@ -365,17 +365,17 @@ class EtlWork:
             self._parts.identities.goes_on_with(load)
 
     @property
-    def _coming_load(self) -> ComingLoad:
+    def _planned_load(self) -> PlannedLoad:
         load = self._load_of_tables
-        return ComingLoad(load, load_choice.missing_entries(load, self._parts.tables.wanted))
+        return PlannedLoad(load, load_choice.missing_entries(load, self._parts.tables.wanted))
 
     def _is_to_read(self, table: tuple[str, str]) -> bool:
         router = self._parts.tables.router
-        return self._coming_load.is_to_read(table, router.route(*table), router)
+        return self._planned_load.is_to_read(table, router.route(*table), router)
 
     def _unread(self, names: Collection[tuple[str, str]]) -> frozenset[tuple[str, str]]:
         """Targets of these tables that a load is about to replace, should they have no key."""
-        if not self._coming_load.comes:
+        if not self._planned_load.is_planned:
             return frozenset()
         route = self._parts.tables.router.route
         coming = [n for n in names if self._is_to_read(n) and self._tables.may_read(n)]
@@ -416,7 +416,7 @@ class EtlWork:
             self._creating.complete(ticket)  # what is changed may be one of the keys to come
         done = self._parts.ddl.act_on(entries, ticket, last.checkpoint.generation, self._is_to_read)
         if not self._parts.ddl.replicates:
-            self._creating.begin(ticket, self._coming_load)
+            self._creating.begin(ticket, self._planned_load)
         return done
 
     def _ticket(self, batch_id: int, checkpoint: Checkpoint) -> LoadTicket:
@@ -429,7 +429,9 @@ class EtlWork:
             files=checkpoint.files,
             schema_version=self._schema_version,
             at=checkpoint.resume,
-            lettered=self._parts.letters.lettered if self._parts.letters else frozenset(),
+            tables_with_dead_letters=self._parts.letters.tables_with_dead_letters
+            if self._parts.letters
+            else frozenset(),
             position=ShownPosition.of(checkpoint),
         )
 

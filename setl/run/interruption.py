@@ -59,7 +59,7 @@ class Interruption:
     # -- for the run ----------------------------------------------------------------------
 
     def begin(self) -> list[threading.Event]:
-        """The run begins anew; returns the rollbacks that this carries out.
+        """The run restarts; returns the rollbacks that this carries out.
 
         Until `has_begun` they are returned again: what begins may fail before it is done.
         """
@@ -83,7 +83,7 @@ class Interruption:
         return self._stopping.is_set()
 
     def is_interrupted(self) -> bool:
-        """Whether the run is to begin anew, or to end."""
+        """Whether the run is to restart, or to end."""
         return self._stopping.is_set() or self._interrupted.is_set()
 
     def wait(self, seconds: float) -> None:

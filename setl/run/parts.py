@@ -150,7 +150,7 @@ class Work(Protocol):
         """Load some rows of whole tables, if any are left or asked for.
 
         Between two `apply`. Order: `reached` is what is applied. Idempotence: rows may be loaded
-        again; they are read anew, and never older than what is there. Crash: the next leader goes
+        again; they are read again, and never older than what is there. Crash: the next leader goes
         on from the stored checkpoint.
 
         Args:

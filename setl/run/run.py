@@ -356,7 +356,7 @@ class PipelineRun:
             return
         raise FatalError(
             f"{error.message}, and its checkpoint is gone, which was last {self._checkpoints.last}",
-            hint="`setl position reset --to` says from where to go on; or load the tables anew",
+            hint="`setl position reset --to` says from where to go on; or load the tables again",
             **self._log_fields(),
         ) from error
 
@@ -384,7 +384,7 @@ class PipelineRun:
         try:
             self._rolled_back_to = self._roll_back(TransientError(failure))
         except TransientError as error:
-            _log.info("reading begins anew", extra=self._fields(error=str(error)))
+            _log.info("reading restarts", extra=self._fields(error=str(error)))
             self._parts.select.stop()
         self._asked.wait(wait)
 

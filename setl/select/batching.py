@@ -142,7 +142,7 @@ class BatchAssembler:
         """Whether no batch and no transaction is open."""
         return not (self._entries or self._inside)
 
-    def alone(self, entries: Sequence[Entry]) -> Batch:
+    def single_batch(self, entries: Sequence[Entry]) -> Batch:
         """A batch of whole transactions that come between two batches, whatever its limits."""
         self._since = self._clock.monotonic()
         self._cut = False
@@ -324,7 +324,7 @@ class BatchAssembler:
             extent.size,
             opened=self._since,
             closed=now,
-            acts=self._turn is not None and self._turn.alone,
+            acts=self._turn is not None and self._turn.single_batch,
         )
         self._next_id += 1
         self._rows += extent.rows

@@ -44,7 +44,7 @@ class Turn(Enum):
         return before
 
     @property
-    def alone(self) -> bool:
+    def single_batch(self) -> bool:
         """Whether its batch is applied alone."""
         return self in (Turn.ACTS, Turn.MOVES)
 

@@ -174,7 +174,7 @@ class Reading:
         assembler = self.assembler
         if not assembler.is_between:
             return False
-        passed = self.batches.absorb(entries, lambda: assembler.alone(entries))
+        passed = self.batches.absorb(entries, lambda: assembler.single_batch(entries))
         if passed:
             self._counters.count(entries)
             self._counters.batches += 1

@@ -199,7 +199,7 @@ def identity_indexes(
     """Indexes of the columns that identify a row in its target: its key, then the routing column.
 
     A document is on the shard that its routing says. Counted as part of its key, a row that is
-    routed anew is deleted under its old routing by the same means as a row with a new key.
+    routed again is deleted under its old routing by the same means as a row with a new key.
 
     Raises:
         ConfigurationError: as for `key_indexes`, or there is no such routing column.

@@ -26,7 +26,7 @@ MOST_FAULTY = 200
 def faulty_rows(
     branch: ExpressionBranch,
     plan: TransformPlan,
-    stretches: Sequence[list[WorkItem]],
+    insert_partitions: Sequence[list[WorkItem]],
     failure: Callable[[Exception], SetlError],
 ) -> dict[tuple[int, Row, int], DataError]:
     """Rows on which an expression fails, after a job has failed for the same stretches.
@@ -34,7 +34,7 @@ def faulty_rows(
     Args:
         branch: evaluates the route's expressions.
         plan: the plan that failed.
-        stretches: the entries that failed.
+        insert_partitions: the entries that failed.
         failure: gives the kind of an exception of Spark.
 
     Returns:
@@ -44,8 +44,8 @@ def faulty_rows(
         FatalError: there are too many of them.
         SetlError: Spark fails for another reason than a value.
     """
-    evaluation = branch.evaluation(plan, stretches)
-    decoded = branch.decoded(plan, stretches, evaluation)
+    evaluation = branch.evaluation(plan, insert_partitions)
+    decoded = branch.decoded(plan, insert_partitions, evaluation)
     rows = decoded.where(f"__setl_kind = {UPSERT}").toArrow()
     found: dict[tuple[int, Row, int], DataError] = {}
 

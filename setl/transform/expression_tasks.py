@@ -22,7 +22,14 @@ from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan
 from setl.transform.evaluation import Evaluation
 from setl.transform.isolating import Refused, take_out
-from setl.transform.partition import Dealt, by_buckets, deal, faulty_by_buckets, packed, refused
+from setl.transform.partition import (
+    Shuffled,
+    by_buckets,
+    faulty_by_buckets,
+    packed,
+    refused,
+    shuffle,
+)
 from setl.transform.partition_compaction import compact
 from setl.transform.typed_rows import arrow_schema, record_batch, rows_of, spark_schema
 from setl.transform.work import TransformPlan
@@ -56,16 +63,16 @@ def decoded_schema(evaluation: Evaluation) -> StructType:
 def dealer(plan: TransformPlan, buckets: int) -> Callable[[Batches], Batches]:
     """The task function for stretches of which nothing has to be evaluated."""
 
-    def dealt(batches: Batches) -> Batches:
+    def shuffled(batches: Batches) -> Batches:
         for batch in batches:
             for items in batch.column(0).to_pylist():
-                yield _partitions(deal(plan, items, buckets))
+                yield _partitions(shuffle(plan, items, buckets))
 
-    return dealt
+    return shuffled
 
 
-def _partitions(dealt: Dealt) -> pa.RecordBatch:
-    numbers, partitions = zip(*dealt, strict=True)
+def _partitions(shuffled: Shuffled) -> pa.RecordBatch:
+    numbers, partitions = zip(*shuffled, strict=True)
     return pa.RecordBatch.from_arrays(
         [pa.array(numbers, pa.int32()), pa.array(partitions, pa.binary())], schema=_PARTITIONS
     )
@@ -87,7 +94,7 @@ def decoder(plan: TransformPlan, evaluation: Evaluation) -> Callable[[Batches], 
         nulls = [pa.nulls(len(bodies), field.type) for field in arrow_schema(inputs)]
         return pa.RecordBatch.from_arrays([*carried(kind, versions, bodies), *nulls], schema=out)
 
-    def decode_stretch(items: bytes) -> Batches:
+    def decode_insert_partition(items: bytes) -> Batches:
         started = time.monotonic()
         compacted = compact(plan, pickle.loads(items))  # noqa: S301 - made by our own driver
         for route, schema, part in compacted.survivors:
@@ -117,7 +124,7 @@ def decoder(plan: TransformPlan, evaluation: Evaluation) -> Callable[[Batches], 
         for batch in batches:
             for items in batch.column(0).to_pylist():
                 try:
-                    yield from decode_stretch(items)
+                    yield from decode_insert_partition(items)
                 except SetlError as error:
                     yield without_inputs(_REFUSED, [0], [error])
 
@@ -219,12 +226,12 @@ def packer(
                 else:
                     errors.append(content)
         if errors:
-            dealt = refused(errors[0])
+            shuffled = refused(errors[0])
         else:
             by_bucket = by_buckets(plan, ((route, part) for part in parts), buckets)
             put_aside = faulty_by_buckets(plan, faulty, buckets)
             seconds += time.monotonic() - started
-            dealt = packed(by_bucket, rows, redelivered, seconds, faulty=put_aside)
-        yield _partitions(dealt)
+            shuffled = packed(by_bucket, rows, redelivered, seconds, faulty=put_aside)
+        yield _partitions(shuffled)
 
     return pack

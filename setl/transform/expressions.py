@@ -41,12 +41,12 @@ class ExpressionBranch:
         self._evaluations: dict[RowSchema, Evaluation] = {}
 
     def partitions(
-        self, plan: TransformPlan, stretches: Sequence[list[WorkItem]], buckets: int
+        self, plan: TransformPlan, insert_partitions: Sequence[list[WorkItem]], buckets: int
     ) -> DataFrame:
         """Transform stretches of one table's entries.
 
         Returns:
-            A frame of (bucket, share), as `setl.transform.partition.deal` gives them.
+            A frame of (bucket, share), as `setl.transform.partition.shuffle` gives them.
 
         Raises:
             ConfigurationError: an expression does not fit the table.
@@ -54,28 +54,34 @@ class ExpressionBranch:
                 isolated.
         """
         try:
-            evaluation = self.evaluation(plan, stretches)
+            evaluation = self.evaluation(plan, insert_partitions)
         except DataError:
             if not plan.isolates:
                 raise
             # No entry can be decoded, so there is nothing to evaluate.
-            return self._pickled(stretches).mapInArrow(dealer(plan, buckets), PARTITIONS_DDL)
-        frame = self.decoded(plan, stretches, evaluation)
+            return self._pickled(insert_partitions).mapInArrow(
+                dealer(plan, buckets), PARTITIONS_DDL
+            )
+        frame = self.decoded(plan, insert_partitions, evaluation)
         evaluated = select_evaluated(frame, self._route, CARRIED.names, ONLY_UPSERTS)
         return evaluated.mapInArrow(packer(plan, evaluation, buckets), PARTITIONS_DDL)
 
-    def evaluation(self, plan: TransformPlan, stretches: Sequence[list[WorkItem]]) -> Evaluation:
+    def evaluation(
+        self, plan: TransformPlan, insert_partitions: Sequence[list[WorkItem]]
+    ) -> Evaluation:
         """The expressions over the table that the entries are of; raises as `partitions`."""
-        schema = self._schema_of(plan, stretches)
+        schema = self._schema_of(plan, insert_partitions)
         evaluation = self._evaluations.get(schema)
         if evaluation is None:
             evaluation = analyse(self.spark, self._route, schema)
             self._evaluations[schema] = evaluation
         return evaluation
 
-    def _schema_of(self, plan: TransformPlan, stretches: Sequence[list[WorkItem]]) -> RowSchema:
+    def _schema_of(
+        self, plan: TransformPlan, insert_partitions: Sequence[list[WorkItem]]
+    ) -> RowSchema:
         failure: DataError | None = None
-        for item in chain.from_iterable(stretches):
+        for item in chain.from_iterable(insert_partitions):
             try:
                 return self._schema(plan, item)
             except DataError as error:
@@ -84,18 +90,28 @@ class ExpressionBranch:
                     break
         raise failure or DataError("there is nothing to evaluate")
 
-    def _pickled(self, stretches: Sequence[list[WorkItem]]) -> DataFrame:
-        blobs = pa.table({"items": [pickle.dumps(stretch, protocol=5) for stretch in stretches]})
+    def _pickled(self, insert_partitions: Sequence[list[WorkItem]]) -> DataFrame:
+        blobs = pa.table(
+            {
+                "items": [
+                    pickle.dumps(insert_partition, protocol=5)
+                    for insert_partition in insert_partitions
+                ]
+            }
+        )
         frame = self.spark.createDataFrame(blobs)
-        count = len(stretches)
+        count = len(insert_partitions)
         return frame.repartition(count) if count > 1 else frame.coalesce(1)
 
     def decoded(
-        self, plan: TransformPlan, stretches: Sequence[list[WorkItem]], evaluation: Evaluation
+        self,
+        plan: TransformPlan,
+        insert_partitions: Sequence[list[WorkItem]],
+        evaluation: Evaluation,
     ) -> DataFrame:
         """What survives of the stretches: the columns `CARRIED` and those that are mentioned."""
         decode, schema = decoder(plan, evaluation), decoded_schema(evaluation)
-        return self._pickled(stretches).mapInArrow(decode, schema)
+        return self._pickled(insert_partitions).mapInArrow(decode, schema)
 
     def _schema(self, plan: TransformPlan, first: WorkItem) -> RowSchema:
         if first.decoded is not None:

@@ -47,17 +47,17 @@ class Partition:
     error: SetlError | None = None
 
 
-Dealt = list[tuple[int, bytes]]
+Shuffled = list[tuple[int, bytes]]
 """Pickled shares, each with the number of the load task that it is for."""
 
 
-def deal(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
+def shuffle(plan: TransformPlan, items: bytes, buckets: int) -> Shuffled:
     """Transform packed work items and deal the changes out to `buckets` load tasks."""
     return _pickled(partitions_of(plan, items, buckets))
 
 
 def partitions_of(plan: TransformPlan, items: bytes, buckets: int) -> dict[int, Partition]:
-    """As `deal`, for load tasks in this process."""
+    """As `shuffle`, for load tasks in this process."""
     started = time.monotonic()
     try:
         work = unpacked(items)
@@ -80,8 +80,8 @@ def by_buckets(
     """Changes by the number of the load task that writes their keys."""
     result: dict[int, list[TargetChanges]] = {}
     for route, target_changes in changes:
-        undivided = target_changes.keyless or route.target in plan.undivided
-        parts = split(target_changes, route.group, buckets, undivided=undivided)
+        single_writer = target_changes.keyless or route.target in plan.single_writer
+        parts = split(target_changes, route.group, buckets, single_writer=single_writer)
         for bucket, part in parts.items():
             result.setdefault(bucket, []).append(part)
     return result
@@ -119,7 +119,7 @@ def packed(
     seconds: float,
     *,
     faulty: Mapping[int, list[FaultyRow]] | None = None,
-) -> Dealt:
+) -> Shuffled:
     """Pickled shares; the counts go with the share of the first load task."""
     return _pickled(_shared(by_bucket, rows, redelivered, seconds, faulty=faulty or {}))
 
@@ -148,12 +148,12 @@ def _shared(
     return partitions
 
 
-def _pickled(partitions: Mapping[int, Partition]) -> Dealt:
+def _pickled(partitions: Mapping[int, Partition]) -> Shuffled:
     return [
         (bucket, pickle.dumps(partition, protocol=5)) for bucket, partition in partitions.items()
     ]
 
 
-def refused(error: SetlError) -> Dealt:
+def refused(error: SetlError) -> Shuffled:
     """The share of a task that gave up."""
     return _pickled({0: Partition(error=error)})

@@ -77,7 +77,7 @@ def key_hashes(rows: Sequence[Row], key: Sequence[int]) -> bytes:
     return numbers.tobytes()
 
 
-def spreads(key: Sequence[Column], group: str | None, *, undivided: bool = False) -> bool:
+def spreads(key: Sequence[Column], group: str | None, *, single_writer: bool = False) -> bool:
     """Whether the rows of a table may be shared out among tasks by key.
 
     Not if the table is in a group, whose changes keep their order.
@@ -101,10 +101,10 @@ def spreads(key: Sequence[Column], group: str | None, *, undivided: bool = False
     Args:
         key: the key columns.
         group: name of the table group, None if there is none.
-        undivided: whether rows of the target can be in each other's way, see
-            `setl.systems.mysql.sink.undivided`.
+        single_writer: whether rows of the target can be in each other's way, see
+            `setl.systems.mysql.sink.single_writer`.
     """
-    return group is None and not undivided and not any(map(_loose, key))
+    return group is None and not single_writer and not any(map(_loose, key))
 
 
 def _loose(column: Column) -> bool:
@@ -113,18 +113,18 @@ def _loose(column: Column) -> bool:
 
 
 def split(
-    changes: TargetChanges, group: str | None, buckets: int, *, undivided: bool = False
+    changes: TargetChanges, group: str | None, buckets: int, *, single_writer: bool = False
 ) -> dict[int, TargetChanges]:
     """Deal one target's changes out to `buckets` tasks, each key to one of them."""
     key_columns = [changes.columns[i] for i in changes.key]
-    if buckets == 1 or not spreads(key_columns, group, undivided=undivided):
+    if buckets == 1 or not spreads(key_columns, group, single_writer=single_writer):
         home = bucket_of((group or ".".join(changes.target),), buckets)
         # Rows of another source table may go to the same target by another way.
-        alone = buckets == 1 or undivided
+        alone = buckets == 1 or single_writer
         return {home: changes if alone else replace(changes, shared=True)}
     parts = [replace(changes.without_rows(), shared=True) for _ in range(buckets)]
     upserts = [(part.upserts.append, part.upsert_versions.append) for part in parts]
-    # A document that is routed anew is written, and deleted where it was, by one task.
+    # A document that is routed again is written, and deleted where it was, by one task.
     form, positions = changes.document, range(len(changes.key))
     if form is not None:
         positions = [i for i in positions if i in form.values or i != form.routing]

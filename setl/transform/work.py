@@ -70,7 +70,7 @@ class TransformPlan:
         codec: see `codec_named`.
         router: the pipeline's routes, by table.
         applied_through: changes up to this version were applied by an earlier leadership.
-        undivided: targets whose unique values can move between rows, see `spreads`.
+        single_writer: targets whose unique values can move between rows, see `spreads`.
         isolates: whether faulty rows are taken out; else the first one is an error.
         excluded: rows known to be faulty, by index of the route, key and version.
         documents: where documents of several tables' rows are looked up; None if there are none.
@@ -80,7 +80,7 @@ class TransformPlan:
     codec: str
     router: Router
     applied_through: int = 0
-    undivided: frozenset[tuple[str, str]] = frozenset()
+    single_writer: frozenset[tuple[str, str]] = frozenset()
     isolates: bool = False
     excluded: Mapping[tuple[int, Row, int], DataError] = field(default_factory=dict[Any, Any])
     documents: DocumentSource | None = None

@@ -267,7 +267,7 @@ def loaded(rows: int, tables: int = 1) -> Workload:
 
 
 def write(connection: Connection[Any], workload: Workload) -> Written:
-    """Create the tables anew and write the workload; needs a connection that may do both."""
+    """Create the tables again and write the workload; needs a connection that may do both."""
     fill(connection, workload)
     start = position(connection)
     if workload.mix is None:

@@ -771,7 +771,7 @@ def test_leaderships_after_a_raise_are_above_it_and_earlier_ones_stay(a, b):
     assert a.leader_locks.one(PIPELINE) is None
 
 
-def test_a_damaged_base_makes_nobody_leader_until_it_is_written_anew(position, a):
+def test_a_damaged_base_makes_nobody_leader_until_it_is_written_again(position, a):
     a.epochs.raise_base(7)
     position.put("/epoch", b"{}")
     with pytest.raises(Invalid):
@@ -919,7 +919,7 @@ def test_what_verification_stores_is_compared_and_set(position, a, b):
     assert a.verifications.read(BACK) is None
     position.put("/channels/shop/there/verification", b"[]")
     empty, revision = a.verifications.read(PIPELINE)
-    assert empty == {}, "it begins anew"
+    assert empty == {}, "it restarts"
     a.verifications.store(PIPELINE, {"epoch": 7}, revision)
     channel = b.channels.one("shop")
     b.channels.remove(channel)

@@ -131,7 +131,7 @@ def test_kafka_what_a_former_leader_stored_late_is_stored_or_replaced(commits):
         old.store(commits.at(400), 1)
 
 
-def test_kafka_what_slips_in_over_a_position_that_was_set_anew_is_not_gone_on_from(commits):
+def test_kafka_what_slips_in_over_a_position_that_was_set_again_is_not_gone_on_from(commits):
     """It may lie further on, and the operator wants what is in between once more."""
     frozen = commits.store()
     frozen.store(commits.at(300), 1)

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
 def _keep_compiled(folder: Path) -> None:
     """Where the environment says that compiled modules are not to be kept, keep them there.
 
-    Otherwise each of some hundred nodes would compile setl's anew, and its workers once more, in a
+    Otherwise each of some hundred nodes would compile setl's again, and its workers once more, in a
     second of processor time.
     """
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):

@@ -48,7 +48,7 @@ def _file():
 
 
 def errors():
-    """By what is at fault; each anew, since places are added to errors."""
+    """By what is at fault; each again, since places are added to errors."""
     integrity, operational = pymysql.err.IntegrityError, pymysql.err.OperationalError
     return {
         "a unique key": _of_mysql(1062, f"Duplicate entry '{MARKER}' for key 'mail'", integrity),

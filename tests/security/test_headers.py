@@ -26,5 +26,5 @@ def test_an_action(node):
     assert reply.headers["X-Content-Type-Options"] == "nosniff"
 
 
-def test_files_of_pages_are_asked_for_anew(node):
+def test_files_of_pages_are_asked_for_again(node):
     assert node.get("/console/static/console.js").headers.get_all("Cache-Control") == ["no-cache"]

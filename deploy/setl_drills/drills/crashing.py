@@ -20,7 +20,7 @@ from setl_drills.world import Needs, World
 _STRIKE_LIMIT = 30.0
 _TAKING = ("take.before_fence", "take.after_fence")
 TWO_TASKS = 6_000
-"""Rows of a transaction that one load deals out to two tasks."""
+"""Rows of a transaction that one load distributes to two tasks."""
 
 
 def crash_at(point: str, world: World, seed: int) -> DrillResult:

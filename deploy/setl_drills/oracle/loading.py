@@ -23,10 +23,10 @@ from setl.model.leadership import Leadership
 from setl.model.position import BinlogPosition, document_version
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.fence import MysqlFence
+from setl.systems.mysql.sink.single_writer import MysqlSingleWriterTables
 from setl.systems.mysql.sink.sink import MysqlSink, MysqlSinkSettings
-from setl.systems.mysql.sink.undivided import MysqlUndividedTables
 from setl.transform.merging import merge
-from setl.transform.partition import Partition, deal
+from setl.transform.partition import Partition, shuffle
 from setl.transform.work import TransformPlan, WorkItem
 from setl_embedded import DatabaseServer
 
@@ -97,8 +97,10 @@ class Loading:
             "tables": [{"from": tables[0], "to": tables[1]}],
         }
         pipeline = Pipeline.model_validate({"name": "p", **endpoints})
-        keys = MysqlUndividedTables(endpoint, SystemClock())
-        self._plan = TransformPlan("binlog", Router(pipeline), undivided=keys.among([self._target]))
+        keys = MysqlSingleWriterTables(endpoint, SystemClock())
+        self._plan = TransformPlan(
+            "binlog", Router(pipeline), single_writer=keys.among([self._target])
+        )
         MysqlFence(endpoint, self._ticket(0, 0).pipeline_key, 1.0).raise_to(1, "oracle")
         numbers = itertools.count(1)
         self._sinks = [MysqlSink(settings, lambda: f"n{next(numbers)}") for _ in range(TASKS)]
@@ -133,7 +135,7 @@ class Loading:
 
     def _load(self, items: Sequence[WorkItem], tasks: int, only: Sequence[int]) -> None:
         while True:
-            shares = self._dealt(items, tasks)
+            shares = self._shuffled(items, tasks)
             order = [slot for slot in range(tasks) if shares[slot] and slot in only]
             self._chance.shuffle(order)
             try:
@@ -142,18 +144,18 @@ class Loading:
                     ticket = self._ticket(slot, items[-1].version)
                     self._sinks[slot].apply(ticket, merge(parts))
             except SharedTableError:
-                self._plan = replace(self._plan, undivided=frozenset([self._target]))
+                self._plan = replace(self._plan, single_writer=frozenset([self._target]))
             else:
                 return
 
-    def _dealt(self, items: Sequence[WorkItem], tasks: int) -> list[list[Partition]]:
+    def _shuffled(self, items: Sequence[WorkItem], tasks: int) -> list[list[Partition]]:
         positions = range(1, len(items))
         cuts = sorted(
             self._chance.sample(positions, min(len(positions), self._chance.randrange(tasks)))
         )
         shares: list[list[Partition]] = [[] for _ in range(tasks)]
         for first, last in itertools.pairwise([0, *cuts, len(items)]):
-            for slot, blob in deal(self._plan, pickle.dumps(list(items[first:last])), tasks):
+            for slot, blob in shuffle(self._plan, pickle.dumps(list(items[first:last])), tasks):
                 share: Partition = pickle.loads(blob)  # our own
                 if share.error is not None:
                     raise share.error

@@ -23,7 +23,7 @@ from setl.channel.text.raw import Raw, part
 from setl.channel.text.strict_model import StrictModel
 
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-_DEALT_OUT = (
+_ONE_PIPELINE_EACH = (
     "cannot be chosen with `mode: subscribe`, where the group deals partitions out; assign them"
     " instead"
 )
@@ -166,7 +166,7 @@ class DtsSource(SourceConfig):
                 yield ("sid",), "is required to subscribe: it is the consumer group"
             if raw.get("partitions") is not None or raw.get("partition"):
                 path = "partitions" if raw.get("partitions") is not None else "partition"
-                yield (path,), _DEALT_OUT
+                yield (path,), _ONE_PIPELINE_EACH
 
 
 class DtsTarget(TargetConfig):

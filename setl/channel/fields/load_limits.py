@@ -1,4 +1,4 @@
-"""What a load of whole tables gives way to."""
+"""What a load of whole tables is throttled by."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Rows of another table inside a document: an order with its items.
 
 A document then shows, under one field, all rows of a second table that belong to its row. It is
-made anew, from the source's tables, whenever its own row or one of these rows changes.
+made again, from the source's tables, whenever its own row or one of these rows changes.
 """
 
 from __future__ import annotations

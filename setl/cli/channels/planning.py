@@ -121,6 +121,6 @@ def print_plan(found: Plan, sql: str) -> None:
                 out.print(f"    {line}")
     if found.restarted:
         names = ", ".join(found.restarted)
-        out.print(f"These pipelines end in order and begin anew: {names}")
+        out.print(f"These pipelines end in order and restart: {names}")
     if found.empty:
         out.print(f"channel {found.channel}: nothing would change.")

@@ -192,7 +192,7 @@ def remove(channel: str, yes: bool, zookeeper: str, root: str, output: str) -> N
     console().print(f"channel {channel} removed.")
     if statements:
         console().print(
-            "Targets keep what follows. To begin anew under the same name, run this there, where"
+            "Targets keep what follows. To restart under the same name, run this there, where"
             " a table exists:"
         )
         for statement in statements:

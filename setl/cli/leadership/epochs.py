@@ -53,7 +53,7 @@ class _Raised:
 
 @click.group()
 def epoch() -> None:
-    """Show epochs, or raise them after ZooKeeper was set up anew."""
+    """Show epochs, or raise them after ZooKeeper was set up again."""
 
 
 @epoch.command()
@@ -93,7 +93,7 @@ def show(channel: str | None, zookeeper: str, root: str, output: str) -> None:
 def raise_(to: int | None, yes: bool, zookeeper: str, root: str, output: str) -> None:
     """Make later epochs higher than all that targets know.
 
-    Use it when ZooKeeper was set up anew and counts from the beginning. Leaders whose epochs are
+    Use it when ZooKeeper was set up again and counts from the beginning. Leaders whose epochs are
     too low are deposed, since their targets refuse them anyway. The next leader gets a higher
     epoch. The base is never lowered.
     """

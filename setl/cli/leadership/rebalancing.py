@@ -200,7 +200,7 @@ def _show_steps(
         left = f": {', '.join(gone)} left meanwhile" if gone else ""
         to_stderr(
             f"the nodes lead other numbers than planned{left}; `setl rebalance` once more"
-            " plans anew",
+            " plans again",
         )
 
 

@@ -35,7 +35,7 @@ def signal(  # noqa: PLR0917 - click passes options by name
     """Ask the leader of PIPELINE for a rollback or restart.
 
     rollback: finish what is loading, go back to the stored checkpoint and on from there.
-    restart: end the run in order and build it anew, by the channel file as it is stored now.
+    restart: end the run in order and build it again, by the channel file as it is stored now.
     """
     kind = SignalKind(what)
     with joined(zookeeper, root) as arbiter:

@@ -171,7 +171,7 @@ def damaged_lines(view: ClusterView) -> list[str]:
     ]
     troubles += [
         f"channel {name}: {number} of its pipelines have no name that can be used, and nobody"
-        " leads them; `setl apply` stores it anew"
+        " leads them; `setl apply` stores it again"
         for name, channel in sorted(view.facts.channels.items())
         if (number := nameless(channel))
     ]

@@ -105,8 +105,8 @@ class ClusterArrivals:
         """Whether it is the pipeline, or one of those that share its partitions."""
         if ident.pipeline == self._name.pipeline:
             return True
-        dealt = re.fullmatch(rf"{re.escape(self._name.pipeline)}-\d+", ident.pipeline)
-        return bool(self._config.source.partition_count and dealt)
+        match = re.fullmatch(rf"{re.escape(self._name.pipeline)}-\d+", ident.pipeline)
+        return bool(self._config.source.partition_count and match)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Tells that a record describes its table as another one did, though it has other tags.
 
 Some tags are of the table, others of the transaction or of the record, such as times. So hardly any
-two transactions have the same bytes there, and reading all names of columns anew to find the same
+two transactions have the same bytes there, and reading all names of columns again to find the same
 table costs as much as decoding a row.
 """
 

@@ -32,7 +32,7 @@ class RelayTransaction(NamedTuple):
 
     Attributes:
         generation: of the relay's checkpoint; grows when the source was replaced or the position
-            was reset, after which positions begin anew.
+            was reset, after which positions restart.
         file: the binlog file of the boundary before it, where reading has to begin to get it.
         begin: the byte in that file.
         server: identity of the source, see `setl.model.position.BinlogOrigin`; "" if unknown.

@@ -99,7 +99,7 @@ class DtsTableForms:
 
         Args:
             unique: tells unique keys, and is asked each time the binlog describes a table
-                anew, which it does after every DDL of it; None knows of none.
+                again, which it does after every DDL of it; None knows of none.
         """
         self._unique = unique
         self._forms: dict[tuple[bytes, ...], TableForm] = {}

@@ -70,7 +70,7 @@ class DtsTable:
         return known
 
     def _learned_value(self, data: bytes, at: int, index: int) -> tuple[Value, int]:
-        """A value that is absent, or not of its column's form, which is then made anew."""
+        """A value that is absent, or not of its column's form, which is then made again."""
         raw, at = raw_at(data, at)
         if raw is None or isinstance(raw, str):
             return ABSENT if raw == "NONE" else None, at

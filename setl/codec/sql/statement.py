@@ -147,7 +147,7 @@ def schema_beside(entry: Entry) -> str | None:
 def may_be_temporary(text: str, quoting: Quoting) -> bool:
     """Whether DDL that used a temporary table may be about one, and does not say so.
 
-    Servers write DROP anew, with TEMPORARY where it is meant, and CREATE says it itself.
+    Servers write DROP again, with TEMPORARY where it is meant, and CREATE says it itself.
     """
     verb, second = (*(t.word for t in islice(tokens_of(text, quoting), 2)), "", "")[:2]
     index = second in ("INDEX", "UNIQUE", "FULLTEXT", "SPATIAL", "VECTOR")

@@ -134,10 +134,12 @@ def update_letters(
         FatalError: there are more open letters than that.
     """
     letters = [letter_of(row, ticket, now) for row in faulty]
-    if not (letters or ticket.lettered or ticket.retried):
+    if not (letters or ticket.tables_with_dead_letters or ticket.retry_ids):
         return []
-    newest = _newest(written, letters, {letter.target for letter in letters} | ticket.lettered)
-    for target in sorted({target for target, _ in newest} & ticket.lettered):
+    newest = _newest(
+        written, letters, {letter.target for letter in letters} | ticket.tables_with_dead_letters
+    )
+    for target in sorted({target for target, _ in newest} & ticket.tables_with_dead_letters):
         overtaken = [
             pending.id
             for pending in store.pending(ticket.pipeline_key, target)
@@ -152,10 +154,10 @@ def update_letters(
         else letter
         for letter in letters
     ]
-    done = set(ticket.retried) - {letter.id for letter in letters}
+    done = set(ticket.retry_ids) - {letter.id for letter in letters}
     if letters:
         _refuse_too_many(store, ticket, letters, most=most + len(done), error=faulty[-1].error)
-        store.keep(letters, again={*again, *ticket.retried})
+        store.keep(letters, again={*again, *ticket.retry_ids})
     if done:
         # Last: a row may have become another letter, and between the two calls has both.
         store.remove(done)
@@ -187,7 +189,7 @@ def loaded_with(letters: Sequence[DeadLetter], loaded: Loaded) -> Loaded:
     return replace(
         loaded,
         dead_letters=len(letters),
-        lettered=frozenset(letter.target for letter in letters),
+        tables_with_dead_letters=frozenset(letter.target for letter in letters),
         fault=letters[0].error,
     )
 

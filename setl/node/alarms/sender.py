@@ -17,7 +17,7 @@ from arbiter.snapshot import Snapshot
 from arbiter.values import AlarmSender as Sender
 from arbiter.values import Channel, PipelineId, SignalKind
 from setl.alarms.alarm_state import AlarmState, Event, Notice, cut
-from setl.alarms.asking import retried, silences_at
+from setl.alarms.asking import retried_on_conflict, silences_at
 from setl.alarms.deciding import decide, firing
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.judgement import AlarmKey, Judgement
@@ -183,7 +183,7 @@ class AlarmSender:
             others = tuple(notice for notice in notices if notice is not None)
             self._store(alarm_state, replace(alarm_state, notices=others), stored[1])
 
-        retried(forget)
+        retried_on_conflict(forget)
 
     def _store(self, before: AlarmState, after: AlarmState, revision: int | None) -> int | None:
         if after == before:
@@ -234,7 +234,7 @@ class AlarmSender:
             )
 
     def _rules_of(self, view: ClusterView, pipeline: PipelineView) -> tuple[Alarms, float | None]:
-        """The rules of a pipeline; they are read anew when its channel has changed."""
+        """The rules of a pipeline; they are read again when its channel has changed."""
         channel = view.facts.channels[pipeline.ident.channel]
         of = (channel.name, pipeline.ident.pipeline)
         known = self._rules.get(of)
@@ -268,7 +268,7 @@ class AlarmSender:
         return (Notice(uuid.uuid4().hex, now, events),)
 
     def _restart(self, due: DueRestart, now: float) -> None:
-        """Ask the leader to begin anew. It was counted before, so that no crash makes it more."""
+        """Ask the leader to restart. It was counted before, so that no crash makes it more."""
         ident = PipelineId(due.channel, due.pipeline)
         who = Requester(f"alarms of {self._nid}", now)
         try:

@@ -37,8 +37,8 @@ def load_sentence(load: Mapping[str, Any]) -> str:
         inside = f": {_part(here, max(here, whole))}" if whole else ""
         parts.append(f"now {load['table']}{inside}")
         parts += [] if left is None else [count(left, "table left", "tables left")]
-    if load.get("given_way"):
-        parts.append(f"gave way {count(load['given_way'], 'time')}")
+    if load.get("throttle_count"):
+        parts.append(f"was throttled {count(load['throttle_count'], 'time')}")
     if load.get("waits_for"):
         parts.append(f"waits: {load['waits_for']}")
     return ", ".join(parts)

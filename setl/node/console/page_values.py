@@ -126,7 +126,7 @@ class PageValues:
         return self._watch.looked
 
     def forget(self) -> None:
-        """Something was changed: look anew."""
+        """Something was changed: look again."""
         self._histories.forget()
         self._actions.forget()
         self._silences.forget()

@@ -33,7 +33,7 @@ class Engine(Protocol):
 
         Args:
             lost: called at most once, from any thread, when no run can work any more and the
-                process has to be started anew; must not block.
+                process has to be started again; must not block.
             stopping: whether the process is to end, so that nothing need be waited for any more.
         """
         ...

@@ -19,7 +19,7 @@ from setl.node.http.addresses import client_name
 
 _REFUSED = "HTTP/1.1 {} {}\r\nConnection: close\r\nContent-Length: 0\r\nRetry-After: 1\r\n\r\n"
 _ROUNDS = 6
-"""How often a client that still takes an answer is given `head_seconds` anew."""
+"""How often a client that still takes an answer is given `head_seconds` again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class _Connection(H11Protocol):
             self._stalled = None
 
     def _watch(self) -> None:
-        """Begin to count anew when something else is waited for; bytes alone renew nothing."""
+        """Begin to count again when something else is waited for; bytes alone renew nothing."""
         limits = self.admitted.limits
         if self.conn.their_state is h11.SEND_BODY:
             waits_for, seconds = ("body", self.cycle), limits.body_seconds

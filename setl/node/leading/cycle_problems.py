@@ -86,7 +86,7 @@ class DamagedZnodes:
 class LostChannels:
     """Notices that ZooKeeper holds none of the channels that it held. Used by one thread.
 
-    It was set up anew, or its data are gone. Nothing fails then: there is nothing left to lead,
+    It was set up again, or its data are gone. Nothing fails then: there is nothing left to lead,
     and what was raised as an alarm is gone with the rest.
 
     Attributes:
@@ -118,7 +118,7 @@ class LostChannels:
             return
         self.sentence = (
             f"ZooKeeper holds none of the channels that it held ({', '.join(self._known)}): it was"
-            " set up anew, or has lost its data."
+            " set up again, or has lost its data."
             " `setl apply` and `setl start` them again; `setl epoch show` says whether epochs have"
             " to be raised"
         )

@@ -44,7 +44,7 @@ class LeadershipRecord:
     def overtaken(self, leader_lock: LeaderLock, election: ElectionState | None) -> None:
         """A run has begun under this leadership.
 
-        A run that begins anew under the same epoch, after a pause or a new definition, is no new
+        A run that restarts under the same epoch, after a pause or a new definition, is no new
         leadership: what the history has of it stays, its time and what it has cost.
         """
         item = self._noted = self._item(leader_lock, election)

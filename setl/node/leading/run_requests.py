@@ -111,13 +111,13 @@ class RunRequests:
             if event is None:
                 why = self._controls.failed()
                 text = f"it has failed: {why}" if why else "nothing runs"
-                self._answer(signal, SignalState.REFUSED, f"{text}; a restart begins anew")
+                self._answer(signal, SignalState.REFUSED, f"{text}; a restart restarts")
                 return
             text = "rolled back to the checkpoint and reading from there"
             self._under_way = _UnderWay(signal, event.is_set, text, tries)
         else:
             self._controls.restart()
-            self._under_way = _UnderWay(signal, lambda: False, "ended and begun anew", tries)
+            self._under_way = _UnderWay(signal, lambda: False, "ended and restarted", tries)
 
     def _follow_up(self, under_way: _UnderWay) -> None:
         """Answer it if it is done, or never will be: a request that stays open stops all others."""

@@ -174,7 +174,7 @@ class Supervisor:
     ) -> float | None:
         """Let one pipeline controller decide and act; returns as `tick`."""
         if taken.leaving and not taken.controller.busy:
-            return None  # it must not begin anew what it was begun for
+            return None  # it must not restart what it was begun for
         if taken.giving_up:
             # This look still shows the leadership that is given up; the next one is another.
             self._give_up(ident, taken)
@@ -253,7 +253,7 @@ class Supervisor:
         left: set[PipelineId] = set()
         for ident, taken in list(self._taken.items()):
             # One that leaves does so to its end, even if its definition comes back meanwhile: it
-            # may have been told to drain, and is then begun anew.
+            # may have been told to drain, and is then restarted.
             gone = ident not in wanted or taken.definition != wanted[ident].definition
             if (taken.leaving or gone) and self._left(ident, taken):
                 left.add(ident)

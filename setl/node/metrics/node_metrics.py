@@ -195,7 +195,7 @@ def _of_table_loads(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
         "setl_table_load_left_seconds", "Until all is read at this rate", labels=_LABELS
     )
     gave_way = GaugeMetricFamily(
-        "setl_table_load_given_way",
+        "setl_table_load_throttle_count",
         "How often the load waited because of a limit, in this leadership",
         labels=_LABELS,
     )
@@ -207,7 +207,7 @@ def _of_table_loads(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
             continue
         rate.add_metric(key, load.rows_per_second)
         size.add_metric(key, load.bytes_per_second)
-        gave_way.add_metric(key, float(load.given_way))
+        gave_way.add_metric(key, float(load.throttle_count))
         if load.rows_expected is not None:
             expected.add_metric(key, float(load.rows_expected))
         if load.seconds_left is not None:

@@ -14,7 +14,7 @@ from setl.node.zookeeper.needed_certificates import CertificateSeen
 def certificates_of(
     tls: Tls, shown: Mapping[str, Sequence[Certificate]]
 ) -> tuple[CertificateSeen, ...]:
-    """What this node needs now. Its files are read anew: they are renewed while it runs.
+    """What this node needs now. Its files are read again: they are renewed while it runs.
 
     Of the authorities in its file those count that are in use: a file may hold all that the world
     trusts, or one that is to go.

@@ -123,7 +123,7 @@ class Course:
             self._keep(record)
         if record.aborting:
             self.abort()
-            raise Refused("it was being put back, which is done now; run it again to begin anew")
+            raise Refused("it was being put back, which is done now; run it again to restart")
         if record.step is Step.DONE:
             # The application may have moved: nothing is put back unasked.
             why = still_stopped(record, self._access.writes())

@@ -252,7 +252,7 @@ def still_stopped(record: CutOver, writes: Writes | None) -> str:
     if not record.relies_on_stop:
         return ""
     if writes is None or not writes.stopped:
-        return "the source takes writes again; somebody has set it so, or it was started anew"
+        return "the source takes writes again; somebody has set it so, or it was started again"
     if writes.server != record.server:
         return f"another server answers as the source: {writes.server}, it was {record.server}"
     return ""

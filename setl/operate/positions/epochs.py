@@ -1,6 +1,6 @@
 """The epochs that targets know, beside those that ZooKeeper gives.
 
-ZooKeeper counts from the beginning again when it was set up anew; targets do not forget. What
+ZooKeeper counts from the beginning again when it was set up again; targets do not forget. What
 they know is a lower bound for the next leadership's epoch.
 """
 

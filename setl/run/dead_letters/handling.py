@@ -72,13 +72,13 @@ class DeadLetterHandler:
         self._progress = progress
         self._clock = clock
         self._router = router
-        self._lettered: frozenset[str] = frozenset()
+        self._tables_with_dead_letters: frozenset[str] = frozenset()
         self._next_look = 0.0
 
     @property
-    def lettered(self) -> frozenset[str]:
+    def tables_with_dead_letters(self) -> frozenset[str]:
         """The tables or indexes for which letters are open, and perhaps some more."""
-        return self._lettered
+        return self._tables_with_dead_letters
 
     def begin(self) -> None:
         """Count what earlier leaderships left; after the fence was raised.
@@ -97,7 +97,7 @@ class DeadLetterHandler:
         """A load may have put rows aside."""
         if not report.dead_letters:
             return
-        self._lettered |= report.lettered
+        self._tables_with_dead_letters |= report.tables_with_dead_letters
         self._progress.add(dead_lettered=report.dead_letters)
         self._next_look = 0.0
         _log.warning(
@@ -105,7 +105,7 @@ class DeadLetterHandler:
             extra=fields(
                 **self._leadership.fields,
                 count=report.dead_letters,
-                targets=", ".join(sorted(report.lettered)),
+                targets=", ".join(sorted(report.tables_with_dead_letters)),
                 through=position,
                 error=report.fault,
             ),
@@ -133,7 +133,11 @@ class DeadLetterHandler:
             TransientError: the target does not answer.
             ConfigurationError: the table or a privilege is missing.
         """
-        changed = [c for c in changed_targets(entries, self._router) if c[0] in self._lettered]
+        changed = [
+            c
+            for c in changed_targets(entries, self._router)
+            if c[0] in self._tables_with_dead_letters
+        ]
         if not changed:
             return
         with self._opened() as store:
@@ -180,7 +184,7 @@ class DeadLetterHandler:
 
     def _count(self, store: DeadLetterStore) -> Tally:
         tally = store.tally(self._leadership.key)
-        self._lettered = frozenset(tally.targets)
+        self._tables_with_dead_letters = frozenset(tally.targets)
         self._progress.has_dead_letters(tally.open)
         interval = _LOOK_SECONDS if tally.open else _COUNT_SECONDS
         self._next_look = self._clock.monotonic() + interval
@@ -192,7 +196,7 @@ class DeadLetterHandler:
         """Load letters together; if they cannot be, in halves, so that one stops no other."""
         ids = tuple(letter.id for letter in letters)
         try:
-            report = self._job.reload(letters, replace(ticket, retried=ids))
+            report = self._job.reload(letters, replace(ticket, retry_ids=ids))
         except (TransientError, FencedError, SparkGone, TargetReplacedError):
             raise
         except SetlError as error:

@@ -23,16 +23,16 @@ from setl.model.loaded import Loaded
 from setl.run.loads.fault_positions import with_position
 from setl.run.loads.reloading import reload_of
 from setl.run.loads.sorting import Sorting
-from setl.run.runners.dealt_by_key import DealtByKey
+from setl.run.runners.insert_partitions import InsertPartitions
 from setl.run.runners.item_by_item import ItemByItem
 from setl.run.runners.one_query import OneQuery
 from setl.run.runners.one_task import OneTask
 from setl.run.runners.prepared_queries import PreparedQueries
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
-from setl.run.runners.stretch_by_stretch import StretchByStretch
+from setl.run.runners.shuffle_by_key import ShuffleByKey
 from setl.run.runners.table_by_table import TableByTable
 from setl.run.runners.tasks import TaskReport
-from setl.run.runners.work import LoadWork, TableRoute, stretches
+from setl.run.runners.work import LoadWork, TableRoute, insert_partitions
 from setl.run.spark.errors import spark_error
 from setl.run.spark.session import parallelism
 from setl.run.stalls.spark_jobs import look_at_group
@@ -83,13 +83,13 @@ class LoadJob:
         self._identities = identities
         self._versions = versions
         self._refuse = refuse
-        self._undivided = sink.undivided_tables(SystemClock())
+        self._single_writer = sink.single_writer_tables(SystemClock())
         prepared = PreparedQueries(spark, plan, sink)
         self._one_task: LoadRunner = OneTask(self._context, plan, sink)
         self._one_query: LoadRunner = OneQuery(prepared, self._branches, sink)
-        by_key = DealtByKey(self._context, self._branches, sink, self._state)
+        by_key = ShuffleByKey(self._context, self._branches, sink, self._state)
         by_table = TableByTable(self._context, sink, self._state, by_key)
-        self._side_by_side: LoadRunner = StretchByStretch(
+        self._side_by_side: LoadRunner = InsertPartitions(
             self._context, codec_named(plan.codec), sink, self._state, by_table
         )
         self._item_by_item: LoadRunner = ItemByItem(
@@ -126,7 +126,7 @@ class LoadJob:
         """
         plan = replace(self._plan, applied_through=redelivered_through)
         targets = {route.target for row in rows for route in row.routes}
-        self._undivided.refuse_one_of_two_names(targets, ticket.schema_version)
+        self._single_writer.check_name_collisions(targets, ticket.schema_version)
         try:
             work = self._sorting.work(rows, ticket.version_of)
             estimated = sum(max(1, row.entry.rows) for row in rows)
@@ -136,7 +136,7 @@ class LoadJob:
         if ticket.key_actions:
             tasks = 1  # children go with their parents, in one transaction
         if tasks > 1:
-            plan = replace(plan, undivided=self._undivided.among(targets))
+            plan = replace(plan, single_writer=self._single_writer.among(targets))
         return self._into(targets, ticket, lambda t: self._load(plan, work, t, tasks))
 
     def reload(self, letters: Sequence[DeadLetter], ticket: LoadTicket) -> Loaded:
@@ -144,7 +144,7 @@ class LoadJob:
 
         Args:
             letters: not too many, since they have to fit into one task.
-            ticket: on whose behalf; `LoadTicket.retried` names the letters.
+            ticket: on whose behalf; `LoadTicket.retry_ids` names the letters.
 
         Raises:
             FatalError: one of them cannot be loaded any more.
@@ -180,14 +180,14 @@ class LoadJob:
         """
         work = LoadWork()
         targets = {route.target for _, routes in items for route in routes}
-        self._undivided.refuse_one_of_two_names(targets, ticket.schema_version)
+        self._single_writer.check_name_collisions(targets, ticket.schema_version)
         try:
             for item, routes in items:
                 numbered = item._replace(version=ticket.through)
                 work.add(numbered, *self._sorting.routes(item.table, routes))
             self._begin(len(items), ticket)
             # Rows of one table that could be in each other's way are written by one task.
-            together = self._undivided.among(targets)
+            together = self._single_writer.among(targets)
             # What both sites write is decided about in one transaction after another anyway.
             decided = any(route.conflict for _, routes in items for route in routes)
             tasks = 1 if together or decided else min(self.parallelism, len(items))
@@ -252,7 +252,7 @@ class LoadJob:
         for report in reports:
             if isinstance(report.error, SharedTableError):
                 schema, _, table = report.error.where["table"].partition(".")
-                self._undivided.add((schema, table))
+                self._single_writer.add((schema, table))
 
     def _without_faulty(
         self, plan: TransformPlan, work: LoadWork, tasks: int, error: Exception
@@ -263,7 +263,7 @@ class LoadJob:
         if plan.isolates and isinstance(failure, DataError) and len(plan.excluded) < MOST_FAULTY:
             # Expressions are evaluated before anything is loaded, so nothing was.
             for position, items in work.by_branch.items():
-                cut, branch = stretches(items, tasks), self._branches[position]
+                cut, branch = insert_partitions(items, tasks), self._branches[position]
                 found.update(faulty_rows(branch, plan, cut, self._spark_error))
         if not found:
             # Spark reports a failed job while other tasks of it still run, for seconds.

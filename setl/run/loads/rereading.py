@@ -19,7 +19,7 @@ from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
 class Rereading:
     """Runs loads in which rows of other moments may go, as `LoadTicket.catching_up` has it.
 
-    Which tables these are is asked when it matters, and for each load anew. A unique key that the
+    Which tables these are is asked when it matters, and for each reload. A unique key that the
     source does not have may be made at any time, and no row may go for that one.
 
     Attributes:

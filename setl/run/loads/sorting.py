@@ -19,7 +19,7 @@ from setl.model.position import BinlogPosition, Position
 from setl.run.runners.work import LoadWork, TableRoute
 from setl.transform.work import TransformPlan, WorkItem, codec_named
 
-# Enough that items no longer count, and little enough that they are dealt out evenly.
+# Enough that items no longer count, and little enough that they are distributed evenly.
 _MOST_BYTES: Final = 64 * 1024
 
 VersionOf = Callable[[Position], int]

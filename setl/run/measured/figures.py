@@ -18,7 +18,7 @@ MOST_SCHEMAS = 100
 WAITING = "waiting"
 COMPARING = "comparing"
 REPAIRING = "repairing"
-GIVING_WAY = "giving way"
+THROTTLED = "throttled"
 FAILING = "failing"
 
 
@@ -42,9 +42,9 @@ class VerificationFigures:
     """How standing verification does.
 
     Attributes:
-        state: ``waiting`` for the next pass, ``comparing``, ``repairing``, ``giving way`` or
+        state: ``waiting`` for the next pass, ``comparing``, ``repairing``, ``throttled`` or
             ``failing``.
-        waits_for: what it gives way to, "" for nothing.
+        waits_for: what it is throttled by, "" for nothing.
         error: why it could not compare, "" if it could.
         number: the pass that is under way, or the last one; 0 before the first.
         begun: when that began, seconds since 1970; 0 before the first.
@@ -133,7 +133,7 @@ class TableLoadFigures:
             nobody knows.
         bytes_per_second: of these rows at the source, estimated likewise.
         seconds_left: until they are read at this rate, None if that is not known.
-        given_way: how often it waited because of a limit, in this leadership.
+        throttle_count: how often it waited because of a limit, in this leadership.
         waits_for: the limit for which it waits now, "" for none.
         table_rows: rows of `table` that were looked at so far, in the pass that goes on.
         table_rows_expected: rows of `table`, as the source estimates them; None if nobody knows.
@@ -150,7 +150,7 @@ class TableLoadFigures:
     rows_expected: int | None = None
     bytes_per_second: float = 0.0
     seconds_left: float | None = None
-    given_way: int = 0
+    throttle_count: int = 0
     waits_for: str = ""
     table_rows: int = 0
     table_rows_expected: int | None = None
@@ -163,7 +163,7 @@ class LoadOutlook:
     Attributes:
         tables_left: see `TableLoadFigures`; so with what has no text of its own.
         rows_expected: rows in all, None if nobody knows.
-        given_way: how often it gave way.
+        throttle_count: how often it was throttled.
         waits_for: for which limit it waits.
         row_bytes: bytes of a row, on the average.
         paused: whether an operator has paused it.
@@ -172,7 +172,7 @@ class LoadOutlook:
 
     tables_left: int | None = None
     rows_expected: int | None = None
-    given_way: int = 0
+    throttle_count: int = 0
     waits_for: str = ""
     row_bytes: float = 0.0
     paused: bool = False
@@ -349,7 +349,7 @@ def table_load_figures(load: TableLoad, outlook: LoadOutlook, rate: float) -> Ta
         rows_expected=expected,
         bytes_per_second=round(rate * outlook.row_bytes) if reads else 0.0,
         seconds_left=left,
-        given_way=outlook.given_way,
+        throttle_count=outlook.throttle_count,
         waits_for=outlook.waits_for if reads else "",
         table_rows=load.table_rows if reads else 0,
         table_rows_expected=outlook.table_rows_expected if reads else None,

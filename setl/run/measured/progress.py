@@ -15,8 +15,8 @@ from setl.model.table_rows import OTHERS, added
 from setl.run.measured import distributions
 from setl.run.measured.distributions import Distributions, Measured
 from setl.run.measured.figures import (
-    GIVING_WAY,
     MOST_SCHEMAS,
+    THROTTLED,
     Figures,
     HandoverCost,
     LoadOutlook,
@@ -102,7 +102,7 @@ class Progress:
     def _verifies_no_more(self, state: RunState) -> None:
         figures = self._figures.verification
         if figures is not None:
-            figures = replace(figures, state=GIVING_WAY, waits_for=f"the pipeline is {state.value}")
+            figures = replace(figures, state=THROTTLED, waits_for=f"the pipeline is {state.value}")
             standby = state is RunState.STANDBY
             self._set(verification=None if standby else figures)
 

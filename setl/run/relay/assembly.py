@@ -96,7 +96,7 @@ def _sequencers(
     interceptor = Interceptor(router, statements)
 
     def make(checkpoint: Checkpoint, tails: Tails) -> Sequencer:
-        # What is learned of tables is of a position in the binlog, so a new start learns anew.
+        # What is learned of tables is of a position in the binlog, so a new start learns again.
         forms = DtsTableForms(tables.unique_keys)
         writer = DtsRecordWriter(tables.server_version())
         return Sequencer(

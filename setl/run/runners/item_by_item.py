@@ -1,6 +1,6 @@
 """A load of ranges of tables: each item in a task of its own, from reading to writing.
 
-Items have no key in common, so nothing has to be dealt out: no row goes through the driver.
+Items have no key in common, so nothing has to be distributed: no row goes through the driver.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ItemByItem:
         sink: SinkSettings,
         state: LoadState,
     ) -> None:
-        """Nothing is run yet; see `DealtByKey`."""
+        """Nothing is run yet; see `ShuffleByKey`."""
         self._context = context
         self._branches = branches
         self._sink = sink

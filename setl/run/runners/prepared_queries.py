@@ -79,9 +79,9 @@ class PreparedQueries:
         """
         if not self._allowed:
             return None
-        stretches = [pickle.dumps(items, protocol=5) for items in work.by_branch.values()]
+        insert_partitions = [pickle.dumps(items, protocol=5) for items in work.by_branch.values()]
         plain = pickle.dumps(work.plain, protocol=5) if work.plain else b""
-        if sum(map(len, (*stretches, plain, *work.ready))) > MOST_BYTES:
+        if sum(map(len, (*insert_partitions, plain, *work.ready))) > MOST_BYTES:
             return None
         try:
             evaluations = {
@@ -91,7 +91,7 @@ class PreparedQueries:
         except DataError:
             return None
         instructions = Instructions(
-            plan.applied_through, plan.excluded, ticket, plain, work.ready, stretches
+            plan.applied_through, plan.excluded, ticket, plain, work.ready, insert_partitions
         )
         return _collect(self._query(evaluations), instructions)
 
@@ -134,8 +134,8 @@ class WarmUp:
         evaluations = [analyse(spark, route, schema)] * 2
         self._query = prepared_query(spark, plan, evaluations, _dropped)
         row = DecodedRows(schema, Op.INSERT, [(None, (1, "a", "1.50"))])
-        stretch = [WorkItem((0,), 1, (), b"", ("", "warm_up"), row)]
-        text = pickle.dumps(stretch, protocol=5)
+        insert_partition = [WorkItem((0,), 1, (), b"", ("", "warm_up"), row)]
+        text = pickle.dumps(insert_partition, protocol=5)
         ticket = LoadTicket(Leadership("", "warm_up", "", 0), 0, 0)
         self._instructions = Instructions(0, {}, ticket, b"", [], [text] * len(evaluations))
 
@@ -212,10 +212,10 @@ def _decoding(
         for _ in batches:
             pass  # the row that makes Spark start the task
         instructions = instructions_of_job()
-        stretch = pa.RecordBatch.from_arrays(
-            [pa.array([instructions.stretches[number]], pa.binary())], names=["items"]
+        insert_partition = pa.RecordBatch.from_arrays(
+            [pa.array([instructions.insert_partitions[number]], pa.binary())], names=["items"]
         )
-        yield from decoder(instructions.plan(plan), evaluation)(iter([stretch]))
+        yield from decoder(instructions.plan(plan), evaluation)(iter([insert_partition]))
 
     return decode
 

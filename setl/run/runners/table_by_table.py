@@ -1,18 +1,18 @@
 """A large load of several tables: each task transforms and loads whole tables.
 
-What `DealtByKey` does with the changes of one key, this does with those of one table: all of them
-meet in one task, which keeps the last of each key and writes it. So nothing has to be dealt out in
-between: survivors pass through no second process, and the load is one Spark job instead of two.
+What `ShuffleByKey` does with the changes of one key, this does with those of one table: all of them
+meet in one task, which keeps the last of each key and writes it. So nothing has to be distributed
+in between: survivors pass through no second process, and the load is one Spark job instead of two.
 
 What may be in each other's way stays together, whatever is said of it elsewhere: all that goes to
 one target, by whichever entry and from whichever table, and all tables of a group. Within a task
 they are what they are in a load of one task. Between tasks nothing is in order, as ever: tables
 that are in no group may be seen ahead of each other.
 
-A task may write before another one finds that it cannot read its rows, as in `StretchByStretch`.
+A task may write before another one finds that it cannot read its rows, as in `InsertPartitions`.
 The load is not acknowledged then, and what was written comes again.
 
-Loads in which a few tables have most of the bytes are dealt out by key: tasks would wait for one.
+Loads in which a few tables have most of the bytes are shuffled by key: tasks would wait for one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MOST_UNEVEN: Final = 1.4
 
 
 class TableByTable:
-    """The `LoadRunner` of large loads of several tables; gives the others to `DealtByKey`."""
+    """The `LoadRunner` of large loads of several tables; gives the others to `ShuffleByKey`."""
 
     def __init__(
         self,
@@ -60,12 +60,12 @@ class TableByTable:
         self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
     ) -> list[TaskReport]:
         """See `LoadRunner.run`."""
-        dealt = by_task(plan, work, tasks)
-        if not dealt:
+        shuffled = by_task(plan, work, tasks)
+        if not shuffled:
             return self._by_key.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
-        blobs = [packed(items) for items in dealt]
+        blobs = [packed(items) for items in shuffled]
 
         def load_tables(slot: int, mine: Iterable[bytes]) -> Iterator[TaskReport]:
             for items in mine:
@@ -76,7 +76,7 @@ class TableByTable:
 
 
 def by_task(plan: TransformPlan, work: LoadWork, tasks: int) -> list[list[WorkItem]]:
-    """The items of each task, in order; none at all if they have to be dealt out by key.
+    """The items of each task, in order; none at all if they have to be shuffled by key.
 
     That is also so where rows are decided about in one order, or are read at their source, which
     takes as long as it takes there.
@@ -109,10 +109,10 @@ def by_task(plan: TransformPlan, work: LoadWork, tasks: int) -> list[list[WorkIt
         loads[home] += size
     if max(loads) * tasks > MOST_UNEVEN * sum(loads):
         return []
-    dealt: list[list[WorkItem]] = [[] for _ in loads]
+    shuffled: list[list[WorkItem]] = [[] for _ in loads]
     for item in work.plain:
-        dealt[homes[together.of(("from", item.table))]].append(item)
-    return [items for items in dealt if items]
+        shuffled[homes[together.of(("from", item.table))]].append(item)
+    return [items for items in shuffled if items]
 
 
 class _Together:

@@ -24,7 +24,7 @@ from setl.model.loaded import Loaded
 from setl.model.table_rows import ByTable, TableRows, added
 from setl.model.target_name import target_name
 from setl.transform.merging import merge
-from setl.transform.partition import Dealt, Partition, deal, partitions_of
+from setl.transform.partition import Partition, Shuffled, partitions_of, shuffle
 from setl.transform.work import TransformPlan
 
 NOTHING = Loaded()
@@ -96,7 +96,7 @@ def _load(
         if histories:
             failpoints.reached("task.before_load")
             loaded += resolve_conflicts(settings, ticket, histories)
-        if faulty or ticket.retried or any(part.upserts or part.deletes for part in changes):
+        if faulty or ticket.retry_ids or any(part.upserts or part.deletes for part in changes):
             failpoints.reached("task.before_load")
             began = time.monotonic()
             written = sink_for(settings).apply(ticket, changes, faulty)
@@ -126,10 +126,10 @@ def _by_table(changes: Iterable[TargetChanges], histories: Iterable[History]) ->
     return counts
 
 
-def deal_stretch(plan: TransformPlan, items: bytes, buckets: int) -> Dealt:
-    """First stage: see `deal`."""
+def shuffle_partition(plan: TransformPlan, items: bytes, buckets: int) -> Shuffled:
+    """First stage: see `shuffle`."""
     freeze_loaded_objects(collect_rarely=True)
-    return deal(plan, items, buckets)
+    return shuffle(plan, items, buckets)
 
 
 def transform(plan: TransformPlan, items: bytes) -> list[Partition]:

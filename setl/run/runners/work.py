@@ -49,7 +49,7 @@ _WORTH_A_PIECE: Final = 256 * 1024  # bytes; a statement holds about as much
 _MOST_PIECES: Final = 4
 
 
-def stretches(items: list[WorkItem], count: int) -> list[list[WorkItem]]:
+def insert_partitions(items: list[WorkItem], count: int) -> list[list[WorkItem]]:
     """Cut items into at most `count` stretches of about the same number of bytes, in order."""
     if count == 1:
         return [items]
@@ -72,4 +72,4 @@ def pieces(items: list[WorkItem]) -> list[list[WorkItem]]:
     So one piece can be transformed while the one before it is written.
     """
     total = sum(len(item.payload) for item in items)
-    return stretches(items, max(1, min(_MOST_PIECES, total // _WORTH_A_PIECE)))
+    return insert_partitions(items, max(1, min(_MOST_PIECES, total // _WORTH_A_PIECE)))

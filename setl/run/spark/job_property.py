@@ -34,7 +34,7 @@ class Instructions(NamedTuple):
         ticket: on whose behalf.
         plain: pickled work items that need no Spark SQL; empty without any.
         ready: see `LoadWork.ready`.
-        stretches: pickled work items, for each table of a prepared query.
+        insert_partitions: pickled work items, for each table of a prepared query.
     """
 
     applied_through: int
@@ -42,7 +42,7 @@ class Instructions(NamedTuple):
     ticket: LoadTicket
     plain: bytes
     ready: list[bytes]
-    stretches: Sequence[bytes] = ()
+    insert_partitions: Sequence[bytes] = ()
 
     def plan(self, prepared: TransformPlan) -> TransformPlan:
         """The load's plan, given the part that was there when the calculation was made."""

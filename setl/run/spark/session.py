@@ -124,7 +124,7 @@ _JVM_OPTIONS = "spark.driver.defaultJavaOptions"
 
 _REQUIRED = {
     "spark.speculation": "false",  # a second copy of a load task would write twice (I15)
-    # Nor may Spark begin a stage anew by itself, in which tasks of the old one may still write.
+    # Nor may Spark begin a stage again by itself, in which tasks of the old one may still write.
     "spark.stage.maxConsecutiveAttempts": "1",
     "spark.stage.ignoreDecommissionFetchFailure": "false",
     "spark.sql.session.timeZone": "UTC",  # times are UTC text everywhere else

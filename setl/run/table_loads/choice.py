@@ -19,7 +19,7 @@ START = "start"
 
 
 @dataclass(frozen=True, slots=True)
-class ComingLoad:
+class PlannedLoad:
     """What is about to be loaded as a whole, of rows that the target lacks.
 
     Attributes:
@@ -31,7 +31,7 @@ class ComingLoad:
     missing: tuple[str, ...] = ()
 
     @property
-    def comes(self) -> bool:
+    def is_planned(self) -> bool:
         """Whether anything is about to be loaded."""
         return bool(self.missing) or (self.load is not None and self.load.reads)
 
@@ -122,7 +122,7 @@ def next_request(requests: Sequence[LoadRequest]) -> LoadRequest | None:
 def carries_out(load: TableLoad, request: LoadRequest) -> bool:
     """Whether a load is that of a request.
 
-    The checkpoint outlives requests: a ZooKeeper that was set up anew, and a channel that was
+    The checkpoint outlives requests: a ZooKeeper that was set up again, and a channel that was
     removed and applied again, give ids a second time.
     """
     return load.id == request.id and load.sent == request.sent

@@ -119,7 +119,7 @@ def check_request(request: LoadRequest, mapped: Sequence[MappedTable], there: So
             if column not in reader.schema.index:
                 raise ConfigurationError(
                     f"{reader.name} has no column {column}",
-                    hint="Give the keys anew, with the columns that the table has now",
+                    hint="Give the keys again, with the columns that the table has now",
                     table=reader.name,
                 )
         if request.where:

@@ -67,7 +67,7 @@ class ListedTables:
         """Know nothing any more."""
         self.mapped = []
 
-    def list_anew(self) -> None:
+    def relist(self) -> None:
         """Ask the source. Raises SetlError."""
         with self.opened() as there:
             self._list(there)

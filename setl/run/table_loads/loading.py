@@ -53,7 +53,6 @@ from setl.run.measured.progress import Progress
 from setl.run.table_loads import choice as load_choice
 from setl.run.table_loads.choice import START
 from setl.run.table_loads.gate_requests import gate_requests
-from setl.run.table_loads.giving_way import GivingWay
 from setl.run.table_loads.items import Step, StepSize, check_request, keys_of, ranges_of
 from setl.run.table_loads.listed_tables import ListedTables
 from setl.run.table_loads.parts import TableLoadingParts
@@ -66,6 +65,7 @@ from setl.run.table_loads.rearranged_tables import (
     read_whole_again,
 )
 from setl.run.table_loads.refusals import Refusals
+from setl.run.table_loads.throttle import Throttle
 from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
 
 _log = logging.getLogger(__name__)
@@ -96,13 +96,15 @@ class TableLoading:
         self._clock = clock
         self._size = LoadSize(_MOST_ROWS, seconds=STEP_SECONDS, first=2 * _LEAST_ROWS)
         self._tables = ListedTables(parts.tables, parts.router, leadership.key, clock)
-        self._alone: Sequence[NamedRoute] = ()  # tables with targets of their own, while they load
+        self._one_by_one: Sequence[
+            NamedRoute
+        ] = ()  # tables with targets of their own, while they load
         self._waiting: StreamEnd | None = None
         self._refusals = Refusals()
         self._checked = ""  # the request that was seen to make sense
         self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
-        self._way = GivingWay(parts.limits, lambda: progress.figures().lag, clock)
-        self._reported = LoadProgress(progress, self._tables, self._way)
+        self._throttle = Throttle(parts.limits, lambda: progress.figures().lag, clock)
+        self._reported = LoadProgress(progress, self._tables, self._throttle)
 
     def begin(self, load: TableLoad | None) -> None:
         """A leadership goes on with a load, or there is none.
@@ -111,7 +113,7 @@ class TableLoading:
             ConfigurationError: the tables cannot be loaded.
             SetlError: the source or the target does not answer.
         """
-        self._waiting, self._checked, self._alone = None, "", ()
+        self._waiting, self._checked, self._one_by_one = None, "", ()
         self._refusals.forget()
         self._tables.forget()
         self._progress.loads_tables(load)
@@ -146,7 +148,7 @@ class TableLoading:
             return True
         if load is not None and not load.ended:
             request = self._queue.of(load)
-            if self._way.now:
+            if self._throttle.now:
                 return False
             return request is None or request.state is not RequestState.PAUSED
         return self._queue.next is not None
@@ -212,7 +214,7 @@ class TableLoading:
             ticket: its ticket.
             load: runs it.
         """
-        alone = [both for both in self._alone if both[0] in names]
+        alone = [both for both in self._one_by_one if both[0] in names]
         if not alone:
             return load(ticket)
         at_once = self._parts.isolates
@@ -279,9 +281,9 @@ class TableLoading:
 
     def _prepare(self, load: TableLoad) -> None:
         """Learn what a load needs to know of the tables."""
-        self._tables.list_anew()
+        self._tables.relist()
         named, there = self._tables.routes_of(load), [table.name for table in self._tables.mapped]
-        self._alone = with_targets_of_their_own(named, there, self._parts.router)
+        self._one_by_one = with_targets_of_their_own(named, there, self._parts.router)
         self._reported.expect(load, self._queue.of(load))
 
     def _doubt(self, load: TableLoad) -> str:
@@ -291,7 +293,7 @@ class TableLoading:
         return doubt(load, there.__contains__) or doubt_of_actions(load)
 
     def _end(self, load: TableLoad) -> TableLoad:
-        self._alone, self._waiting = (), None
+        self._one_by_one, self._waiting = (), None
         ended = replace(load, ended=self._clock.now())
         self._reported.publish(ended)
         self._queue.look_again()  # it is answered once it is kept
@@ -344,18 +346,18 @@ class TableLoading:
         at_once = min(len(step.items), self._parts.job.parallelism)
         add_time = spent_on_rows(report, at_once, seconds)
         self._size.loaded(max(step.rows, report.rows), add_time)
-        self._way.loaded(report.rows, seconds)
+        self._throttle.loaded(report.rows, seconds)
         self._progress.loaded_ranges(report)
         latest = self._parts.latest
         read_to = None if latest is None else latest()  # what was read is before that
         return replace(step.load, rows=load.rows + report.rows, read_to=read_to)
 
     def _may_step(self, there: SourceTables) -> bool:
-        if not self._way.may_step(there.busy, self._parts.replica):
+        if not self._throttle.may_step(there.busy, self._parts.replica):
             return False
         unpassed = self._parts.unpassed
         if unpassed is not None and unpassed() > _MOST_UNPASSED:
-            self._way.wait_for(f"the opposite pipeline {self._parts.back} has rows to read")
+            self._throttle.wait_for(f"the opposite pipeline {self._parts.back} has rows to read")
             return False
         return True
 
@@ -370,7 +372,7 @@ class TableLoading:
             self._checked = request.id
         mapped = {table.text: table for table in self._tables.of(load)}
         at_once = self._parts.job.parallelism
-        rows = self._way.most_rows(self._size.rows)
+        rows = self._throttle.most_rows(self._size.rows)
         position, back = ShownPosition.of(reached), self._parts.back
         size = StepSize(rows, at_once, _LEAST_ROWS, _MOST_ITEMS, position, back)
         if request is not None and request.keys:
@@ -419,7 +421,7 @@ class TableLoading:
     ) -> TableLoad | None:
         """A table may have changed, and the target is to follow when the stream comes there."""
         if self._refusals.may_skip(error):
-            self._tables.list_anew()
+            self._tables.relist()
             with self._tables.opened() as there:
                 self._waiting = self._stream_end(there)
             _log.info(

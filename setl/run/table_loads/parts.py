@@ -46,7 +46,7 @@ class TableLoadingParts:
         holds_rows: see `TargetSystem.holds_rows`.
         requests: what operators ask for.
         wanted: names of the channel file's entries whose tables are to be loaded.
-        limits: what a load gives way to.
+        limits: what a load is throttled by.
         back: the pipeline that writes into the source's tables, if any table has a conflict
             policy, as ``channel/pipeline``; "" without.
         unpassed: of how many rows the target still keeps something until `back` has read it.

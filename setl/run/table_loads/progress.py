@@ -8,24 +8,24 @@ from setl.model.load_request import LoadRequest
 from setl.model.table_load import TableLoad
 from setl.run.measured.figures import LoadOutlook
 from setl.run.measured.progress import Progress
-from setl.run.table_loads.giving_way import GivingWay
 from setl.run.table_loads.listed_tables import ListedTables
+from setl.run.table_loads.throttle import Throttle
 
 
 class LoadProgress:
     """Tells a pipeline's `Progress` how far its load has come, and what is left of it."""
 
-    def __init__(self, progress: Progress, tables: ListedTables, way: GivingWay) -> None:
+    def __init__(self, progress: Progress, tables: ListedTables, throttle: Throttle) -> None:
         """Nothing is known of a load yet.
 
         Args:
             progress: is reported.
             tables: the source's.
-            way: knows for what the load waits.
+            throttle: knows for what the load waits.
         """
         self._progress = progress
         self._tables = tables
-        self._way = way
+        self._throttle = throttle
         self._outlook = LoadOutlook()
 
     def expect(self, load: TableLoad, request: LoadRequest | None) -> None:
@@ -54,7 +54,7 @@ class LoadProgress:
             table_rows_expected=None if size is None else size.rows,
             tables_left=tables_left,
             paused=paused,
-            given_way=self._way.count,
-            waits_for=self._way.waits_for,
+            throttle_count=self._throttle.count,
+            waits_for=self._throttle.waits_for,
         )
         self._progress.loads_tables(load, outlook)

@@ -1,12 +1,12 @@
-"""Which tables of a load have to be read anew after a schema change.
+"""Which tables of a load have to be read again after a schema change.
 
 A load goes by the names of tables and by the order of their keys, and it may read a table that is
 ahead of the stream. An added column or index changes nothing of that. But another key or collation
 puts rows behind the position that was reached; another name puts a whole table there; and columns
-that are named or typed anew change once more in rows that were read as they are afterwards. Where a
-unique key is dropped, a row may have been removed for another one that the source has beside it by
-then (`LoadTicket.catching_up`). Reading the table from its beginning makes all of that good, since
-it is read behind the change then.
+that are named or typed again change once more in rows that were read as they are afterwards. Where
+a unique key is dropped, a row may have been removed for another one that the source has beside it
+by then (`LoadTicket.catching_up`). Reading the table from its beginning makes all of that good,
+since it is read behind the change then.
 
 Of a table without a key, the stream's changes are left out up to where it was read. So they do not
 make good what a schema change before that does to its rows, such as one that empties the table, or
@@ -24,7 +24,7 @@ from setl.codec.sql.tokens import Quoting
 from setl.model.entry import Entry
 from setl.model.table_load import TableLoad
 
-_ANEW: Final = frozenset({"CHANGE", "CONVERT", "EXCHANGE", "MODIFY"})
+_RELOAD: Final = frozenset({"CHANGE", "CONVERT", "EXCHANGE", "MODIFY"})
 _KEYS: Final = frozenset({"INDEX", "KEY"})
 
 
@@ -96,7 +96,7 @@ def _rearranges(clause: Clause) -> bool:
         return words[1] not in _KEYS
     if words[0] == "DROP" and words[1] in (*_KEYS, "CONSTRAINT"):
         return True
-    return words[0] in _ANEW or "PRIMARY" in words
+    return words[0] in _RELOAD or "PRIMARY" in words
 
 
 def read_again(load: TableLoad, entry: Entry, wants: Callable[[str], bool]) -> TableLoad:

@@ -17,8 +17,8 @@ from setl.log import fields
 from setl.model.leadership import Leadership
 from setl.model.schema import Column, RowSchema
 from setl.model.target_name import target_name
-from setl.run.table_loads.choice import ComingLoad
-from setl.run.targets.identities import ComesAnew
+from setl.run.table_loads.choice import PlannedLoad
+from setl.run.targets.identities import WillReload
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class CreatingParts:
         router: which tables go where.
         computed: the columns that a route's expressions fill.
         end: see `version_at_end`.
-        comes_anew: whether all rows of a target that is gone are about to be loaded.
+        will_reload: whether all rows of a target that is gone are about to be loaded.
         check: refuses targets that are not those that rows were written to before.
     """
 
@@ -44,7 +44,7 @@ class CreatingParts:
     router: Router
     computed: Callable[[Route, RowSchema], Sequence[Column]]
     end: Callable[[LoadTicket], int]
-    comes_anew: ComesAnew
+    will_reload: WillReload
     check: Callable[[Collection[tuple[str, str]]], None] | None = None
 
 
@@ -56,7 +56,7 @@ class TableCreating:
         self._parts = parts
         self._leadership = leadership
 
-    def begin(self, ticket: LoadTicket, load: ComingLoad, *, asks_end: bool = False) -> None:
+    def begin(self, ticket: LoadTicket, load: PlannedLoad, *, asks_end: bool = False) -> None:
         """Create what is missing for the tables that the source has now.
 
         Args:
@@ -91,12 +91,12 @@ class TableCreating:
             describe = partial(_described, parts, there)
             latest = partial(_end, parts.end, ticket) if asks_end else None
 
-            def comes_anew(target: tuple[str, str]) -> bool:
-                return parts.comes_anew(target_name(target), load.load, there=False)
+            def will_reload(target: tuple[str, str]) -> bool:
+                return parts.will_reload(target_name(target), load.load, there=False)
 
-            ran = parts.creation.create(ticket, tables, describe, latest, comes_anew)
+            ran = parts.creation.create(ticket, tables, describe, latest, will_reload)
         self._report("target table created", ran)
-        if not load.comes:
+        if not load.is_planned:
             self.complete(ticket)
 
     def complete(self, ticket: LoadTicket) -> None:

@@ -1,9 +1,9 @@
 """Notices that a table or index of the target is not the one that a pipeline wrote before.
 
-An index that somebody deletes is made anew with the next document, without all others. So what the
+An index that somebody deletes is made again with the next document, without all others. So what the
 target says of each index is kept in the checkpoint, and compared before rows are written. Between
 two looks at an index some seconds may pass, in which rows go into a new one. That does no harm:
-what is kept stays the former one's, until all rows are about to be loaded anew.
+what is kept stays the former one's, until all rows are about to be reloaded.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ Ask = Callable[[Collection[str]], Mapping[str, Identity]]
 """See `setl.load.identities.IdentifiedTarget.identities`."""
 
 
-class ComesAnew(Protocol):
+class WillReload(Protocol):
     """Tells whether all rows of a target are about to be loaded."""
 
     def __call__(self, name: str, load: TableLoad | None, *, there: bool) -> bool:
-        """See `setl.run.table_loads.coming_anew.ComingAnew`."""
+        """See `setl.run.table_loads.reloads.Reloads`."""
         ...
 
 
@@ -52,7 +52,7 @@ class Identities:
     def __init__(
         self,
         ask: Ask,
-        comes_anew: ComesAnew,
+        will_reload: WillReload,
         leadership: Leadership,
         clock: Clock,
         sleep: Callable[[float], None] = time.sleep,
@@ -61,13 +61,13 @@ class Identities:
 
         Args:
             ask: asks the target.
-            comes_anew: whether all rows of a target are about to be loaded.
+            will_reload: whether all rows of a target are about to be loaded.
             leadership: on whose behalf.
             clock: tells when to ask again.
             sleep: waits between two looks at what seems to be another one.
         """
         self._ask = ask
-        self._comes_anew = comes_anew
+        self._will_reload = will_reload
         self._leadership = leadership
         self._clock = clock
         self._sleep = sleep
@@ -205,9 +205,9 @@ class Identities:
             self._others += 1
             if moved:
                 _log.warning("an alias stands for another index", extra=self._fields(name, found))
-            elif self._comes_anew(name, self._load, there=found is not None):
+            elif self._will_reload(name, self._load, there=found is not None):
                 _log.warning(
-                    "a target is another one, and is loaded anew", extra=self._fields(name, found)
+                    "a target is another one, and is reloaded", extra=self._fields(name, found)
                 )
             else:
                 return False
@@ -225,11 +225,11 @@ class Identities:
     def _replaced(self, name: str, found: Identity | None) -> TargetReplacedError:
         key, channel = self._leadership.key, self._leadership.channel
         what = "is gone" if found is None else "was replaced: it is another one of the same name"
-        delete = "" if found is None else "Delete it if something has made it anew. "
+        delete = "" if found is None else "Delete it if something has made it again. "
         return TargetReplacedError(
             f"the index {name}, to which this pipeline has written, {what}. What it held does not"
             " come again by itself",
-            hint=f"{delete}`setl load {key} --no-wait` loads tables anew; name all that go there,"
+            hint=f"{delete}`setl load {key} --no-wait` loads tables again; name all that go there,"
             f" or none. Then `setl start {channel}`. Where the index has all of its documents, as"
             f" after a copy: `setl stop {channel}`, and `setl position reset {key} --to` the "
             f"position"

@@ -8,8 +8,8 @@ from setl.model.standing import Verification
 from setl.run.measured.figures import (
     COMPARING,
     FAILING,
-    GIVING_WAY,
     REPAIRING,
+    THROTTLED,
     WAITING,
     VerificationFigures,
     VerifiedSoFar,
@@ -38,7 +38,7 @@ def verification_figures(
         state: how far it is.
         every: seconds from one pass's beginning to the next one's.
         now: seconds since 1970.
-        waits_for: what it gives way to.
+        waits_for: what it is throttled by.
         error: why it could not compare last.
         whole: see `VerificationFigures.whole`.
         counters: of this leadership.
@@ -48,7 +48,7 @@ def verification_figures(
     if state.repair is not None:
         word = REPAIRING
     elif waits_for:
-        word = GIVING_WAY
+        word = THROTTLED
     if error:
         word = FAILING
     next_at = None if state.under_way else now + seconds_left(state, every, now)

@@ -24,7 +24,7 @@ class VerifyingParts:
 
     Attributes:
         settings: what the channel file says of it.
-        limits: what it gives way to, as loads do.
+        limits: what it is throttled by, as loads do.
         comparers: gives what compares each target with what goes into it, as the tables are now;
             see `setl.run.verification.comparers.standing_comparers`.
         end: asks for the end of the source's stream; raises SetlError.

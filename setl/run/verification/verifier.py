@@ -1,6 +1,6 @@
 """Standing verification: the leader compares its tables with their targets while it runs.
 
-It has a thread and connections of its own, and gives way to everything else: to the stream, to
+It has a thread and connections of its own, and is throttled by everything else: to the stream, to
 loads of tables, to a run that is in trouble. It writes nothing into the target. What it repairs, it
 asks of the run by load requests, as an operator would. So a leader whose leadership is over may end
 at once: what its verification still reads changes nothing.
@@ -30,15 +30,15 @@ from setl.run.verification import course
 from setl.run.verification.arrivals import RunArrivals
 from setl.run.verification.course import Name
 from setl.run.verification.figures import verification_figures
-from setl.run.verification.giving_way import gives_way_to
 from setl.run.verification.log_lines import VerificationLog
 from setl.run.verification.looking import Looked, Looking
 from setl.run.verification.parts import VerifyingParts
+from setl.run.verification.throttle import throttled_by
 
 REPAIRED_BY = "standing verification"
 """Who asks for repairs, in the list of load requests."""
 
-_LOOK_SECONDS = 1.0  # after which it is seen again whether to give way
+_LOOK_SECONDS = 1.0  # after which it is seen again whether to are throttled
 _DOUBT_SECONDS = 2.0  # after which a range that differs is compared once more, before it counts
 _REPAIR_SECONDS = 0.5  # after which it is seen whether a repair is done
 _SAVE_SECONDS = 5.0  # between two writes of how far it is
@@ -156,7 +156,7 @@ class Verifier:
         if current is None:
             state = self._parts.store.load()
             current = self._current = _Current(state, state, self._clock.monotonic())
-        self._waits_for = gives_way_to(self._parts, self._progress.figures())
+        self._waits_for = throttled_by(self._parts, self._progress.figures())
         if self._waits_for:
             return _LOOK_SECONDS
         state, now = current.state, self._clock.now()

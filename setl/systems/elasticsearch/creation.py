@@ -32,7 +32,7 @@ class ElasticsearchCreation:
         tables: Sequence[NewTable],
         describe: Describe,
         latest: Callable[[], LoadEnd] | None = None,  # noqa: ARG002
-        comes_anew: Callable[[tuple[str, str]], bool] = lambda _: False,  # noqa: ARG002
+        will_reload: Callable[[tuple[str, str]], bool] = lambda _: False,  # noqa: ARG002
     ) -> Sequence[str]:
         """See `TableCreation.create`; of several tables in one index each adds its fields.
 

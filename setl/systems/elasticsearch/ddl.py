@@ -185,7 +185,7 @@ class ElasticsearchDdl:
                 raise _refused(
                     ddl,
                     f"it moves rows of {name.schema}.{name.table}, and nothing says which",
-                    "load its index anew, with `setl load --replace`",
+                    "load its index again, with `setl load --replace`",
                 )
 
     def _refuse_new_key(self, client: Elasticsearch, ddl: TableDdl, name: TableName) -> None:
@@ -319,7 +319,7 @@ def _nested(ddl: TableDdl, route: Route) -> str:
     if _removes_rows(ddl) or _rows_leave(ddl):
         raise _refused(
             ddl,
-            f"its rows are shown in documents of {index}, which nothing writes anew",
+            f"its rows are shown in documents of {index}, which nothing deletes and inserts",
             "update a column of each row whose document has them",
         )
     return f"documents of {index} show it when they are written next: {ddl.text}"

@@ -153,7 +153,7 @@ class KafkaCheckpointStore:
         return True
 
     def _check_generation(self, stored: StoredCheckpoint, note: CheckpointNote) -> None:
-        """Refuse what a former leader committed over a position that was set anew since."""
+        """Refuse what a former leader committed over a position that was set again since."""
         found = stored.checkpoint
         if found is not None and found.generation < note.generation:
             raise missing(

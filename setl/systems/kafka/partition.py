@@ -135,7 +135,7 @@ class PartitionView:
 
 def expired(offset: int, bounds: Bounds) -> PositionLostError:
     """The final error that an offset is not in a topic (I8)."""
-    why = "has expired" if offset < bounds.first else "does not exist, so the topic was made anew"
+    why = "has expired" if offset < bounds.first else "does not exist, so the topic was made again"
     return PositionLostError(
         f"offset {offset} {why}; the topic holds {bounds.first} to {bounds.end}",
         hint=ways_out(bounds),

@@ -107,7 +107,7 @@ class Server:
             return processes(self.connection)
 
     def reconnect(self) -> None:
-        """Begin anew after an answer that was not read to its end. Raises SetlError."""
+        """Restart after an answer that was not read to its end. Raises SetlError."""
         with translating(self.endpoint):
             self.connection.ping(reconnect=True)
 

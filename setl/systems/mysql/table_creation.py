@@ -96,7 +96,7 @@ class MysqlTableCreation:
         tables: Sequence[NewTable],
         describe: Describe,
         latest: Callable[[], LoadEnd] | None = None,
-        comes_anew: Callable[[Name], bool] = lambda _: False,
+        will_reload: Callable[[Name], bool] = lambda _: False,
     ) -> Sequence[str]:
         """See `TableCreation.create`."""
         wanted = {table.route.target for table in tables}
@@ -109,7 +109,7 @@ class MysqlTableCreation:
             with self._translating(ticket):
                 known = PresentTables(writer.open(), ticket).among(wanted)
                 lost = [table for table in missing if table.route.target in known]
-                _refuse_lost(lost, ticket, comes_anew)
+                _refuse_lost(lost, ticket, will_reload)
             if missing:
                 for target, statements in self._made(writer, ticket, missing, describe, latest):
                     there.add(target)
@@ -195,10 +195,10 @@ class MysqlTableCreation:
 
 
 def _refuse_lost(
-    lost: Sequence[NewTable], ticket: LoadTicket, comes_anew: Callable[[Name], bool]
+    lost: Sequence[NewTable], ticket: LoadTicket, will_reload: Callable[[Name], bool]
 ) -> None:
     """Refuse to make these tables once more, unless their rows come again."""
-    gone = [t.route.target for t in lost if not t.loaded and not comes_anew(t.route.target)]
+    gone = [t.route.target for t in lost if not t.loaded and not will_reload(t.route.target)]
     if not gone:
         return
     names = ", ".join(map(".".join, gone))
@@ -207,7 +207,8 @@ def _refuse_lost(
     raise TargetReplacedError(
         f"gone from the target, where this pipeline had found or made it before: {names}. Rows do"
         " not come again by themselves",
-        hint=f"`setl load {key} --no-wait` loads tables anew; name all that go there, or none. Then"
+        hint=f"`setl load {key} --no-wait` loads tables again; name all that go there, or none. "
+        f"Then"
         f" `setl start {channel}`. To have it made without rows: `setl stop {channel}`, and `setl"
         f" position reset {key} --to` the position under `resume` in `setl position show {key}`",
     )

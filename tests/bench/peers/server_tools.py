@@ -6,7 +6,7 @@ targets of all others do; MySQL's comes with four and writes one. So both are me
 thread, with one that logs, and with four that log.
 
 Dump tools load whole tables. They see the tables at one place and apply no change, they need
-nobody else to write to the target, and they begin anew when they fail. All write the target's
+nobody else to write to the target, and they restart when they fail. All write the target's
 binlog, as setl does.
 """
 

@@ -5,7 +5,7 @@ import pytest
 from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.operate.check import check_pipeline
-from setl.systems.mysql.sink.undivided import MysqlUndividedTables
+from setl.systems.mysql.sink.single_writer import MysqlSingleWriterTables
 from setl.systems.pipeline_check import PipelineCheck
 from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
 from tests.loading import endpoint_of
@@ -90,12 +90,12 @@ def test_names_that_differ_in_case_are_one_table_to_some_servers(
             found = check_pipeline(PipelineCheck(file.pipelines[0]))
             said = [(f.level, f.code) for f in found if f"{name}.t" in f.what]
             assert said == [(level, code)], found
-        two = MysqlUndividedTables(endpoint_of(site_b), SystemClock())
-        two.refuse_one_of_two_names({(name, "T"), (name, "t")}, 1)
-        one = MysqlUndividedTables(endpoint_of(lower), SystemClock())
-        one.refuse_one_of_two_names({(name, "T"), (name, "u")}, 1)
+        two = MysqlSingleWriterTables(endpoint_of(site_b), SystemClock())
+        two.check_name_collisions({(name, "T"), (name, "t")}, 1)
+        one = MysqlSingleWriterTables(endpoint_of(lower), SystemClock())
+        one.check_name_collisions({(name, "T"), (name, "u")}, 1)
         with pytest.raises(ConfigurationError, match=f"{name}.T and {name}.t are one table"):
-            one.refuse_one_of_two_names({(name, "t")}, 1)
-        one.refuse_one_of_two_names({(name, "t")}, 2)  # the table may be renamed by now
+            one.check_name_collisions({(name, "t")}, 1)
+        one.check_name_collisions({(name, "t")}, 2)  # the table may be renamed by now
     for server in (site_a, site_b):
         execute(server, f"DROP DATABASE {name}")

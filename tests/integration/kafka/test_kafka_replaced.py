@@ -1,4 +1,4 @@
-"""The Kafka behind an address is not the one it was: replaced, or its topic made anew.
+"""The Kafka behind an address is not the one it was: replaced, or its topic made again.
 
 No entry may be lost without an error, and none may be read from a position that only looks the
 same.
@@ -175,14 +175,14 @@ def test_a_kafka_replaced_while_it_is_read_is_not_read_on_at_the_old_offset(brok
 
 
 def remake(brokers, name):
-    """Delete a topic and make it anew, empty."""
+    """Delete a topic and make it again, empty."""
     admin = KafkaAdminClient(bootstrap_servers=brokers)
     admin.delete_topics([name])
     admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
     admin.close()
 
 
-def test_a_topic_made_anew_that_does_not_reach_back_is_lost(kafka, dts):
+def test_a_topic_made_again_that_does_not_reach_back_is_lost(kafka, dts):
     name = f"dts-{uuid.uuid4().hex[:8]}"
     topic = Topic(kafka.brokers, name)
     for number in range(6):
@@ -197,7 +197,7 @@ def test_a_topic_made_anew_that_does_not_reach_back_is_lost(kafka, dts):
     assert "--to earliest" in raised.value.hint
     topic = Topic(kafka.brokers, name)
     topic.transaction(50, BASE + 3000)
-    with pytest.raises(PositionLostError, match=r"it was made anew.*nothing in it is older than"):
+    with pytest.raises(PositionLostError, match=r"it was made again.*nothing in it is older than"):
         source.locate(checkpoint)
     for number in range(51, 60):
         topic.transaction(number, BASE + 3000)

@@ -100,7 +100,7 @@ def asked(address, **headers):
         return error.read().decode()
 
 
-def test_what_differs_is_repaired_sent_again_or_loaded_anew(channel, cluster, spark_command):
+def test_what_differs_is_repaired_sent_again_or_loaded_again(channel, cluster, spark_command):
     table = f"{channel.db}.t"
     damage = (
         "SET sql_log_bin = 0",  # as a restored backup would, so that it is no change of B

@@ -81,7 +81,7 @@ def by_keyboard(channel, address, browser):
             break
     assert reached[0] == "Skip to the content"
     assert {"Overview", "Actions", "Channel file", "Log in"} <= set(reached)
-    # The picture is made anew with each change, and keeps the focus all the same.
+    # The picture is made again with each change, and keeps the focus all the same.
     seen = page.evaluate_handle("document.activeElement")
     write(channel.a, channel.db, 1001, 500)
     page.wait_for_function("old => !document.contains(old)", arg=seen)
@@ -197,7 +197,7 @@ def edits_a_channel_file(channel, address, visitor):
     page.wait_for_selector("text=things are as they should be", timeout=120_000)
     page.click("button:text-is('Plan')")
     page.wait_for_selector("text=batch_rows: 10000 → 777")
-    assert "end in order and begin anew: ab, ba" in visitor.text()
+    assert "end in order and restart: ab, ba" in visitor.text()
     assert visitor.violations() == []
     before = {p["epoch"] for p in channel.listed().values()}
     page.click("button:text-is('Apply')")

@@ -113,7 +113,7 @@ def test_more_positions(channel, cluster, position):
     assert moved["after"]["resume"].partition(" ")[0].endswith(":4")
 
 
-def test_epochs_are_raised_after_zookeeper_was_set_up_anew(channel, cluster, zookeeper_of_cluster):
+def test_epochs_are_raised_after_zookeeper_was_set_up_again(channel, cluster, zookeeper_of_cluster):
     write(channel.a, channel.db, 1, 10)
     eventually(lambda: channel.count(channel.b) == 10, 30)
     assert command(cluster, "epoch", "show", channel.name).returncode == 0

@@ -99,7 +99,7 @@ def test_a_schema_that_is_dropped_can_be_passed_over(sites):
 DROPPED = {
     "alone": "ALTER TABLE c DROP FOREIGN KEY f",
     "with others": "ALTER TABLE c ADD x INT DEFAULT 3, DROP FOREIGN KEY `F`, DROP n",
-    "made anew": (
+    "made again": (
         "ALTER TABLE c DROP FOREIGN KEY f, ADD CONSTRAINT g FOREIGN KEY (p) REFERENCES t (id)"
     ),
     "as a constraint": "ALTER TABLE c DROP CONSTRAINT f, DROP KEY f",

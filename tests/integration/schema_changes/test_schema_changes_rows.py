@@ -81,7 +81,7 @@ def test_rows_are_filled_as_at_the_source(sites, how):
 
 
 @pytest.mark.family("mariadb", why="MySQL logs the setting only with what says TIMESTAMP")
-def test_columns_keep_the_defaults_that_a_session_gives_them_anew(sites):
+def test_columns_keep_the_defaults_that_a_session_gives_them_again(sites):
     sites.run("CREATE TABLE w (id INT PRIMARY KEY, n TIMESTAMP NOT NULL, v INT, KEY i (v))")
     sites.run("SET explicit_defaults_for_timestamp = 0", "DROP INDEX i ON w")
     sites.run("SET explicit_defaults_for_timestamp = 0", "ALTER TABLE w MODIFY v BIGINT")

@@ -177,7 +177,7 @@ def test_late_stretches_of_a_stream_in_any_order_change_nothing(seed):
         if not deleted:
             expected[str(key)] = f"v{version}"
 
-    def stretch(begin, end):
+    def insert_partition(begin, end):
         """What a leader sends for a part of the stream: the last state of each key in it."""
         last = {key: (version, deleted) for version, key, deleted in stream[begin:end]}
         puts = [(k, v) for k, (v, deleted) in last.items() if not deleted]
@@ -189,14 +189,14 @@ def test_late_stretches_of_a_stream_in_any_order_change_nothing(seed):
 
     with remembering() as (cluster, sink):
         for begin in range(0, 200, 20):
-            sink.apply(NEW, [stretch(begin, begin + 20)])
+            sink.apply(NEW, [insert_partition(begin, begin + 20)])
             # The old leader had cut its batches elsewhere, and has come no further.
             late = chance.randrange(begin + 20)
-            sink.apply(OLD, [stretch(chance.randrange(late + 1), late)])
+            sink.apply(OLD, [insert_partition(chance.randrange(late + 1), late)])
         assert cluster.documents == expected
         for _ in range(20):
             late = chance.randrange(200)
-            sink.apply(OLD, [stretch(chance.randrange(late + 1), late)])
+            sink.apply(OLD, [insert_partition(chance.randrange(late + 1), late)])
             assert cluster.documents == expected
 
 

@@ -427,7 +427,7 @@ def test_requests_are_limited_by_count_and_by_size(cluster):
     assert sorted(server.ids) == [["0"], ["1"], ["2"]]
 
 
-def test_a_document_that_is_routed_anew_is_deleted_and_written_in_one_request(cluster):
+def test_a_document_that_is_routed_again_is_deleted_and_written_in_one_request(cluster):
     def moved(search):
         part = changes(search.index, (ID, NAME), [(1, "b"), (2, "b")], [(2, "a")], key=(0, 1))
         return search.sink.apply(TICKET, [replace(part, document=ROUTED)])

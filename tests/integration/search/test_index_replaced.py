@@ -1,4 +1,4 @@
-"""An index that somebody deletes behind a pipeline is noticed, and loaded anew on request."""
+"""An index that somebody deletes behind a pipeline is noticed, and reloaded on request."""
 
 import time
 from dataclasses import replace
@@ -74,7 +74,7 @@ def stored(position, file):
     return Checkpoint.from_json(value["checkpoint"])
 
 
-def test_an_index_that_is_gone_is_not_made_anew_without_its_documents(
+def test_an_index_that_is_gone_is_not_made_again_without_its_documents(
     site_a, elasticsearch, db, position, cluster, monkeypatch
 ):
     monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)
@@ -103,7 +103,7 @@ def test_an_index_that_is_gone_is_not_made_anew_without_its_documents(
     assert cluster.ids() == [1, 2, 3, 4, 5]
 
 
-def test_a_dead_letter_makes_no_index_anew(
+def test_a_dead_letter_makes_no_index_again(
     site_a, elasticsearch, db, position, cluster, monkeypatch
 ):
     monkeypatch.setattr(identities, "LOOK_SECONDS", 0.0)

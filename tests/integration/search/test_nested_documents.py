@@ -140,7 +140,7 @@ def test_nested_rows_with_expressions_and_where(servers, elasticsearch, shop, po
     assert names(document(elasticsearch, shop, 2)) == ["y"]
 
 
-def test_an_old_stretch_applied_again_does_not_bring_anything_back(
+def test_an_old_insert_partition_applied_again_does_not_bring_anything_back(
     servers, elasticsearch, shop, position
 ):
     a, _ = servers

@@ -126,7 +126,7 @@ def test_updates_that_change_nothing_in_a_document_are_not_sent(
     assert running.figures.upserts == 4
 
 
-def test_a_stretch_applied_again_from_its_beginning_changes_nothing(
+def test_a_insert_partition_applied_again_from_its_beginning_changes_nothing(
     site_a, elasticsearch, db, position
 ):
     index = Index(elasticsearch, f"{db}-again")

@@ -44,7 +44,7 @@ def farthest(site, *addresses):
 
 
 def checked(site, address, limit):
-    """What `setl check` finds of a replica that loads give way to."""
+    """What `setl check` finds of a replica that loads are throttled by."""
     config = {**mysql(site), "replicas": [address], "user": WATCHER, "password": "Secret-1"}
     limits = {"load_limits": {"replica_lag": limit}}
     file = one_way(site, config, [{"from": "no.such", "to": "no.other"}], **limits)

@@ -192,7 +192,7 @@ def test_files_end_and_schemas_change_and_old_files_go_while_all_partition(serve
         execute(server, f"PURGE BINARY LOGS TO '{files[-1]}'")
         write(server, table, 10)
         all_came(server, table, readers)
-        # Nobody had to begin anew, and there are two connections still.
+        # Nobody had to restart, and there are two connections still.
         assert [len(each.errors) for each in readers] == before
         assert all(each.source.shared() for each in together)
         assert len(dump_threads(server)) == 2

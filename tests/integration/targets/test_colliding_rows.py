@@ -12,7 +12,7 @@ from setl.errors import DataError, SharedTableError, TransientError
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.catalog import read_table
-from setl.systems.mysql.sink.undivided import undivided
+from setl.systems.mysql.sink.single_writer import single_writer
 from setl.transform.placement import split
 from tests.loading import (
     create_system_tables,
@@ -173,7 +173,7 @@ def test_values_that_move_keep_what_only_the_target_has(position, unique_key):
     ]
 
 
-def test_children_stay_when_a_row_is_made_anew(position):
+def test_children_stay_when_a_row_is_made_again(position):
     position.table("id INT PRIMARY KEY, name VARCHAR(40) UNIQUE", "(1, 'a'), (2, 'b')")
     execute(
         position.server,
@@ -226,8 +226,8 @@ def test_a_rename_whose_delete_and_insert_would_be_dealt_to_two_tasks(position):
     with position.server.connect() as connection:
         described = read_table(connection, position.schema, "t")
     assert described is not None
-    assert undivided(described)
-    [part] = split(change, None, 4, undivided=True).values()
+    assert single_writer(described)
+    [part] = split(change, None, 4, single_writer=True).values()
     position.sink.apply(position.ticket, [part])
     assert position.rows() == [("A", "one row")]
 

@@ -436,7 +436,7 @@ def test_letters_are_written_with_the_good_rows_or_not_at_all(
         sink.apply(ticket, [changes])
     assert rows(target, f"{items}.items") == stored() == ()
     loaded = sink.apply(ticket, [changes])
-    assert (loaded.dead_letters, loaded.lettered) == (1, {f"{items}.items"})
+    assert (loaded.dead_letters, loaded.tables_with_dead_letters) == (1, {f"{items}.items"})
     assert [r[0] for r in rows(target, f"{items}.items")] == [1, 3]
     assert stored() == ((key_hash((2,)),),)
     # The answer to the commit is lost: the batch is applied again.

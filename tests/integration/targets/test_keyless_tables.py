@@ -335,7 +335,7 @@ def sleeps_until_locked(server, table):
 
 
 def test_a_load_and_a_schema_change_that_the_stream_has_not_reached(servers, keyless, position):
-    """The table is emptied, and a column comes anew, between the stream and what is read."""
+    """The table is emptied, and a column is reloaded, between the stream and what is read."""
     table = keyless("a INT, b VARCHAR(9)")
     execute(servers[0], f"INSERT INTO {table} VALUES (1, 'x'), (1, 'x')")
     file = loading(servers[0], mysql(servers[1]), [{"from": table}], ddl="pass")
@@ -407,7 +407,7 @@ def test_columns_that_are_named_without_any_index_at_the_target(servers, keyless
     warnings = " ".join(said(file, "warning"))
     assert "agree in them become one row" in warnings
     assert "b, named under `key`, may be NULL" in warnings
-    assert "deleted and written anew" in warnings
+    assert "deleted and deleted and inserted" in warnings
     running = position.lead(file)
     execute(
         servers[0],

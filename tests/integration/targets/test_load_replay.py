@@ -20,9 +20,9 @@ from setl.clock import SystemClock
 from setl.errors import SetlError, SharedTableError
 from setl.model.entry import EntryKind
 from setl.model.position import document_version
-from setl.systems.mysql.sink.undivided import MysqlUndividedTables
+from setl.systems.mysql.sink.single_writer import MysqlSingleWriterTables
 from setl.transform.merging import merge
-from setl.transform.partition import deal
+from setl.transform.partition import shuffle
 from setl.transform.work import TransformPlan, WorkItem
 from tests.integration.pipelines import execute, install_system_tables, mysql
 from tests.loading import endpoint_of, fence_for, sink_on, ticket_for, unique
@@ -34,20 +34,20 @@ TASKS = 4
 class StoredCheckpoint:
     """A table under test: what it is made of, and which values its columns take."""
 
-    def __init__(self, definition, key=None, *, undivided=True, **values):
+    def __init__(self, definition, key=None, *, single_writer=True, **values):
         self.definition = definition
         self.key = key
-        self.undivided = undivided
+        self.single_writer = single_writer
         self.values = values
 
 
 TABLES = {
     "primary key only": StoredCheckpoint(
-        "id INT PRIMARY KEY, n INT", undivided=False, id=range(8), n=range(9)
+        "id INT PRIMARY KEY, n INT", single_writer=False, id=range(8), n=range(9)
     ),
     "a unique key that holds the primary key": StoredCheckpoint(
         "id INT PRIMARY KEY, n INT, UNIQUE KEY (n, id)",
-        undivided=False, id=range(8), n=range(9),
+        single_writer=False, id=range(8), n=range(9),
     ),
     "one unique key": StoredCheckpoint(
         "id INT PRIMARY KEY, code INT UNIQUE, n INT",
@@ -137,16 +137,16 @@ class Target:
 
     def load(self, items, *, tasks, only=None, order=None):
         """One load; `only` says which tasks get through, `order` that they write in turn."""
-        stretches = cut(items, self.chance.randint(1, tasks), self.chance)
-        while not self._try(stretches, items[-1].version, tasks, only, order):
+        insert_partitions = cut(items, self.chance.randint(1, tasks), self.chance)
+        while not self._try(insert_partitions, items[-1].version, tasks, only, order):
             # As the driver does when a sink says so.
-            self.plan = replace(self.plan, undivided=frozenset([self.table]))
+            self.plan = replace(self.plan, single_writer=frozenset([self.table]))
             self.divided += 1
 
-    def _try(self, stretches, through, tasks, only, order):
+    def _try(self, insert_partitions, through, tasks, only, order):
         shares = [[] for _ in range(tasks)]
-        for stretch in stretches:
-            for slot, share in deal(self.plan, pickle.dumps(stretch), tasks):
+        for insert_partition in insert_partitions:
+            for slot, share in shuffle(self.plan, pickle.dumps(insert_partition), tasks):
                 shares[slot].append(pickle.loads(share))
         assert not [share.error for slot in shares for share in slot if share.error]
         slots = [s for s in range(tasks) if shares[s] and (only is None or s in only)]
@@ -203,10 +203,10 @@ def plan_for(source, target, table, stored):
     mapping = {"from": table, "key": stored.key}
     ends = {"source": {**mysql(source), "start": "latest"}, "target": mysql(target)}
     pipeline = Pipeline.model_validate({"name": "p", **ends, "tables": [mapping]})
-    tables = MysqlUndividedTables(endpoint_of(target), SystemClock())
-    undivided = tables.among({tuple(table.split("."))})
-    assert bool(undivided) == stored.undivided
-    return TransformPlan("binlog", Router(pipeline), undivided=undivided)
+    tables = MysqlSingleWriterTables(endpoint_of(target), SystemClock())
+    single_writer = tables.among({tuple(table.split("."))})
+    assert bool(single_writer) == stored.single_writer
+    return TransformPlan("binlog", Router(pipeline), single_writer=single_writer)
 
 
 def items_between(server, start, end):
@@ -236,7 +236,7 @@ def test_a_random_history_arrives(sites, name, like):
     plan, orders = plan_for(a, b, table, stored), list(permutations(range(TASKS)))
     if like == "not looked at yet":
         # The target's keys may have changed in the last minute.
-        plan = replace(plan, undivided=frozenset())
+        plan = replace(plan, single_writer=frozenset())
     target = Target(b, plan, chance, table)
     try:
         at = loads = again = 0

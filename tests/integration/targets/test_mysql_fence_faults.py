@@ -161,7 +161,7 @@ def test_two_that_raise_at_once_over_a_frozen_holder(site):
 
 
 def test_an_epoch_that_another_node_has_is_nobody_elses(site):
-    # Only after ZooKeeper was set up anew may two leaderships have the same number.
+    # Only after ZooKeeper was set up again may two leaderships have the same number.
     site.fence().raise_to(7, "n1")
     with pytest.raises(FencedError, match="the target is at epoch 7 by node n1") as caught:
         site.fence().raise_to(7, "n2")

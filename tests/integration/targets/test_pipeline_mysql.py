@@ -72,7 +72,7 @@ def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db,
     assert [row[0] for row in rows(b, f"{db}.orders")] == [3]
 
 
-@pytest.mark.not_mixed(why="how rows are dealt out is of no family")
+@pytest.mark.not_mixed(why="how rows are distributed is of no family")
 @pytest.mark.parametrize("columns", [{}, {"name": "upper(name)"}], ids=["plain", "expressions"])
 def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, position, columns):
     a, b = servers
@@ -195,7 +195,7 @@ def test_only_spark_sql_needs_a_session(servers, db, position, spark):
     assert on_demand.session is spark, "there is one in a process"
 
 
-@pytest.mark.not_mixed(why="how rows are dealt out is of no family")
+@pytest.mark.not_mixed(why="how rows are distributed is of no family")
 def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_has_whole_tables(
     servers, db, position, monkeypatch
 ):
@@ -256,12 +256,12 @@ def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_h
     assert rows(b, f"{db}.other") == rows(a, f"{db}.other")
 
 
-@pytest.mark.not_mixed(why="how rows are dealt out is of no family")
+@pytest.mark.not_mixed(why="how rows are distributed is of no family")
 def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_new(
     servers, db, position, caplog
 ):
     """What a cascade, or a session without a binlog, deletes is in no stream."""
-    logger = "setl.run.runners.stretch_by_stretch"
+    logger = "setl.run.runners.insert_partitions"
     caplog.set_level("INFO", logger=logger)
     a, b = servers
     for server in servers:
@@ -286,7 +286,7 @@ def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_ne
     running.applied(40)
     assert rows(b, f"{db}.notes") == rows(a, f"{db}.notes")
     said = [record.getMessage() for record in caplog.records if record.name == logger]
-    assert said == ["rows of these tables are dealt out by key from now on"]
+    assert said == ["rows of these tables are shuffled by key from now on"]
     # Its other loads are right, too.
     with a.connect() as connection, connection.cursor() as cursor:
         for n in range(9000, 9040):

@@ -261,8 +261,10 @@ def test_a_stale_leader_passes_nothing(passage):
 def test_tables_with_dead_letters_are_left_to_others(passage):
     passage.create("id INT PRIMARY KEY, v INT")
     passage.insert("1, 1")
-    lettered = replace(passage.ticket, lettered=frozenset({f"{passage.schema}.t"}))
-    assert passage.passes(ticket=lettered) is None
+    tables_with_dead_letters = replace(
+        passage.ticket, tables_with_dead_letters=frozenset({f"{passage.schema}.t"})
+    )
+    assert passage.passes(ticket=tables_with_dead_letters) is None
 
 
 def test_a_source_that_is_gone_may_come_back(passage, monkeypatch):

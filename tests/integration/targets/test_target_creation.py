@@ -359,7 +359,7 @@ def test_what_is_there_is_left_alone(servers, source_db, position):
 
 
 @pytest.mark.not_mixed(why="who makes them is the same")
-def test_a_table_that_is_gone_is_not_made_anew_without_its_rows(servers, source_db, position):
+def test_a_table_that_is_gone_is_not_made_again_without_its_rows(servers, source_db, position):
     a, b = servers
     execute(a, INDEXED.format(db=source_db, t="one"), INDEXED.format(db=source_db, t="two"))
     execute(a, *(f"INSERT INTO {source_db}.one VALUES ({i}, {i}, 'n{i}')" for i in range(3)))
@@ -395,7 +395,7 @@ def test_a_table_that_the_stream_drops_is_made_again(servers, source_db, positio
     execute(
         a,
         f"DROP TABLE {source_db}.one",
-        f"CREATE TABLE {source_db}.one (id INT PRIMARY KEY, anew INT)",
+        f"CREATE TABLE {source_db}.one (id INT PRIMARY KEY, again INT)",
         f"INSERT INTO {source_db}.one VALUES (4, 4)",
     )
     with held(point) as there:
@@ -489,7 +489,7 @@ def test_schema_changes_that_the_table_has_already(servers, source_db, position)
         f"ALTER TABLE {source_db}.one DROP COLUMN a, ADD COLUMN last INT",
         f"INSERT INTO {source_db}.one (id, last) VALUES (3, 3)",
         f"DROP TABLE {source_db}.one",
-        f"CREATE TABLE {source_db}.one (id INT PRIMARY KEY, anew INT)",
+        f"CREATE TABLE {source_db}.one (id INT PRIMARY KEY, again INT)",
         f"INSERT INTO {source_db}.one VALUES (4, 4)",
         f"CREATE TABLE {source_db}.two (id INT PRIMARY KEY)",
         f"INSERT INTO {source_db}.two VALUES (5)",
@@ -505,7 +505,7 @@ LATER = {
         ["ALTER TABLE {t} ADD c INT DEFAULT 5", "ALTER TABLE {t} ALTER c SET DEFAULT 7"],
         "another value in c",
     ),
-    "a column made anew": (
+    "a column made again": (
         ["ALTER TABLE {t} DROP b", "ALTER TABLE {t} ADD b INT"],
         "b is another column by now",
     ),
@@ -629,7 +629,7 @@ def test_tables_with_rows_that_were_renamed_while_nothing_was_applied(servers, s
         a,
         f"ALTER TABLE {one} RENAME TO {three}",
         f"RENAME TABLE {two} TO {one}",
-        f"CREATE TABLE {two} (id INT PRIMARY KEY, anew INT)",
+        f"CREATE TABLE {two} (id INT PRIMARY KEY, again INT)",
         # Made twice, with other columns.
         f"CREATE TABLE {four} (id INT PRIMARY KEY, a INT)",
         f"INSERT INTO {four} VALUES (4, 4)",

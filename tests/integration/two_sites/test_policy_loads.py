@@ -182,7 +182,7 @@ def damage(server, *statements):
             cursor.execute(statement)
 
 
-@pytest.mark.timeout(900)  # verification gives way to the stream
+@pytest.mark.timeout(900)  # verification is throttled by the stream
 @pytest.mark.family("mariadb", why="how such rows are loaded is tested with both above")
 def test_what_standing_verification_repairs_by_itself_while_both_sites_write(sites):
     # What each policy makes of rows that were read is tested above; here, that repair asks it.

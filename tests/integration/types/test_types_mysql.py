@@ -91,7 +91,7 @@ def same(servers, table):
 
 
 def same_json(one, other):
-    """Whether two texts in hex are the same as JSON: MySQL writes it anew, MariaDB keeps it."""
+    """Whether two texts in hex are the same as JSON: MySQL writes it again, MariaDB keeps it."""
     try:
         return json.loads(bytes.fromhex(one)) == json.loads(bytes.fromhex(other))
     except (TypeError, ValueError):

@@ -111,7 +111,7 @@ class World:
             self.zk.create(path, data, makepath=True)
 
     def spoil(self, path, data):
-        """Write over what the node has made, and may be making anew just now: it is its own."""
+        """Write over what the node has made, and may be making again just now: it is its own."""
 
         def written():
             try:
@@ -183,7 +183,7 @@ def test_garbage_in_every_znode(world, capsys):
     assert "is not JSON" in reported
     assert run(["start", "bad", "--zookeeper", world.hosts, "--root", world.root]) != 0
     capsys.readouterr()
-    # Stored anew, it runs again.
+    # Stored again, it runs again.
     world.operator.channels.put("bad", {**world.definition, "channel": "bad"})
     change_state(world.operator, "bad", ChannelState.START)
     eventually(lambda: world.applies("bad"), 30)

@@ -9,7 +9,7 @@ from setl_embedded import ZooKeeper
 from tests.waiting import eventually
 
 
-def test_a_client_finds_its_way_into_a_zookeeper_that_was_set_up_anew(tmp_path):
+def test_a_client_finds_its_way_into_a_zookeeper_that_was_set_up_again(tmp_path):
     with ZooKeeper(tmp_path / "zookeeper") as server:
         arbiter = ZooKeeperArbiter(server.hosts, session_timeout=2.0)
         arbiter.start()

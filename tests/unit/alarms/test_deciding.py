@@ -216,7 +216,7 @@ def test_nothing_else_is_started_again(facts):
     assert list(due_restarts([stopped()], (), {}, 5000.0)) == []
 
 
-def test_whoever_looks_gets_the_words_of_now_and_nobody_is_reported_anew(watched):
+def test_whoever_looks_gets_the_words_of_now_and_nobody_is_reported_again(watched):
     raised(watched)
     assert watched.after(60, text="is 9 min behind") == []
     now = replace(RULE, text="is 9 min behind")

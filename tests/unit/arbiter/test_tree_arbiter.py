@@ -211,7 +211,7 @@ def test_facts_are_read_again_only_when_something_reports_of_a_change(a, b):
     assert a.facts().leader_locks[PIPELINE].epoch == held.epoch
 
 
-def test_facts_are_read_anew_while_nothing_would_tell_of_changes(a):
+def test_facts_are_read_again_while_nothing_would_tell_of_changes(a):
     a.link.has_new_writes = True
     a.facts()
     a.link.has_new_writes = False

@@ -175,7 +175,7 @@ def test_a_watch_that_fires_before_its_answer_is_looked_at(tree, watch, stirs):
     assert ("data", "/s/channels/new") in watch._armed
 
 
-def test_a_new_connection_arms_everything_anew(tree, watch, stirs):
+def test_a_new_connection_arms_everything_again(tree, watch, stirs):
     watch.arm()
     tree.children_watches.clear()
     tree.data_watches.clear()

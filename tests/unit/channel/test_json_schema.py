@@ -27,7 +27,7 @@ GOOD = [
 
 def test_the_file_is_up_to_date():
     assert read_text("schemas", "channel.schema.json") == channel_schema_text(), (
-        "write it anew with: python -m setl.channel.json_schema"
+        "write it again with: python -m setl.channel.json_schema"
     )
 
 

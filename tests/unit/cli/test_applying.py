@@ -242,7 +242,7 @@ def test_an_answer_that_did_not_come_is_no_refusal(shop, file, capsys, monkeypat
     assert outcomes(shop) == ["not done: no answer in time"]
 
 
-def test_a_channel_that_cannot_be_read_is_stored_anew(shop, file, capsys, at_a_terminal):
+def test_a_channel_that_cannot_be_read_is_stored_again(shop, file, capsys, at_a_terminal):
     shop.cluster.put("/setl/channels/shop", b"\xff")
     assert shop.run("apply", str(file)) == 0
     assert "what the cluster keeps cannot be compared" in capsys.readouterr().out

@@ -120,7 +120,7 @@ def test_the_list_reports_how_far_the_leader_is(shop, capsys):
     progress = {
         "id": "load-0000000000", "state": "reading", "table": "s.t", "tables_left": 2, "rows": 500,
         "rows_per_second": 100.0, "begun": 1.0, "ended": 0, "rows_expected": 2000,
-        "bytes_per_second": 2e6, "seconds_left": 15.0, "given_way": 3, "waits_for": "",
+        "bytes_per_second": 2e6, "seconds_left": 15.0, "throttle_count": 3, "waits_for": "",
         "table_rows": 200, "table_rows_expected": 800,
     }  # fmt: skip
     shop.node("n1").leads(AB, table_load=progress)
@@ -133,7 +133,7 @@ def test_the_list_reports_how_far_the_leader_is(shop, capsys):
     assert shop.run("load", "list") == 0
     assert (
         "shop/ab 0: 500 of about 2,000 rows (25 %), 100 rows/s, 2.0 MB/s, 15 s left,"
-        " now s.t: 200 of about 800 rows (25 %), 2 tables left, gave way 3 times"
+        " now s.t: 200 of about 800 rows (25 %), 2 tables left, was throttled 3 times"
         in capsys.readouterr().out
     )
 

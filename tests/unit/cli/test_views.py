@@ -249,11 +249,11 @@ def test_what_a_pipeline_waits_for_is_reported_once(shop, capsys, stalled):
 
 
 def test_lost_channels_are_reported_once(shop, capsys, monkeypatch):
-    answer = {"pipelines": [], "lost_channels": "ZooKeeper was set up anew"}
+    answer = {"pipelines": [], "lost_channels": "ZooKeeper was set up again"}
     answers = {"n1": answer, "n2": answer}
     monkeypatch.setattr("setl.node.cluster.view.ask_nodes", lambda nodes: answers)
     for command in ("status", "list"):
-        assert printed(shop, capsys, command).count("ZooKeeper was set up anew") == 1
+        assert printed(shop, capsys, command).count("ZooKeeper was set up again") == 1
 
 
 def test_a_lost_zookeeper_server_is_reported_once(shop, capsys, monkeypatch):

@@ -255,7 +255,7 @@ def test_what_lies_as_it_did_before_is_read_without_looking_for_its_form(only_by
         assert scanned(only_by_hand, payload)[0] == decoded(only_by_hand, payload)
 
 
-def test_a_table_is_not_read_anew_where_only_other_tags_changed(only_by_hand, monkeypatch):
+def test_a_table_is_not_read_again_where_only_other_tags_changed(only_by_hand, monkeypatch):
     def at(second):
         keys = {"pk_uk_info": '{"PRIMARY":["id"]}', "readerThroughoutTime": f"17000000{second}"}
         return joined([(n, usual("UPDATE", n, tags=keys)) for n in (second, second + 1)])
@@ -263,7 +263,7 @@ def test_a_table_is_not_read_anew_where_only_other_tags_changed(only_by_hand, mo
     assert scanned(only_by_hand, at(10)) == (decoded(only_by_hand, at(10)), b"")
 
     def read(*_, **__):
-        raise AssertionError("the table was read anew")
+        raise AssertionError("the table was read again")
 
     monkeypatch.setattr(codec_of_rows, "read_identity", read)
     monkeypatch.setattr(row_scanner, "read_identity", read)
@@ -315,7 +315,7 @@ def test_damaged_rows_are_judged_as_by_the_schema(position, bit, operation):
 
 
 PARTS = st.lists(st.tuples(st.integers(1, 9), st.binary(min_size=1, max_size=40)), min_size=1)
-# Of an offset 32 bits stand in a run, and they begin anew in one of these.
+# Of an offset 32 bits stand in a run, and they restart in one of these.
 BEFORE = st.sampled_from([0, 2**32 - 10, 5 * 2**32 - 3])
 
 

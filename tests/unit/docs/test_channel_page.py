@@ -22,7 +22,7 @@ def page():
 
 def test_the_page_is_up_to_date(program, page):
     made = program.page_text(page, channel_schema())
-    assert page == made, "write it anew with: python docs/channel_reference.py"
+    assert page == made, "write it again with: python docs/channel_reference.py"
 
 
 def test_every_field_has_a_row(program, page):

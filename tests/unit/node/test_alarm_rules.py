@@ -12,7 +12,7 @@ from setl.node.status import NodeStatus
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 
 PIPELINE = SimpleNamespace(ident=PipelineId("shop", "there"))
-GONE = "ZooKeeper holds none of the channels that it held (shop): it was set up anew"
+GONE = "ZooKeeper holds none of the channels that it held (shop): it was set up again"
 
 
 def own_status(lost_channels=""):
@@ -54,7 +54,7 @@ def test_lost_channels_raise_an_alarm_though_nothing_is_left_to_be_judged(monkey
     """ZooKeeper was emptied, with the alarms that were raised before."""
     clock = ManualClock()
     arbiter = MemoryArbiter(MemoryCluster(clock))
-    last_sent_at = "ZooKeeper holds none of the channels that it held (shop): it was set up anew."
+    last_sent_at = "ZooKeeper holds none of the channels that it held (shop): it was set up again."
     lost = {"pipelines": [], "lost_channels": f"{last_sent_at} `setl apply` them again"}
     answers = {"n1": None, "n2": lost}
     monkeypatch.setattr(alarm_sender, "ask_nodes", lambda nodes, whole: answers)

@@ -34,7 +34,7 @@ def reported(*history):
         ([{2}, {2}, NONE], [True, True, True]),
         ([{2}, {2}, {2, 3}], [True, False, True]),
         ([{2}, {2, 3}, {2, 3}], [True, False, False]),
-        # A node that has lost all of them says nothing of one, and begins anew.
+        # A node that has lost all of them says nothing of one, and restarts.
         ([{2}, {2}, ALL], [None, None, None]),
         ([{2}, {2}, ALL, {2}], [True, None, True]),
         ([{2}, {2}, NO_SESSION], [None, None, None]),

@@ -1,4 +1,4 @@
-"""A ZooKeeper that was set up anew holds nothing that could fail: the nodes say so."""
+"""A ZooKeeper that was set up again holds nothing that could fail: the nodes say so."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -31,7 +31,7 @@ def test_channels_that_are_gone_in_a_new_session_are_reported_once_until_there_a
     assert not lost.sentence
     for session in (2, 2, 3):
         lost.seen(looked(session=session), arbiter())
-        assert "(a, b): it was set up anew" in lost.sentence
+        assert "(a, b): it was set up again" in lost.sentence
         assert "`setl epoch show`" in lost.sentence
         alarm = judge_channels(lost.sentence)
         assert alarm.holds

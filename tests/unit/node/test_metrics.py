@@ -75,14 +75,14 @@ def test_a_run_that_goes_on():
 def test_a_load_of_tables():
     load = TableLoadFigures(
         "x", "reading", rows=500, rows_per_second=100.0, rows_expected=2000,
-        bytes_per_second=2e6, seconds_left=15.0, given_way=3,
+        bytes_per_second=2e6, seconds_left=15.0, throttle_count=3,
     )  # fmt: skip
     registry = collected(replace(RUNS, table_load=load))
     reported = {
         name: registry.get_sample_value(f"setl_table_load_{name}", LABELS)
         for name in (
             "active", "rows", "expected_rows", "rows_per_second", "bytes_per_second",
-            "left_seconds", "given_way",
+            "left_seconds", "throttle_count",
         )
     }  # fmt: skip
     assert list(reported.values()) == [1, 500, 2000, 100.0, 2e6, 15.0, 3]

@@ -265,7 +265,7 @@ def test_closing_drains_and_resigns(cluster, node, operator):
     assert operator.leader_locks.one(PIPELINE) is None
 
 
-def test_a_run_that_begins_anew_leaves_what_the_history_has_of_its_leadership(
+def test_a_run_that_begins_again_leaves_what_the_history_has_of_its_leadership(
     cluster, node, operator
 ):
     run = leading(cluster, node)

@@ -344,7 +344,7 @@ def test_a_refusal_is_reported_of_once_although_nothing_answers_in_between(
     world, monkeypatch, caplog
 ):
     """Credentials that were changed: each new session is refused, and then there is none."""
-    # A node that leads something is not announced anew before that has ended.
+    # A node that leads something is not announced again before that has ended.
     change_state(world.operator, "shop", ChannelState.STOP)
     with world.process("n1", Engine(LOAD)) as process:
         # Refused before it has joined, it would end.

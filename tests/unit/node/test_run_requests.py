@@ -34,7 +34,7 @@ def test_a_restart_that_fails_again_is_refused_and_the_next_one_is_carried_out(
     eventually(lambda: node.state is RunState.RUNNING)  # the request is answered before
 
 
-def test_a_run_that_fails_while_it_is_reported_to_restart_is_begun_anew(cluster, node, operator):
+def test_a_run_that_fails_while_it_is_reported_to_restart_is_begun_again(cluster, node, operator):
     run = leading(cluster, node)
     run.failure = FatalError("the table is gone")
     ask(operator, SignalKind.RESTART)

@@ -352,7 +352,7 @@ def test_a_run_that_cannot_even_be_stopped_leaves_the_others_alone(world, caplog
     broken.ends.set()
 
 
-def test_a_run_of_a_definition_that_was_replaced_is_not_begun_anew(world, monkeypatch):
+def test_a_run_of_a_definition_that_was_replaced_is_not_begun_again(world, monkeypatch):
     """It ends while its pipeline controller, which is to end with it, decides as its leader."""
     node = world.node("n1", LOAD)
     world.tick(4)

@@ -86,7 +86,7 @@ class Watched:
         return days_left(self.watch.certificates() or ())
 
 
-def test_one_server_is_asked_for_its_certificate_and_files_are_read_anew(authority, tmp_path):
+def test_one_server_is_asked_for_its_certificate_and_files_are_read_again(authority, tmp_path):
     file = tmp_path / "client.pem"
     file.write_bytes(authority.issue("old", life=timedelta(days=1))[0].read_bytes())
     watched = Watched(Tls(certificate=str(file)))

@@ -57,12 +57,12 @@ class Protocol:
         kills: who raises the fence ends transactions that hold it for too long.
         kills_own: those of its own epoch, too, that an earlier attempt has left behind.
         checks_session: leadership is the session's, not the node id's.
-        renumbers: epochs are raised above all earlier ones after the arbiter was set up anew.
+        renumbers: epochs are raised above all earlier ones after the arbiter was set up again.
         below: until then it gives numbers below the fence's, and not by chance the same one.
         doubts: a commit without an answer is not taken for done.
         max_strays: how many pieces of work may be left behind at the same time.
         operator: whether an operator pauses, stops and deposes.
-        rebuilds: whether the arbiter may be set up anew.
+        rebuilds: whether the arbiter may be set up again.
     """
 
     compares: bool = True
@@ -161,7 +161,7 @@ class Protocol:
     def _numbered(self, state: State, held: LeaderLock) -> State:
         """The mainstem under the arbiter's next number.
 
-        One that was set up anew gives numbers that the target has left behind, but they grow.
+        One that was set up again gives numbers that the target has left behind, but they grow.
         """
         if state.rebuilt:
             low = (state.low + state.fence) / 2 if self.below else state.fence
@@ -353,7 +353,7 @@ class Protocol:
             yield Step("the target restarts", after)
         if self.rebuilds and not state.rebuilt and state.fence:
             after = state._replace(leader_lock=None, rebuilt=True, low=state.fence - 1)
-            yield Step("the arbiter is set up anew", after)
+            yield Step("the arbiter is set up again", after)
         elif state.rebuilt and self.renumbers:
             after = state._replace(rebuilt=False)
             if held is not None:

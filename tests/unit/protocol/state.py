@@ -56,7 +56,7 @@ class Stray(NamedTuple):
         epoch: on whose behalf.
         position: the change that it applies, or the checkpoint that it stores.
         open: whether its transaction is open, and holds the fence's row in share mode.
-        tried_again: whether a task stands behind it that begins anew if its connection is ended;
+        tried_again: whether a task stands behind it that restarts if its connection is ended;
             otherwise it is what the server still does for a connection that was given up.
         newest: as in `Run`.
     """
@@ -84,19 +84,19 @@ class LeaderLock(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything. An epoch with a fraction is one that an arbiter set up anew gave.
+    """Everything. An epoch with a fraction is one that an arbiter set up again gave.
 
     Attributes:
         nodes: the nodes.
         leader_lock: None if nobody is active.
         wanted: what the operator wants of the channel: START, PAUSE or STOP.
-        rebuilt: whether the arbiter was set up anew and counts from the beginning.
+        rebuilt: whether the arbiter was set up again and counts from the beginning.
         fence: epoch in the target's fence, 0 if there is none.
         checkpoint: the stored one.
         applied: the last change that the target holds.
         strays: what lives on without a run.
         zxid: the highest epoch that the arbiter ever gave.
-        low: the last one that it gave since it was set up anew.
+        low: the last one that it gave since it was set up again.
         selected: the highest epoch that has selected; nobody but the properties knows it.
     """
 
@@ -125,7 +125,7 @@ class State(NamedTuple):
         for stray in self.strays:
             how = " open" if stray.open else ""
             parts.append(f"stray{how} {stray.kind} of epoch {stray.epoch:g}")
-        return "; ".join(parts + ["arbiter counts anew"] * self.rebuilt)
+        return "; ".join(parts + ["arbiter counts again"] * self.rebuilt)
 
 
 def _node_text(name: str, node: Node) -> str:

@@ -64,7 +64,7 @@ class Job:
 
     def reload(self, letters, ticket):
         self.loads.append([x.version for x in letters])
-        assert set(ticket.retried) == {x.id for x in letters}
+        assert set(ticket.retry_ids) == {x.id for x in letters}
         for each in letters:
             if each.version in self.poison:
                 raise self.poison[each.version]
@@ -105,7 +105,7 @@ def scene():
 def test_letters_of_earlier_leaderships_are_known_at_once(scene):
     scene.store.keep([letter(PIPELINE, 1), letter(PIPELINE, 2, state=State.SUPERSEDED, target="x")])
     scene.handler.begin()
-    assert scene.handler.lettered == {"shop.orders"}
+    assert scene.handler.tables_with_dead_letters == {"shop.orders"}
     assert scene.progress.figures().dead_letters == 1
 
 
@@ -121,8 +121,10 @@ def test_without_letters_nobody_is_asked_but_once_a_minute(scene):
 
 def test_what_a_load_puts_aside_is_known_before_the_next_load(scene):
     scene.handler.begin()
-    scene.handler.loaded(Loaded(dead_letters=2, lettered=frozenset({"shop.items"})), "b:1")
-    assert scene.handler.lettered == {"shop.items"}
+    scene.handler.loaded(
+        Loaded(dead_letters=2, tables_with_dead_letters=frozenset({"shop.items"})), "b:1"
+    )
+    assert scene.handler.tables_with_dead_letters == {"shop.items"}
     assert scene.progress.figures().dead_lettered == 2
     scene.store.keep([letter(PIPELINE, 1, target="shop.items")])
     scene.look()

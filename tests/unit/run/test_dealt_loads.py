@@ -7,7 +7,7 @@ import pytest
 
 from setl.errors import SetlError, TransientError
 from setl.extract.extractor import RoutedRows
-from setl.load.sink import LoadTicket, NoUndividedTables
+from setl.load.sink import LoadTicket, NoSingleWriterTables
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
@@ -99,7 +99,7 @@ def job_of(context, epoch, monkeypatch):
         sink=sink,
         rows_per_task=1,
     )
-    monkeypatch.setattr(job, "_undivided", NoUndividedTables())
+    monkeypatch.setattr(job, "_single_writer", NoSingleWriterTables())
     return job
 
 

@@ -42,7 +42,7 @@ def test_rows_that_were_read_from_a_table_have_no_position():
     assert with_position(error, ticket).where == {}
 
 
-def test_without_a_version_the_stretch_is_reported():
+def test_without_a_version_the_insert_partition_is_reported():
     error = DataError("an expression failed")
     locate_fault(error, rows(100, 300, 900))
     assert error.where["position"] == "from bin.000012:100 to bin.000012:900"

@@ -18,7 +18,7 @@ from setl.model.loaded import Loaded
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
 from setl.model.table_rows import OTHERS, TableRows
-from setl.run.table_loads.coming_anew import ComingAnew
+from setl.run.table_loads.reloads import Reloads
 from setl.run.targets.identities import LOOK_SECONDS, MOST_KNOWN, Identities
 from tests.unit.channel.channels import SEARCH, changed
 from tests.unit.select.fakes import ManualClock
@@ -34,7 +34,7 @@ class Cluster:
         self.there = {name: Identity(id_, name) for name, id_ in there.items()}
         self.asked: list[list[str]] = []
         self.anew: list[tuple[str, bool]] = []
-        self.comes_anew = False
+        self.will_reload = False
         self.fails: TransientError | None = None
         self.clock = ManualClock()
         self.identities = Identities(
@@ -53,7 +53,7 @@ class Cluster:
 
     def _comes(self, name, load, *, there):
         self.anew.append((name, there))
-        return self.comes_anew
+        return self.will_reload
 
     def begin(self, *known, **more):
         self.identities.begin(Checkpoint(AT, targets=known, **more))
@@ -175,7 +175,7 @@ def test_two_names_of_one_index_are_refused():
 @pytest.mark.parametrize("there", [{}, {"orders": "b"}])
 def test_an_index_whose_tables_are_about_to_be_loaded_may_be_another_one(there):
     cluster = Cluster(**there)
-    cluster.comes_anew = True
+    cluster.will_reload = True
     cluster.begin(("orders", "a orders"))
     cluster.write("orders")
     assert dict(cluster.identities.known) == {
@@ -220,7 +220,7 @@ def coming(*requests, load=None, there=True):
     router = Router(parse_channel(definition).pipelines[0])
     asked: Any = Requests(*requests)
     opened: Any = Tables
-    return ComingAnew(asked, opened, router)("orders", load, there=there)
+    return Reloads(asked, opened, router)("orders", load, there=there)
 
 
 def request(*tables, **more):
@@ -228,7 +228,7 @@ def request(*tables, **more):
 
 
 @pytest.mark.parametrize(
-    ("requests", "comes"),
+    ("requests", "is_planned"),
     [
         ((), False),
         ((request(),), True),
@@ -244,8 +244,8 @@ def request(*tables, **more):
         ((request(into_empty=True),), False),
     ],
 )
-def test_only_requests_for_all_rows_that_wait_bring_an_index_back(requests, comes):
-    assert coming(*requests) is comes
+def test_only_requests_for_all_rows_that_wait_bring_an_index_back(requests, is_planned):
+    assert coming(*requests) is is_planned
 
 
 def test_a_load_that_has_begun_does_not_bring_back_what_it_has_passed():

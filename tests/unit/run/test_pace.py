@@ -65,7 +65,7 @@ def test_failures_are_counted_from_the_beginning_of_the_stage_that_failed_first(
     assert keeper.pace().attempt == 10
 
 
-def test_another_error_is_counted_anew_as_the_same():
+def test_another_error_is_counted_again_as_the_same():
     _, keeper = begun()
     keeper.failed("one")
     keeper.failed("one")

@@ -125,7 +125,7 @@ def test_what_the_leadership_before_stored_last_is_dated_once():
     progress.found_checkpoint(30.0)
     progress.took_over(through=0, counted=True)
     clock.time += 2
-    progress.found_checkpoint(1.0)  # by this leadership itself, which begins anew
+    progress.found_checkpoint(1.0)  # by this leadership itself, which restarts
     acknowledge(progress, 310)
     assert progress.handover_cost() == HandoverCost(1502.0, None, 0, stored_at=1470.0)
 
@@ -182,7 +182,7 @@ def test_lag_grows_in_every_state_once_a_heartbeat_is_overdue():
         assert progress.figures().lag == expected, state
 
 
-def test_lag_goes_on_under_the_next_epoch_and_is_measured_anew():
+def test_lag_goes_on_under_the_next_epoch_and_is_measured_again():
     clock = SetClock(wall=500.0)
     progress = leading(clock)
     progress.failed("the target went away")
@@ -245,7 +245,7 @@ def test_rows_are_counted_by_table_within_a_bound():
     assert len(tables) == MOST_TABLES + 1
 
 
-def test_verification_of_a_run_that_has_ended_gives_way_and_of_a_standby_is_not_reported():
+def test_verification_of_a_run_that_has_ended_is_throttled_and_of_a_standby_is_not_reported():
     progress = Progress(SetClock(wall=500.0))
     progress.enter(RunState.RUNNING)
     progress.verifies(VerificationFigures("comparing", differences=3))
@@ -254,7 +254,7 @@ def test_verification_of_a_run_that_has_ended_gives_way_and_of_a_standby_is_not_
     progress.enter(RunState.PAUSED)
     reported = progress.figures().verification
     assert reported is not None
-    assert (reported.state, reported.waits_for) == ("giving way", "the pipeline is paused")
+    assert (reported.state, reported.waits_for) == ("throttled", "the pipeline is paused")
     assert reported.differences == 3
     progress.enter(RunState.STANDBY)
     assert progress.figures().verification is None

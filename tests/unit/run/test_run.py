@@ -35,7 +35,7 @@ def test_the_fence_comes_first_then_the_initial_checkpoint_then_loads(begun):
     assert bench.log[:2] == [("fence", 5), ("store", 4)]
     assert bench.log.index(("load", 34)) < bench.log.index(("store", 44))
     assert bench.job.applied == ROWS_OF_TWO
-    assert bench.job.forgotten == 1  # how far tables have come is of another life
+    assert bench.job.forgotten == 1  # how far tables have come is from an earlier generation
 
 
 @pytest.mark.parametrize(("heartbeat_id", "lag"), [(1, 0.0), (None, 100.0)])
@@ -233,7 +233,7 @@ def test_a_target_that_was_set_back_is_taken_over_under_another_epoch(begun):
     assert bench.job.applied == []
 
 
-def test_a_target_that_lost_its_checkpoint_too_is_not_begun_anew(begun):
+def test_a_target_that_lost_its_checkpoint_too_is_not_begun_again(begun):
     bench = begun(TWO, stored=Checkpoint(at(4), began=True))
     bench.job.failures = [TargetWentBackError("the fence has no row")]
     bench.store.load = iter([Checkpoint(at(4), began=True), None]).__next__
@@ -518,7 +518,7 @@ def test_no_heartbeat_is_absorbed_while_no_load_may_start(quiet):
 def test_no_heartbeat_is_absorbed_while_dead_letters_wait(quiet):
     quiet.work._parts = replace(
         quiet.work._parts,
-        letters=SimpleNamespace(lettered={"shop.orders"}, look=lambda *_: None),
+        letters=SimpleNamespace(tables_with_dead_letters={"shop.orders"}, look=lambda *_: None),
     )
     quiet.goes_on([beat(54)])
     eventually(lambda: quiet.loads == [[54]], 10)

@@ -227,12 +227,12 @@ def test_what_differs_is_reported_once_and_until_it_is_equal_again(logged):
     ],
     ids=["retrying", "suspended", "loading", "lag", "statements"],
 )
-def test_it_gives_way(problem, word):
+def test_it_is_throttled(problem, word):
     orders = Pair("orders", 100)
     bench = Bench(orders, limits=LoadLimits(threads_running=20, lag=8.0))
     problem(bench)
     reported = bench.step()
-    assert (reported.state, orders.compared) == ("giving way", [])
+    assert (reported.state, orders.compared) == ("throttled", [])
     assert word in reported.waits_for
 
 
@@ -451,10 +451,10 @@ def test_what_differs_in_the_second_look_only_is_looked_at_once_more():
 def test_rows_that_the_other_direction_is_to_bring_are_waited_for():
     orders = Pair("orders", 100)
 
-    def comes(_stopping):
+    def is_planned(_stopping):
         orders.source[101] = orders.target[101]
 
-    bench = Bench(orders, opposite=comes)
+    bench = Bench(orders, opposite=is_planned)
     orders.target[101] = "of the other site"
     assert bench.whole_pass().differences == 0
     assert len(orders.compared) == 2

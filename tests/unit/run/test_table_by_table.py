@@ -39,13 +39,13 @@ def item(table, size=10, version=1, routes=(0,)):
     return WorkItem(routes, version, (), b"x" * size, ("shop", table))
 
 
-def dealt(plan, *items, tasks=2):
+def shuffled(plan, *items, tasks=2):
     """The tables of each task, and how often they come."""
     return [[each.table[1] for each in mine] for mine in by_task(plan, LoadWork([*items]), tasks)]
 
 
 def test_each_table_has_one_task():
-    assert dealt(plan(), item("a"), item("b"), item("a"), item("b")) == [["a", "a"], ["b", "b"]]
+    assert shuffled(plan(), item("a"), item("b"), item("a"), item("b")) == [["a", "a"], ["b", "b"]]
 
 
 def test_its_entries_stay_in_order_and_keep_what_they_are():
@@ -57,29 +57,29 @@ def test_its_entries_stay_in_order_and_keep_what_they_are():
 
 def test_tasks_get_about_as_much():
     items = [item("a", 50), item("b", 30), item("c", 30), item("d", 30), item("e", 10)]
-    assert dealt(plan(), *items) == [["a", "d"], ["b", "c", "e"]]
+    assert shuffled(plan(), *items) == [["a", "d"], ["b", "c", "e"]]
 
 
 def test_three_equal_tables_are_even_enough_for_two_tasks():
-    assert dealt(plan(), item("a"), item("b"), item("c")) == [["a", "c"], ["b"]]
+    assert shuffled(plan(), item("a"), item("b"), item("c")) == [["a", "c"], ["b"]]
 
 
 def test_a_load_that_is_mostly_one_table_is_dealt_out_by_key():
-    assert dealt(plan(), item("a", 71), item("b", 29)) == []
-    assert dealt(plan(), item("a", 70), item("b", 30)) == [["a"], ["b"]]
-    assert dealt(plan(), item("a")) == []
+    assert shuffled(plan(), item("a", 71), item("b", 29)) == []
+    assert shuffled(plan(), item("a", 70), item("b", 30)) == [["a"], ["b"]]
+    assert shuffled(plan(), item("a")) == []
 
 
 def test_so_is_one_whose_tables_would_leave_tasks_without_work():
-    assert dealt(plan(), item("a"), item("b"), tasks=8) == []
+    assert shuffled(plan(), item("a"), item("b"), tasks=8) == []
 
 
 def test_tables_that_come_together_in_one_target_have_one_task():
     """A key may move from the one to the other, and there only the order tells what is left."""
     into_one = {"a": (route("all"),), "b": (route("all"),)}
     items = [item("a"), item("b"), item("c", 20)]
-    assert dealt(plan(into_one), *items) == [["a", "b"], ["c"]]
-    assert dealt(plan(into_one), *items[:2]) == []
+    assert shuffled(plan(into_one), *items) == [["a", "b"], ["c"]]
+    assert shuffled(plan(into_one), *items[:2]) == []
 
 
 def test_also_by_another_way():
@@ -90,15 +90,15 @@ def test_also_by_another_way():
     }
     both = (0, 1)
     linked = [item("c"), item("a", routes=both), item("b", routes=both)]
-    assert dealt(plan(twice), *linked, item("d", 30)) == [["c", "a", "b"], ["d"]]
+    assert shuffled(plan(twice), *linked, item("d", 30)) == [["c", "a", "b"], ["d"]]
     # Each way counts only for items that go by it.
     unlinked = [item("c"), item("a"), item("b"), item("d")]
-    assert dealt(plan(twice), *unlinked) == [["c", "b"], ["a", "d"]]
+    assert shuffled(plan(twice), *unlinked) == [["c", "b"], ["a", "d"]]
 
 
 def test_tables_of_a_group_have_one_task():
     grouped = {name: (route(name, group="g"),) for name in "ab"}
-    assert dealt(plan(grouped), item("a"), item("c", 20), item("b")) == [["a", "b"], ["c"]]
+    assert shuffled(plan(grouped), item("a"), item("c", 20), item("b")) == [["a", "b"], ["c"]]
 
 
 @pytest.mark.parametrize(
@@ -108,16 +108,16 @@ def test_tables_of_a_group_have_one_task():
 )
 def test_rows_that_are_read_at_their_source_are_not_dealt_out_by_table(options):
     some = {"a": (route("a", **options),)}
-    assert dealt(plan(some), item("a"), item("b")) == []
+    assert shuffled(plan(some), item("a"), item("b")) == []
 
 
 def test_nor_are_those_that_both_sites_write():
-    assert dealt(plan(decides=True), item("a"), item("b")) == []
+    assert shuffled(plan(decides=True), item("a"), item("b")) == []
 
 
 def test_nor_those_of_which_it_is_not_known_where_they_go():
-    assert dealt(plan(), item("a"), item("b", routes=(0, 1))) == []
-    assert dealt(plan({"a": ()}), item("a"), item("b")) == []
+    assert shuffled(plan(), item("a"), item("b", routes=(0, 1))) == []
+    assert shuffled(plan({"a": ()}), item("a"), item("b")) == []
 
 
 def test_nor_is_what_needs_spark_sql_or_is_transformed_already():

@@ -348,7 +348,7 @@ def test_a_load_reports_how_far_it_is_in_a_table():
     assert bench.reported.table_rows == len(bench.job.loaded) - 300 > before
 
 
-def test_a_busy_source_is_given_way_to():
+def test_a_busy_source_is_throttle_count_to():
     tables = Tables(a=5000)
     bench = Bench(tables, limits=LoadLimits(threads_running=8))
     bench.begin(TableLoad("x", taken=()))
@@ -357,7 +357,7 @@ def test_a_busy_source_is_given_way_to():
     before = len(bench.job.loaded)
     assert bench.step() is None
     assert not bench.loading.due(bench.reached.load)
-    assert (bench.reported.given_way, bench.reported.waits_for) == (
+    assert (bench.reported.throttle_count, bench.reported.waits_for) == (
         1, "the source carries out 9 statements",
     )  # fmt: skip
     bench.clock.time += 1.0
@@ -368,7 +368,7 @@ def test_a_busy_source_is_given_way_to():
     assert bench.reported.waits_for == ""
 
 
-def test_a_target_that_is_behind_is_given_way_to():
+def test_a_target_that_is_behind_is_throttle_count_to():
     bench = Bench(Tables(a=5000), limits=LoadLimits(lag=2.0))
     bench.begin(TableLoad("x", taken=()))
     bench.loading._way._lag = lambda: 2.5

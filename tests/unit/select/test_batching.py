@@ -58,7 +58,7 @@ def test_transactions_that_are_absorbed_are_one_batch_whatever_its_limits(limits
     """Heartbeats are absorbed so; the lag is told by what the batch holds."""
     under_test = assembler(**limits)
     absorber = transactions(1, 1)
-    batch = under_test.alone(absorber)
+    batch = under_test.single_batch(absorber)
     assert shapes([batch]) == ["BRCBRC"]
     assert (batch.id, batch.rows, batch.size) == (1, 2, 40)
     assert batch.checkpoint.resume == absorber[-1].position

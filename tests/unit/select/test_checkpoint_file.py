@@ -88,7 +88,7 @@ def test_it_is_on_disk_before_it_takes_the_position_and_the_position_after(store
     assert done == ["file", "replace", "folder"]
 
 
-def test_a_node_without_the_file_does_not_begin_anew(store):
+def test_a_node_without_the_file_does_not_begin_again(store):
     store("here").store(at(100), 7)
     with pytest.raises(FatalError) as raised:
         store("there").load()

@@ -77,7 +77,7 @@ def test_the_highest_generation_then_what_was_written_last_then_the_order(found,
 
 
 @pytest.mark.parametrize("last_resort", [False, True])
-def test_a_store_that_once_had_it_gives_way_to_that_which_has_it_now(last_resort):
+def test_a_store_that_once_had_it_is_throttled_to_that_which_has_it_now(last_resort):
     own = Store(at(100))
     now = holds("kafka", at(900), last_resort=last_resort)
     assert lookup(own, holds("target", at(50)), now, noted="kafka").load() == at(900)

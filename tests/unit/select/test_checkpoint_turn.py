@@ -84,7 +84,7 @@ def test_without_a_turn_nothing_is_stored(group, store, log):
 def test_a_turn_that_is_over_takes_the_checkpoint_with_it(group, store, log, given_back):
     group.give()
     store.load()
-    group.revoked("the group deals anew")
+    group.revoked("the group deals again")
     if given_back:
         group.give()
     with pytest.raises(TransientError, match="taken the partition"):
@@ -114,7 +114,7 @@ def test_what_comes_while_the_turn_ends_is_not_delivered(group, store, monkeypat
     store.load()
 
     def poll(limit, timeout):
-        group.revoked("the group deals anew")
+        group.revoked("the group deals again")
         return ["a record"]
 
     monkeypatch.setattr(source, "_poll", poll)
@@ -172,7 +172,7 @@ def test_a_commit_that_was_decided_in_an_earlier_turn_is_not_sent(group):
     reader = Reader()
 
     def another_turn():
-        group.revoked("the group deals its partitions out anew")
+        group.revoked("the group deals its partitions out again")
         group.give()
 
     with pytest.raises(TransientError, match="no turn"):

@@ -38,7 +38,7 @@ def test_the_routing_column_is_the_last_of_the_key():
         ColumnPlan.build(SCHEMA, Route(0, ("", "i"), routing="shop", exclude=("shop",)))
 
 
-def test_a_row_that_is_routed_anew_is_deleted_where_it_was():
+def test_a_row_that_is_routed_again_is_deleted_where_it_was():
     (part,) = survivors((Op.INSERT, None, (1, "x", "a")), (Op.UPDATE, (1, "x", "a"), (1, "x", "b")))
     (changes,) = project([(ROUTE, SCHEMA, part)])
     assert (changes.deletes, changes.delete_versions) == ([(1, "a")], [2])

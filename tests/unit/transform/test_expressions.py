@@ -51,7 +51,7 @@ def packed(*records):
 END = (_COUNTS, 0, (1, 0, 0.0), False, None)
 
 
-def test_a_delete_in_a_later_stretch_of_the_same_task_wins():
+def test_a_delete_in_a_later_insert_partition_of_the_same_task_wins():
     (partition,) = packed(
         (UPSERT, 10, (1, "a"), True, "A"),
         END,

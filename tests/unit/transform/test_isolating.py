@@ -10,7 +10,7 @@ from setl.errors import DataError
 from setl.model.change import ABSENT, DecodedRows, Op
 from setl.model.faulty import RawRecord
 from setl.model.schema import Column, Kind, RowSchema
-from setl.transform.partition import deal
+from setl.transform.partition import shuffle
 from setl.transform.partition_compaction import compact
 from setl.transform.placement import homes_of
 from setl.transform.work import TransformPlan, WorkItem
@@ -103,10 +103,10 @@ def test_rows_that_are_known_to_be_faulty_are_taken_out_with_their_key():
 def test_a_faulty_row_goes_where_later_changes_of_it_go():
     excluded = {(0, (n,), 11): DataError("no") for n in range(8)}
     items = [inserts(11, *((n, "a") for n in range(16)))]
-    dealt = deal(plan(excluded=excluded), pickle.dumps(items), 4)
-    homes = {row.key: bucket for bucket, s in dealt for row in pickle.loads(s).faulty}
+    shuffled = shuffle(plan(excluded=excluded), pickle.dumps(items), 4)
+    homes = {row.key: bucket for bucket, s in shuffled for row in pickle.loads(s).faulty}
     assert homes == {(n,): homes_of([(n,)], (0,), 4)[0] for n in range(8)}
-    partitions = [pickle.loads(partition) for _, partition in dealt]
+    partitions = [pickle.loads(partition) for _, partition in shuffled]
     written = sorted(row[0] for s in partitions for c in s.changes for row in c.upserts)
     assert written == list(range(8, 16))
 

@@ -36,17 +36,17 @@ def state_of(changes, state=None):
     return state
 
 
-def test_the_later_stretch_wins():
+def test_the_later_insert_partition_wins():
     merged = merge([part(upserts=[((1, "new"), 7)]), part(upserts=[((1, "old"), 3)])])
     assert [c.upserts for c in merged] == [[(1, "new")]]
 
 
-def test_a_delete_in_a_later_stretch_wins_over_an_upsert():
+def test_a_delete_in_a_later_insert_partition_wins_over_an_upsert():
     merged = merge([part(upserts=[((1, "a"), 3)]), part(deletes=[((1,), 5)])])
     assert state_of(merged, {(1,): {}}) == {}
 
 
-def test_an_upsert_in_a_later_stretch_wins_over_a_delete():
+def test_an_upsert_in_a_later_insert_partition_wins_over_a_delete():
     merged = merge([part(deletes=[((1,), 3)]), part(upserts=[((1, "a"), 5)])])
     assert merged[0].deletes == []
     assert merged[0].upserts == [(1, "a")]
@@ -112,10 +112,10 @@ changes = st.lists(
 
 
 @given(changes, st.integers(1, 5), st.randoms(use_true_random=False))
-def test_merging_equals_applying_in_stream_order(stream, stretches, random):
+def test_merging_equals_applying_in_stream_order(stream, insert_partitions, random):
     expected = {}
     parts = []
-    size = max(1, -(-len(stream) // stretches))
+    size = max(1, -(-len(stream) // insert_partitions))
     for start in range(0, len(stream), size):
         last = {}
         for offset, (key, name) in enumerate(stream[start : start + size]):

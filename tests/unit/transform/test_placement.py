@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.sink.undivided import undivided
+from setl.systems.mysql.sink.single_writer import single_writer
 from setl.transform.placement import bucket_of, homes_of, spreads
 
 KEYS = [
@@ -134,6 +134,6 @@ def test_a_table_whose_rows_can_be_in_each_others_way_has_one_task(keys, expecte
     columns = tuple(kinds.get(name, Column(name, Kind.INTEGER)) for name in "iabctx")
     primary, *others = [tuple("iabctx".index(name) for name in key) for key in keys]
     described = RowSchema("s", "t", columns, primary, tuple(others))
-    assert undivided(described) is expected
-    assert undivided(replace(described, odd_keys=True)) is True
-    assert spreads([Column("n", Kind.INTEGER)], None, undivided=expected) is not expected
+    assert single_writer(described) is expected
+    assert single_writer(replace(described, odd_keys=True)) is True
+    assert spreads([Column("n", Kind.INTEGER)], None, single_writer=expected) is not expected

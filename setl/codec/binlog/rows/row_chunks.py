@@ -294,7 +294,7 @@ def offset_behind(offset: int, end: int) -> int:
     """The first position from `offset` on that an event's header names `end`, with 32 bits.
 
     Events that a server leaves out make holes, so the sizes of those that come do not add up. A
-    place further off than any event is long lies before `offset`: files that were begun anew.
+    place further off than any event is long lies before `offset`: files that were restarted.
     """
     ahead = end - offset & LOW_32_BITS
     return offset + ahead if ahead < _MOST_AHEAD else end

@@ -91,7 +91,7 @@ def _last_end(payload: bytes) -> int:
 
 @lru_cache(maxsize=_MAX_TEXTS)
 def _code(text: str) -> CodeType:
-    # Kept, since it takes milliseconds, and each stream that is opened describes tables anew.
+    # Kept, since it takes milliseconds, and each stream that is opened describes tables again.
     return compile(text, "<rows of a table>", "exec")
 
 

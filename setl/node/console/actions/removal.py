@@ -16,7 +16,7 @@ def remove(context: ActionContext, name: str, _: Fields) -> str:
     words = [f"channel {name} removed"]
     if left:
         words.append(
-            "Targets keep what follows. To begin anew under the same name, run this there, where a"
+            "Targets keep what follows. To restart under the same name, run this there, where a"
             " table exists:"
         )
     return "\n".join([*words, *left])

@@ -15,7 +15,7 @@ from setl.node.status import NodeStatus, PipelineStatus
 _log = logging.getLogger(__name__)
 
 MOST_PIPELINES = 512
-"""Pipelines that are recorded; the one that was not led for the longest time gives way."""
+"""Pipelines that are recorded; the one that was not led for the longest time is throttled."""
 
 
 class Recorder:

@@ -50,6 +50,6 @@ class CachedLooks(Generic[_T]):
         return answer
 
     def forget(self) -> None:
-        """Ask anew from now on."""
+        """Ask again from now on."""
         with self._lock:
             self._cached.clear()

@@ -160,7 +160,7 @@ def _of_stored(view: ClusterView) -> Iterator[Problem]:
                 "error",
                 f"channel {name}",
                 count(number, *_NAMELESS),
-                "Store its file anew",
+                "Store its file again",
             )
 
 

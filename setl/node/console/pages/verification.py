@@ -67,7 +67,7 @@ def verification_part(
     if verification.get("table"):
         words.append(f"now {verification['table']}")
     if verification.get("waits_for"):
-        words.append(f"gives way to {verification['waits_for']}")
+        words.append(f"is throttled by {verification['waits_for']}")
     if coming is not None:
         words.append(f"the next one in {units.duration(max(0.0, coming - now))}")
     if verification.get("repaired"):

@@ -69,7 +69,7 @@ class Sessions:
             draw: makes a secret that nobody can guess.
             idle: seconds without a request after which a session ends.
             life: seconds after which it ends in any case.
-            most: sessions at a time; the one that was not used for the longest time gives way.
+            most: sessions at a time; the one that was not used for the longest time is throttled.
         """
         self._clock = clock
         self._draw = draw

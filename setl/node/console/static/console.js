@@ -16,7 +16,7 @@
   window.addEventListener("pageshow", () => document.querySelector(".working")?.remove());
 })();
 
-// Keeps a page up to date: the server renders its regions anew and sends those that have changed.
+// Keeps a page up to date: the server renders its regions again and sends those that have changed.
 (() => {
   const page = document.body.dataset.live;
   const sign = document.getElementById("live");

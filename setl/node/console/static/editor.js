@@ -48,9 +48,9 @@
     try {
       const answer = await fetch("/console/faults", { method: "POST", body });
       if (answer.ok && mine === asked) show(await answer.json());
-      // 401: logged out; 403: logged in anew, in another tab. Neither takes the text away.
+      // 401: logged out; 403: logged in again, in another tab. Neither takes the text away.
       if (answer.status === 401) show([{ level: "error", text: "You are logged out. Log in in another tab; your text stays here." }]);
-      if (answer.status === 403) show([{ level: "warning", text: "You have logged in anew. Press Plan to go on; your text stays here." }]);
+      if (answer.status === 403) show([{ level: "warning", text: "You have logged in again. Press Plan to go on; your text stays here." }]);
     } catch { /* the next key asks again */ }
   };
   let later = 0;

@@ -23,7 +23,7 @@ MAX_ID_BYTES = 512
 
 _EMPTY = (
     'Write some text around the key, such as `id: "k{column}"` in the table\'s entry, with the name'
-    " of the key column, and load the index anew. Or have such rows put aside, with `faulty_rows:"
+    " of the key column, and load the index again. Or have such rows put aside, with `faulty_rows:"
     " dead_letter`"
 )
 _LONG = (

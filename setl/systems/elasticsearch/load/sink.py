@@ -115,7 +115,7 @@ class ElasticsearchSink:
             DataError: documents were refused for good; all others of the call are written.
         """
         changes = [c for c in changes if c.upserts or c.deletes]
-        if not (changes or faulty or ticket.retried):
+        if not (changes or faulty or ticket.retry_ids):
             return Loaded()
         started = self._clock.monotonic()
         faults = Faults(faulty, self._settings.dead_letter_limit)
@@ -202,7 +202,7 @@ class ElasticsearchSink:
         """The indexes that are there, see `_KnownIndexes`.
 
         A leader that begins may find an index gone that was there before. The first document would
-        make it anew, with fields as Elasticsearch guesses them.
+        make it again, with fields as Elasticsearch guesses them.
         """
         known = self._known.get(ticket.pipeline_key)
         now = ticket.epoch, ticket.schema_version

@@ -95,7 +95,7 @@ class RecordEntries:
         streak = 0  # records of its table that follow each other
         failure: SetlError | None = None
         unseen: Message | None = None  # the record before, if its Kafka headers were not looked at
-        stretching = False  # whether a stretch has begun in which they need not be
+        in_relayed_range = False  # whether a stretch has begun in which they need not be
         try:
             at, end = 0, len(records)
             bare = 0  # from the next one up to there, no record has Kafka headers
@@ -104,15 +104,15 @@ class RecordEntries:
             while at < end:
                 record, value = records[at], values[at]
                 table = ahead[at - known] if at < known else table_of_row(value)
-                if stretching and headers.grows:
+                if in_relayed_range and headers.grows:
                     unseen = record
                 else:
                     self._see(unseen)
-                    unseen, stretching = None, False
+                    unseen, in_relayed_range = None, False
                     if is_repeat(record):
                         at += 1
                         continue
-                    stretching = not each and self._repeats.is_relayed
+                    in_relayed_range = not each and self._repeats.is_relayed
                 offset = offsets[at]
                 at += 1
                 if table is None:
@@ -128,12 +128,12 @@ class RecordEntries:
                         known = at + len(ahead)
                     run, streak = other, 1
                 elif (streak := streak + 1) >= _WORTH and at >= known:
-                    if not stretching:
+                    if not in_relayed_range:
                         bare = _bare_until(records, max(at, bare))
                     first = at
-                    at += headers.rows_alike(values, at, end if stretching else bare)
+                    at += headers.rows_alike(values, at, end if in_relayed_range else bare)
                     if at > first:
-                        unseen = records[at - 1] if stretching else None
+                        unseen = records[at - 1] if in_relayed_range else None
                         run = self._take(run, offsets[first:at], values[first:at], chunks, entries)
             self.next = offsets[-1] + 1
         except SetlError as error:

@@ -2,7 +2,7 @@
 
 A thread with a reader of its own does nothing but take part in the group: it subscribes, keeps
 every partition paused, and polls. So the membership outlives errors of reading and loading. Each
-coming and going makes the group deal its partitions out anew. If a membership ended with each
+coming and going makes the group deal its partitions out again. If a membership ended with each
 error, two members would take the partition from each other for ever.
 """
 
@@ -38,7 +38,7 @@ _DEFAULTS = {
     "auto.offset.reset": "latest",
 }
 _LEAVING = 5.0  # seconds that the thread may take to leave the group
-_SAY_FIRST = 1.0  # seconds of waiting after which it is said; less is any dealing out anew
+_SAY_FIRST = 1.0  # seconds of waiting after which it is said; less is any dealing out again
 _SAY_AGAIN = 60.0  # seconds after which it is said again
 
 
@@ -82,7 +82,7 @@ class GroupMembership:
         self._source = source
         self._timeout = timeout
         self._clock = clock or SystemClock()
-        self._dealt = False  # the group has dealt its partitions out since this member joined
+        self._assigned = False  # the group has dealt its partitions out since this member joined
         self._waits_since: float | None = None
         self._say_at = 0.0
         self._said = ""
@@ -110,7 +110,7 @@ class GroupMembership:
             if self._thread is not None and self._thread.is_alive():
                 return
             self._error = None
-            self._dealt = False
+            self._assigned = False
             self._leaving = threading.Event()
             self._thread = threading.Thread(
                 target=self._run,
@@ -169,7 +169,7 @@ class GroupMembership:
         """What this member waits for, "" while it has the partition."""
         if self._turn is not None:
             return ""
-        if not self._dealt:
+        if not self._assigned:
             return f"the group {self._source.sid} has not dealt its partitions out yet"
         return (
             f"another member of the group {self._source.sid} has "
@@ -256,7 +256,7 @@ class GroupMembership:
             check_single(partitions)
             reader.subscribe(
                 self.assigned,
-                partial(self.revoked, "the group deals its partitions out anew"),
+                partial(self.revoked, "the group deals its partitions out again"),
                 # Also when its coordinator is silent for the time of a session: it may have given
                 # the partition to another member, and nobody says so here.
                 partial(self.revoked, "the group has excluded this node"),
@@ -295,7 +295,7 @@ class GroupMembership:
     def assigned(self, partitions: set[TopicPartition]) -> None:
         """The group has dealt its partitions out; these are this member's."""
         with self._changed:
-            self._dealt = True
+            self._assigned = True
             if self._partition not in partitions:
                 return
             if self._turn is None:

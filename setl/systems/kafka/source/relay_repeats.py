@@ -35,7 +35,9 @@ class RelayRepeats:
         self._prefix = b"\0"  # of the last position: all but its ordinal
         self._ordinal = HEARTBEAT
         self._order: tuple[int, int, int, int] = _UNKNOWN
-        self._stretch: tuple[int, int] | None = None  # offset of its first record, and how many
+        self._relayed_range: tuple[int, int] | None = (
+            None  # offset of its first record, and how many
+        )
 
     def is_repeat(self, offset: int, headers: Headers) -> bool:
         """Whether a record with headers is of a relay, and has been there before.
@@ -48,8 +50,8 @@ class RelayRepeats:
         if not self._known(headers):
             return False
         self.dropped += 1
-        first, count = self._stretch or (offset, 0)
-        self._stretch = first, count + 1
+        first, count = self._relayed_range or (offset, 0)
+        self._relayed_range = first, count + 1
         return True
 
     def goes_on(self, headers: Headers) -> bool:
@@ -67,7 +69,7 @@ class RelayRepeats:
             return False
         self.is_relayed = True
         self._ordinal = number
-        if self._stretch:
+        if self._relayed_range:
             self._log_repeats()
         return True
 
@@ -82,14 +84,14 @@ class RelayRepeats:
             return True
         self._order, self._ordinal = order, position.ordinal
         self._prefix = position.transaction.encoded()
-        if self._stretch:
+        if self._relayed_range:
             self._log_repeats()
         return False
 
     def _log_repeats(self) -> None:
         """Log the stretch of repeats that ends here."""
-        first, count = self._stretch or (0, 0)
-        self._stretch = None
+        first, count = self._relayed_range or (0, 0)
+        self._relayed_range = None
         _LOG.info(
             "%s: %d records from offset %d on were dropped: a relay had written them before",
             self._name,

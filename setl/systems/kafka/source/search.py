@@ -1,7 +1,7 @@
 """Where a position left earlier is in the topic that answers now.
 
 Offsets mean something in one topic of one cluster only. Another cluster behind the same
-addresses, or a topic that was made anew, counts from 0 again. The old offset may well exist
+addresses, or a topic that was made again, counts from 0 again. The old offset may well exist
 there, and reading on at it would skip whatever lies before. So the position is first compared with
 what is known of it. If it is another one, it is looked up by time. Reading begins some way before
 it, since what is delivered again changes nothing. If the topic does not reach back that far, the
@@ -100,7 +100,7 @@ class TopicSearch:
         """Why the topic cannot be the one that was read, as far as its records show."""
         offset = position.offset
         if offset > bounds.end:
-            return f"the topic ends at {bounds.end}, so it was made anew"
+            return f"the topic ends at {bounds.end}, so it was made again"
         if not position.record or offset == bounds.first:
             return ""
         # A position that knows a record stands right behind it, whatever gaps there are.
@@ -155,7 +155,7 @@ def moved_reason(known: KafkaOrigin | None, found: KafkaOrigin) -> str:
     if known.cluster and found.cluster and known.cluster != found.cluster:
         return f"the brokers were of cluster {known.cluster}, and {found.cluster} answers now"
     if known.topic and found.topic and known.topic != found.topic:
-        return f"the topic had the id {known.topic}, and {found.topic} now: it was made anew"
+        return f"the topic had the id {known.topic}, and {found.topic} now: it was made again"
     return ""
 
 

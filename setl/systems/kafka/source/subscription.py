@@ -43,7 +43,7 @@ _PAST = (
 _AT_ONCE = 1024
 _SLICE = 0.2  # seconds after which a waiting read looks whether it was closed
 _SILENCE = 3.0  # seconds without records after which the broker is asked for a sign of life
-_QUIET = 1.0  # seconds without records after which the topic may have been made anew
+_QUIET = 1.0  # seconds without records after which the topic may have been made again
 
 
 class DtsKafkaSource:
@@ -306,7 +306,7 @@ class DtsKafkaSource:
         bounds = reader.bounds(self._config.partition)
         position = self._records.next
         if position > bounds.end:
-            return self._replaced(f"the topic ends at {bounds.end}, so it was made anew")
+            return self._replaced(f"the topic ends at {bounds.end}, so it was made again")
         if position >= bounds.first:
             return self._replaced(f"the record before {position} has expired")
         return expired(position, bounds)

@@ -78,7 +78,7 @@ class CutFiles:
             SetlError: the server does not answer.
         """
         if begin == self._whole:
-            return True  # reading began anew while it was being read
+            return True  # reading began again while it was being read
         following = self._file_after(begin.file)
         if (
             following is not None
@@ -165,7 +165,7 @@ class PastCutFiles:
 
     def __init__(
         self,
-        alone: Callable[[BinlogPosition], DeliveringClient],
+        open_own: Callable[[BinlogPosition], DeliveringClient],
         start: BinlogPosition,
         position: Callable[[], BinlogPosition],
         cut: CutFiles,
@@ -173,13 +173,13 @@ class PastCutFiles:
         """Nothing is connected yet.
 
         Args:
-            alone: makes a client that begins at a position.
+            open_own: makes a client that begins at a position.
             start: the first position.
             position: behind the last event that was handed on.
             cut: says where a stream goes on.
         """
-        self._alone, self._position, self._cut = alone, position, cut
-        self._client = alone(start)
+        self._open_own, self._position, self._cut = open_own, position, cut
+        self._client = open_own(start)
         self._stopped = False
         self._lock = threading.Lock()
 
@@ -235,7 +235,7 @@ class PastCutFiles:
             extra=fields(position=str(self._position()), following=str(following)),
         )
         self._client.close()
-        client = self._alone(following)
+        client = self._open_own(following)
         with self._lock:
             self._client = client
             if self._stopped:

@@ -253,7 +253,7 @@ class BinlogSearch:
             ConfigurationError: the server writes no binlog, or refuses the account.
             TransientError: the server cannot be reached, or takes too long.
         """
-        position = self._server.quiet_end()
+        position = self._server.idle_end()
         if position is not None:
             return position
         position = self._server.latest()

@@ -117,7 +117,7 @@ class BinlogServer:
         with self._session() as session:
             return self._latest(session)
 
-    def quiet_end(self) -> BinlogPosition | None:
+    def idle_end(self) -> BinlogPosition | None:
         """The same if the GTIDs are exactly those before the position; None if that is not sure.
 
         MySQL takes ownership of a transaction's GTID before it writes the transaction, and gives it

@@ -21,7 +21,7 @@ class SharingClient:
 
     def __init__(
         self,
-        alone: Callable[[BinlogPosition], DeliveringClient],
+        open_own: Callable[[BinlogPosition], DeliveringClient],
         start: BinlogPosition,
         take: Callable[[BinlogPosition], Subscription | None],
         boundary: Callable[[], BinlogPosition | None],
@@ -32,7 +32,7 @@ class SharingClient:
         """Nothing is connected yet.
 
         Args:
-            alone: makes a client that begins at a position.
+            open_own: makes a client that begins at a position.
             start: the first position.
             take: subscribes to the shared connection.
             boundary: the position after the last event that was handed on, None inside a
@@ -40,10 +40,10 @@ class SharingClient:
             latest: where the binlog ends now.
             give_up: told that no subscription is waited for any more.
         """
-        self._alone, self._take = alone, take
+        self._open_own, self._take = open_own, take
         self._boundary, self._latest = boundary, latest
         self._give_up = give_up
-        self._client: DeliveringClient | None = alone(start)
+        self._client: DeliveringClient | None = open_own(start)
         self._goal = start
         self._subscription: Subscription | None = None
         self._stopped = False
@@ -126,7 +126,7 @@ class SharingClient:
                 "was too slow",
                 hint="It reads again from its checkpoint, on a connection of its own",
             )
-        client = self._alone(position)
+        client = self._open_own(position)
         with self._lock:
             self._subscription, self._client = None, client
             if self._stopped:

@@ -275,7 +275,7 @@ class MysqlBinlogSource:
         return stream is not None and stream.shared
 
     def _look_ahead(self, position: BinlogPosition) -> None:
-        """See that a quiet stream is at the end of the binlog.
+        """See that a idle stream is at the end of the binlog.
 
         After RESET MASTER, a server goes on sending heartbeats on the streams it has, and
         nothing else until the new binlog is longer than the old one was.

@@ -152,7 +152,7 @@ class BinlogStream:
         )
         self._intake = Intake(self._reader, self._put)
         self._client: DeliveringClient = (
-            self._alone(start) if shared is None else self._sharing(shared, start)
+            self._open_own(start) if shared is None else self._sharing(shared, start)
         )
         self._chunks: deque[list[Entry]] = deque()
         self._waiting_entries = self._waiting_bytes = 0
@@ -248,7 +248,7 @@ class BinlogStream:
     def _versions(self, schema: str, table: str) -> tuple[str, str] | None:
         return self._server.versions(schema, table)
 
-    def _alone(self, start: BinlogPosition) -> DeliveringClient:
+    def _open_own(self, start: BinlogPosition) -> DeliveringClient:
         def begin(position: BinlogPosition) -> DeliveringClient:
             return open_client(self._endpoint, self._server_id, self._limits, position)
 
@@ -269,7 +269,7 @@ class BinlogStream:
             )
 
         return SharingClient(
-            self._alone,
+            self._open_own,
             start,
             take,
             lambda: self._reader.boundary,

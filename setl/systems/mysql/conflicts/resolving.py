@@ -92,7 +92,7 @@ def resolve_histories(
         limits: of statements.
 
     Raises:
-        RowAppearedError: the transaction has to be begun anew.
+        RowAppearedError: the transaction has to be restarted.
         ConfigurationError: a table does not allow what its policy needs.
         DataError: the target refuses a row.
     """

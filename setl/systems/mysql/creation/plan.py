@@ -249,7 +249,7 @@ class _Planning:
         return written
 
     def _as_it_is(self, definition: Definition, column: ColumnDefinition, name: str) -> str:
-        """A column's own text under its new name; "" if it has to be written anew."""
+        """A column's own text under its new name; "" if it has to be deleted and inserted."""
         lost = column.counter and not self._keys.as_it_is
         if (
             not self._alike

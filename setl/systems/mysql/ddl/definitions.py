@@ -25,7 +25,7 @@ _TYPES: Final = {
 
 
 def defined_columns(ddl: TableDdl) -> Iterator[Column]:
-    """The columns that an ALTER TABLE adds or defines anew; not those of unknown types."""
+    """The columns that an ALTER TABLE adds or defines again; not those of unknown types."""
     if ddl.action is not Action.ALTER:
         return
     for clause in ddl.clauses():

@@ -62,12 +62,12 @@ class Effects:
         ordered: whether rows are put in another order.
         rekeyed: whether the primary key becomes another one.
         loses: whether rows go that have the same key.
-        retyped: columns that are defined anew, in lower case → their type, with what stands in
+        retyped: columns that are defined again, in lower case → their type, with what stands in
             parentheses behind it.
         computed: columns whose values are computed from an expression, in lower case → the names
             and words of its definition, in lower case, with / where it divides.
         quotients: columns that are computed when they are read, by a division, in lower case.
-        types: the words of all types of columns that it adds or defines anew.
+        types: the words of all types of columns that it adds or defines again.
         files: whether rows come from a file, or are given up to one.
         unclear: what of its text means one thing or another, as the session has it.
         actions: what foreign keys that it makes do by themselves, such as ``ON DELETE CASCADE``.
@@ -152,7 +152,7 @@ def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:
 
 
 def _changed(ddl: TableDdl) -> Iterator[tuple[str, Sequence[Token]]]:
-    """The columns that are defined anew: the old name, and the definition from its name on."""
+    """The columns that are defined again: the old name, and the definition from its name on."""
     for clause in ddl.clauses():
         if clause.words[0] in ("MODIFY", "CHANGE"):
             for tokens in clause.columns:

@@ -85,7 +85,8 @@ _ADVICE_ON_FAILED: Final = (
 )
 _ADVICE_ON_ACTIONS: Final = (
     "Where the reason can be removed, do so and start again. Else, at the source, make the foreign"
-    " key anew without these actions, and change the child rows in the application; make the change"
+    " key again without these actions, and change the child rows in the application; make the "
+    "change"
     " on the target{by_hand}. Where no such row ever"
     f" goes, name {FOREIGN_KEY_ACTION}@schema.table under `accept` in the channel file"
 )
@@ -546,7 +547,7 @@ class EquivalenceCheck:
         explicit = session.explicit_timestamps
         if explicit is None:
             return []
-        # Whoever copies a table gives its columns of that type their defaults anew.
+        # Whoever copies a table gives its columns of that type their defaults again.
         concerned = "timestamp" in step.statement.lower()
         if not concerned and "timestamp" not in state_of(target, step.tables[0]).types.values():
             return []

@@ -1,7 +1,7 @@
 """Gives a MySQL the JSON columns that a MariaDB has: text, as it was written.
 
 MySQL's JSON is another type. It sorts keys, drops all but the last of those that are the same, and
-writes numbers anew. So where a statement of a MariaDB says JSON, MySQL gets what that is there:
+writes numbers again. So where a statement of a MariaDB says JSON, MySQL gets what that is there:
 https://mariadb.com/kb/en/json-data-type/.
 """
 
@@ -38,7 +38,7 @@ def json_as_text(ddl: TableDdl, statement: str) -> str:
 
 
 def _type(column: Sequence[Token], *, new: bool) -> str:
-    # One that is defined anew keeps its CHECK, and a generated one is always valid.
+    # One that is defined again keeps its CHECK, and a generated one is always valid.
     if not new or (len(column) > 2 and column[2].word in _GENERATED):
         return _TEXT
     return f"{_TEXT} CHECK (json_valid({quote(name_of(column[0]))}))"

@@ -149,8 +149,8 @@ def doubt_of_rows_before(ddl: TableDdl, now: Mapping[str, HeldColumn]) -> str:
         return "it removed rows, and does not say which"
     if moved_by(ddl) is not None:
         return "it moved rows between tables"
-    if anew := sorted(given_up(ddl) & now.keys()):
-        return f"{', '.join(anew)} is another column by now"
+    if redefined := sorted(given_up(ddl) & now.keys()):
+        return f"{', '.join(redefined)} is another column by now"
     effects = effects_of(ddl)
     if effects.numbers or effects.numbered:
         return "it numbered rows"

@@ -1,6 +1,6 @@
 """Which tables of a target were there, in ``retl.setl_ddl``: those are not to be made twice.
 
-A table that somebody has dropped would be made anew without its rows, and nothing would say so.
+A table that somebody has dropped would be made again without its rows, and nothing would say so.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PresentTables:
         self._generation = ticket.generation
 
     def among(self, tables: Collection[Name]) -> set[Name]:
-        """Those that were there, under this generation: who resets a position begins anew."""
+        """Those that were there, under this generation: who resets a position restarts."""
         records = self._records.all()
         known = {id_ for id_, record in records.items() if record.generation == self._generation}
         return {table for table in tables if self._records.id_of(table) in known}

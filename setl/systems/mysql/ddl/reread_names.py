@@ -54,7 +54,7 @@ def names_given_again(statements: Iterable[TableDdl]) -> set[str]:
 
 
 def defined_twice(statements: Iterable[TableDdl]) -> set[str]:
-    """Columns that one of some ALTER TABLEs defines, and a later one defines anew.
+    """Columns that one of some ALTER TABLEs defines, and a later one defines again.
 
     Rows that are copied after both have what the second one says; rows that are altered by one
     after the other may not. In lower case.
@@ -62,9 +62,9 @@ def defined_twice(statements: Iterable[TableDdl]) -> set[str]:
     defined: set[str] = set()
     twice: set[str] = set()
     for ddl in statements:
-        anew = _named(ddl, "MODIFY") | _named(ddl, "CHANGE")
-        twice |= defined & (anew | _named(ddl, "ALTER"))
-        defined |= anew | _named(ddl, "ADD") | set(dict(_renamed(ddl)).values())
+        redefined = _named(ddl, "MODIFY") | _named(ddl, "CHANGE")
+        twice |= defined & (redefined | _named(ddl, "ALTER"))
+        defined |= redefined | _named(ddl, "ADD") | set(dict(_renamed(ddl)).values())
     return twice
 
 

@@ -3,7 +3,7 @@
 The target has no shadow: its table stays, and is altered as the shadow was. But the shadow was not
 created with the constraints of the table:
 
-- ``CREATE TABLE … LIKE`` copies no foreign keys. MySQL's also names all CHECKs anew, in order, as
+- ``CREATE TABLE … LIKE`` copies no foreign keys. MySQL's also names all CHECKs again, in order, as
   ``<table>_chk_<n>`` (prepare_check_constraints_for_create_like_table in sql/sql_table.cc).
 - pt-online-schema-change creates the shadow with other names of constraints, since MySQL has each
   name only once in a schema.
@@ -106,7 +106,7 @@ def made_like(present: Iterable[Constraint], table: str, *, numbers: bool) -> li
     Args:
         present: of the table, in order.
         table: its name.
-        numbers: whether the server names CHECKs anew.
+        numbers: whether the server names CHECKs again.
     """
     checks = [each for each in present if each.kind == CHECK]
     if not numbers:

@@ -27,8 +27,8 @@ How it is done
       in the way of a row that stays. If it is put aside, its own row stays as it was, too.
     * Otherwise columns that only the target has would be lost. Rows that are refused are tried
       again behind the others, as long as that brings some of them in; what is left goes in a
-      circle, and only these rows are made anew.
-    * Rows that lack columns (`TargetChanges.partial`) cannot be made anew, and are refused.
+      circle, and only these rows are made again.
+    * Rows that lack columns (`TargetChanges.partial`) cannot be made again, and are refused.
 
 While a table is loaded as a whole (`LoadTicket.catching_up`)
     Its rows were read at different positions, all ahead of the stream: the target is a mixture
@@ -50,7 +50,7 @@ from pymysql.connections import Connection
 
 from setl.errors import CollisionError, DataError
 from setl.model.change import Row, TargetChanges
-from setl.systems.mysql.load.anew import AnewRows, write_anew
+from setl.systems.mysql.load.delete_insert import DeleteInsertRows, delete_insert_rows
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse, write_or_raise, write_rows
 from setl.systems.mysql.load.statements import Strategy, TableWrites, replacing
@@ -79,7 +79,7 @@ class ExactLoad:
 
     def run(self) -> None:
         """Write; raises what `write_rows` raises."""
-        renews = any(plan.strategy is Strategy.RENEW for plan, _ in self.parts)
+        renews = any(plan.strategy is Strategy.DELETE_INSERT for plan, _ in self.parts)
         if not renews:
             try:
                 for plan, change in self.parts:
@@ -91,14 +91,14 @@ class ExactLoad:
                 return
         if all(plan.fills and not change.partial for plan, change in self.parts):
             everything = [list(range(len(change.upserts))) for _, change in self.parts]
-            self._write_anew(everything, catching_up=self.catching_up)
+            self._delete_insert(everything, catching_up=self.catching_up)
             return
         self._write_in_turns()
 
     def _write_in_turns(self) -> None:
-        # Those of RENEW have no key of the target that would find them, and are always made anew.
+        # Those of RENEW have no key of the target that would find them, and are always made again.
         waiting = [list(range(len(change.upserts))) for _, change in self.parts]
-        renewed = [plan.strategy is Strategy.RENEW for plan, _ in self.parts]
+        renewed = [plan.strategy is Strategy.DELETE_INSERT for plan, _ in self.parts]
         left = sum(map(len, waiting))
         while left:
             for at, (plan, change) in enumerate(self.parts):
@@ -107,19 +107,19 @@ class ExactLoad:
             before, left = left, sum(map(len, waiting))
             if left == before:
                 break
-        self._write_anew(waiting)
+        self._delete_insert(waiting)
 
-    def _write_anew(
+    def _delete_insert(
         self, numbers: Sequence[Sequence[int]], catching_up: frozenset[str] = frozenset()
     ) -> None:
-        parts: list[AnewRows] = []
+        parts: list[DeleteInsertRows] = []
         for (plan, change), own in zip(self.parts, numbers, strict=True):
             rows = [change.upserts[i] for i in own]
             removes = change.source in catching_up
             written = replace(plan, inserts=replacing(plan.inserts)) if removes else plan
             refuse = _numbered(own, self.refuse(change))
-            parts.append(AnewRows(written, change.key, rows, refuse, change.partial))
-        write_anew(self.connection, parts, self.limits)
+            parts.append(DeleteInsertRows(written, change.key, rows, refuse, change.partial))
+        delete_insert_rows(self.connection, parts, self.limits)
 
     def _attempt(
         self, plan: TableWrites, change: TargetChanges, numbers: Sequence[int]

@@ -105,7 +105,7 @@ class MysqlFence:
         by = f" by node {holder}" if held == epoch else ""
         return FencedError(
             f"epoch {epoch} cannot take over: the target is at epoch {held}{by}",
-            hint="Another node leads this pipeline; or, if ZooKeeper was set up anew, its epochs "
+            hint="Another node leads this pipeline; or, if ZooKeeper was set up again, its epochs "
             "have started again, and `setl epoch` shows and raises them",
             pipeline=self._pipeline,
             server=self._endpoint,

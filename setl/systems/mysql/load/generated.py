@@ -32,7 +32,7 @@ from setl.model.change import Row, TargetChanges, Value
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import UNFIT, error_number
 from setl.systems.mysql.identifiers import identifier
-from setl.systems.mysql.load.anew import AnewRows, write_anew
+from setl.systems.mysql.load.delete_insert import DeleteInsertRows, delete_insert_rows
 from setl.systems.mysql.load.row_statement import Limits
 from setl.systems.mysql.load.rows import Refuse
 from setl.systems.mysql.load.source_session import (
@@ -180,7 +180,7 @@ class GeneratedLoad:
                 self.known.served(held[0].change.target, session)
 
     def _write_all_again(self, held: Sequence[_Rows], first: SourceSession) -> None:
-        """Look for settings that make the most rows right, where no row can be made anew.
+        """Look for settings that make the most rows right, where no row can be made again.
 
         A row that is deleted loses the columns that only the target has. And written over what is
         there, it keeps what the server has computed: MariaDB does so if no other column changes.
@@ -245,20 +245,20 @@ class GeneratedLoad:
             rows.wrong[number] = error
 
     def _write_wrong(self, held: Sequence[_Rows], session: SourceSession) -> None:
-        """Make rows anew that are not right, and compare."""
+        """Make rows again that are not right, and compare."""
         numbers = [[n for n in rows.wrong if _helps(rows, n)] for rows in held]
         before = [dict(rows.wrong) for rows in held]
 
         def refuse_of(rows: _Rows, own: Sequence[int]) -> Refuse:
             return lambda index, error: rows.wrong.setdefault(own[index], error) and None
 
-        parts: list[AnewRows] = []
+        parts: list[DeleteInsertRows] = []
         for rows, own in zip(held, numbers, strict=True):
             for number in own:
                 del rows.wrong[number]
             upserts = rows.rows(own, session)
             parts.append(
-                AnewRows(
+                DeleteInsertRows(
                     rows.plan,
                     rows.change.key,
                     upserts,
@@ -267,7 +267,7 @@ class GeneratedLoad:
                     rows.change.partial or not rows.plan.fills,
                 )
             )
-        write_anew(self.connection, parts, self.limits)
+        delete_insert_rows(self.connection, parts, self.limits)
         for rows, own, errors in zip(held, numbers, before, strict=True):
             self._compare(rows, [n for n in own if n not in rows.wrong], session)
             for number in own:

@@ -17,7 +17,7 @@ Why it is right
     leaves out are two rows. If the target has less of a row than is to go, somebody has written to
     it, or it was another table to begin with: that is an error. Nothing else is taken in its place.
 
-Columns that only the target has are filled anew, since an update is a row that goes and one that
+Columns that only the target has are filled again, since an update is a row that goes and one that
 comes. The conditions of a delete begin with what an index of the target can answer.
 """
 

@@ -54,7 +54,7 @@ def takes_new_rows(plan: TableWrites, change: TargetChanges, limits: Limits) -> 
     inserts = plan.inserts
     if not change.new or change.deletes or change.partial:
         return False
-    if plan.strategy is not Strategy.UPSERT or plan.alone or inserts.watched:
+    if plan.strategy is not Strategy.UPSERT or plan.single_writer or inserts.watched:
         return False
     if not plan.gives_all or len(change.upserts) < limits.bulk_rows:
         return False

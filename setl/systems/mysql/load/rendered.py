@@ -36,7 +36,7 @@ def filled_by(plan: TableWrites, change: TargetChanges) -> Sequence[int]:
 def takes_as_is(plan: TableWrites, change: TargetChanges) -> bool:
     """Whether the table keeps every value that columns of the source can hold."""
     inserts = plan.inserts
-    if plan.strategy is not Strategy.UPSERT or plan.alone or change.partial:
+    if plan.strategy is not Strategy.UPSERT or plan.single_writer or change.partial:
         return False
     if not plan.gives_all or inserts.never_null or inserts.watched or inserts.counts is not None:
         return False

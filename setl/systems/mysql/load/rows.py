@@ -74,7 +74,7 @@ def write_rows(
 
     Runs in the caller's transaction. The server undoes a statement that fails, so what was
     written before it stays, and halves of it can be tried. An error that ends the transaction, or
-    is about the table, is about no row: it is raised, and the caller starts anew or gives up.
+    is about the table, is about no row: it is raised, and the caller starts again or gives up.
 
     Raises:
         pymysql.MySQLError: an error that may pass, or is about the server's settings.

@@ -27,7 +27,7 @@ How rows get into a table, by what its unique keys allow:
 * KEYLESS: the source's table has no key, and its rows are counted, see
   `setl.systems.mysql.load.keyless`.
 
-Columns that only the target has keep their values, except in rows that EXACT makes anew.
+Columns that only the target has keep their values, except in rows that EXACT makes again.
 
 Deletes of all tables of a call come before all its upserts. A key may be deleted under one
 spelling and written under another that a case-insensitive collation takes for the same ('a' became
@@ -59,7 +59,7 @@ class Strategy(Enum):
 
     UPSERT = "upsert"
     EXACT = "exact"
-    RENEW = "renew"
+    DELETE_INSERT = "renew"
     KEYLESS = "keyless"
 
 
@@ -71,10 +71,10 @@ class TableWrites:
         strategy: how its rows get into it.
         inserts: brings rows in.
         deletes: removes rows by their keys.
-        alone: whether one task has to write all rows of the table, and each change once: some
-            may be in the way of others.
+        single_writer: whether one task has to write all rows of the table, and each change once:
+            some may be in the way of others.
         fills: whether the rows have all columns of the table, so that nothing is lost in one
-            that is made anew.
+            that is made again.
         numbered: the columns whose labels are written as their numbers.
         gives_all: whether they have all columns in which the table takes no NULL. Where they have
             not, INSERT is refused if there is no default, and LOAD DATA makes a value up.
@@ -85,7 +85,7 @@ class TableWrites:
     strategy: Strategy
     inserts: RowStatement
     deletes: RowStatement
-    alone: bool = False
+    single_writer: bool = False
     fills: bool = True
     gives_all: bool = True
     numbered: tuple[Column, ...] = ()
@@ -211,7 +211,7 @@ def plan_writes(
             table=target.name,
             head=f"INSERT INTO {table} ({filled}) VALUES ",
             tail=""
-            if strategy in (Strategy.RENEW, Strategy.KEYLESS)
+            if strategy in (Strategy.DELETE_INSERT, Strategy.KEYLESS)
             else _on_duplicate(
                 stored,
                 key,
@@ -232,11 +232,11 @@ def plan_writes(
             - {names[i] for i in written},
             blanks=tuple(blank for blank in blanks_of(columns) if blank[0] in written),
             numbers=numbers,
-            counts=counts if partial and strategy is not Strategy.RENEW else None,
+            counts=counts if partial and strategy is not Strategy.DELETE_INSERT else None,
             exact_json=exact_json,
         ),
         deletes,
-        alone=collisions.alone,
+        single_writer=collisions.single_writer,
         fills={c.name.lower() for c in target.columns if not c.generated} <= set(names),
         numbered=tuple(filling[index] for index, _ in numbers),
         gives_all={c.name.lower() for c in target.columns if _takes_no_null(c)} <= set(names),
@@ -260,14 +260,14 @@ class Collisions(NamedTuple):
     Attributes:
         strategy: how they get into it.
         identity: the unique key of the target that identifies a row; empty for RENEW.
-        alone: see `TableWrites.alone`.
+        single_writer: see `TableWrites.single_writer`.
         bytewise: whether text of keys is to be compared byte by byte, since the column's
             collation may not be the source's.
     """
 
     strategy: Strategy
     identity: frozenset[str]
-    alone: bool
+    single_writer: bool
     bytewise: bool
 
     @classmethod
@@ -294,19 +294,19 @@ class Collisions(NamedTuple):
         if target.overlapless:
             # INSERT … ON DUPLICATE KEY UPDATE is refused there. Rows that give parts of their
             # periods to each other are in each other's way as those that give unique values.
-            return cls(Strategy.RENEW, frozenset(), alone=True, bytewise=True)
+            return cls(Strategy.DELETE_INSERT, frozenset(), single_writer=True, bytewise=True)
         if not identity:
-            return cls(Strategy.RENEW, identity, alone=further, bytewise=True)
+            return cls(Strategy.DELETE_INSERT, identity, single_writer=further, bytewise=True)
         coarse = identity != mapped or any(
             _is_loose(stored[i]) and columns[i].collation != (stored[i].collation or -1)
             for i in key
         )
         if further or coarse:
-            return cls(Strategy.EXACT, identity, alone=True, bytewise=True)
-        return cls(Strategy.UPSERT, identity, alone=False, bytewise=False)
+            return cls(Strategy.EXACT, identity, single_writer=True, bytewise=True)
+        return cls(Strategy.UPSERT, identity, single_writer=False, bytewise=False)
 
 
-_KEYLESS: Final = Collisions(Strategy.KEYLESS, frozenset(), alone=True, bytewise=False)
+_KEYLESS: Final = Collisions(Strategy.KEYLESS, frozenset(), single_writer=True, bytewise=False)
 
 
 def _is_loose(column: Column) -> bool:

@@ -29,7 +29,7 @@ _Shape = tuple[tuple[str, str], tuple[Column, ...], tuple[int, ...], tuple[int, 
 
 
 class ColumnsChangedError(TransientError):
-    """A table has other columns than it had; it is to be looked at again, and all begun anew."""
+    """A table has other columns than it had; it is to be looked at again, and all restarted."""
 
 
 class Targets:

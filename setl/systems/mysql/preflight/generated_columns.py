@@ -6,7 +6,7 @@ itself, nor where it is not mapped.
 
 Of the target: what a server computes may depend on the session that writes a row. Where it keeps
 the result in the row, `setl.systems.mysql.load.generated` sees to it that it is the source's. Where
-it keeps it in an index only, nobody can: the server computes it anew whenever it looks for the
+it keeps it in an index only, nobody can: the server computes it again whenever it looks for the
 index entry.
 """
 

@@ -27,7 +27,7 @@ _ANSWERED: Final = _UNKNOWN_NAME | {_DEADLOCK, 1205}
 
 
 class OutdatedError(DataError):
-    """A table may be another one than it was; it is looked at again, and all begun anew."""
+    """A table may be another one than it was; it is looked at again, and all restarted."""
 
 
 _OUTDATED: Final = (OutdatedError, ColumnsChangedError, ChangedValueError)
@@ -70,7 +70,7 @@ class Attempts:
     def run(self, ticket: LoadTicket, transaction: Callable[[], _Done]) -> _Done:
         """Run a transaction, and again if what went wrong passes or can be fixed here.
 
-        Nothing of an attempt that fails stays, so each begins anew.
+        Nothing of an attempt that fails stays, so each restarts.
 
         Raises:
             SetlError: what `transaction` raises, or what the server says, with the pipeline.

@@ -42,8 +42,8 @@ from setl.systems.mysql.conflicts.resolving import (
 )
 from setl.systems.mysql.conflicts.tables import TRIM_EVERY, trim_conflicts
 from setl.systems.mysql.connection import MysqlEndpoint, connect, translating
-from setl.systems.mysql.load.anew import AnewRows, write_anew
 from setl.systems.mysql.load.bulk_connection import bulk_of
+from setl.systems.mysql.load.delete_insert import DeleteInsertRows, delete_insert_rows
 from setl.systems.mysql.load.exact import ExactLoad
 from setl.systems.mysql.load.generated import GeneratedLoad, KnownSessions, Part, RefuseOf
 from setl.systems.mysql.load.key_actions import acts_on, delete_children, move_keys
@@ -64,8 +64,8 @@ from setl.systems.mysql.sink.loaded import (
     leave_to_load,
     not_loaded_yet,
 )
+from setl.systems.mysql.sink.single_writer import MysqlSingleWriterTables
 from setl.systems.mysql.sink.transactions import transactions
-from setl.systems.mysql.sink.undivided import MysqlUndividedTables
 from setl.systems.mysql.sink.unlogged_columns import logged_columns_only
 from setl.systems.mysql.stored.deadletters import MysqlDeadLetters
 from setl.systems.mysql.stored.marks import applied_through
@@ -119,9 +119,9 @@ class MysqlSinkSettings:
         with closing(connect(self.endpoint)) as connection, translating(self.endpoint):
             forget_loaded(connection, ticket.pipeline_key)
 
-    def undivided_tables(self, clock: Clock) -> MysqlUndividedTables:
-        """See `SinkSettings.undivided_tables`."""
-        return MysqlUndividedTables(self.endpoint, clock)
+    def single_writer_tables(self, clock: Clock) -> MysqlSingleWriterTables:
+        """See `SinkSettings.single_writer_tables`."""
+        return MysqlSingleWriterTables(self.endpoint, clock)
 
 
 class MysqlSink:
@@ -175,20 +175,20 @@ class MysqlSink:
     ) -> Loaded:
         """See `setl.load.sink.Sink.apply`; in transactions as `transactions` deals them out."""
         changes = [c for c in changes if c.upserts or c.deletes]
-        if not (changes or faulty or ticket.retried):
+        if not (changes or faulty or ticket.retry_ids):
             return Loaded()
         started = self._clock.monotonic()
         letters: list[DeadLetter] = []
         # What actions of foreign keys do goes with the rows that they act for.
         for part in [changes] if ticket.key_actions else transactions(changes):
             letters += self._apply(
-                replace(ticket, retried=()), part, LetterUpdate(part, again=ticket.retried)
+                replace(ticket, retry_ids=()), part, LetterUpdate(part, again=ticket.retry_ids)
             )
-        if faulty or ticket.retried:
+        if faulty or ticket.retry_ids:
             # Last, when it is known which of those that are loaded again are in.
-            left = set(ticket.retried) - {letter.id for letter in letters}
-            update = LetterUpdate(changes, faulty, ticket.retried)
-            letters += self._apply(replace(ticket, retried=tuple(left)), (), update)
+            left = set(ticket.retry_ids) - {letter.id for letter in letters}
+            update = LetterUpdate(changes, faulty, ticket.retry_ids)
+            letters += self._apply(replace(ticket, retry_ids=tuple(left)), (), update)
         loaded = Loaded(
             upserts=sum(len(c.upserts) for c in changes),
             deletes=sum(len(c.deletes) for c in changes),
@@ -201,7 +201,7 @@ class MysqlSink:
         self, ticket: LoadTicket, change: TargetChanges, read: ReadRendered
     ) -> Loaded | None:
         """See `RenderedSink.apply_rendered`, and `setl.systems.mysql.load.rendered`."""
-        if ".".join(change.target) in ticket.lettered:
+        if ".".join(change.target) in ticket.tables_with_dead_letters:
             return None  # rows may supersede dead letters, so somebody has to look at them
         started = self._clock.monotonic()
         try:
@@ -344,9 +344,9 @@ class MysqlSink:
         limits: Limits,
         refuse: Refuse,
     ) -> None:
-        if plan.strategy is Strategy.RENEW:
-            anew = AnewRows(plan, change.key, change.upserts, refuse, change.partial)
-            write_anew(connection, [anew], limits)
+        if plan.strategy is Strategy.DELETE_INSERT:
+            anew = DeleteInsertRows(plan, change.key, change.upserts, refuse, change.partial)
+            delete_insert_rows(connection, [anew], limits)
             return
         data = None
         if bulk_of(connection) is None and takes_new_rows(plan, change, limits):

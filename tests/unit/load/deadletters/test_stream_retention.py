@@ -16,7 +16,7 @@ from tests.loading import ticket_for
 
 ID, NAME = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)
 TICKET = ticket_for("p")
-LETTERED = replace(TICKET, lettered=frozenset({"s.t"}))
+LETTERED = replace(TICKET, tables_with_dead_letters=frozenset({"s.t"}))
 PIPELINE = TICKET.pipeline_key
 
 
@@ -88,7 +88,9 @@ def test_a_change_that_waits_for_its_retry_is_superseded_too(stored):
     ids=["older, applied again", "the same record", "another table"],
 )
 def test_what_is_not_a_later_change_of_the_row_does_not(stored, written):
-    stored.update_letters([written], ticket=replace(TICKET, lettered=frozenset({"s.t", "s.u"})))
+    stored.update_letters(
+        [written], ticket=replace(TICKET, tables_with_dead_letters=frozenset({"s.t", "s.u"}))
+    )
     assert stored.states == [(5, State.OPEN)] * 2
 
 
@@ -144,7 +146,7 @@ def test_letters_that_are_loaded_again_go_unless_they_are_refused_again(stored):
     first, second = stored.store.find(PIPELINE)
     again = [x for x in ((1, "a"), (2, "b")) if letter_id((5, x)) == second.id]
     change = changes((5, again[0]))
-    ticket = replace(LETTERED, retried=(first.id, second.id))
+    ticket = replace(LETTERED, retry_ids=(first.id, second.id))
     stored.update_letters([change], refused(change, 0), ticket, most=1)
     (left,) = stored.store.find(PIPELINE)
     assert (left.id, left.attempts) == (second.id, 2)
@@ -155,7 +157,7 @@ def test_a_letter_that_is_dropped_while_it_is_loaded_again_does_not_come_back(st
     ids = {x.id for x in stored.store.find(PIPELINE)}
     change = changes((5, (1, "a")), (5, (2, "b")))
     stored.store.remove([letter_id((5, (1, "a")))])
-    ticket, more = (replace(LETTERED, retried=tuple(ids)), ()) if of_ticket else (LETTERED, ids)
+    ticket, more = (replace(LETTERED, retry_ids=tuple(ids)), ()) if of_ticket else (LETTERED, ids)
     rows = refused(change, 0, 1)
     update_letters(stored.store, ticket, [change], rows, most=100, now=1.0, again=more)
     (left,) = stored.store.find(PIPELINE)

@@ -25,7 +25,7 @@ def test_what_another_node_leads_is_not_recorded():
     assert (point.at, point.lag, point.rows) == (15.0, 2.0, 5.0)
 
 
-def test_the_pipeline_that_was_not_led_for_the_longest_time_gives_way():
+def test_the_pipeline_that_was_not_led_for_the_longest_time_is_throttled():
     recorder = Recorder(most=2)
     recorder.record(status("a", "b"), 1.0)
     recorder.record(status("a"), 2.0)

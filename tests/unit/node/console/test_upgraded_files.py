@@ -1,4 +1,4 @@
-"""A wheel that is installed anew under a running node changes none of its pages."""
+"""A wheel that is installed again under a running node changes none of its pages."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Documents that are routed anew, as shards see it: requests in any order, late, and repeated."""
+"""Documents that are routed again, as shards see it: requests in any order, late, and repeated."""
 
 import json
 from itertools import permutations

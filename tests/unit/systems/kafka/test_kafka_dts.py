@@ -37,7 +37,7 @@ def test_records_that_expire_while_they_are_read_are_lost(opened):
         source.read(10, 1)
 
 
-def test_a_topic_that_was_made_anew_is_a_lost_position(opened):
+def test_a_topic_that_was_made_again_is_a_lost_position(opened):
     source, reader = opened
     reader.held = (0, 2)
     with pytest.raises(PositionLostError, match="offset 3 does not exist"):
@@ -106,7 +106,7 @@ def test_the_record_before_the_position_is_read_again_and_compared(opened):
         source.read(10, 1)
 
 
-def test_a_connection_made_anew_ends_reading_before_what_came_over_it(opened):
+def test_a_connection_made_again_ends_reading_before_what_came_over_it(opened):
     source, reader = opened
     reader.polls = [records(3)]
     assert len(source.read(10, 1)) == 1
@@ -127,7 +127,7 @@ def test_another_topic_after_a_time_without_records_ends_reading(opened):
     reader.polls = [records(3), *[[]] * 6, records(4)]
     assert len(source.read(10, 1)) == 1
     reader.topic_id = "t2"
-    with pytest.raises(TransientError, match="it was made anew"):
+    with pytest.raises(TransientError, match="it was made again"):
         source.read(10, 5)
 
 
@@ -141,11 +141,11 @@ def test_another_cluster_or_topic_ends_reading(opened):
         source.open(KafkaPosition("orders", 0, 3, origin=known))
     reader.cluster = "c1"
     reader.topic_id = "t2"
-    with pytest.raises(TransientError, match="it was made anew"):
+    with pytest.raises(TransientError, match="it was made again"):
         source.open(KafkaPosition("orders", 0, 3, origin=known))
 
 
-def test_an_offset_beyond_the_end_of_a_topic_made_anew_is_looked_up_again(opened):
+def test_an_offset_beyond_the_end_of_a_topic_made_again_is_looked_up_again(opened):
     source, reader = opened
     reader.polls = [records(3), OUT_OF_RANGE]
     source.read(10, 1)

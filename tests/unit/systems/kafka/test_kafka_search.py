@@ -185,7 +185,7 @@ def test_a_broker_that_delivers_nothing_is_no_reason_to_give_up():
         (KafkaOrigin(), ONE, ""),
         (ONE, KafkaOrigin(), ""),
         (ONE, TWO, "cluster-1, and cluster-2 answers now"),
-        (ONE, ONE._replace(topic="t2"), "it was made anew"),
+        (ONE, ONE._replace(topic="t2"), "it was made again"),
     ],
 )
 def test_whether_ids_tell_a_topic_apart(known, found, says):

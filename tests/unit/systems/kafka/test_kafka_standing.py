@@ -50,7 +50,7 @@ def test_its_end_ends_it(hanging):
 
 
 def test_one_after_another_is_no_hang(hanging):
-    """Records that nobody is shown have moved the end; from there on it counts anew."""
+    """Records that nobody is shown have moved the end; from there on it counts again."""
     source, reader = hanging
     source.read(10, 9)
     reader.held, reader.next, reader.end = (0, 8), 8, 12

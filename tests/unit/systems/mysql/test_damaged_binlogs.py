@@ -64,7 +64,7 @@ class Server:
     def gtid_at(self, _position):
         return None
 
-    def quiet_end(self):
+    def idle_end(self):
         return None
 
     def latest(self):

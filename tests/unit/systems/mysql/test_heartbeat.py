@@ -159,7 +159,7 @@ def test_a_commit_that_must_not_be_ended_is_waited_for(server, beating, monkeypa
 
 
 def test_an_interval_of_zero_writes_none(server):
-    quiet = MysqlHeartbeat(MysqlEndpoint("db1"), 1, interval=0, name="p")
-    quiet.start()
-    quiet.stop()
+    idle_poller = MysqlHeartbeat(MysqlEndpoint("db1"), 1, interval=0, name="p")
+    idle_poller.start()
+    idle_poller.stop()
     assert server.connected == 0

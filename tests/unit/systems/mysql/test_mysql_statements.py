@@ -101,7 +101,7 @@ def test_a_table_of_nothing_but_its_key():
 def test_a_table_with_a_further_unique_key_is_for_one_task_and_no_row_is_replaced():
     writes = plan_writes((ID, CODE), (0,), table((ID, CODE), (0,), ((1,),)))
     assert writes.strategy is Strategy.EXACT
-    assert writes.alone
+    assert writes.single_writer
     assert insert(writes, (1, "a")).endswith(f"{BY_ID},`code`=VALUES(`code`)")
 
 
@@ -135,9 +135,9 @@ def test_a_table_with_a_further_unique_key_is_for_one_task_and_no_row_is_replace
         ((ID, CODE), (0, 1), table((ID, CODE), (0,)), Strategy.EXACT),
         ((ID, CODE), (0, 1), table((ID, CODE), (0,), ((1,),)), Strategy.EXACT),
         # No key, or one that is not in the mapping's.
-        ((ID, CODE), (0,), table((ID, CODE)), Strategy.RENEW),
-        ((ID, CODE), (0,), table((ID, CODE), (0, 1)), Strategy.RENEW),
-        ((ID, CODE), (0,), table((ID, CODE), (), ((1,),)), Strategy.RENEW),
+        ((ID, CODE), (0,), table((ID, CODE)), Strategy.DELETE_INSERT),
+        ((ID, CODE), (0,), table((ID, CODE), (0, 1)), Strategy.DELETE_INSERT),
+        ((ID, CODE), (0,), table((ID, CODE), (), ((1,),)), Strategy.DELETE_INSERT),
     ],
 )
 def test_the_strategy_follows_from_the_keys_of_the_target(columns, key, target, strategy):

@@ -32,7 +32,7 @@ def at(file, offset, gtid="", origin: BinlogOrigin | None = A):
         (at("b.1", 4, f"{U}:1-9:tag:1-4"), at("", 0, f"{U}:tag:4"), True),
         (at("b.1", 4, f"{U}:1-9:tag:1-4"), at("", 0, f"{U}:tag:5"), False),
         (at("b.1", 4, f"{U}:1-3:7-9"), at("", 0, f"{U}:5"), False),
-        # GTIDs decide, not offsets, where a server's binlogs began anew.
+        # GTIDs decide, not offsets, where a server's binlogs began again.
         (at("b.9", 900, f"{U}:1-9"), at("b.1", 200, f"{U}:1-9,{V}:1"), False),
         # Offsets in the very same file do, where a checkpoint lacks a GTID that was before it.
         (at("b.1", 900, f"{U}:1-4:6-9", FILE), at("b.1", 900, f"{U}:1-9", FILE), True),

@@ -37,7 +37,7 @@ def keys_of(text, parents=None) -> Any:
     return created_keys(ddl, lambda name: (parents or {}).get(name[1], ("t", name[1])))
 
 
-def test_like_copies_no_foreign_keys_and_may_name_checks_anew():
+def test_like_copies_no_foreign_keys_and_may_name_checks_again():
     present = constraints_of(SHOWN, TABLE)
     assert list(changes(present, made_like(present, "c", numbers=False))) == [DROPPED_KEY]
     assert list(changes(present, made_like(present, "c", numbers=True))) == [

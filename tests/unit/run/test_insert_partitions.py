@@ -17,9 +17,9 @@ from setl.model.conflict import ConflictPolicy
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
 from setl.model.schema import Column, Kind
-from setl.run.runners import stretch_by_stretch
+from setl.run.runners import insert_partitions
+from setl.run.runners.insert_partitions import InsertPartitions, new_rows_alone
 from setl.run.runners.runner import LoadState, Phase
-from setl.run.runners.stretch_by_stretch import StretchByStretch, new_rows_alone
 from setl.run.runners.tasks import TaskReport
 from setl.run.runners.work import LoadWork
 from setl.transform.partition import Partition
@@ -49,7 +49,7 @@ CODEC: Any = SimpleNamespace(likely_inserts=lambda payload: payload == NEW)
 HERE = {("there", "orders")}
 
 
-def test_new_rows_of_one_table_go_stretch_by_stretch():
+def test_new_rows_of_one_table_go_insert_partition_by_insert_partition():
     assert new_rows_alone(plan(route()), LoadWork([item(), item()]), CODEC) == HERE
 
 
@@ -86,7 +86,9 @@ def test_nor_does_a_table_that_goes_to_one_target_twice():
 
 
 def test_nor_do_tables_that_one_task_writes():
-    assert not new_rows_alone(plan(route(), undivided=frozenset(HERE)), LoadWork([item()]), CODEC)
+    assert not new_rows_alone(
+        plan(route(), single_writer=frozenset(HERE)), LoadWork([item()]), CODEC
+    )
 
 
 def test_nor_does_what_is_decoded_or_transformed_already():
@@ -121,12 +123,12 @@ def world(monkeypatch):
         made.by_key.append(arguments)
         return ["by key"]
 
-    monkeypatch.setattr(stretch_by_stretch, "transform", transform)
-    monkeypatch.setattr(stretch_by_stretch, "load", load)
+    monkeypatch.setattr(insert_partitions, "transform", transform)
+    monkeypatch.setattr(insert_partitions, "load", load)
     context: Any = SimpleNamespace(parallelize=lambda blobs, count: Partitions(blobs))
     by_key: Any = SimpleNamespace(run=run_by_key)
     sink: Any = "sink"
-    made.runner = StretchByStretch(context, CODEC, sink, made.state, by_key)
+    made.runner = InsertPartitions(context, CODEC, sink, made.state, by_key)
 
     def run(*parts, tasks=None):
         made.rows = dict(enumerate(parts))
@@ -134,11 +136,11 @@ def world(monkeypatch):
         return made.runner.run(plan(route()), work, TICKET, tasks or len(parts))
 
     made.run = run
-    made.transform_with = partial(monkeypatch.setattr, stretch_by_stretch, "transform")
+    made.transform_with = partial(monkeypatch.setattr, insert_partitions, "transform")
     return made
 
 
-def test_each_task_loads_its_stretch(world):
+def test_each_task_loads_its_insert_partition(world):
     reports = world.run([(1, "a"), (2, "b")], [(3, "c")])
     assert world.written == [(0, [(1, "a"), (2, "b")]), (1, [(3, "c")])]
     assert sum(report.loaded.rows for report in reports) == 3
@@ -149,7 +151,7 @@ def test_each_task_loads_its_stretch(world):
 @pytest.fixture
 def in_pieces(world, monkeypatch):
     """Each entry is a piece of its own."""
-    monkeypatch.setattr(stretch_by_stretch, "pieces", lambda items: [[item] for item in items])
+    monkeypatch.setattr(insert_partitions, "pieces", lambda items: [[item] for item in items])
     return world
 
 
@@ -161,7 +163,7 @@ def test_a_task_loads_its_pieces_in_order(in_pieces):
 
 
 def test_a_piece_is_transformed_while_the_one_before_it_is_written(in_pieces, monkeypatch):
-    load, both = stretch_by_stretch.load, threading.Event()
+    load, both = insert_partitions.load, threading.Event()
 
     def slow_load(*arguments):
         if not in_pieces.written:
@@ -169,7 +171,7 @@ def test_a_piece_is_transformed_while_the_one_before_it_is_written(in_pieces, mo
             both.set()
         return load(*arguments)
 
-    monkeypatch.setattr(stretch_by_stretch, "load", slow_load)
+    monkeypatch.setattr(insert_partitions, "load", slow_load)
     in_pieces.run([(1, "a")], [(2, "b")], [(3, "c")], tasks=1)
     assert both.is_set()
 
@@ -183,14 +185,14 @@ def test_a_task_writes_no_piece_after_one_that_failed(in_pieces):
 
 def test_a_piece_that_cannot_be_transformed_fails_the_task(in_pieces, monkeypatch):
     """A defect; errors of the data travel in the share."""
-    transform = stretch_by_stretch.transform
+    transform = insert_partitions.transform
 
     def fails(plan, items):
         if in_pieces.transformed:
             raise ZeroDivisionError
         return transform(plan, items)
 
-    monkeypatch.setattr(stretch_by_stretch, "transform", fails)
+    monkeypatch.setattr(insert_partitions, "transform", fails)
     with pytest.raises(ZeroDivisionError):
         in_pieces.run([(1, "a")], [(2, "b")], tasks=1)
 

@@ -1,11 +1,11 @@
-"""Limits that a load of tables gives way to."""
+"""Limits that a load of tables is throttled by."""
 
 import math
 
 import pytest
 
 from setl.channel.fields.load_limits import LoadLimits
-from setl.run.table_loads.giving_way import GivingWay
+from setl.run.table_loads.throttle import Throttle
 from setl.systems.replicas import ReplicaBehind
 from tests.unit.select.fakes import ManualClock
 
@@ -13,7 +13,7 @@ from tests.unit.select.fakes import ManualClock
 class Way:
     def __init__(self, **limits):
         self.clock, self.lag, self.running, self.replica, self.asked = ManualClock(), 0.0, 1, 0.0, 0
-        self.way = GivingWay(LoadLimits(**limits), lambda: self.lag, self.clock)
+        self.way = Throttle(LoadLimits(**limits), lambda: self.lag, self.clock)
 
     def may(self):
         if self.way.now:

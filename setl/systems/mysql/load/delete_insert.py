@@ -1,4 +1,4 @@
-"""Makes rows anew: deletes them by their keys, and inserts them.
+"""Makes rows again: deletes them by their keys, and inserts them.
 
 A row that is refused then stays as it was, as everywhere else: the stream has not removed it. That
 it is refused only shows once it is deleted, so all is undone and done again without it. What stays
@@ -23,13 +23,13 @@ from setl.systems.mysql.load.statements import Strategy, TableWrites
 _BEFORE: Final = "setl_anew"
 _MOST_ROUNDS: Final = 20
 _NOT_FOUND: Final = (
-    "no unique key of the target finds this row, so it would be made anew, and the record of its"
+    "no unique key of the target finds this row, so it would be made again, and the record of its"
     " update does not say all columns"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class AnewRows:
+class DeleteInsertRows:
     """Rows of one shape.
 
     Attributes:
@@ -47,11 +47,14 @@ class AnewRows:
     partial: bool = False
 
 
-def write_anew(connection: Connection[Any], parts: Sequence[AnewRows], limits: Limits) -> None:
+def delete_insert_rows(
+    connection: Connection[Any], parts: Sequence[DeleteInsertRows], limits: Limits
+) -> None:
     """Delete all rows, then insert them, in the caller's transaction.
 
     Raises:
-        DataError: what `AnewRows.refuse` raises, or rows are in each other's way without an end.
+        DataError: what `DeleteInsertRows.refuse` raises, or rows are in each other's way without an
+            end.
         pymysql.MySQLError, FatalError: as `write_rows`.
     """
     left = [_whole(part) for part in parts]
@@ -84,9 +87,9 @@ def _not_put_aside(first: DataError) -> DataError:
     )
 
 
-def _whole(part: AnewRows) -> list[int]:
-    """The numbers of the rows that can be made anew; the others are refused."""
-    if not (part.partial and part.plan.strategy is Strategy.RENEW):
+def _whole(part: DeleteInsertRows) -> list[int]:
+    """The numbers of the rows that can be made again; the others are refused."""
+    if not (part.partial and part.plan.strategy is Strategy.DELETE_INSERT):
         return list(range(len(part.rows)))
     for number, row in enumerate(part.rows):
         where = {"table": part.plan.inserts.table, "key": part.plan.inserts.key_text(row)}
@@ -95,7 +98,7 @@ def _whole(part: AnewRows) -> list[int]:
 
 
 def _clear(
-    connection: Connection[Any], part: AnewRows, numbers: Sequence[int], limits: Limits
+    connection: Connection[Any], part: DeleteInsertRows, numbers: Sequence[int], limits: Limits
 ) -> None:
     # A row that lacks its key is found when it is to be written.
     keys = [tuple(part.rows[n][i] for i in part.key) for n in numbers]
@@ -105,7 +108,7 @@ def _clear(
 
 def _insert(
     connection: Connection[Any],
-    part: AnewRows,
+    part: DeleteInsertRows,
     numbers: Sequence[int],
     limits: Limits,
     refused: list[DataError],

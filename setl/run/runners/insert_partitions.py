@@ -1,6 +1,6 @@
 """A large load of new rows alone: each task transforms a stretch of the stream and loads it.
 
-Nothing has to be dealt out by key where no key changes twice. New rows of a table have keys of
+Nothing has to be shuffled by key where no key changes twice. New rows of a table have keys of
 their own, as the source's primary key has it. So their values pass through no second process, and
 the load is one Spark job instead of two.
 
@@ -31,7 +31,7 @@ from setl.log import fields
 from setl.model.target_name import target_name
 from setl.run.runners.runner import LoadRunner, LoadState, Phase
 from setl.run.runners.tasks import TaskReport, load, transform
-from setl.run.runners.work import LoadWork, pieces, stretches
+from setl.run.runners.work import LoadWork, insert_partitions, pieces
 from setl.transform.packing import packed
 from setl.transform.partition import Partition
 from setl.transform.placement import key_hashes, spreads
@@ -47,7 +47,7 @@ _SWITCH_SECONDS: Final = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
-class StretchReport:
+class InsertPartitionReport:
     """What a task says of its stretch.
 
     Attributes:
@@ -61,17 +61,17 @@ class StretchReport:
     keys: dict[_Name, bytes]
     apart: bool = False
 
-    def then(self, other: StretchReport) -> StretchReport:
+    def then(self, other: InsertPartitionReport) -> InsertPartitionReport:
         """This piece, and the one after it."""
         names = {**self.keys, **other.keys}
-        return StretchReport(
+        return InsertPartitionReport(
             self.report.then(other.report),
             {name: self.keys.get(name, b"") + other.keys.get(name, b"") for name in names},
             self.apart or other.apart,
         )
 
 
-class StretchByStretch:
+class InsertPartitions:
     """The `LoadRunner` of large loads of new rows; gives the others to the next runner."""
 
     def __init__(
@@ -96,24 +96,24 @@ class StretchByStretch:
         self._sink = sink
         self._state = state
         self._following = following
-        self._dealt: set[_Name] = set()  # targets that turned out to need it
+        self._shuffled: set[_Name] = set()  # targets that turned out to need it
 
     def run(
         self, plan: TransformPlan, work: LoadWork, ticket: LoadTicket, tasks: int
     ) -> list[TaskReport]:
         """See `LoadRunner.run`."""
         targets = new_rows_alone(plan, work, self._codec)
-        cut = stretches(work.plain, tasks) if targets.isdisjoint(self._dealt) else []
+        cut = insert_partitions(work.plain, tasks) if targets.isdisjoint(self._shuffled) else []
         # A few large entries would leave tasks without work.
         if not targets or len(cut) < tasks:
             return self._following.run(plan, work, ticket, tasks)
         self._state.phase = Phase.BOTH
         sink = self._sink
-        blobs = [[packed(piece) for piece in pieces(stretch)] for stretch in cut]
+        blobs = [[packed(piece) for piece in pieces(insert_partition)] for insert_partition in cut]
 
-        def load_one(slot: int, mine: Iterable[Sequence[bytes]]) -> Iterator[StretchReport]:
-            for stretch in mine:
-                yield load_stretch(sink, plan, ticket, slot, stretch)
+        def load_one(slot: int, mine: Iterable[Sequence[bytes]]) -> Iterator[InsertPartitionReport]:
+            for insert_partition in mine:
+                yield load_insert_partition(sink, plan, ticket, slot, insert_partition)
 
         stretched = self._context.parallelize(blobs, len(blobs))
         found = stretched.mapPartitionsWithIndex(load_one).collect()
@@ -122,9 +122,9 @@ class StretchByStretch:
         if any(each.apart for each in found) or keys_meet(found):
             # The targets at fault are not distinguished: where several are loaded at once, it is
             # enough that the next load does not try again.
-            self._dealt |= targets
+            self._shuffled |= targets
             _log.info(
-                "rows of these tables are dealt out by key from now on",
+                "rows of these tables are shuffled by key from now on",
                 extra=fields(tables=sorted(map(target_name, targets))),
             )
             self._state.refuse_if_cancelled()
@@ -154,16 +154,16 @@ def new_rows_alone(plan: TransformPlan, work: LoadWork, codec: RowCodec) -> froz
         if not codec.likely_inserts(item.payload):
             return frozenset()
     targets = frozenset(sources)
-    return frozenset() if targets & plan.undivided else targets
+    return frozenset() if targets & plan.single_writer else targets
 
 
-def load_stretch(
+def load_insert_partition(
     settings: SinkSettings,
     plan: TransformPlan,
     ticket: LoadTicket,
     slot: int,
-    stretch: Sequence[bytes],
-) -> StretchReport:
+    insert_partition: Sequence[bytes],
+) -> InsertPartitionReport:
     """In a task: transform the pieces of a stretch and load them, beside other tasks.
 
     A piece is transformed while the target works on the one before it. Each is loaded in
@@ -174,10 +174,10 @@ def load_stretch(
         plan: how to transform.
         ticket: on whose behalf.
         slot: the number of this task in its load.
-        stretch: packed work items of each piece.
+        insert_partition: packed work items of each piece.
     """
-    found = StretchReport(TaskReport(), {})
-    for partitions in _one_ahead(lambda items: transform(plan, items), stretch):
+    found = InsertPartitionReport(TaskReport(), {})
+    for partitions in _one_ahead(lambda items: transform(plan, items), insert_partition):
         found = found.then(_load_piece(settings, ticket, slot, partitions))
         if found.apart or found.report.error is not None:
             break
@@ -186,15 +186,15 @@ def load_stretch(
 
 def _load_piece(
     settings: SinkSettings, ticket: LoadTicket, slot: int, partitions: Sequence[Partition]
-) -> StretchReport:
+) -> InsertPartitionReport:
     changes = [part for partition in partitions for part in partition.changes]
     if any(
         part.keyless or not spreads([part.columns[i] for i in part.key], None) for part in changes
     ):
-        return StretchReport(TaskReport(), {}, apart=True)
+        return InsertPartitionReport(TaskReport(), {}, apart=True)
     keys = _keys_of(partitions)
     background = [_beside_others(partition) for partition in partitions]
-    return StretchReport(load(settings, ticket, slot, background), keys)
+    return InsertPartitionReport(load(settings, ticket, slot, background), keys)
 
 
 def _one_ahead(make: Callable[[_Given], _Made], given: Sequence[_Given]) -> Iterator[_Made]:
@@ -223,7 +223,7 @@ def _beside_others(partition: Partition) -> Partition:
 
 
 def _keys_of(partitions: Sequence[Partition]) -> dict[_Name, bytes]:
-    """See `StretchReport.keys`; those of faulty rows are among them."""
+    """See `InsertPartitionReport.keys`; those of faulty rows are among them."""
     keys: defaultdict[_Name, bytes] = defaultdict(bytes)
     for partition in partitions:
         for part in partition.changes:
@@ -235,7 +235,7 @@ def _keys_of(partitions: Sequence[Partition]) -> dict[_Name, bytes]:
     return dict(keys)
 
 
-def keys_meet(found: Sequence[StretchReport]) -> bool:
+def keys_meet(found: Sequence[InsertPartitionReport]) -> bool:
     """Whether two tasks, or two pieces of one, may have written the same key."""
     for target in {target for each in found for target in each.keys}:
         together = b"".join([each.keys.get(target, b"") for each in found])

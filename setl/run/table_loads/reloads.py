@@ -16,7 +16,7 @@ from setl.run.table_loads.requests import LoadRequests
 
 
 @dataclass(frozen=True, slots=True)
-class ComingAnew:
+class Reloads:
     """Tells it from the requests to load tables, and from the load that is under way.
 
     Attributes:
@@ -54,9 +54,9 @@ class ComingAnew:
             return False
         with opened as source:
             coming = [table for table in source.names() if self._entries(table, name)]
-        return bool(coming) and all(self._comes(t, name, load, waiting) for t in coming)
+        return bool(coming) and all(self._is_planned(t, name, load, waiting) for t in coming)
 
-    def _comes(
+    def _is_planned(
         self,
         table: tuple[str, str],
         name: str,

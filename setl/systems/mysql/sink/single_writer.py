@@ -23,7 +23,7 @@ Name = tuple[str, str]
 """Schema and table."""
 
 
-class MysqlUndividedTables:
+class MysqlSingleWriterTables:
     """Asks the target, and remembers for a minute. Used by one thread at a time."""
 
     def __init__(self, endpoint: MysqlEndpoint, clock: Clock) -> None:
@@ -41,7 +41,7 @@ class MysqlUndividedTables:
         self._reported.add(table)
 
     def among(self, tables: Iterable[Name]) -> frozenset[Name]:
-        """Which of these tables are undivided; one that does not exist is not.
+        """Which of these tables have a single writer; one that does not exist is not.
 
         Raises:
             SetlError: the target does not answer.
@@ -56,13 +56,13 @@ class MysqlUndividedTables:
             try:
                 for schema, table in unknown:
                     described = read_table(connection, schema, table)
-                    self._known[schema, table] = described is not None and undivided(described)
+                    self._known[schema, table] = described is not None and single_writer(described)
             finally:
                 connection.close()
         return frozenset(t for t in tables if self._known[t] or t in self._reported)
 
-    def refuse_one_of_two_names(self, tables: Iterable[Name], version: int) -> None:
-        """See `UndividedTables.refuse_one_of_two_names`; asks only where two names are alike."""
+    def check_name_collisions(self, tables: Iterable[Name], version: int) -> None:
+        """See `SingleWriterTables.check_name_collisions`; asks only where two names are alike."""
         if version != self._version:
             self._version = version
             self._names.clear()
@@ -81,7 +81,7 @@ class MysqlUndividedTables:
             return folds_names(connection)
 
 
-def undivided(described: RowSchema) -> bool:
+def single_writer(described: RowSchema) -> bool:
     """Whether rows of a table can be in the way of rows with other keys.
 
     A key that holds another whole is no more than that one: its values cannot move alone. Text of

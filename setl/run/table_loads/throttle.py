@@ -12,7 +12,7 @@ from setl.systems.replicas import ReplicaBehind
 _LOOK_SECONDS = 1.0  # after which it is seen whether a limit is still passed
 
 
-class GivingWay:
+class Throttle:
     """Holds the steps of a load back while a limit of the channel file is passed."""
 
     def __init__(self, limits: LoadLimits, lag: Callable[[], float | None], clock: Clock) -> None:

@@ -9,8 +9,8 @@ from setl.run.verification.parts import VerifyingParts
 _LAG = 5.0  # seconds behind, above which nothing is compared if the channel file says nothing
 
 
-def gives_way_to(parts: VerifyingParts, figures: Figures) -> str:
-    """What verification gives way to now, for people; "" if to nothing. May ask the source.
+def throttled_by(parts: VerifyingParts, figures: Figures) -> str:
+    """What verification is throttled by now, for people; "" if to nothing. May ask the source.
 
     Raises:
         SetlError: the source does not answer.

@@ -13,15 +13,15 @@ from pyspark import RDD, SparkContext
 
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.run.runners.runner import LoadState, Phase
-from setl.run.runners.tasks import TaskReport, deal_stretch, load
-from setl.run.runners.work import LoadWork, TableRoute, stretches
+from setl.run.runners.tasks import TaskReport, load, shuffle_partition
+from setl.run.runners.work import LoadWork, TableRoute, insert_partitions
 from setl.transform.expressions import ExpressionBranch
 from setl.transform.packing import packed
-from setl.transform.partition import Dealt
+from setl.transform.partition import Shuffled
 from setl.transform.work import TransformPlan
 
 
-class DealtByKey:
+class ShuffleByKey:
     """The `LoadRunner` of large loads."""
 
     def __init__(
@@ -50,26 +50,28 @@ class DealtByKey:
         """See `LoadRunner.run`."""
         self._state.phase = Phase.TRANSFORM
         by_slot: dict[int, list[bytes]] = {}
-        for slot, partition in self._dealt(plan, work, tasks):
+        for slot, partition in self._shuffled(plan, work, tasks):
             by_slot.setdefault(slot, []).append(partition)
         self._state.refuse_if_cancelled()
         self._state.phase = Phase.LOAD
-        sink, dealt = self._sink, list(by_slot.items())
-        loading = self._context.parallelize(dealt, len(dealt))
+        sink, shuffled = self._sink, list(by_slot.items())
+        loading = self._context.parallelize(shuffled, len(shuffled))
         return loading.map(lambda part: load(sink, ticket, *part)).collect()
 
-    def _dealt(self, plan: TransformPlan, work: LoadWork, tasks: int) -> Dealt:
+    def _shuffled(self, plan: TransformPlan, work: LoadWork, tasks: int) -> Shuffled:
         partitions: list[RDD[tuple[int, bytes]]] = []
         if work.plain:
-            cut = stretches(work.plain, tasks)
-            blobs = [packed(stretch) for stretch in cut]
+            cut = insert_partitions(work.plain, tasks)
+            blobs = [packed(insert_partition) for insert_partition in cut]
             partitions.append(
                 self._context.parallelize(blobs, len(blobs)).flatMap(
-                    lambda items: deal_stretch(plan, items, tasks)
+                    lambda items: shuffle_partition(plan, items, tasks)
                 )
             )
         for table_route, items in work.by_branch.items():
-            frame = self._branches[table_route].partitions(plan, stretches(items, tasks), tasks)
+            frame = self._branches[table_route].partitions(
+                plan, insert_partitions(items, tasks), tasks
+            )
             partitions.append(frame.rdd.map(lambda row: (int(row[0]), bytes(row[1]))))
         return (
             partitions[0] if len(partitions) == 1 else self._context.union(partitions)
