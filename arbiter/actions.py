@@ -75,7 +75,7 @@ class Actions:
         ]
         if any(_is_open(action) for action in found):
             alive = set(self._tree.znodes.children(self._tree.paths.acting))
-            found = [self._looked_at(action, alive) for action in found]
+            found = [self._examined(action, alive) for action in found]
         return found
 
     def _read(self, name: str, znode: Znode) -> OperatorAction | None:
@@ -87,7 +87,7 @@ class Actions:
             _log.warning("action cannot be read", extra=extra)
         return action
 
-    def _looked_at(self, action: OperatorAction, alive: Collection[str]) -> OperatorAction:
+    def _examined(self, action: OperatorAction, alive: Collection[str]) -> OperatorAction:
         """Whether somebody is still there who will say what came of it."""
         if not _is_open(action) or f"{action.session:x}" in alive:
             return action

@@ -67,7 +67,7 @@ def connect_failure_of(server: str, error: OSError | None, tls: Tls | None) -> C
         alert = (error.reason or "").partition("_ALERT_")[2]
         said = alert.lower().replace("_", " ")
         if "CERT" in alert or alert in ("UNKNOWN_CA", "ACCESS_DENIED"):
-            return ConnectFailure(server, _unwanted(tls, said), final=True)
+            return ConnectFailure(server, _tls_refusal(tls, said), final=True)
         return ConnectFailure(server, f"it ended TLS: {said}", final=False)
     if isinstance(error, ssl.SSLError):
         said = (error.reason or str(error)).lower().replace("_", " ")
@@ -96,7 +96,7 @@ def _wish(tls: Tls | None) -> str:
     )
 
 
-def _unwanted(tls: Tls | None, said: str) -> str:
+def _tls_refusal(tls: Tls | None, said: str) -> str:
     """Why a server may not have taken what it was shown, and the way out."""
     certificate = tls.certificate if tls else ""
     if not certificate:

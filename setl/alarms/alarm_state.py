@@ -48,10 +48,10 @@ class Alarm:
 
     def lasts(self, now: float) -> str:
         """For how long it has been so; and for how long all has been well, until it is over."""
-        return lasting(self.since, self.calm, now)
+        return lasts_for(self.since, self.calm, now)
 
 
-def lasting(since: float, calm: float, now: float) -> str:
+def lasts_for(since: float, calm: float, now: float) -> str:
     """See `Alarm.lasts`: what is raised still may be mended already."""
     well = f", well for {duration(now - calm)}" if calm else ""
     return f"{duration(now - since)}{well}"

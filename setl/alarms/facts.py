@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from setl.channel.fields.alarms import Alarms
-from setl.systems.lasting import Expiration, ServerDisk, StreamRetention
+from setl.systems.expiry import Expiration, ServerDisk, StreamRetention
 
 
 @dataclass(frozen=True, slots=True)

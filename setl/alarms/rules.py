@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from setl.alarms.expiring import CRITICAL_PART, seconds_before
 from setl.alarms.judgement import AlarmKey, Judgement, Severity
 from setl.error_text import public
-from setl.operate.found_words import DIFFERENCES, ECHOES
+from setl.operate.messages import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration, size
-from setl.systems.lasting import ServerDisk
+from setl.systems.expiry import ServerDisk
 
 if TYPE_CHECKING:
     from setl.alarms.facts import NodeFacts, PipelineFacts

@@ -16,9 +16,9 @@ from setl.channel.reading import resolve_and_parse
 from setl.clock import Clock
 from setl.errors import SetlError
 from setl.log import fields
-from setl.operate.cutover.looking import stopping_cutover
+from setl.operate.cutover.inspection import stopping_cutover
 from setl.operate.positions.stored import read_stored
-from setl.systems.lasting import (
+from setl.systems.expiry import (
     DiskTarget,
     Expiration,
     ExpiringSystem,

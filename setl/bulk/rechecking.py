@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from setl.bulk.arrivals import Arrived
 from setl.bulk.comparison import NOTHING, Difference, Held, Merging, What, judge
+from setl.bulk.position_waiter import WaitOutcome
 
 Contents = Mapping[str, Held]
 """By key, what one side has under it; keys without a row are left out."""
@@ -30,13 +30,13 @@ class Look(NamedTuple):
         before: what the source had before the target was waited for.
         target: what the target had then.
         after: what the source had after that.
-        arrived: whether the target had everything that the source had when it was read first.
+        wait_outcome: whether the target had everything that the source had when it was read first.
     """
 
     before: Contents
     target: Contents
     after: Contents
-    arrived: Arrived
+    wait_outcome: WaitOutcome
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Rechecking:
         self._moved: set[str] = set()
         # What both sides had at the last look, of keys that seem to differ.
         self._stood: dict[str, tuple[Held, Held]] = {}
-        self._arrived = Arrived.UNKNOWN
+        self._wait_outcome = WaitOutcome.UNKNOWN
 
     @property
     def pending(self) -> list[Difference]:
@@ -93,7 +93,7 @@ class Rechecking:
 
     def look(self, look: Look) -> None:
         """Take in what a look at the pending keys has found."""
-        self._arrived = look.arrived
+        self._wait_outcome = look.wait_outcome
         self._moved = set()
         for key, difference in list(self._pending.items()):
             self._judge(key, difference, look)
@@ -104,7 +104,7 @@ class Rechecking:
             followed = self._followed(key, difference)
             if key in self._stood:
                 self._differs(difference)
-            elif self._arrived is Arrived.THERE:
+            elif self._wait_outcome is WaitOutcome.CAUGHT_UP:
                 self._counts(difference)
                 self._done.undecided.append(difference)
             elif followed is not None:
@@ -125,7 +125,7 @@ class Rechecking:
         elif judge(before, target, self._merging) is None:
             del self._pending[key]
             self._agrees(replace(latest, source=before))
-        elif before == after and look.arrived is Arrived.THERE:
+        elif before == after and look.wait_outcome is WaitOutcome.CAUGHT_UP:
             stands = after, target
             if self._stood.get(key) == stands:
                 del self._pending[key]

@@ -86,7 +86,7 @@ class SourceReader(Protocol):
         """
         ...
 
-    def showing(self, position: Position, *, inside: bool) -> SourceReader:
+    def reading_at(self, position: Position, *, inside: bool) -> SourceReader:
         """The same, so that `read` sees everything before a position of the stream.
 
         What the stream has brought may not be in the tables yet when the source is asked.
@@ -157,7 +157,7 @@ class Snapshot(NamedTuple):
         position: the rows have every change of the table that the stream has before it, and none
             that it has after it.
         files: number and size of each file of the stream that ends before the position, from the
-            one on that `SourceReader.showing` named; see `FileCount.past_all`.
+            one on that `SourceReader.reading_at` named; see `FileCount.past_all`.
         rows: the rows, some thousand at a time; valid as long as the context.
     """
 
@@ -171,7 +171,7 @@ class SnapshotReader(SourceReader, Protocol):
     """A `SourceReader` that can tell of which position of the stream its rows are."""
 
     def snapshot(self, columns: Sequence[Column]) -> AbstractContextManager[Snapshot]:
-        """Read the whole table as of one position, which is not before that of `showing`.
+        """Read the whole table as of one position, which is not before that of `reading_at`.
 
         Writers of the table wait until the position is known, for some milliseconds as a rule.
         Each call is a new snapshot.

@@ -85,14 +85,14 @@ class MappedTable:
         positions = () if self.keyless else key_indexes(schema, self.route.key)
         return tuple(schema.columns[i] for i in positions)
 
-    def showing(self, position: Position | None) -> MappedTable:
-        """The same, reading what is there after a position; see `SourceReader.showing`.
+    def reading_at(self, position: Position | None) -> MappedTable:
+        """The same, reading what is there after a position; see `SourceReader.reading_at`.
 
         None is no place: then it reads what is there.
         """
         if position is None:
             return self
-        return replace(self, reader=self.reader.showing(position, inside=False))
+        return replace(self, reader=self.reader.reading_at(position, inside=False))
 
     def frame(
         self, spark: SparkSession, parts: Sequence[Any], shape: Shape, reading: Reading

@@ -116,14 +116,14 @@ class TwoSides:
         )
 
     def source_of(
-        self, differences: Sequence[Difference], showing: Position | None = None
+        self, differences: Sequence[Difference], reading_at: Position | None = None
     ) -> Contents:
         """What the source says of some keys; with everything before a position, if one is given.
 
         Raises:
             SetlError: it cannot be read, or Spark failed.
         """
-        return self._source_of(differences, digest, showing)
+        return self._source_of(differences, digest, reading_at)
 
     def target_of(self, differences: Sequence[Difference]) -> Contents:
         """What the target has of some keys.
@@ -219,10 +219,13 @@ class TwoSides:
         return self.merging is Merging.COUNTED
 
     def _source_of(
-        self, differences: Sequence[Difference], content: Content, showing: Position | None = None
+        self,
+        differences: Sequence[Difference],
+        content: Content,
+        reading_at: Position | None = None,
     ) -> Contents:
         reading = self._reading_of(differences, content)
-        frames = with_table(self._frames(differences, reading, showing))
+        frames = with_table(self._frames(differences, reading, reading_at))
         return _contents(reduce(DataFrame.union, frames), self.merging)
 
     def _target_of(self, differences: Sequence[Difference], content: Content) -> Contents:
@@ -253,11 +256,11 @@ class TwoSides:
         self,
         differences: Sequence[Difference],
         reading: Reading,
-        showing: Position | None = None,
+        reading_at: Position | None = None,
     ) -> list[DataFrame]:
         known = [key for d in differences if (key := self._source_key(d)) is not None]
         return [
-            source.showing(showing).frame(
+            source.reading_at(reading_at).frame(
                 self._spark.session,
                 self._source_parts(source, known),
                 self._target.shape,

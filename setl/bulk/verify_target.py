@@ -19,7 +19,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from setl.bulk.arrivals import Arrival, Arrivals, Arrived
 from setl.bulk.checksumming import Summed, SummedTable, compare_checksums
 from setl.bulk.checksums import ChecksummedTable, ChecksummedTarget
 from setl.bulk.chunks import Chunk, joined_chunks
@@ -30,6 +29,7 @@ from setl.bulk.comparison_plan import (
     plan_comparison,
     plan_ranges,
 )
+from setl.bulk.position_waiter import Arrival, PositionWaiter, WaitOutcome
 from setl.bulk.range_comparison import RangeOutcome
 from setl.bulk.rechecking import Look, Rechecked, Rechecking
 from setl.bulk.row_counter import Progress, RowCounter
@@ -86,7 +86,7 @@ class TargetComparison:
         settings: VerifySettings = VerifySettings(),
         *,
         progress: Progress | None = None,
-        arrivals: Arrivals | None = None,
+        waiter: PositionWaiter | None = None,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
         """Nothing is read yet.
@@ -97,7 +97,7 @@ class TargetComparison:
             target: the target; it is closed at the end.
             settings: how thoroughly to look.
             progress: is told how many rows were read so far, from a thread of its own.
-            arrivals: tells when the target has what the source has shown; None if nobody can.
+            waiter: tells when the target has what the source has shown; None if nobody can.
             wait: waits for so many seconds, where nobody can.
         """
         self._spark = SparkOnDemand.of(spark)
@@ -105,7 +105,7 @@ class TargetComparison:
         self._target = target
         self._settings = settings
         self._progress = progress
-        self._arrivals = arrivals
+        self._waiter = waiter
         self._wait = wait
         self._plan: ComparisonPlan | None = None
 
@@ -215,7 +215,7 @@ class TargetComparison:
         found = self._compare_read(sides, ours, theirs)
         if not any(found.counts.values()):
             return found
-        self._arrived()
+        self._wait_outcome()
         again = self._compare_read(sides, ours, theirs)
         # What is not kept of them may be the same.
         if any(sum(each.counts.values()) > len(each.differences) for each in (found, again)):
@@ -321,26 +321,26 @@ class TargetComparison:
         if processed or not remaining or not self._settings.rechecks:
             return rechecking.end(), ""
         before = sides.source_of(rechecking.pending)
-        arrival = Arrival(Arrived.THERE)
+        arrival = Arrival(WaitOutcome.CAUGHT_UP)
         for _ in range(self._settings.rechecks):
-            arrival = self._arrived()
+            arrival = self._wait_outcome()
             target = sides.target_of(rechecking.pending)
             # The target may have what the source's tables do not show yet.
-            end = None if self._arrivals is None else self._arrivals.end()
+            end = None if self._waiter is None else self._waiter.end()
             after = sides.source_of(rechecking.pending, None if end is None else end.position)
-            rechecking.look(Look(before, target, after, arrival.arrived))
-            if not rechecking.pending or arrival.arrived is Arrived.LATE:
+            rechecking.look(Look(before, target, after, arrival.wait_outcome))
+            if not rechecking.pending or arrival.wait_outcome is WaitOutcome.LATE:
                 break
             before = after
         return rechecking.end(), arrival.why
 
-    def _arrived(self) -> Arrival:
+    def _wait_outcome(self) -> Arrival:
         """Wait until the target has what the source has shown so far, or may have it."""
-        end = None if self._arrivals is None else self._arrivals.end()
-        if self._arrivals is None or end is None:
+        end = None if self._waiter is None else self._waiter.end()
+        if self._waiter is None or end is None:
             self._wait(self._settings.pause)
-            return Arrival(Arrived.UNKNOWN, _UNKNOWN)
-        return self._arrivals.wait(end)
+            return Arrival(WaitOutcome.UNKNOWN, _UNKNOWN)
+        return self._waiter.wait(end)
 
 
 def plan_of(sources: Sequence[MappedTable], target: TargetReader) -> ComparisonPlan:

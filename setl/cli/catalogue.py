@@ -63,12 +63,16 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         ),
     ),
     "Look": (
-        Entry("list", "looking.views:list_", "List nodes, and pipelines with their leaders."),
-        Entry("topology", "looking.views:topology", "Show who leads what, and who would be next."),
+        Entry("list", "inspection.views:list_", "List nodes, and pipelines with their leaders."),
         Entry(
-            "status", "looking.status:status", "Show how pipelines do: what is wrong, lag, rates."
+            "topology", "inspection.views:topology", "Show who leads what, and who would be next."
         ),
-        Entry("history", "looking.views:history", "Show past leaderships, the newest last."),
+        Entry(
+            "status",
+            "inspection.status:status",
+            "Show how pipelines do: what is wrong, lag, rates.",
+        ),
+        Entry("history", "inspection.views:history", "Show past leaderships, the newest last."),
         Entry(
             "peek",
             "streams.peeking:peek",
@@ -89,12 +93,12 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         ),
         Entry(
             "alarm",
-            "looking.alarm:alarm",
+            "inspection.alarm:alarm",
             "Show alarms, try their receivers, or silence them (list, test, silence).",
         ),
         Entry(
             "doctor",
-            "looking.doctor:doctor",
+            "inspection.doctor:doctor",
             "Gather what a report of a fault needs, without secrets.",
         ),
     ),

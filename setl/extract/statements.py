@@ -70,7 +70,7 @@ class Effects(Protocol):
         ...
 
 
-class _Doubt(NamedTuple):
+class _Ambiguity(NamedTuple):
     """Why a statement does not pass: half a sentence, what `accept` would name, what may help."""
 
     reason: str
@@ -127,14 +127,14 @@ class SkippedStatements:
             ignores_space=session.has_mode("IGNORE_SPACE"),
         )
         if found is None:
-            doubt = _Doubt("its tables is unknown", None)
-            raise _refused(entry, quoting, doubt, end or entry.position)
+            ambiguity = _Ambiguity("its tables is unknown", None)
+            raise _refused(entry, quoting, ambiguity, end or entry.position)
         self._note_temporary(found, session.thread)
         if not (found.written or found.calls or found.read):
             return ""
-        doubt = self._doubt(found, session)
-        if doubt is not None:
-            raise _refused(entry, quoting, doubt, end or entry.position)
+        ambiguity = self._ambiguity(found, session)
+        if ambiguity is not None:
+            raise _refused(entry, quoting, ambiguity, end or entry.position)
         if found.creates:
             self._note(found.written)
         named = found.written or found.calls
@@ -171,7 +171,7 @@ class SkippedStatements:
             self._temporary.clear()
         self._temporary |= named
 
-    def _doubt(self, found: RowStatement, session: StatementSession) -> _Doubt | None:
+    def _ambiguity(self, found: RowStatement, session: StatementSession) -> _Ambiguity | None:
         left = [name for name in found.written if not self._accepts(name)]
         if found.written and not left:
             return None
@@ -179,12 +179,12 @@ class SkippedStatements:
         first = left[0] if left else None
         doubts = chain(
             (
-                _Doubt(f"it writes {_dotted(name)}", name)
+                _Ambiguity(f"it writes {_dotted(name)}", name)
                 for name in left
                 if self._concerns(*name) and not self._is_temporary(name, session)
             ),
             (
-                _Doubt(f"it calls {_dotted(name)}, which may write any table", first or name)
+                _Ambiguity(f"it calls {_dotted(name)}, which may write any table", first or name)
                 for name in found.calls
                 if first or not self._accepts(name)
             ),
@@ -194,28 +194,30 @@ class SkippedStatements:
 
     def _doubts_at_source(
         self, found: RowStatement, left: Sequence[Name], session: StatementSession
-    ) -> Iterator[_Doubt]:
+    ) -> Iterator[_Ambiguity]:
         first = left[0] if left else None
         effects = self._effects
         if effects is None:
-            yield _Doubt("the source cannot be asked what else it does", first)
+            yield _Ambiguity("the source cannot be asked what else it does", first)
             return
         for name in left:
             if found.creates or name in self._made or self._is_temporary(name, session):
                 continue
             reach = effects.of_writing(*name)
             if reach.reason:
-                yield _Doubt(f"{_dotted(name)} {reach.reason}", name, reach.fix)
+                yield _Ambiguity(f"{_dotted(name)} {reach.reason}", name, reach.fix)
             for other in reach.tables:
                 if self._concerns(*other):
                     keys = f"foreign keys to {_dotted(name)} act on rows of {_dotted(other)}"
-                    yield _Doubt(keys, name)
+                    yield _Ambiguity(keys, name)
         for name in found.read:
             if name in self._made or self._is_temporary(name, session):
                 continue
             reach = effects.of_reading(*name)
             if reach.reason:
-                yield _Doubt(f"{_dotted(name)}, which it reads, {reach.reason}", first, reach.fix)
+                yield _Ambiguity(
+                    f"{_dotted(name)}, which it reads, {reach.reason}", first, reach.fix
+                )
 
     def _is_temporary(self, name: Name, session: StatementSession) -> bool:
         return session.temporary and (session.thread, name) in self._temporary
@@ -228,14 +230,14 @@ class SkippedStatements:
         return schema.lower() == _OWN_SCHEMA or self._is_mapped(schema, table)
 
 
-def _refused(entry: Entry, quoting: Quoting, doubt: _Doubt, end: Position) -> FatalError:
+def _refused(entry: Entry, quoting: Quoting, ambiguity: _Ambiguity, end: Position) -> FatalError:
     text = without_texts(entry.statement, quoting)[:_SHOWN]
-    hints = [doubt.fix] if doubt.fix else []
+    hints = [ambiguity.fix] if ambiguity.fix else []
     hints.append(
         "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise"
     )
-    if doubt.name is not None:
-        named = f"{STATEMENT}@{_dotted(doubt.name)}"
+    if ambiguity.name is not None:
+        named = f"{STATEMENT}@{_dotted(ambiguity.name)}"
         hints.append(
             "Where the target need not have what such statements do, name"
             f" {named} under `accept` in the channel file, `setl apply` it, and `setl start`"
@@ -247,7 +249,7 @@ def _refused(entry: Entry, quoting: Quoting, doubt: _Doubt, end: Position) -> Fa
             " PIPELINE --replace`"
         )
     return FatalError(
-        f"the source logged a statement instead of its rows, and {doubt.reason}: {text!r}",
+        f"the source logged a statement instead of its rows, and {ambiguity.reason}: {text!r}",
         hint=". ".join(hints),
         position=entry.position,
         schema=entry.schema,

@@ -43,7 +43,7 @@ class LoadTicket:
         from_tables: whether the rows were read from the source's tables, which may be ahead of
             the stream; how far a table has come with the stream says nothing about them.
         catching_up: source tables, as ``schema.table``, that may have such rows in the target. A
-            row that is in the way of another one there is removed: the stream is about to bring
+            row that conflicts with another one there is removed: the stream is about to bring
             it again, since the source cannot hold both either.
         position: the end of what is loaded, as those need it who read rows at the source; None if
             nobody does.

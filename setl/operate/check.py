@@ -25,8 +25,8 @@ from setl.select.checkpoints.container import container_sign, lost_with_containe
 from setl.systems.finding import Finding, Report
 from setl.systems.pipeline_check import ExpressionCheck, PipelineCheck
 from setl.systems.port import CreatingTarget
-from setl.systems.refusals import nothing_to_create
 from setl.systems.registry import system_of
+from setl.systems.unsupported import nothing_to_create
 
 _NOTHING: Final[Mapping[str, Sequence[Finding]]] = MappingProxyType({})
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from setl.bulk.arrivals import Arrivals
 from setl.bulk.comparison import Difference
+from setl.bulk.position_waiter import PositionWaiter
 from setl.bulk.row_counter import Progress
 from setl.bulk.source_side import MappedTable
 from setl.bulk.verdict import TableVerdict
@@ -31,7 +31,7 @@ def verify_pipeline(
     progress: Callable[[str, int], None] | None = None,
     finished: Callable[[TableVerdict], None] | None = None,
     failed: Callable[[str, SetlError], None] | None = None,
-    arrivals: Arrivals | None = None,
+    waiter: PositionWaiter | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> list[TableVerdict]:
     """Compare everything that a pipeline keeps in step, one target after another.
@@ -50,7 +50,7 @@ def verify_pipeline(
         finished: is told each verdict as soon as there is one.
         failed: is told a target that cannot be compared, and why; then the others are compared all
             the same. None raises the error. One that is transient is always raised.
-        arrivals: tells when the target has what the source has shown; None if nobody can, then
+        waiter: tells when the target has what the source has shown; None if nobody can, then
             keys that differ are read again a few times.
         wait: waits for so many seconds, where nobody can.
 
@@ -68,7 +68,7 @@ def verify_pipeline(
             reader = target_reader(pipeline, target, mapped)
             report = None if progress is None else _for_target(progress, reader.name)
             verdict = TargetComparison(
-                spark, mapped, reader, chosen, progress=report, arrivals=arrivals, wait=wait
+                spark, mapped, reader, chosen, progress=report, waiter=waiter, wait=wait
             ).compare_all()
         except TransientError:
             raise
@@ -90,7 +90,7 @@ def verify_keys(
     differences: Sequence[Difference],
     settings: VerifySettings,
     *,
-    arrivals: Arrivals | None = None,
+    waiter: PositionWaiter | None = None,
     wait: Callable[[float], None] = time.sleep,
 ) -> TableVerdict:
     """Look again at keys of a target that differed; see `TargetComparison.compare_keys`.
@@ -101,7 +101,7 @@ def verify_keys(
         before: the comparison in which they differed, of a target that one table goes into.
         differences: the keys.
         settings: how thoroughly to look.
-        arrivals: see `verify_pipeline`.
+        waiter: see `verify_pipeline`.
         wait: likewise.
 
     Raises:
@@ -113,7 +113,7 @@ def verify_keys(
         reader = target_reader(pipeline, target, mapped)
         if reader.name == before.target:
             return TargetComparison(
-                spark, mapped, reader, settings, arrivals=arrivals, wait=wait
+                spark, mapped, reader, settings, waiter=waiter, wait=wait
             ).compare_keys(differences)
     raise ConfigurationError(
         f"{before.table} does not go into {before.target} any more",

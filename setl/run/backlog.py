@@ -52,7 +52,7 @@ class Backlog:
 
         What was applied before comes in one load, as far as memory allows (I20). In
         parts it would bring back, for a moment, rows as they were; and where the target has
-        unique keys, such a row may be in the way of one that came later.
+        unique keys, such a row may conflict with one that came later.
         """
         batches, rows = [first], first.rows
         while not first.stands_alone:

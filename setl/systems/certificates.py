@@ -6,7 +6,7 @@ import socket
 import ssl
 
 from setl.errors import TransientError
-from setl.systems.lasting import Expiration
+from setl.systems.expiry import Expiration
 
 _EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from setl.load.target_view import LookAtTarget, TargetView
-from setl.systems.refusals import no_dead_letters, no_log
 from setl.systems.stored_state import StoredState
+from setl.systems.unsupported import no_dead_letters, no_log
 
 if TYPE_CHECKING:
     # Only named here; with them come Spark, codecs and channel files, which relays and most

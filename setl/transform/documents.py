@@ -112,7 +112,7 @@ class DocumentKeys:
                         continue
                     key = image_key(schema, positions, image, other, _BELONGS)
                     if None not in key:  # else it belongs to none
-                        looks = _looks(key)
+                        looks = _identity(key)
                         self._asked.pop(looks, None)
                         self._asked[looks] = (key, version)
 
@@ -133,12 +133,12 @@ class DocumentKeys:
         by_name = {name.lower(): i for i, name in enumerate(self._documents.key)}
         order = [by_name[schema.names[i].lower()] for i in key]
         asked = [(tuple(k[i] for i in order), version) for k, version in self._asked.values()]
-        versions = {_looks(k): version for k, version in asked}
-        gone = {_looks(k): k for k, _ in asked}
+        versions = {_identity(k): version for k, version in asked}
+        gone = {_identity(k): k for k, _ in asked}
         newest = max(versions.values())
         result = Survivors(schema, key)
         for row in self._source.read(self._documents, [k for k, _ in self._asked.values()]):
-            looks = _looks(tuple(row[i] for i in key))
+            looks = _identity(tuple(row[i] for i in key))
             gone.pop(looks, None)
             result.upserts.append(row)
             # A collation may take another spelling of the key for the same. The document of this
@@ -162,5 +162,5 @@ def _positions(schema: RowSchema, columns: Sequence[str]) -> list[int]:
     return positions
 
 
-def _looks(key: Row) -> _Looks:
+def _identity(key: Row) -> _Looks:
     return tuple(value if isinstance(value, (str, bytes)) else repr(value) for value in key)

@@ -57,7 +57,7 @@ class StockWriter(Watch):
         self._pause = _PAUSE / tempo
         self._server = server
         self._table = f"`{schema}`.stock"
-        self._arrivals = f"`{schema}`.arrivals"
+        self._waiter = f"`{schema}`.arrivals"
         self._draw = draw
         self.transactions = 0
 
@@ -95,7 +95,7 @@ class StockWriter(Watch):
                 cursor.executemany(renamed, [(None, first), (its, second), (own, first)])
 
     def _change_arrivals(self, cursor: Any, shelf: int) -> None:
-        table = self._arrivals
+        table = self._waiter
         kind = self._draw.randrange(3)
         if kind == 0:
             cursor.execute(f"INSERT INTO {table} VALUES (%s, NULL), (%s, NULL)", (shelf, shelf))
@@ -179,8 +179,8 @@ def _create(world: World, schema: str) -> None:
         with connection.cursor() as cursor:
             rows = [(i, f"code {i}", i % 7) for i in range(_ROWS)]
             cursor.executemany(_FILL.format(schema=schema), rows)
-            arrivals = [(i % _SHELVES, None) for i in range(_ROWS)]
-            cursor.executemany(_FILL_ARRIVALS.format(schema=schema), arrivals)
+            waiter = [(i % _SHELVES, None) for i in range(_ROWS)]
+            cursor.executemany(_FILL_ARRIVALS.format(schema=schema), waiter)
         connection.commit()
 
 

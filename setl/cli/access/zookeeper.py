@@ -20,7 +20,7 @@ from arbiter.access import Access, Tls
 from arbiter.errors import Invalid
 from setl.counting import count
 from setl.errors import ConfigurationError
-from setl.systems.wires import stays_here
+from setl.systems.tls_findings import stays_here
 
 _PREFIX = "SETL_ZOOKEEPER_"
 _YES, _NO = ("yes", "true", "on", "1"), ("no", "false", "off", "0")

@@ -25,7 +25,7 @@ from setl.cli.access.cluster import (
 )
 from setl.cli.access.spark_options import spark_options
 from setl.cli.access.stored_channels import stored_file
-from setl.cli.streams.following import ClusterArrivals
+from setl.cli.streams.position_waits import ClusterPositionWaiter
 from setl.cli.streams.positions import own_nid
 from setl.cli.streams.waiting import ProgressLine
 from setl.cli.terminal.completion import complete_name
@@ -50,12 +50,12 @@ from setl.operate.questions import before_abort, before_cutover
 
 if TYPE_CHECKING:
     # Spark comes with these.
-    from setl.bulk.arrivals import Arrivals
+    from setl.bulk.position_waiter import PositionWaiter
     from setl.bulk.verdict import TableVerdict
     from setl.channel.file import Pipeline
     from setl.run.spark.session import SparkSettings
 
-    _Verify = Callable[[Pipeline, Arrivals], Sequence[TableVerdict]]
+    _Verify = Callable[[Pipeline, PositionWaiter], Sequence[TableVerdict]]
 
 _ARRIVE_SECONDS = 60.0  # that rows on their way may take, before they count as different
 
@@ -175,10 +175,10 @@ def _verifying(
 
     session = SparkOnDemand(lambda: start_context(spark("setl cutover")))
 
-    def verify(pipeline: Pipeline, arrivals: Arrivals) -> Sequence[TableVerdict]:
+    def verify(pipeline: Pipeline, waiter: PositionWaiter) -> Sequence[TableVerdict]:
         from setl.operate.verify import verify_pipeline  # noqa: PLC0415
 
-        return verify_pipeline(session, pipeline, sample=0, arrivals=arrivals)
+        return verify_pipeline(session, pipeline, sample=0, waiter=waiter)
 
     try:
         yield verify
@@ -199,7 +199,8 @@ def _access(
         arbiter=arbiter,
         look=lambda which: _seen(arbiter, which),
         verify=lambda which: verify(
-            which, ClusterArrivals(ident, which, lambda: arbiter, _ARRIVE_SECONDS, lambda _: None)
+            which,
+            ClusterPositionWaiter(ident, which, lambda: arbiter, _ARRIVE_SECONDS, lambda _: None),
         ),
         nid=own_nid("cutover"),
         clock=SystemClock(),

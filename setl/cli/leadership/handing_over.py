@@ -23,7 +23,7 @@ from setl.cli.access.cluster import (
     requester,
     timeout_option,
 )
-from setl.cli.looking.views import topology_line
+from setl.cli.inspection.views import topology_line
 from setl.cli.terminal.completion import complete_node, complete_pipeline
 from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.interruption import going_on
@@ -337,7 +337,7 @@ def _without_success(
     ended: str,
     seconds: float | None = None,
 ) -> AnswerNo:
-    """The error that a request came to no good end, which programs are told on the output, too."""
+    """The error that a request failed, which programs are told on the output, too."""
     if output != "table":
         outcome = Outcome(
             str(view.ident), sent.kind.value, ended, reason=why, from_=sent.leader,

@@ -15,7 +15,7 @@ from setl.channel.text.problems import Path
 from setl.channel.text.raw import Raw
 from setl.channel.text.references import has_reference
 from setl.channel.text.strict_model import StrictModel, problem
-from setl.systems.wires import stays_here
+from setl.systems.tls_findings import stays_here
 
 
 def _address(value: str) -> str:

@@ -21,7 +21,7 @@ POLL_SECONDS = 0.5
 _ITS_TURN = "waits for its turn"
 
 
-def carried_out(
+def wait_for_end(
     arbiter: Arbiter,
     ident: PipelineId,
     requests: Sequence[LoadRequest],

@@ -14,7 +14,7 @@ from setl.bulk.comparison import Difference
 from setl.bulk.verdict import TableVerdict
 from setl.bulk.verify_target import VerifySettings
 from setl.channel.file import Pipeline
-from setl.cli.streams.following import ClusterArrivals, Connect, lasting_session
+from setl.cli.streams.position_waits import ClusterPositionWaiter, Connect, long_session
 from setl.counting import count
 from setl.errors import SetlError
 from setl.operate.verify import verify_keys, verify_pipeline
@@ -106,7 +106,7 @@ class Comparer:
             progress=report,
             finished=finished,
             failed=failed,
-            arrivals=self._arrivals(channel, config),
+            waiter=self._waiter(channel, config),
         )
         return [Compared(channel, config, verdict) for verdict in verdicts]
 
@@ -117,15 +117,15 @@ class Comparer:
 
     def keys(self, one: Compared, differences: Sequence[Difference]) -> TableVerdict:
         """Look again at keys that differed, at most `KEYS_AT_ONCE`; raises as `compare`."""
-        arrivals = self._arrivals(one.channel, one.config)
+        waiter = self._waiter(one.channel, one.config)
         settings = replace(self._settings, sample=0)
         return verify_keys(
-            self._spark, one.config, one.verdict, differences, settings, arrivals=arrivals
+            self._spark, one.config, one.verdict, differences, settings, waiter=waiter
         )
 
-    def _arrivals(self, channel: str, config: Pipeline) -> ClusterArrivals:
+    def _waiter(self, channel: str, config: Pipeline) -> ClusterPositionWaiter:
         ident = PipelineId(channel, config.name)
-        return ClusterArrivals(ident, config, self._session, self._timeout, self._show)
+        return ClusterPositionWaiter(ident, config, self._session, self._timeout, self._show)
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def comparer(
 
     spark = SparkOnDemand(start)
     try:
-        with lasting_session(connect) as cluster:
+        with long_session(connect) as cluster:
             yield Comparer(spark, sample, show, cluster, timeout, further=further)
     finally:
         spark.stop()

@@ -26,7 +26,7 @@ from setl.cli.access.cluster import (
 )
 from setl.cli.access.spark_options import spark_options
 from setl.cli.access.stored_channels import pipeline_config, stored_file
-from setl.cli.rows.asking import carried_out, leader_status, notify_leader, sent_words, short_id
+from setl.cli.rows.asking import leader_status, notify_leader, sent_words, short_id, wait_for_end
 from setl.cli.rows.keys_file import read_keys
 from setl.cli.rows.mapped_tables import refuse_unmapped
 from setl.cli.terminal.completion import complete_name, complete_pipeline
@@ -391,7 +391,7 @@ def _carry_out(
         def show(words: str) -> None:
             shown.update(task, description=f"{ident}: {words}")
 
-        ended = carried_out(arbiter, ident, requests, show, waiting.timeout)
+        ended = wait_for_end(arbiter, ident, requests, show, waiting.timeout)
     _show(ident, ended, waiting.output, "")
     failed = [request for request in ended if request.state is not RequestState.DONE]
     if failed:

@@ -15,7 +15,7 @@ from setl.bulk.comparison import Difference, What
 from setl.bulk.repair import Repair, repair_of
 from setl.bulk.verdict import TableVerdict
 from setl.cli.access.cluster import AnswerNo, acting, requester
-from setl.cli.rows.asking import carried_out
+from setl.cli.rows.asking import wait_for_end
 from setl.cli.rows.comparing import KEYS_AT_ONCE, Compared
 from setl.cli.terminal.confirmation import confirm
 from setl.cli.terminal.output import to_stderr
@@ -181,7 +181,7 @@ def _send(one: Compared, verdict: TableVerdict, repair: Repair, connect: Connect
         show = partial(_show, shown, task, one.ident)
         with acting(arbiter, "repair", str(one.ident)) as entry:
             entry.outcome = f"asked for: {count(repair.keys, 'key', 'keys')} of {verdict.table}"
-            ended = carried_out(arbiter, one.ident, repair.requests, show)
+            ended = wait_for_end(arbiter, one.ident, repair.requests, show)
     failed = [r.answer for r in ended if r.state is not RequestState.DONE]
     if failed:
         raise AnswerNo(f"{one.ident}: {repair.target} is not repaired: {failed[0]}")

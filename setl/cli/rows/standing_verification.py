@@ -14,7 +14,7 @@ import click
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
 from setl.cli.access.cluster import channel_named
-from setl.cli.looking.verification_sentence import finding_sentence
+from setl.cli.inspection.verification_sentence import finding_sentence
 from setl.cli.terminal.output import console, print_rows
 from setl.counting import count
 from setl.model.standing import Verification

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from setl.codec.sql.names import behind_condition, listed, read_name
 from setl.codec.sql.objects import object_of
 from setl.codec.sql.qualified_columns import without_qualifiers
-from setl.codec.sql.tokens import Quoting, Token, TokenKind, said_outright, tokenize
+from setl.codec.sql.tokens import Quoting, Token, TokenKind, literal_text, tokenize
 
 
 class Action(Enum):
@@ -164,7 +164,7 @@ def parse_table_ddl(
         None if the statement is not about permanent tables, or their names are not where they are
         looked for. Of that `setl.codec.sql.statement.parse_statement` gives all that may be one.
     """
-    text = said_outright(text, quoting)
+    text = literal_text(text, quoting)
     tokens = tokenize(text, quoting)
     first = behind_settings(tokens)
     if first:

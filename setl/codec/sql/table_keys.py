@@ -8,7 +8,7 @@ from typing import Final
 
 from setl.codec.sql.created_table import Definition, definitions_of
 from setl.codec.sql.names import listed, name_of
-from setl.codec.sql.tokens import Token, TokenKind, said_outright, tokenize
+from setl.codec.sql.tokens import Token, TokenKind, literal_text, tokenize
 
 _KINDS: Final = frozenset({"PRIMARY", "UNIQUE", "KEY", "INDEX", "FULLTEXT", "SPATIAL", "VECTOR"})
 _TWO_WORDS: Final = frozenset({"DEFAULT", "DATA", "INDEX"})
@@ -111,7 +111,7 @@ class TableOptions:
 def table_options(text: str) -> TableOptions:
     """The options in a text of SHOW CREATE TABLE."""
     # Comments that are executed are the server's own words here; positions in the text stay.
-    rest = said_outright(text)[list(definitions_of(text))[-1].end :]
+    rest = literal_text(text)[list(definitions_of(text))[-1].end :]
     found = tokenize(rest)
     first = next((i for i, t in enumerate(found) if t.word == ")"), -1) + 1
     values: dict[str, str] = {}

@@ -185,7 +185,7 @@ def comments_of(text: str, quoting: Quoting = _PLAIN) -> Iterator[str]:
     return (t.text for t in lexemes(text, quoting) if t.kind is TokenKind.COMMENT)
 
 
-def said_outright(text: str, quoting: Quoting = _PLAIN) -> str:
+def literal_text(text: str, quoting: Quoting = _PLAIN) -> str:
     """A statement as long as it was, that means to any server what it meant to its own.
 
     Comments that its own server executed are no comments any more, and those that another one

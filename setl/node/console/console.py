@@ -34,7 +34,6 @@ from setl.node.console.figures.fetching import recorded_elsewhere
 from setl.node.console.figures.recording import Recorder, Sampler
 from setl.node.console.figures.series import as_columns, merged
 from setl.node.console.links import ROOT
-from setl.node.console.looks.watching import ClusterWatch
 from setl.node.console.page_values import Address, PageValues, address_of
 from setl.node.console.pages import rendering
 from setl.node.console.serving import headers
@@ -44,6 +43,7 @@ from setl.node.console.serving.daemon_calls import DaemonCalls
 from setl.node.console.serving.files import files
 from setl.node.console.serving.sessions import Session
 from setl.node.console.serving.stream import Streams
+from setl.node.console.views.watching import ClusterWatch
 from setl.node.http.token_guard import TokenGuard, client_of
 from setl.node.leading.watchdog import contact_at
 from setl.node.status import NodeStatus

@@ -15,16 +15,16 @@ from setl.node.cluster.view import ClusterView
 from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.silencing import ALARMS, SilenceRow, silence_rows
 from setl.node.console.actions.spreading import CLUSTER
-from setl.node.console.looks.cache import CachedLooks
-from setl.node.console.looks.open_loads import LoadRow, load_rows
-from setl.node.console.looks.put_back import without_put_back
-from setl.node.console.looks.watching import ClusterWatch
-from setl.node.console.looks.work_elsewhere import work_elsewhere
 from setl.node.console.pages.channel import channel_page
 from setl.node.console.pages.overview import overview_of
 from setl.node.console.pages.pipeline import pipeline_page
 from setl.node.console.serving.sessions import Session
-from setl.operate.cutover.looking import OpenCutover, open_cutovers
+from setl.node.console.views.cache import CachedLooks
+from setl.node.console.views.open_loads import LoadRow, load_rows
+from setl.node.console.views.put_back import without_put_back
+from setl.node.console.views.watching import ClusterWatch
+from setl.node.console.views.work_elsewhere import work_elsewhere
+from setl.operate.cutover.inspection import OpenCutover, open_cutovers
 
 _Cutovers = Mapping[PipelineId, OpenCutover]
 

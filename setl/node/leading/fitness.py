@@ -20,7 +20,7 @@ _AGAIN = 5.0  # seconds until a node that lacks something looks again
 
 
 @dataclass(frozen=True, slots=True)
-class _Looked:
+class _CachedFitness:
     """What was found.
 
     Attributes:
@@ -45,18 +45,18 @@ class Fitness:
         """Look up references in an environment."""
         self._environment = environment
         self._clock = clock
-        self._looked: dict[str, _Looked] = {}
+        self._cached: dict[str, _CachedFitness] = {}
         self._lock = threading.Lock()  # several pipelines of a channel may ask at once
 
     def missing_for(self, channel: Channel, pipeline: str) -> str:
         """What is missing here for a pipeline, with its position in the file; "" if nothing."""
         with self._lock:
-            now, looked = self._clock.monotonic(), self._looked.get(channel.name)
-            old = looked is None or looked.definition != channel.definition
-            if looked is None or old or (looked.missing_for and now - looked.at >= _AGAIN):
-                looked = _Looked(channel.definition, now, self._look(channel.definition))
-                self._looked[channel.name] = looked
-        return looked.missing_for.get(pipeline) or looked.missing_for.get("", "")
+            now, cached = self._clock.monotonic(), self._cached.get(channel.name)
+            old = cached is None or cached.definition != channel.definition
+            if cached is None or old or (cached.missing_for and now - cached.at >= _AGAIN):
+                cached = _CachedFitness(channel.definition, now, self._look(channel.definition))
+                self._cached[channel.name] = cached
+        return cached.missing_for.get(pipeline) or cached.missing_for.get("", "")
 
     def _look(self, definition: Mapping[str, Any]) -> Mapping[str, str]:
         try:

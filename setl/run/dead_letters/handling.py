@@ -19,7 +19,7 @@ from setl.log import fields
 from setl.model.entry import Entry
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded
-from setl.run.dead_letters.doubtful import changed_targets, in_doubt
+from setl.run.dead_letters.ambiguous import changed_targets, in_doubt
 from setl.run.measured.progress import Progress
 from setl.run.spark.session import SparkGone
 

@@ -1,4 +1,4 @@
-"""Loads in which rows of other moments may go, where one of them is in the way of another one."""
+"""Loads in which rows of other moments may go, where one of them conflicts with another one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ def load_catching_up(
     *,
     at_once: bool,
 ) -> Loaded:
-    """Run a load, and once more with `LoadTicket.catching_up` if a row is in the way of another.
+    """Run a load, and once more with `LoadTicket.catching_up` if a row conflicts with another.
 
     Args:
         ticket: its ticket.
         load: runs it; what it raises is raised.
         agreeing: the source tables of which rows may go, as ``schema.table``; is asked when it
             matters, since it may be another answer each time.
-        at_once: whether no error would tell of a row that is in the way, because it is put aside.
+        at_once: whether no error would tell of a row that conflicts with it, because it is put
+            aside.
     """
     if not at_once:
         try:

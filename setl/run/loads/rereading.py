@@ -1,4 +1,4 @@
-"""Loads of rows that are read at the source, where one of them is in the way of another one."""
+"""Loads of rows that are read at the source, where one of them conflicts with another one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Rereading:
         router: which tables go where.
         tables: opens the tables of the source; gives None if nobody can read them.
         agreeing: see `TargetSystem.agreeing_tables`.
-        isolates: whether a row that another one is in the way of is put aside, so that no
+        isolates: whether a row that another one conflicts with is put aside, so that no
             error tells of it.
     """
 

@@ -89,7 +89,7 @@ class Stall:
         stage: where.
         seconds: for how long nothing has advanced.
         reason: why.
-        detail: who is in the way, for people.
+        detail: who conflicts with it, for people.
     """
 
     stage: Stage

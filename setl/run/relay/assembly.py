@@ -27,8 +27,8 @@ from setl.run.stalls.observer import Views
 from setl.select.heartbeat import shows_lag
 from setl.select.reader import SelectLoop
 from setl.systems.port import Relaying, SourceSystem
-from setl.systems.refusals import no_log
 from setl.systems.registry import system_of
+from setl.systems.unsupported import no_log
 
 _STORE_SECONDS = 5.0
 """Between two checkpoints. What is in the topic decides what is written, so a checkpoint only

@@ -210,7 +210,7 @@ def _hanging(waits: tuple[LockWait, ...], commit: Statement | None, limit: float
 
 
 def _busy(target: TargetView, limit: float, *, again: bool) -> _Found:
-    """A target that answers, and in which nobody is in the way."""
+    """A target that answers, and in which nobody conflicts with it."""
     slow = [s for s in target.statements if s.seconds >= limit / 2]
     if slow:
         return Reason.TARGET_SLOW, _slow(slow, target)

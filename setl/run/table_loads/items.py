@@ -174,7 +174,7 @@ def ranges_of(
             continue
         rows = max(size.least, budget // size.at_once)
         count = max(1, min(budget // rows, size.items - len(items)))
-        shown = reader.showing(size.position.position, inside=size.position.inside)
+        shown = reader.reading_at(size.position.position, inside=size.position.inside)
         chosen = shown.only(where) if where else shown
         for found in reader.ranges(after, rows, count):
             if found.rows or found.last is not None or after is None:
@@ -209,7 +209,7 @@ def _as_a_whole(
             " unique and never NULL under `key`",
             table=reader.name,
         )
-    shown = reader.showing(size.position.position, inside=size.position.inside)
+    shown = reader.reading_at(size.position.position, inside=size.position.inside)
     if not isinstance(shown, SnapshotReader):
         raise FatalError("nobody can tell when these rows were read", table=reader.name)
     return WholeRows(shown)
@@ -255,7 +255,7 @@ def keys_of(
     for reported in (True, False):
         routes = [route for route in table.routes if deletes(route) is reported]
         if routes:
-            shown = reader.showing(size.position.position, inside=size.position.inside)
+            shown = reader.reading_at(size.position.position, inside=size.position.inside)
             for read, own in _by_policy(routes, shown, size.back):
                 of_keys = KeyRows(read, key, tuple(keys), reported, found_by)
                 items.append((_item(table, of_keys), own))

@@ -4,7 +4,7 @@ The target's rows come from two sides. The stream has brought it to the position
 rows as the source has them at a position S, which is never before P, since the stream was read from
 there. The step is a load as any other: it is over before the stream's next one begins (I15), under
 the same fence (I2) and with the same mark (I9). It sees all that the stream has brought, although a
-server's binlog is ahead of its tables (`SourceReader.showing`). So what it writes is never older
+server's binlog is ahead of its tables (`SourceReader.reading_at`). So what it writes is never older
 than what it replaces. What the stream brings between P and S is applied again to rows that have it
 already, as after a crash, and ends in the same rows. So once the stream has come to the end of the
 source as it was after the last step, the target is what the source was there: `TableLoad.until`.
@@ -59,10 +59,10 @@ from setl.run.table_loads.parts import TableLoadingParts
 from setl.run.table_loads.progress import LoadProgress
 from setl.run.table_loads.queue import LoadQueue
 from setl.run.table_loads.rearranged_tables import (
-    doubt,
     doubt_of_actions,
     read_again,
     read_whole_again,
+    reason_to_reload,
 )
 from setl.run.table_loads.refusals import Refusals
 from setl.run.table_loads.throttle import Throttle
@@ -242,7 +242,7 @@ class TableLoading:
         if load_choice.is_cancelled(load, request) and load.goes_on:
             return self._broken_off(replace(load, cancelled=True))
         if not load.reads and StreamEnd(load.until, load.until_time).is_past(reached):
-            return self._end(replace(load, error=load.error or self._doubt(load)))
+            return self._end(replace(load, error=load.error or self._reason_to_reload(load)))
         if not load.reads or self._has_to_wait(load, request, reached):
             return None
         moved = self._read(reached, request, ticket, allowed)
@@ -286,11 +286,11 @@ class TableLoading:
         self._one_by_one = with_targets_of_their_own(named, there, self._parts.router)
         self._reported.expect(load, self._queue.of(load))
 
-    def _doubt(self, load: TableLoad) -> str:
+    def _reason_to_reload(self, load: TableLoad) -> str:
         there = {table.text for table in self._tables.mapped}
         if not load.goes_on:
             return ""
-        return doubt(load, there.__contains__) or doubt_of_actions(load)
+        return reason_to_reload(load, there.__contains__) or doubt_of_actions(load)
 
     def _end(self, load: TableLoad) -> TableLoad:
         self._one_by_one, self._waiting = (), None

@@ -51,7 +51,7 @@ class TableLoadingParts:
             policy, as ``channel/pipeline``; "" without.
         unpassed: of how many rows the target still keeps something until `back` has read it.
         replica: asks which replica of the target is behind most; None if it has none.
-        isolates: whether a row that another one is in the way of is put aside, so that no error
+        isolates: whether a row that another one conflicts with is put aside, so that no error
             tells of it.
     """
 

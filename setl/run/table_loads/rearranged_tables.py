@@ -139,7 +139,7 @@ def mixed(load: TableLoad, there: Callable[[str], bool]) -> tuple[str, ...]:
     )
 
 
-def doubt(load: TableLoad, there: Callable[[str], bool]) -> str:
+def reason_to_reload(load: TableLoad, there: Callable[[str], bool]) -> str:
     """What to say of `mixed` tables, "" if there are none."""
     names = mixed(load, there)
     if not names:

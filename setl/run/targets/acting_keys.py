@@ -14,7 +14,7 @@ parents whose keys act on updates: their images tell whether a key changes at al
 A row that a load has read may be ahead of an action that the stream still brings. A child row that
 came later is removed by it, and comes again in the stream, whole. What lies further down does not:
 a child of that child has no change of its own in the stream. So where a chain of keys acts, or a
-key changes, while tables are being loaded, the load ends with a doubt (see `doubtful`).
+key changes, while tables are being loaded, the load ends with a reason against it (see `doubtful`).
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ def with_targets_of_their_own(
 ) -> list[NamedRoute]:
     """Those of which no other table's rows are in the target.
 
-    Where several tables come together, a row that is in the way of another one may be of another
+    Where several tables come together, a row that conflicts with another one may be of another
     table. Then nothing brings it again.
 
     Args:

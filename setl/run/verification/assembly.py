@@ -7,7 +7,7 @@ from functools import partial
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import PipelineId
-from setl.bulk.arrivals import Arrivals
+from setl.bulk.position_waiter import PositionWaiter
 from setl.bulk.range_comparison import RangeComparer
 from setl.channel.file import ChannelFile, Pipeline
 from setl.clock import Clock
@@ -80,7 +80,7 @@ def standing_verification(
 
 
 def _comparers(
-    jobs: VerificationJobs, spark: SparkOnDemand, pipeline: Pipeline, arrivals: Arrivals
+    jobs: VerificationJobs, spark: SparkOnDemand, pipeline: Pipeline, waiter: PositionWaiter
 ) -> list[RangeComparer]:
     jobs.begin()
-    return standing_comparers(spark, pipeline, arrivals)
+    return standing_comparers(spark, pipeline, waiter)

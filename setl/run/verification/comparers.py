@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from setl.bulk.arrivals import Arrivals
+from setl.bulk.position_waiter import PositionWaiter
 from setl.bulk.range_comparison import RangeComparer, RangeOutcome
 from setl.bulk.source_side import MappedTable
 from setl.bulk.verify_target import TargetComparison, VerifySettings
@@ -23,7 +23,7 @@ _SETTINGS = VerifySettings(sample=100, rows_per_part=5_000, recheck_keys=100_000
 def standing_comparers(
     spark: SparkOnDemand,
     pipeline: Pipeline,
-    arrivals: Arrivals,
+    waiter: PositionWaiter,
     settings: VerifySettings = _SETTINGS,
 ) -> list[RangeComparer]:
     """What compares each target of a pipeline with what goes into it, as the tables are now.
@@ -34,7 +34,7 @@ def standing_comparers(
     Args:
         spark: where jobs run.
         pipeline: the pipeline, its references resolved.
-        arrivals: tells when the target has what the source has shown.
+        waiter: tells when the target has what the source has shown.
         settings: how thoroughly to look.
 
     Raises:
@@ -46,7 +46,7 @@ def standing_comparers(
             target_name(target[:2]),
             ", ".join(reader.name for reader, _ in sources),
             partial(
-                _comparison, spark, pipeline, target, sources, arrivals=arrivals, settings=settings
+                _comparison, spark, pipeline, target, sources, waiter=waiter, settings=settings
             ),
         )
         for target, sources in mapped_targets(pipeline).items()
@@ -87,9 +87,9 @@ def _comparison(
     target: Sequence[str],
     sources: Sources,
     *,
-    arrivals: Arrivals,
+    waiter: PositionWaiter,
     settings: VerifySettings,
 ) -> RangeComparer:
     mapped = [MappedTable.build(spark, reader, route) for reader, route in sources]
     reader = target_reader(pipeline, tuple(target), mapped)
-    return TargetComparison(spark, mapped, reader, settings, arrivals=arrivals)
+    return TargetComparison(spark, mapped, reader, settings, waiter=waiter)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from setl.bulk.arrivals import Arrivals
+from setl.bulk.position_waiter import PositionWaiter
 from setl.bulk.range_comparison import RangeComparer
 from setl.bulk.source_reader import SourceTables
 from setl.channel.fields.load_limits import LoadLimits
@@ -42,7 +42,7 @@ class VerifyingParts:
 
     settings: StandingVerification
     limits: LoadLimits
-    comparers: Callable[[Arrivals], Sequence[RangeComparer]]
+    comparers: Callable[[PositionWaiter], Sequence[RangeComparer]]
     tables: Callable[[], AbstractContextManager[SourceTables] | None]
     end: Callable[[], StreamEnd]
     passed: Callable[[Position, Position], bool]

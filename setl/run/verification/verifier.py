@@ -27,12 +27,12 @@ from setl.run.loads.size import LoadSize
 from setl.run.measured.figures import VerifiedSoFar
 from setl.run.measured.progress import Progress
 from setl.run.verification import course
-from setl.run.verification.arrivals import RunArrivals
 from setl.run.verification.course import Name
 from setl.run.verification.figures import verification_figures
 from setl.run.verification.log_lines import VerificationLog
-from setl.run.verification.looking import Looked, Looking
 from setl.run.verification.parts import VerifyingParts
+from setl.run.verification.position_waiter import RunPositionWaiter
+from setl.run.verification.range_comparison import ComparedRange, RangeComparison
 from setl.run.verification.throttle import throttled_by
 
 REPAIRED_BY = "standing verification"
@@ -88,7 +88,7 @@ class Verifier:
             longest=_LONGEST_BACKOFF,
         )
         self._log = VerificationLog(leadership)
-        self._looking = Looking(parts.opposite, self._stopping, clock)
+        self._ranges = RangeComparison(parts.opposite, self._stopping, clock)
         self._error = ""
         self._whole: dict[str, str] = {}
         self._waits_for = ""
@@ -176,7 +176,7 @@ class Verifier:
     def _prepare(self, current: _Current) -> None:
         """Begin a pass, or go on with one that another leadership has begun, or that failed."""
         current.comparers = {
-            Name(each.table, each.name): each for each in self._parts.comparers(self._arrivals())
+            Name(each.table, each.name): each for each in self._parts.comparers(self._waiter())
         }
         names, now = tuple(current.comparers), self._clock.now()
         if current.state.under_way:
@@ -185,8 +185,8 @@ class Verifier:
             current.state = course.begun(current.state, names, self._expected(names), now)
             self._log.begins(current.state)
 
-    def _arrivals(self) -> RunArrivals:
-        return RunArrivals(
+    def _waiter(self) -> RunPositionWaiter:
+        return RunPositionWaiter(
             end=self._parts.end,
             passed=self._parts.passed,
             reached=self._reached,
@@ -214,16 +214,16 @@ class Verifier:
         assert position is not None
         size = repair.size if repair else self._rows
         name, self._at_range = Name(position.table, position.target), True
-        looked = self._looking.look(current.comparers[name], position.after, size)
+        compared_range = self._ranges.look(current.comparers[name], position.after, size)
         self._at_range = False
         if self._stopping.is_set():
             return 0.0
-        outcome, pause = looked.outcome, self._pause(looked)
-        self._size.loaded(outcome.rows, looked.seconds)
+        outcome, pause = compared_range.outcome, self._pause(compared_range)
+        self._size.loaded(outcome.rows, compared_range.seconds)
         self._recovered()
         self._note_whole(current.comparers[name])
         self._count(rows=outcome.rows)
-        if not looked.sure:
+        if not compared_range.sure:
             return max(_DOUBT_SECONDS, pause)
         found = course.found_in(name, outcome.verdict, self._clock.now())
         if repair is None and found.differences:
@@ -256,8 +256,10 @@ class Verifier:
         if len(self._whole) < _NAMED_WHOLE:
             self._whole[comparer.name] = why
 
-    def _pause(self, looked: Looked) -> float:
-        return course.pause_after(looked.outcome.rows, looked.seconds, self._parts.settings.rate)
+    def _pause(self, compared_range: ComparedRange) -> float:
+        return course.pause_after(
+            compared_range.outcome.rows, compared_range.seconds, self._parts.settings.rate
+        )
 
     @property
     def _rows(self) -> int:
@@ -312,7 +314,7 @@ class Verifier:
         current = self._current
         if current is not None:
             names, position = tuple(current.comparers), current.state.position
-            self._looking.forget()
+            self._ranges.forget()
             current.comparers = {}  # what they know of the tables may be of the past
             if self._at_range and position is not None:
                 current.state = course.failed(current.state)

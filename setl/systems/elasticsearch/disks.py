@@ -14,7 +14,7 @@ from typing import Any, cast
 from setl.errors import ConfigurationError, FatalError
 from setl.systems.elasticsearch.answers import each, number, part
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
-from setl.systems.lasting import ServerDisk
+from setl.systems.expiry import ServerDisk
 
 _SECONDS = 10.0
 _WANTED = "nodes.*.name,nodes.*.roles,nodes.*.fs.total,nodes.*.fs.data"

@@ -95,7 +95,7 @@ def mapped_field(properties: dict[str, Any], name: str) -> dict[str, Any] | None
     return mapped_field(found.get("properties", {}), rest)
 
 
-def lacking_fields(properties: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+def missing_fields(properties: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
     """Those of the wanted fields that there are not; of a nested one, the fields inside."""
     lacking: dict[str, Any] = {}
     for name, field in wanted.items():
@@ -103,7 +103,7 @@ def lacking_fields(properties: dict[str, Any], wanted: dict[str, Any]) -> dict[s
         if found is None:
             lacking[name] = field
         elif "properties" in field and found.get("type") == field["type"]:
-            inside = lacking_fields(found.get("properties", {}), field["properties"])
+            inside = missing_fields(found.get("properties", {}), field["properties"])
             if inside:
                 lacking[name] = {**field, "properties": inside}
     return lacking

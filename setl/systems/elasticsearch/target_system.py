@@ -31,8 +31,8 @@ from setl.systems.elasticsearch.preflight.dead_letter_index import check_dead_le
 from setl.systems.elasticsearch.preflight.target import check_elasticsearch_target
 from setl.systems.elasticsearch.target_view import ClusterView
 from setl.systems.elasticsearch.write_load import look_at_writes
+from setl.systems.expiry import Expiration, ServerDisk
 from setl.systems.finding import Report
-from setl.systems.lasting import Expiration, ServerDisk
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import DdlReplicationContext, TargetSystem
 from setl.transform.projection import document_form

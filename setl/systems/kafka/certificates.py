@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from setl.systems.certificates import certificate_at
-from setl.systems.lasting import Expiration
+from setl.systems.expiry import Expiration
 
 
 def broker_certificates(brokers: Sequence[str], ca: str) -> Sequence[Expiration]:

@@ -20,6 +20,7 @@ from setl.select.checkpoints.turn import Turns
 from setl.select.heartbeat import Heartbeat
 from setl.select.source import ReplaceableStore, Source
 from setl.select.start_point import StartPoint
+from setl.systems.expiry import Expiration, StreamRetention
 from setl.systems.finding import Report
 from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
@@ -38,12 +39,11 @@ from setl.systems.kafka.source.positions import (
 from setl.systems.kafka.source.row_chunks import Mixing
 from setl.systems.kafka.source.subscription import DtsKafkaSource
 from setl.systems.kafka.stream_retention import topic_retention
-from setl.systems.lasting import Expiration, StreamRetention
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
 from setl.systems.mysql.reading.document_lookup import MysqlDocuments
-from setl.systems.mysql.reading.present_rows import MysqlRows
+from setl.systems.mysql.reading.row_lookup import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.write_stop import MysqlWriteStop
 from setl.systems.pipeline_check import PipelineCheck

@@ -13,11 +13,11 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.clock import SystemClock
 from setl.model.position import KafkaPosition
+from setl.systems.expiry import StreamRetention
 from setl.systems.kafka.client import admin_settings
 from setl.systems.kafka.partition import expired
 from setl.systems.kafka.settings import source_settings
 from setl.systems.kafka.source.access import PartitionAccess
-from setl.systems.lasting import StreamRetention
 
 _TIMEOUT: Final = 5.0
 

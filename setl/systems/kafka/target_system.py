@@ -11,11 +11,11 @@ from setl.errors import ConfigurationError
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import Fence, SinkSettings
 from setl.load.target_view import LookAtTarget
+from setl.systems.expiry import Expiration
 from setl.systems.finding import Report
 from setl.systems.kafka.certificates import broker_certificates
 from setl.systems.kafka.preflight.topic import check_dts_target
 from setl.systems.kafka.relay.log import KafkaRelayLog
-from setl.systems.lasting import Expiration
 from setl.systems.pipeline_check import PipelineCheck
 from setl.systems.port import Relaying, TargetSystem
 

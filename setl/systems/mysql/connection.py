@@ -30,7 +30,7 @@ from setl.systems.mysql.login import (
     guarded_ways,
     not_encrypted,
 )
-from setl.systems.wires import stays_here
+from setl.systems.tls_findings import stays_here
 
 # Values leave and arrive as they are written in rows: times as UTC text, zero dates allowed,
 # nothing truncated in silence, 0 not turned into the next AUTO_INCREMENT.
@@ -91,7 +91,7 @@ _TRANSIENT = {
     1205: "waiting for a lock took too long",
     1206: "too many locks",
     1213: "a deadlock",
-    1223: "a lock of the connection is in the way",
+    1223: "a lock of the connection conflicts with it",
     1226: "the account has used up what it may do",
     1290: "the server is read-only",
     1317: "the statement was interrupted",

@@ -10,7 +10,7 @@ from typing import Any
 import pymysql
 from pymysql.connections import Connection
 
-from setl.systems.lasting import Expiration
+from setl.systems.expiry import Expiration
 from setl.systems.mysql.connection import (
     MysqlEndpoint,
     connect,

@@ -86,7 +86,7 @@ does. Raises SetlError if the target does not answer."""
 
 
 def check_cascades(
-    server: Server, tables: Sequence[RowSchema], report: Report, carried_out: CarriedOut
+    server: Server, tables: Sequence[RowSchema], report: Report, wait_for_end: CarriedOut
 ) -> None:
     """Report foreign keys whose actions change rows of these tables unlogged, and not by setl.
 
@@ -101,7 +101,7 @@ def check_cascades(
         with table_report.failing():
             keys = list(_unlogged(server, table))
             for key in keys:
-                why_not = carried_out(table, key, keys)
+                why_not = wait_for_end(table, key, keys)
                 if why_not is None:
                     continue
                 ways_out = [why_not.fix] if why_not.fix else []

@@ -26,8 +26,8 @@ from setl.select.heartbeat import Heartbeat
 from setl.select.identity import replica_id
 from setl.select.source import ReplaceableStore, Source
 from setl.select.start_point import StartPoint
+from setl.systems.expiry import Expiration, StreamRetention
 from setl.systems.finding import Report
-from setl.systems.lasting import Expiration, StreamRetention
 from setl.systems.mysql.binlog.positions import (
     binlog_distance,
     find_binlog_position,
@@ -49,7 +49,7 @@ from setl.systems.mysql.preflight.load_limits import check_threads_running
 from setl.systems.mysql.preflight.origin import check_tables, open_origin
 from setl.systems.mysql.preflight.statement_effects import StatementEffects
 from setl.systems.mysql.reading.document_lookup import MysqlDocuments
-from setl.systems.mysql.reading.present_rows import MysqlRows
+from setl.systems.mysql.reading.row_lookup import MysqlRows
 from setl.systems.mysql.reading.tables import opened_tables
 from setl.systems.mysql.relayed_tables import MysqlRelayedTables
 from setl.systems.mysql.server_kind import UPGRADE_SOURCE

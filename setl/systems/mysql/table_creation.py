@@ -30,9 +30,9 @@ from setl.systems.mysql.catalog import OWN_SCHEMA, folds_names
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.creation.plan import TablePlan, added_keys
 from setl.systems.mysql.creation.reading import Planner
-from setl.systems.mysql.ddl.made_tables import MadeTables
+from setl.systems.mysql.ddl.created_tables import CreatedTables
+from setl.systems.mysql.ddl.existing_tables import ExistingTables
 from setl.systems.mysql.ddl.pending_indexes import PendingIndexes, TableKeys
-from setl.systems.mysql.ddl.present_tables import PresentTables
 from setl.systems.mysql.ddl.runner import DdlRunner
 from setl.systems.mysql.ddl.table_records import Name
 from setl.systems.mysql.foreign_keys import refuse_cascades
@@ -107,7 +107,7 @@ class MysqlTableCreation:
             missing = self._missing(writer, tables)
             there = wanted - {table.route.target for table in missing}
             with self._translating(ticket):
-                known = PresentTables(writer.open(), ticket).among(wanted)
+                known = ExistingTables(writer.open(), ticket).among(wanted)
                 lost = [table for table in missing if table.route.target in known]
                 _refuse_lost(lost, ticket, will_reload)
             if missing:
@@ -116,7 +116,7 @@ class MysqlTableCreation:
                     ran += statements
             if new := there - known:
                 with self._translating(ticket), _Fenced(writer, ticket, self._mark, self._nonce):
-                    PresentTables(writer.open(), ticket).write(sorted(new))
+                    ExistingTables(writer.open(), ticket).write(sorted(new))
         return ran
 
     def _made(
@@ -256,7 +256,7 @@ class _Work:
         with self._stored() as stored:
             stored.write(TableKeys(plan.target, keys))
             if position is not None:
-                MadeTables(self._writer.open(), self._ticket).write(plan.target, position)
+                CreatedTables(self._writer.open(), self._ticket).write(plan.target, position)
         failpoints.reached("create.begun")
         if not planner.has_schema(plan.target[0]):
             ran.append(f"CREATE DATABASE IF NOT EXISTS {quote(plan.target[0])}")
@@ -277,7 +277,7 @@ class _Work:
                 raise self._refused(statement, error) from error
             with self._stored() as stored:  # somebody else has made it, keys and all
                 stored.forget(plan.target)
-                MadeTables(self._writer.open(), self._ticket).forget(plan.target)
+                CreatedTables(self._writer.open(), self._ticket).forget(plan.target)
             return ran
         failpoints.reached("create.made")
         return [*ran, statement]

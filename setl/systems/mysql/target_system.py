@@ -23,8 +23,8 @@ from setl.select.checkpoints.note import Notes
 from setl.select.checkpoints.owner import Owner
 from setl.select.source import ReplaceableStore
 from setl.systems.conflicts import ConflictList
+from setl.systems.expiry import Expiration
 from setl.systems.finding import Report
-from setl.systems.lasting import Expiration
 from setl.systems.mysql.acting_keys import MysqlKeyActions
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.conflicts.listing import MysqlConflicts

@@ -18,7 +18,7 @@ from setl.alarms.rules import judge_pipeline
 from setl.channel.file import DtsSource, ElasticsearchTarget
 from setl.errors import TransientError
 from setl.model.position import KafkaPosition
-from setl.systems.lasting import DiskTarget, Expiration, ExpiringSystem, RemovingSource
+from setl.systems.expiry import DiskTarget, Expiration, ExpiringSystem, RemovingSource
 from setl.systems.registry import system_of
 from setl_embedded.certificates import CertificateAuthority
 from tests.kafka_proxy import KafkaProxy

@@ -15,7 +15,7 @@ from setl.systems.mysql.binlog.stream_retention import binlog_retention
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.locks.waits import look
 from setl.systems.mysql.preflight.origin import check_tables
-from setl.systems.mysql.reading.shown_rows import show_all_before
+from setl.systems.mysql.reading.consistent_read import read_all_before
 from setl.systems.mysql.replicas import farthest_replica
 from setl.systems.mysql.server import Server
 from setl.systems.mysql.write_stop import MysqlWriteStop
@@ -247,7 +247,7 @@ def test_tables_may_be_at_a_mysql_5_7_whose_changes_come_by_way_of_kafka(
     reported = [each.what for each in report.findings if each.level != "ok"]
     assert [table.schema.name for table in check.tables] == [f"{db}.orders"], reported
     with closing(connect(endpoint(a))) as connection, connection.cursor() as cursor:
-        ending = show_all_before(connection, KafkaPosition("t", 0, 1))
+        ending = read_all_before(connection, KafkaPosition("t", 0, 1))
         cursor.execute(f"SELECT id FROM {db}.orders{ending}")
         assert cursor.fetchall() == ((1,),)
     assert not a.refused

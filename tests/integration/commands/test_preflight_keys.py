@@ -96,7 +96,7 @@ TWO = "id INT PRIMARY KEY, a INT UNIQUE"
 @pytest.mark.parametrize(
     ("there", "here", "mapping", "words"),
     [
-        # A row that is read may be in the way of another, and nobody knows whether it may go.
+        # A row that is read may conflict with another, and nobody knows whether it may go.
         (TWO, TWO, PROCESSED, "(a), and it is not known what shop.rows:tidy makes of rows"),
         ("id INT PRIMARY KEY, a INT", TWO, PROCESSED, "besides the primary key, (a)"),
         (

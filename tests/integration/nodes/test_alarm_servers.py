@@ -10,7 +10,7 @@ from setl.alarms.facts import PipelineFacts
 from setl.alarms.rules import judge_pipeline
 from setl.channel.file import MysqlSource
 from setl.model.position import BinlogPosition
-from setl.systems.lasting import ExpiringSystem, RemovingSource
+from setl.systems.expiry import ExpiringSystem, RemovingSource
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.endpoint import mysql_endpoint
 from setl.systems.registry import system_of

@@ -11,7 +11,7 @@ from arbiter.values import ChannelState, PipelineId
 from setl.bulk.comparison import What
 from setl.bulk.verify_target import VerifySettings
 from setl.clock import SystemClock
-from setl.operate.arrivals import Following, StoredArrivals
+from setl.operate.position_waiter import StoredArrivals, WaitContext
 from setl.operate.waiting import Health
 from setl.run.verification.comparers import standing_comparers
 from setl.transform.spark_on_demand import SparkOnDemand
@@ -69,8 +69,8 @@ class Indexed:
         execute(site, *filled(db))
         self.running.applied(4 * ROWS + ROWS // 2 + ROWS // 6)
         ident = PipelineId(file.channel, "p")
-        self.arrivals = StoredArrivals(
-            Following(
+        self.waiter = StoredArrivals(
+            WaitContext(
                 {ident: pipeline}, position.arbiter, lambda _: Health(ChannelState.START), "verify",
                 60.0, SystemClock(), time.sleep, lambda _: None,
             )
@@ -78,7 +78,7 @@ class Indexed:
 
     def compared(self, table):
         """What differs in an index by key, in how many ranges it was compared, and why so."""
-        comparers = standing_comparers(self.spark, self.pipeline, self.arrivals, SMALL)
+        comparers = standing_comparers(self.spark, self.pipeline, self.waiter, SMALL)
         (comparer,) = [c for c in comparers if c.name == f"{self.db}-{table}"]
         found: dict[str, What] = {}
         after, ranges, rows = None, 0, 0

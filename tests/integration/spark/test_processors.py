@@ -126,7 +126,7 @@ def test_rows_of_a_processor_are_compared_in_ranges_unless_they_differ(
 
 
 class NobodyKnows:
-    """See `Arrivals`."""
+    """See `PositionWaiter`."""
 
     def end(self):
         return None

@@ -31,7 +31,7 @@ CI = "CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
 BIN = "CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 
 
-IN_THE_WAY = "another row of the target is in the way: .*Duplicate entry .* for key"
+IN_THE_WAY = "another row of the target conflicts with it: .*Duplicate entry .* for key"
 
 
 class StartPoint:
@@ -129,7 +129,7 @@ def test_a_row_that_is_put_aside_stays_as_it_was(position, keys, more):
     position.apply((ID, NAME), [(1, "too long"), (2, "2"), (3, "two")], through=101)
     assert position.rows("id, name") == [(1, "one"), (2, "2"), (3, "two")]
     if "UNIQUE" in keys:
-        # What stays for one that is put aside is in the way of another one, which stays, too.
+        # What stays for one that is put aside conflicts with another one, which stays, too.
         position.apply((ID, NAME), [(1, "2 long"), (2, "one"), (3, "3")], through=102)
         assert position.rows("id, name") == [(1, "one"), (2, "2"), (3, "3")]
 
@@ -337,7 +337,7 @@ def test_a_load_that_begins_before_what_is_there(position):
     assert position.rows() == [(2, "a")]
     load(12, [((2, "a"), 9), ((4, "d"), 12)], [((1,), 8), ((3,), 9)])
     assert position.rows() == [(2, "a"), (4, "d")]
-    # Another life of the stream is not compared with this one; what is in the way is an error.
+    # Another life of the stream is not compared with this one; what conflicts with it is an error.
     with pytest.raises(DataError, match=IN_THE_WAY):
         load(5, [((1, "a"), 1)], generation=1)
     load(5, [((1, "a"), 1), ((2, "b"), 5)], generation=1)

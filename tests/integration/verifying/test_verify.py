@@ -17,8 +17,8 @@ from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import ConfigurationError
 from setl.model.position import BinlogPosition
 from setl.operate.verify import verify_keys
+from setl.run.verification.ambiguity import seen_twice
 from setl.run.verification.compared_targets import mapped_targets, target_reader
-from setl.run.verification.doubt import seen_twice
 from setl.systems.elasticsearch.load.documents import render_documents
 from setl.systems.elasticsearch.load.ids import document_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource

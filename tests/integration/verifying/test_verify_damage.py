@@ -12,7 +12,7 @@ from setl.bulk.repair import repair_of
 from setl.bulk.verify_target import VerifySettings
 from setl.clock import SystemClock
 from setl.model.load_request import RequestState
-from setl.operate.arrivals import Following, StoredArrivals
+from setl.operate.position_waiter import StoredArrivals, WaitContext
 from setl.operate.verify import verify_pipeline
 from setl.operate.waiting import Health
 from setl.run.verification.comparers import standing_comparers
@@ -101,8 +101,8 @@ class Damaged:
         self.pipeline = self.asking.file.pipelines[0]
         ident = PipelineId(self.asking.file.channel, "p")
         self.wanted = ChannelState.START
-        self.arrivals = StoredArrivals(
-            Following(
+        self.waiter = StoredArrivals(
+            WaitContext(
                 {ident: self.pipeline}, position.arbiter, lambda _: Health(self.wanted), "verify",
                 600.0, SystemClock(), time.sleep, lambda _: None,
             )
@@ -123,7 +123,7 @@ class Damaged:
             self.pipeline,
             sample=1000,
             settings=SMALL,
-            arrivals=self.arrivals,
+            waiter=self.waiter,
             **options,
         )
         return {v.target.partition(".")[2]: v for v in verdicts}
@@ -180,7 +180,7 @@ def test_exactly_what_is_damaged_is_named_and_repaired(damaged):
         assert {columns[str(key)] for key in keys} == {names}
     # The same by ranges, as standing verification does.
     by_ranges: dict[str, dict] = {}
-    for comparer in standing_comparers(damaged.spark, damaged.pipeline, damaged.arrivals, SMALL):
+    for comparer in standing_comparers(damaged.spark, damaged.pipeline, damaged.waiter, SMALL):
         keys = by_ranges.setdefault(comparer.name.partition(".")[2], {})
         after, rows = None, 0
         while True:

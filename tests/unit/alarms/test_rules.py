@@ -5,7 +5,7 @@ import pytest
 from setl.alarms.facts import NodeFacts, PipelineFacts
 from setl.alarms.rules import RULES, judge_node, judge_pipeline, not_known
 from setl.channel.fields.alarms import Alarms
-from setl.systems.lasting import Expiration, ServerDisk, StreamRetention
+from setl.systems.expiry import Expiration, ServerDisk, StreamRetention
 
 NOW = 1_000_000.0
 DAY = 86_400.0
@@ -172,7 +172,7 @@ def test_rules_can_be_switched_off_and_moved():
     assert (found.patience, found.repeat, found.calm) == (300.0, DAY, 0.0)
 
 
-def lasting(begun, left, rules=None):
+def lasts_for(begun, left, rules=None):
     """What is said of a certificate that began so many days ago, and has so many left."""
     given = Expiration("certificate", "db1:3306", NOW + left * DAY, NOW - begun * DAY)
     found = judged(facts(expirations=(given,), rules=rules or Alarms()))["certificate"]
@@ -180,12 +180,12 @@ def lasting(begun, left, rules=None):
 
 
 def test_what_lives_for_days_is_reported_of_in_the_last_sixth_of_its_life():
-    assert lasting(4, 2.5) == ""
-    assert lasting(5.2, 0.8) == "warning"
-    assert lasting(5.8, 0.2) == "critical"
-    assert (lasting(351, 14), lasting(352, 13)) == ("", "warning")
+    assert lasts_for(4, 2.5) == ""
+    assert lasts_for(5.2, 0.8) == "warning"
+    assert lasts_for(5.8, 0.2) == "critical"
+    assert (lasts_for(351, 14), lasts_for(352, 13)) == ("", "warning")
     last_sent_at = Alarms.model_validate({"expiry": {"before": "3d"}})
-    assert lasting(4, 2.5, last_sent_at) == "warning"
+    assert lasts_for(4, 2.5, last_sent_at) == "warning"
 
 
 def test_a_nodes_disk():

@@ -9,7 +9,7 @@ from arbiter.values import Channel, ChannelState, PipelineId
 from setl.alarms import survey as survey_module
 from setl.alarms.survey import Survey, Surveyed
 from setl.operate.cutover.steps import CutOver, Step
-from setl.systems.lasting import Expiration, ServerDisk
+from setl.systems.expiry import Expiration, ServerDisk
 from tests.arbiter_in_memory import ManualClock, MemoryArbiter, MemoryCluster
 from tests.waiting import eventually
 

@@ -31,7 +31,7 @@ class Reader:
     schema = ORDERS
     name = "s.orders"
 
-    def showing(self, position, *, inside):
+    def reading_at(self, position, *, inside):
         return self
 
     def parts_of_keys(self, key, keys):

@@ -1,7 +1,7 @@
 import pytest
 
-from setl.bulk.arrivals import Arrived
 from setl.bulk.comparison import Difference, Held, Merging, What, judge
+from setl.bulk.position_waiter import WaitOutcome
 from setl.bulk.rechecking import Look, Rechecking
 
 
@@ -20,8 +20,8 @@ def contents(rows):
     return {key: held(row) for key, row in rows.items() if row}
 
 
-def look(before, target, after, arrived=Arrived.THERE):
-    return Look(contents(before), contents(target), contents(after), arrived)
+def look(before, target, after, wait_outcome=WaitOutcome.CAUGHT_UP):
+    return Look(contents(before), contents(target), contents(after), wait_outcome)
 
 
 def outcome(rechecking):
@@ -35,12 +35,12 @@ def outcome(rechecking):
 def rechecked(first, *looks):
     """What becomes of one key: source and target at first, then looks at it."""
     rechecking = Rechecking([difference("k", *first)], Merging.NONE)
-    for before, target, after, arrived in looks:
-        rechecking.look(look({"k": before}, {"k": target}, {"k": after}, arrived))
+    for before, target, after, wait_outcome in looks:
+        rechecking.look(look({"k": before}, {"k": target}, {"k": after}, wait_outcome))
     return outcome(rechecking).get("k", "equal")
 
 
-THERE, UNKNOWN, LATE = Arrived
+THERE, UNKNOWN, LATE = WaitOutcome
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_a_difference_is_reported_as_it_was_last():
 )
 def test_rows_are_counted_as_they_were_judged(first, looks, more):
     rechecking = Rechecking([difference("k", *first)], Merging.NONE)
-    for before, target, after, arrived in looks:
-        rechecking.look(look({"k": before}, {"k": target}, {"k": after}, arrived))
+    for before, target, after, wait_outcome in looks:
+        rechecking.look(look({"k": before}, {"k": target}, {"k": after}, wait_outcome))
     found = rechecking.end()
     assert (found.more_source_rows, found.more_target_rows) == more
     if not (found.different or found.undecided):

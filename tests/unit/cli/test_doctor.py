@@ -3,7 +3,7 @@
 import yaml
 
 from arbiter.values import HistoryItem
-from setl.cli.looking.doctor import shown_environment
+from setl.cli.inspection.doctor import shown_environment
 from setl.cli.main import run
 from setl.error_text import HIDDEN
 from tests.unit.cli.cluster_in_memory import AB, definition
@@ -46,7 +46,7 @@ def test_what_is_gathered(shop, tmp_path, monkeypatch):
 
 
 def test_without_a_cluster_the_rest_is_there(capsys, monkeypatch):
-    monkeypatch.setattr("setl.cli.looking.doctor.joined", _refused)
+    monkeypatch.setattr("setl.cli.inspection.doctor.joined", _refused)
     assert run(["doctor"]) == 0
     printed = capsys.readouterr()
     reported = yaml.safe_load(printed.out)

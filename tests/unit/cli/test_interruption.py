@@ -26,7 +26,7 @@ def stuck(**options):
         print("a traceback of a library", file=sys.stderr)
         os.write(2, b"and of another\\n")
 
-from setl.cli.looking.views import list_
+from setl.cli.inspection.views import list_
 list_.callback = stuck
 sys.argv = ["setl", "list"]
 command.main()

@@ -8,7 +8,7 @@ import pytest
 
 from setl.cli import main
 from setl.cli.channels import checking
-from setl.cli.looking.views import _PIPELINE_COLUMNS, _PIPELINE_MORE
+from setl.cli.inspection.views import _PIPELINE_COLUMNS, _PIPELINE_MORE
 from setl.cli.terminal import output
 from setl.cli.terminal.literal_console import LiteralConsole
 from setl.cli.terminal.output import print_rows, to_stderr

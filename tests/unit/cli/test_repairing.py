@@ -164,13 +164,13 @@ def repairs(shop, monkeypatch):
     connect = partial(shop.connect, "", "")
 
     def run(sides, broken=(), **options):
-        def carried_out(_, __, requests, ___):
+        def wait_for_end(_, __, requests, ___):
             keys = [key for request in requests for (key,) in request.keys]
             sent.append(keys)
             sides.differing -= set(keys) - set(broken)
             return [replace(request, state=RequestState.DONE) for request in requests]
 
-        monkeypatch.setattr(repairing, "carried_out", carried_out)
+        monkeypatch.setattr(repairing, "wait_for_end", wait_for_end)
         one = Compared("shop", config, sides.compared())
         (found,) = repairing.repaired([one], sides, connect, yes=True, **options)
         return found.verdict, sent

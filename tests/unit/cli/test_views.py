@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from arbiter.values import ChannelState, HistoryItem, PipelineId, Signal, SignalKind
-from setl.cli.looking import views
+from setl.cli.inspection import views
 from setl.node.cluster import answers as node_answers
 from setl.operate.cutover.steps import CutOver, Step
 from tests.arbiter_in_memory import MemoryLink

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.codec.sql.statement import StatementKind, parse_statement
-from setl.codec.sql.tokens import Quoting, said_outright
+from setl.codec.sql.tokens import Quoting, literal_text
 
 DDL = StatementKind.DDL
 OTHER = StatementKind.HARMLESS
@@ -205,11 +205,11 @@ def test_a_comment_that_only_mariadb_executes():
     assert parse_statement("TRUNCATE /*M! a */ b", "d", mysql).tables == (("d", "b"),)
     text = "ALTER TABLE t ADD a INT /*!80023 INVISIBLE */ /*M!1 x */ COMMENT '/*! x */' /* y */"
     assert (
-        said_outright(text, mysql).split()
+        literal_text(text, mysql).split()
         == text.replace("/*!80023", "").replace("INVISIBLE */ /*M!1 x */", "INVISIBLE").split()
     )
-    assert "x" in said_outright(text).partition("COMMENT")[0].split()
-    assert len(said_outright(text)) == len(text)
+    assert "x" in literal_text(text).partition("COMMENT")[0].split()
+    assert len(literal_text(text)) == len(text)
 
 
 def test_megabytes_of_text_are_no_work_for_the_first_words():

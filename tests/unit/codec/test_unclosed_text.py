@@ -2,7 +2,7 @@
 
 import pytest
 
-from setl.codec.sql.tokens import Quoting, TokenKind, lexemes, said_outright, text_of, tokenize
+from setl.codec.sql.tokens import Quoting, TokenKind, lexemes, literal_text, text_of, tokenize
 
 PLAIN, ANSI = Quoting(), Quoting(ansi=True)
 BARE = Quoting(no_backslash=True)
@@ -53,4 +53,4 @@ def test_what_is_in_front_of_it_stays():
     tokens = tokenize("a 'b' `c` /* d */ e 'f /* g */")
     assert [token.text for token in tokens] == ["a", "'b'", "`c`", "e", "'f /* g */"]
     assert [token.closed for token in tokens] == [True] * 4 + [False]
-    assert said_outright("a /*!80000 b */ 'c /*! d */") == "a          b    'c /*! d */"
+    assert literal_text("a /*!80000 b */ 'c /*! d */") == "a          b    'c /*! d */"

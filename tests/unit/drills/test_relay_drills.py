@@ -41,23 +41,23 @@ def test_relays_crash_at_all_points_that_they_pass():
 class DrillRun(relaying.RelayDrillRun):
     """One in which nothing happens but what a test says."""
 
-    def __init__(self, first_applied, arrivals):
+    def __init__(self, first_applied, waiter):
         self.topics = {"c/relay": "topic"}
         self.statuses = self.marks = self._watch = self
         figures = {"first_applied_at": first_applied}
         self.known = {"c/relay": {7: Leadership(), 9: Leadership(figures=figures)}}
         self.advances = {}
-        self.arrivals = arrivals
+        self.waiter = waiter
 
     def leaderships_of(self, key):
         return self.known[key]
 
     def since(self, key, moment):
-        return [Advance(at, 0) for at in self.arrivals if at >= moment]
+        return [Advance(at, 0) for at in self.waiter if at >= moment]
 
 
 @pytest.mark.parametrize(
-    ("first_applied", "arrivals", "expected"),
+    ("first_applied", "waiter", "expected"),
     [
         (None, [10.5, 17.0], None),  # the new leader has not applied anything
         (16.8, [10.5, 16.0], None),  # and when it has, it is not seen yet
@@ -66,5 +66,5 @@ class DrillRun(relaying.RelayDrillRun):
         (16.8, [10.1, 17.0, 18.0], (7.0, 9)),
     ],
 )
-def test_the_outage_ends_when_readers_see_rows_again(first_applied, arrivals, expected):
-    assert DrillRun(first_applied, arrivals)._outage("c/relay", 10.0, 7) == expected
+def test_the_outage_ends_when_readers_see_rows_again(first_applied, waiter, expected):
+    assert DrillRun(first_applied, waiter)._outage("c/relay", 10.0, 7) == expected

@@ -214,7 +214,7 @@ def test_a_leader_that_does_not_apply_is_no_leader(node, state, code):
     assert answer(node, "/leader/shop/there")[0] == code
 
 
-def test_leadership_in_doubt_is_no_leadership(node):
+def test_leadership_uncertain_is_no_leadership(node):
     node.lead()
     node.arbiter.link.suspend()
     code, error = answer(node, "/leader/shop/there")

@@ -131,7 +131,7 @@ def test_it_sleeps_while_all_is_well_and_not_beyond_the_deadline(parts):
 
 
 @pytest.mark.parametrize("state", [Contact.SUSPENDED, Contact.LOST])
-def test_it_looks_often_while_contact_is_in_doubt(parts, state):
+def test_it_looks_often_while_contact_is_uncertain(parts, state):
     arbiter, _, _, watchdog = parts
     arbiter.state = state
     watchdog.look()

@@ -62,7 +62,7 @@ class Table:
         chosen.condition = condition
         return chosen
 
-    def showing(self, position, *, inside):
+    def reading_at(self, position, *, inside):
         assert position.order <= (1, 900)
         return self
 

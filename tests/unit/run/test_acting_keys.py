@@ -118,7 +118,7 @@ def test_moves_of_keys_are_reported_in_order():
         ("s", b"D+11", ("db.s",)),
     ],
 )
-def test_what_rows_ahead_of_the_stream_make_doubtful(table, payload, names):
+def test_what_rows_ahead_of_the_stream_make_ambiguous(table, payload, names):
     keys = keys_of(found(*CHAIN, acting("s", "s")))
     assert keys.doubtful([RoutedRows(entry(table, payload), ())]) == names
 

@@ -11,7 +11,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.faulty import TargetRow
 from setl.model.position import BinlogPosition
 from setl.model.schema import Column, Kind
-from setl.run.dead_letters.doubtful import changed_targets, in_doubt
+from setl.run.dead_letters.ambiguous import changed_targets, in_doubt
 from tests.letters import letter
 
 COLUMNS = Column("id", Kind.INTEGER), Column("name", Kind.TEXT)
@@ -72,7 +72,7 @@ def test_a_key_may_have_another_name_at_the_source():
     assert doubted(statement, {"nr"})
 
 
-def test_a_letter_without_a_key_is_in_doubt_only_once_more():
+def test_a_letter_without_a_key_is_uncertain_only_once_more():
     assert not doubted("TRUNCATE t", key_hash="")
     assert doubted("TRUNCATE t", key_hash="", state=State.RETRY)
 

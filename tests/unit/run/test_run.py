@@ -403,7 +403,7 @@ def test_what_was_applied_before_may_end_the_stream(begun):
 def test_a_row_in_the_way_is_waited_out_while_what_was_applied_comes_again(begun):
     stored = Checkpoint(at(90), timestamp=1_700_000_006.0, generation=3).moved_to(at(4))
     bench = begun(TWO, stored=stored)
-    bench.job.failures = [CollisionError("another row is in the way")]
+    bench.job.failures = [CollisionError("another row conflicts with it")]
     bench.start()
     eventually(lambda: bench.job.applied == ROWS_OF_TWO, 15)
     assert bench.progress.figures().retries == 1
@@ -411,7 +411,7 @@ def test_a_row_in_the_way_is_waited_out_while_what_was_applied_comes_again(begun
 
 def test_a_row_in_the_way_of_a_new_one_is_final(begun):
     bench = begun(TWO, stored=Checkpoint(at(4), timestamp=1_600_000_000.0))
-    bench.job.failures = [CollisionError("another row is in the way")]
+    bench.job.failures = [CollisionError("another row conflicts with it")]
     bench.start()
     bench.thread.join(60)
     assert isinstance(bench.error, CollisionError)

@@ -23,8 +23,8 @@ from setl.model.table_load import TableLoad
 from setl.run.measured.figures import RunState
 from setl.run.measured.progress import Progress
 from setl.run.table_loads.requests import StoredLoadRequests
-from setl.run.verification.looking import Looking
 from setl.run.verification.parts import VerifyingParts
+from setl.run.verification.range_comparison import RangeComparison
 from setl.run.verification.store import StoredVerification
 from setl.run.verification.verifier import Verifier
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
@@ -490,7 +490,7 @@ def test_a_source_that_cannot_be_asked_whether_it_is_busy_costs_no_table():
 def test_a_range_that_is_compared_again_is_as_large_as_before():
     orders = Pair("orders", 100)
     orders.target[60] = "other"
-    looking = Looking(None, threading.Event(), ManualClock())
+    looking = RangeComparison(None, threading.Event(), ManualClock())
     assert not looking.look(orders, (10,), 60).sure
     looked = looking.look(orders, (10,), 20)
     assert looked.sure

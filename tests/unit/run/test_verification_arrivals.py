@@ -5,23 +5,23 @@ from typing import Any
 
 import pytest
 
-from setl.bulk.arrivals import Arrived
+from setl.bulk.position_waiter import WaitOutcome
 from setl.clock import SystemClock
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.model.stream_end import StreamEnd
-from setl.run.verification.arrivals import RunArrivals
+from setl.run.verification.position_waiter import RunPositionWaiter
 
 
 def at(offset, timestamp=0.0):
     return Checkpoint(BinlogPosition("bin.000001", offset), timestamp=timestamp)
 
 
-def arrivals(reached, longest=30.0, stopping=None) -> Any:
+def waiter(reached, longest=30.0, stopping=None) -> Any:
     def never() -> StreamEnd:
         raise AssertionError("nobody asks for the end")
 
-    return RunArrivals(
+    return RunPositionWaiter(
         end=never,
         passed=lambda one, position: one.order >= position.order,
         reached=reached,
@@ -45,13 +45,15 @@ MOMENT = StreamEnd(None, 1000.7)
 )
 def test_it_waits_until_everything_before_the_end_is_applied(seen, end):
     looks = iter(seen)
-    assert arrivals(lambda: next(looks)).wait(end).arrived is Arrived.THERE
+    assert waiter(lambda: next(looks)).wait(end).wait_outcome is WaitOutcome.CAUGHT_UP
     assert next(looks, "none left") == "none left"
 
 
 def test_it_does_not_wait_for_ever_nor_when_the_leader_ends():
-    late = arrivals(lambda: at(400), longest=0.0).wait(POSITION)
-    assert (late.arrived, "did not come there" in late.why) == (Arrived.LATE, True)
+    late = waiter(lambda: at(400), longest=0.0).wait(POSITION)
+    assert (late.wait_outcome, "did not come there" in late.why) == (WaitOutcome.LATE, True)
     stopping = threading.Event()
     stopping.set()
-    assert arrivals(lambda: at(400), stopping=stopping).wait(POSITION).arrived is Arrived.LATE
+    assert (
+        waiter(lambda: at(400), stopping=stopping).wait(POSITION).wait_outcome is WaitOutcome.LATE
+    )

@@ -4,7 +4,7 @@ import pytest
 
 from setl.bulk.comparison import What
 from setl.bulk.verdict import ColumnDifference, DifferingKeys, KeyDifference, TableVerdict
-from setl.run.verification.doubt import seen_twice, stood_still
+from setl.run.verification.ambiguity import seen_twice, stood_still
 
 M, X, D = What.MISSING, What.EXTRA, What.DIFFERENT
 

@@ -21,8 +21,8 @@ from setl.errors import ConfigurationError
 from setl.model.load_request import LoadRequest, RequestState
 from setl.node.cluster.view import ClusterView
 from setl.node.console.actions import cutting_over, dead_letters, moving, removal, silencing
-from setl.node.console.actions.context import ActionContext, Fields, Looked, pipeline_of
-from setl.node.console.looks.open_loads import open_requests
+from setl.node.console.actions.context import ActionContext, Fields, Preview, pipeline_of
+from setl.node.console.views.open_loads import open_requests
 from setl.node.stored import preference_of
 from setl.operate import questions
 from setl.operate.starting import readiness, refusal
@@ -61,7 +61,7 @@ class Action:
     act: Callable[[ActionContext, str, Fields], str]
     question: Callable[[ClusterView, str, Fields], str] | None = None
     about: About = About.PIPELINE
-    look: Callable[[ActionContext, str, Fields], Looked] | None = None
+    look: Callable[[ActionContext, str, Fields], Preview] | None = None
     typed: bool = False
     ends: bool = False
 
@@ -189,7 +189,7 @@ def _to_load(fields: Fields) -> tuple[str, str]:
     return table, where
 
 
-def _look_before_load(context: ActionContext, name: str, fields: Fields) -> Looked:
+def _look_before_load(context: ActionContext, name: str, fields: Fields) -> Preview:
     ident = pipeline_of(name)
     table, where = _to_load(fields)
     what = f"rows of {table}" if table else "all tables"
@@ -198,18 +198,18 @@ def _look_before_load(context: ActionContext, name: str, fields: Fields) -> Look
         f"Load {what}{condition} of {name} from its source into its target? Rows that only the"
         " target has stay."
     )
-    return Looked(
+    return Preview(
         "\n".join([question, *_overwriting(context, ident, [table] if table else [])]), {}
     )
 
 
-def look_before_repair(context: ActionContext, name: str, _: Fields) -> Looked:
+def look_before_repair(context: ActionContext, name: str, _: Fields) -> Preview:
     """What is asked before rows that differ are sent again."""
     question = (
         f"Compare {name} and send rows that differ again, as the source has them? Rows that only"
         " the target has are deleted there."
     )
-    return Looked("\n".join([question, *_overwriting(context, pipeline_of(name), [])]), {})
+    return Preview("\n".join([question, *_overwriting(context, pipeline_of(name), [])]), {})
 
 
 def _overwriting(context: ActionContext, ident: PipelineId, tables: Sequence[str]) -> list[str]:

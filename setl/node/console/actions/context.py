@@ -35,7 +35,7 @@ Fields = Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Preview:
     """What a look at servers says before something is done.
 
     Attributes:

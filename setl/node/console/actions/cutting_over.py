@@ -15,7 +15,7 @@ from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.clock import SystemClock
-from setl.node.console.actions.context import ActionContext, Fields, Looked, pipeline_of
+from setl.node.console.actions.context import ActionContext, Fields, Preview, pipeline_of
 from setl.operate import questions
 from setl.operate.cutover.cluster_access import ClusterAccess, Seen
 from setl.operate.cutover.course import Course
@@ -30,25 +30,25 @@ _SOURCE_SECONDS = 60.0
 """Seconds for which a source that does not answer is asked again."""
 
 
-def look_before(context: ActionContext, name: str, _: Fields) -> Looked:
+def look_before(context: ActionContext, name: str, _: Fields) -> Preview:
     """What is asked before one is begun or carried on."""
     ident = pipeline_of(name)
     found = context.arbiter.cutovers.read(ident)
     if found is None:
-        return Looked(questions.before_cutover(ident), {})
+        return Preview(questions.before_cutover(ident), {})
     record = CutOver.from_json(found[0])
     if record.step is Step.DONE:
         raise Refused(f"the cut-over of {ident} is done: the application may write to its target")
-    return Looked(questions.before_cutover(ident, record.step.value), {})
+    return Preview(questions.before_cutover(ident, record.step.value), {})
 
 
-def look(context: ActionContext, name: str, _: Fields) -> Looked:
+def look(context: ActionContext, name: str, _: Fields) -> Preview:
     """What is asked before it is put back; the form that confirms it says at which step it was."""
     ident = pipeline_of(name)
     record = _record(context, ident)
     done = record.step is Step.DONE
     question = questions.before_abort(ident) if done else questions.before_early_abort(ident)
-    return Looked(question, {"step": record.step.value})
+    return Preview(question, {"step": record.step.value})
 
 
 def abort(context: ActionContext, name: str, fields: Fields) -> str:

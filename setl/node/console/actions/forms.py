@@ -18,7 +18,7 @@ from setl.errors import SetlError
 from setl.log import fields
 from setl.node.cluster.view import ClusterView
 from setl.node.console.actions.catalogue import ACTIONS, About, Action
-from setl.node.console.actions.context import ActionContext, Looked, pipeline_of
+from setl.node.console.actions.context import ActionContext, Preview, pipeline_of
 from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.long_work import LONG_WORK
 from setl.node.console.actions.spreading import CLUSTER
@@ -146,9 +146,9 @@ class Acting:
         self,
         session: Session,
         asked: Asked,
-        look: Callable[[ActionContext, str, Mapping[str, str]], Looked],
+        look: Callable[[ActionContext, str, Mapping[str, str]], Preview],
         form: Mapping[str, str],
-    ) -> Looked | None:
+    ) -> Preview | None:
         """What has to be known before it is done.
 
         None if it cannot be, and the session is reported.

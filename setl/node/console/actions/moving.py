@@ -6,7 +6,7 @@ from arbiter.requests import Refused
 from arbiter.values import PipelineId
 from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
-from setl.node.console.actions.context import ActionContext, Fields, Looked, pipeline_of
+from setl.node.console.actions.context import ActionContext, Fields, Preview, pipeline_of
 from setl.operate import questions
 from setl.operate.positions.planned_move import (
     PlannedMove,
@@ -18,7 +18,7 @@ from setl.operate.positions.reposition import move, objection_to_move
 from setl.systems.registry import system_of
 
 
-def look(context: ActionContext, name: str, fields: Fields) -> Looked:
+def look(context: ActionContext, name: str, fields: Fields) -> Preview:
     """Find the position at the source; the form that confirms asks for exactly what was found."""
     ident = pipeline_of(name)
     planned = _planned(context, ident, _config(context, ident), fields)
@@ -29,7 +29,7 @@ def look(context: ActionContext, name: str, fields: Fields) -> Looked:
         "Forward: changes in between are never applied. Back: they are applied again. Run a"
         " verification afterwards."
     )
-    return Looked("\n".join(lines), {"to": exact_position(planned.found)})
+    return Preview("\n".join(lines), {"to": exact_position(planned.found)})
 
 
 def reset(context: ActionContext, name: str, fields: Fields) -> str:

@@ -11,14 +11,14 @@ from collections.abc import Mapping
 from arbiter.requests import Refused
 from setl.node.cluster.rebalancing import Rebalance, rebalance
 from setl.node.cluster.view import look_at
-from setl.node.console.actions.context import ActionContext, Fields, Looked
+from setl.node.console.actions.context import ActionContext, Fields, Preview
 from setl.operate import questions
 
 CLUSTER = "the cluster"
 """What is spread, in forms and in the log of actions."""
 
 
-def look(context: ActionContext, _: str, __: Fields) -> Looked:
+def look(context: ActionContext, _: str, __: Fields) -> Preview:
     """Which switchovers there would be; refused if there is none."""
     plan = rebalance(context.arbiter, look_at(context.arbiter))
     if not plan.moves:
@@ -30,7 +30,7 @@ def look(context: ActionContext, _: str, __: Fields) -> Looked:
         f"now: {_counts(plan.before)}",
         f"then: {_counts(plan.after)}",
     ]
-    return Looked("\n".join(lines), {})
+    return Preview("\n".join(lines), {})
 
 
 def _left_alone(plan: Rebalance) -> list[str]:

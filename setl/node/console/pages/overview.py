@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arbiter.values import EVERYTHING, Channel, NodeInfo, PipelineId
-from setl.alarms.alarm_state import lasting
+from setl.alarms.alarm_state import lasts_for
 from setl.node.alarms.status import failing_in, firing_in, somebody_decides
 from setl.node.cluster.endpoint_texts import endpoints_of
 from setl.node.cluster.view import ClusterView, PipelineView, Standby, handover_sentence
@@ -16,7 +16,7 @@ from setl.node.console.pages.picture import NARROW, WIDE, Direction, Picture, dr
 from setl.node.console.pages.problems import Problem, counts_of, problems_of
 from setl.node.console.pages.states import CHANNEL_LOOKS, Look, look_of
 from setl.operate import units
-from setl.operate.cutover.looking import OpenCutover
+from setl.operate.cutover.inspection import OpenCutover
 
 MOST_ALARMS = 50
 """Alarms in the table of the first page."""
@@ -212,7 +212,7 @@ def _alarm_row(alarm: Mapping[str, Any], at: float) -> AlarmRow:
         severity=str(alarm["severity"]),
         rule=str(alarm["rule"]),
         about=_about(alarm),
-        lasts=lasting(alarm["since"], alarm.get("calm") or 0.0, at),
+        lasts=lasts_for(alarm["since"], alarm.get("calm") or 0.0, at),
         text=str(alarm["text"]),
         way_out=str(alarm["way_out"]),
         silenced=bool(alarm["silenced"]),

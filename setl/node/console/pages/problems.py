@@ -11,8 +11,8 @@ from setl.node.cluster.view import NO_ANSWER, NO_LEADER, ClusterView, PipelineVi
 from setl.node.stored import nameless
 from setl.node.zookeeper.ensemble import lost_in
 from setl.node.zookeeper.needed_certificates import expiring_in
-from setl.operate.cutover.looking import OpenCutover
-from setl.operate.found_words import DIFFERENCES, ECHOES
+from setl.operate.cutover.inspection import OpenCutover
+from setl.operate.messages import DIFFERENCES, ECHOES
 from setl.operate.units import count, duration
 from setl.run.measured.figures import RunState
 

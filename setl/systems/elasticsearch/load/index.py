@@ -22,7 +22,7 @@ from setl.systems.elasticsearch.field_names import refuse_names
 from setl.systems.elasticsearch.mapping import (
     GC_DELETES,
     fields_of,
-    lacking_fields,
+    missing_fields,
     takes_new_fields,
 )
 
@@ -65,7 +65,7 @@ def ensure_index(
     for description in existing.values():
         mapping = description.get("mappings", {})
         properties = mapping.get("properties", {})
-        lacking = lacking_fields(properties, wanted)
+        lacking = missing_fields(properties, wanted)
         refuse_names(lacking, index, properties)
         known = known or len(lacking) < len(wanted)
         if takes_new_fields(mapping):

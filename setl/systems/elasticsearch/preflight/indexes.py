@@ -150,7 +150,7 @@ def _check_mapping(
             _check_field(index, field, there, rows, report)
         _check_routing(mapping, rows, report)
     if lacking:
-        _report_lacking(index, mapping, lacking, report)
+        _report_missing_fields(index, mapping, lacking, report)
     _check_source(mapping, settings, report)
     _check_count({**properties, **added}, settings, index, report)
     return added
@@ -187,7 +187,7 @@ def _check_routing(mapping: dict[str, Any], rows: Arriving, report: Report) -> N
         )
 
 
-def _report_lacking(
+def _report_missing_fields(
     index: str, mapping: dict[str, Any], lacking: dict[str, Any], report: Report
 ) -> None:
     dynamic = str(mapping.get("dynamic")).lower()

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.finding import Report
-from setl.systems.wires import NOT_ENCRYPTED, TLS_MISSING, stays_here
+from setl.systems.tls_findings import NOT_ENCRYPTED, TLS_MISSING, stays_here
 
 
 def check_transport(endpoint: ElasticEndpoint, report: Report) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from setl.systems.finding import Report
-from setl.systems.wires import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
+from setl.systems.tls_findings import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
 
 _NO = frozenset({"false", "0", "f"})
 

@@ -73,7 +73,7 @@ class RecordEntries:
         before = copy(self._headers), copy(self._repeats), self.time, self._last, self._row_time
         try:
             return self._of(records, each=False)
-        except _DoubtfulError:
+        except _AmbiguousError:
             self._headers, self._repeats, self.time, self._last, self._row_time = before
             return self._of(records, each=True)
 
@@ -163,10 +163,10 @@ class RecordEntries:
         """Look at the Kafka headers of a record that ends a stretch, if there is one.
 
         Raises:
-            _DoubtfulError: something else may be in the stretch.
+            _AmbiguousError: something else may be in the stretch.
         """
         if unseen is not None and not self._repeats.goes_on(unseen.headers() or ()):
-            raise _DoubtfulError
+            raise _AmbiguousError
 
     def _other(
         self, offset: int, value: bytes, chunks: OpenRowChunks, entries: list[Entry]
@@ -225,5 +225,5 @@ def _bare_until(records: Sequence[Message], begin: int) -> int:
     return len(records)
 
 
-class _DoubtfulError(Exception):
+class _AmbiguousError(Exception):
     """Something was written between records of a transaction that may repeat what was before."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from setl.clock import SystemClock
 from setl.errors import PositionLostError
 from setl.model.position import BinlogPosition
-from setl.systems.lasting import StreamRetention
+from setl.systems.expiry import StreamRetention
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.stream import StreamLimits

@@ -22,18 +22,18 @@ from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import error_number, is_mariadb, translate
 from setl.systems.mysql.ddl.advice import advice_on, reason_of
 from setl.systems.mysql.ddl.collating import default_collations
+from setl.systems.mysql.ddl.created_tables import CreatedTables
+from setl.systems.mysql.ddl.digest import digest_of
 from setl.systems.mysql.ddl.effects import with_ignore
-from setl.systems.mysql.ddl.held_rows import MISSING_TABLE, has_rows
+from setl.systems.mysql.ddl.existing_keys import with_existing_keys
+from setl.systems.mysql.ddl.existing_tables import ExistingTables
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
-from setl.systems.mysql.ddl.looks import looks_of
-from setl.systems.mysql.ddl.made_tables import MadeTables
 from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
 from setl.systems.mysql.ddl.moved_rows import exchanges, refuse_second_move
 from setl.systems.mysql.ddl.outcome import as_it_came_out, did_nothing
 from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
-from setl.systems.mysql.ddl.present_keys import with_present_keys
-from setl.systems.mysql.ddl.present_tables import PresentTables
 from setl.systems.mysql.ddl.replaced import ReplacedTables
+from setl.systems.mysql.ddl.row_probe import MISSING_TABLE, has_rows
 from setl.systems.mysql.ddl.set_aside import SetAside
 from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining
 from setl.systems.mysql.ddl.shadow_swaps import (
@@ -181,7 +181,7 @@ class Attempt:
         """Do a step if it is not done yet; returns its statement."""
         step, session = run
         if step.narrowed:
-            step = with_present_keys(self._writer.open(), step, session)
+            step = with_existing_keys(self._writer.open(), step, session)
         notes = "; ".join(step.notes)
         if not step.statement and step.creation is None:
             return f"nothing to do ({notes}): {self._change.statement}"
@@ -194,7 +194,7 @@ class Attempt:
         if self._is_done(known, step):
             return f"done before: {statement}"
         made = {
-            table: MadeTables(connection, self._ticket).position(table) for table in step.tables
+            table: CreatedTables(connection, self._ticket).position(table) for table in step.tables
         }
         of_now = {t: p for t, p in made.items() if p and p.generation == self._change.generation}
         later = [table for table, p in of_now.items() if p.version >= self._change.version]
@@ -204,10 +204,10 @@ class Attempt:
                 return f"in the table since setl has created it: {statement}"
             of_now = {t: p for t, p in of_now.items() if t not in later}
         self._refuse_later_model(number, run, statement)
-        looks = looks_of(connection, step, session)
+        digest = digest_of(connection, step, session)
         if known is not None and known.generation < self._change.generation:
             self._refuse_second_move(number, run, statement)
-        if known is not None and known.state == BEGUN and known.looks != looks:
+        if known is not None and known.state == BEGUN and known.digest != digest:
             self._done(number, step, statement)
             return f"found done: {statement}"
         step = self._without_missing(step, session)
@@ -222,7 +222,7 @@ class Attempt:
                 self._done(number, step, statement)
                 return statement
             statement = self._target.marked(step.statement)
-            looks = looks_of(connection, step, session)
+            digest = digest_of(connection, step, session)
         try:
             if replaced := self._replaced(connection):
                 replaced.refuse(step)
@@ -240,7 +240,7 @@ class Attempt:
             )
         except FatalError as error:
             raise self._stopped(number, statement, error) from error
-        self._write(number, BEGUN, statement, looks=looks, step=step)
+        self._write(number, BEGUN, statement, digest=digest, step=step)
         failpoints.reached("ddl.begun")
         again = known is not None and known.generation < self._change.generation
         again = again or len(of_now) < sum(position is not None for position in made.values())
@@ -350,11 +350,13 @@ class Attempt:
         this dies in between, the next leader creates the tables again, and they are removed again.
         """
         step, session = run
-        tables = self._target.in_the_way(self._writer.open(), step, session, later, self._change)
+        tables = self._target.conflicting_tables(
+            self._writer.open(), step, session, later, self._change
+        )
         if not tables or self._later_model(run) or not self._is_understood(run):
             return False
         connection = self._begin()
-        PresentTables(connection, self._ticket).forget(tables)
+        ExistingTables(connection, self._ticket).forget(tables)
         connection.commit()
         unchecked = session._replace(foreign_keys=False)
         for table in tables:
@@ -389,7 +391,7 @@ class Attempt:
         for name in ddl.names if ddl is not None else ():
             if name.role is Role.LIKE:
                 table = (name.schema, name.table)
-                position = MadeTables(self._writer.open(), self._ticket).position(table)
+                position = CreatedTables(self._writer.open(), self._ticket).position(table)
                 if position and position.generation == self._change.generation:
                     return table if position.version >= self._change.version else None
         return None
@@ -423,14 +425,14 @@ class Attempt:
             number,
             DONE,
             statement,
-            looks=replaced.looks(step) if replaced else "",
+            digest=replaced.digest(step) if replaced else "",
             emptied=[table for table in emptied if not has_rows(connection, table)],
         )
 
     def _forget_made(self, tables: Sequence[Name]) -> None:
         connection = self._begin()
         for table in tables:
-            MadeTables(connection, self._ticket).forget(table)
+            CreatedTables(connection, self._ticket).forget(table)
         SetAside(connection, self._ticket).forget(tables)
         connection.commit()
 
@@ -483,7 +485,7 @@ class Attempt:
         state: str,
         statement: str,
         *,
-        looks: str = "",
+        digest: str = "",
         error: str | None = None,
         step: Step | None = None,
         emptied: Sequence[Name] = (),
@@ -491,10 +493,10 @@ class Attempt:
         connection = self._begin()
         loaded_all(connection, self._ticket, emptied)
         if step is not None:  # it may take its tables away, or their names
-            PresentTables(connection, self._ticket).forget(step.tables)
+            ExistingTables(connection, self._ticket).forget(step.tables)
             SetAside(connection, self._ticket).write(step.aside)
         ledger = Ledger(connection, self._ticket, self._change)
-        ledger.write(number, state, statement, looks=looks, error=error)
+        ledger.write(number, state, statement, digest=digest, error=error)
         if state == DONE:
             ledger.trim()
         self._writer.open().commit()

@@ -25,7 +25,7 @@ _ALIKE: Final = frozenset({
 })  # fmt: skip
 
 
-def doubt_between_families(effects: Effects, columns: Collection[str]) -> str:
+def reason_families_differ(effects: Effects, columns: Collection[str]) -> str:
     """Why rows of a target of the other family may get other values than at the source, or "".
 
     Args:

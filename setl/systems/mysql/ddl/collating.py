@@ -6,7 +6,7 @@ sets of Unicode mean something else, too. Keys compare by it.
 
 A MariaDB that has a setting for it is told by `default_collations`. That also covers NCHAR, which
 does not say the name of a character set. Of a statement for another server the text is changed, and
-one with NCHAR is refused, see `doubt_of_charsets`.
+one with NCHAR is refused, see `reason_charsets_differ`.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def default_collations(target: Connection[Any], session: StatementSession) -> li
     return [f"SET SESSION character_set_collations = '{chosen}'"]
 
 
-def doubt_of_charsets(statement: str, session: StatementSession) -> str:
+def reason_charsets_differ(statement: str, session: StatementSession) -> str:
     """Why a server without `default_collations` may compare otherwise than the source, or ""."""
     if not session.collations:
         return ""

@@ -25,7 +25,7 @@ _OF_MOMENTS: Final = BY_TIME_ZONE | {"TIMESTAMP"}
 
 _ZONE: Final = "the time zone of the session that did is not in the stream"
 _SETTINGS: Final = "settings of the session that did, such as lc_time_names, are not in the stream"
-DOUBT_OF_LOSSES: Final = "it removes rows that have the same key, and which of them stays is open"
+REASON_ROWS_LOST: Final = "it removes rows that have the same key, and which of them stays is open"
 """Of ALTER IGNORE, where there are such rows."""
 
 
@@ -113,7 +113,9 @@ def system_zone(connection: Connection[Any]) -> tuple[str, str]:
         return str(row[0]), str(row[1])
 
 
-def doubt_without_rows(effects: Effects, session: StatementSession, statement: str) -> str:
+def reason_not_equivalent_without_rows(
+    effects: Effects, session: StatementSession, statement: str
+) -> str:
     """Why a statement may mean something else at the target, whatever rows there are; or ""."""
     if _NO_CHARACTER in statement:
         return "some of its bytes are no characters of its session's character set"
@@ -126,7 +128,7 @@ def doubt_without_rows(effects: Effects, session: StatementSession, statement: s
     return ""
 
 
-def doubt_with_rows(
+def reason_not_equivalent_with_rows(
     effects: Effects, session: StatementSession, state: TableState, *, gathered: bool = False
 ) -> str:
     """Why rows of the table may differ from the source's afterwards, or ""; not of numbers.
@@ -158,10 +160,10 @@ def _open(effects: Effects, *, converts: bool) -> str:
         "how times are converted": converts,
         "how its counter counts": effects.numbers or bool(effects.numbered),
     }
-    return next((doubt for doubt, holds in doubts.items() if holds), "")
+    return next((reason for reason, holds in doubts.items() if holds), "")
 
 
-def doubt_of_both_ways(effects: Effects, session: StatementSession) -> str:
+def reason_not_reversible(effects: Effects, session: StatementSession) -> str:
     """Why rows may differ that the target's clients wrote before the statement came there, or "".
 
     They have come to the source, or are going to, without the column that it has already.
@@ -177,7 +179,7 @@ def doubt_of_both_ways(effects: Effects, session: StatementSession) -> str:
     )
 
 
-def doubt_of_copies(
+def reason_copies_differ(
     effects: Effects, session: StatementSession, types: Mapping[str, str], *, utc: bool = False
 ) -> str:
     """Why rows may differ that were copied into a shadow, after a statement ran on it; or "".
@@ -213,7 +215,7 @@ def doubt_of_copies(
     return ""
 
 
-def doubt_of_stored(state: TableState, *, utc: bool = False) -> str:
+def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
     """Why rows that were copied into a shadow may hold other computed values than before, or "".
 
     What a STORED generated column computes of a moment, or by a setting, it computes again when a
@@ -265,7 +267,7 @@ def _copied(what: str, columns: Sequence[str], why: str) -> str:
     )
 
 
-def doubt_of_order(
+def reason_order_differs(
     effects: Effects, state: TableState, *, whole: bool, source_key: tuple[str, ...]
 ) -> str:
     """Why rows may be numbered in another order than at the source, or "".

@@ -20,41 +20,41 @@ from setl.systems.mysql.acting_keys import RelatedTables
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb, translate
 from setl.systems.mysql.creation.dialect import Dialect
-from setl.systems.mysql.ddl.between_families import doubt_between_families
+from setl.systems.mysql.ddl.between_families import reason_families_differ
 from setl.systems.mysql.ddl.collating import (
     collated,
     default_collations,
-    doubt_of_charsets,
+    reason_charsets_differ,
     with_default,
 )
 from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults, default_collation
 from setl.systems.mysql.ddl.effects import Effects, effects_of, without_ignore
 from setl.systems.mysql.ddl.equivalence import (
-    DOUBT_OF_LOSSES,
+    REASON_ROWS_LOST,
     TableState,
-    doubt_of_both_ways,
-    doubt_of_copies,
-    doubt_of_order,
-    doubt_of_stored,
-    doubt_with_rows,
-    doubt_without_rows,
     has_unnumbered,
+    reason_copies_differ,
+    reason_not_equivalent_with_rows,
+    reason_not_equivalent_without_rows,
+    reason_not_reversible,
+    reason_order_differs,
+    reason_stored_rows_differ,
     state_of,
     system_zone,
 )
-from setl.systems.mysql.ddl.held_rows import has_rows
 from setl.systems.mysql.ddl.json_columns import json_as_text
-from setl.systems.mysql.ddl.made_later import (
-    doubt_of_names_before,
-    doubt_of_rows_before,
-    held_columns,
+from setl.systems.mysql.ddl.late_created_tables import (
+    existing_columns,
+    reason_names_differ,
+    reason_rows_differ,
     renames,
 )
-from setl.systems.mysql.ddl.moved_rows import doubt_of_partitions, moved_by
+from setl.systems.mysql.ddl.moved_rows import moved_by, reason_partitions_differ
 from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.plan import Name, Step
 from setl.systems.mysql.ddl.removal import removes_rows
-from setl.systems.mysql.ddl.reread_names import doubt_of_reads
+from setl.systems.mysql.ddl.reread_names import reason_reads_differ
+from setl.systems.mysql.ddl.row_probe import has_rows
 from setl.systems.mysql.ddl.sequences import without_sequences
 from setl.systems.mysql.ddl.settings import is_system_zone, lenient_modes
 from setl.systems.mysql.ddl.target_tables import target_table
@@ -200,8 +200,8 @@ class EquivalenceCheck:
             SetlError: a server does not answer.
         """
         if step.renames_away:
-            self._refuse(_doubt_of_children(target, step.tables[0]), step)
-        self._refuse(self._doubt_of_names(step), step, _ADVICE_ON_READS)
+            self._refuse(_reason_children_differ(target, step.tables[0]), step)
+        self._refuse(self._reason_names_differ(step), step, _ADVICE_ON_READS)
         if step.source is None:
             return []
         # Names are in backticks by now; of the session, only what decides about text matters.
@@ -210,45 +210,51 @@ class EquivalenceCheck:
             return []
         effects = effects_of(ddl)
         advice = _ADVICE_ON_FILES if effects.files else _ADVICE
-        doubt = doubt_without_rows(effects, session, step.statement)
-        self._refuse(doubt, step, _ADVICE_ON_FAILED if session.error else advice)
+        reason = reason_not_equivalent_without_rows(effects, session, step.statement)
+        self._refuse(reason, step, _ADVICE_ON_FAILED if session.error else advice)
         if step.creation is None:
             parents = [(n.schema, n.table) for n in ddl.names if n.role is Role.REFERENCED]
             alike = bool(session.mariadb) and is_mariadb(target)
             why_not = "" if alike or not _is_by_column(ddl) else _BY_COLUMN
             self.refuse_actions(step, effects.actions, source_had, parents, why_not)
         if is_system_zone(session):
-            self._refuse(self._doubt_of_zone(target, source_had), step)
+            self._refuse(self._reason_zone_differs(target, source_had), step)
         # It runs without IGNORE, which takes values that do not fit.
         more = [lenient_modes(session, mariadb=is_mariadb(target))] if effects.loses else []
         names = step.source, step.tables[0]
-        self._refuse(doubt_of_partitions(self._source, target, ddl, names), step, _ADVICE_ON_MOVES)
+        self._refuse(
+            reason_partitions_differ(self._source, target, ddl, names), step, _ADVICE_ON_MOVES
+        )
         if ddl.action is Action.ALTER:
-            self._refuse(self._doubt_of_reads(target, ddl, step), step, _ADVICE_ON_READS)
+            self._refuse(self._reason_reads_differ(target, ddl, step), step, _ADVICE_ON_READS)
             state = state_of(target, step.tables[0])
             if state.rows:
-                lost = "" if step.whole or not effects.loses else DOUBT_OF_LOSSES
+                lost = "" if step.whole or not effects.loses else REASON_ROWS_LOST
                 self._refuse(lost, step, _ADVICE_ON_LOSSES)
-                doubt = doubt_with_rows(effects, session, state, gathered=step.gathered)
-                self._refuse(doubt, step)
-                doubt = _doubt_between_families(target, effects, session, state)
-                self._refuse(doubt, step, _ADVICE_BETWEEN_FAMILIES)
+                reason = reason_not_equivalent_with_rows(
+                    effects, session, state, gathered=step.gathered
+                )
+                self._refuse(reason, step)
+                reason = _reason_families_differ(target, effects, session, state)
+                self._refuse(reason, step, _ADVICE_BETWEEN_FAMILIES)
                 if self._both_ways:
-                    self._refuse(doubt_of_both_ways(effects, session), step, _ADVICE_ON_BOTH_WAYS)
+                    self._refuse(
+                        reason_not_reversible(effects, session), step, _ADVICE_ON_BOTH_WAYS
+                    )
                 if step.copied and not unread(step.source):
                     utc = self._accepts(COPIED_IN_UTC, step)
-                    doubt = doubt_of_copies(effects, session, state.definitions, utc=utc)
-                    self._refuse(doubt, step, _ADVICE_ON_COPIES)
+                    reason = reason_copies_differ(effects, session, state.definitions, utc=utc)
+                    self._refuse(reason, step, _ADVICE_ON_COPIES)
                 if self._numbers(target, effects, step.tables[0], state):
                     key = source_key(step, state.key, effects.rekeyed)
-                    doubt = doubt_of_order(effects, state, whole=step.whole, source_key=key)
-                    self._refuse(doubt, step)
+                    reason = reason_order_differs(effects, state, whole=step.whole, source_key=key)
+                    self._refuse(reason, step)
                     more += self._counting(target, session)
         more += self._timestamps(target, step, session)
         collations = default_collations(target, session)
         if not collations:
-            doubt = doubt_of_charsets(step.statement, session)
-            self._refuse(doubt, step, _ADVICE_ON_CHARSETS)
+            reason = reason_charsets_differ(step.statement, session)
+            self._refuse(reason, step, _ADVICE_ON_CHARSETS)
         return more + collations
 
     def refuse_recomputed(
@@ -266,8 +272,8 @@ class EquivalenceCheck:
         """
         state = state_of(target, step.tables[0])
         if state.rows and step.source is not None and not unread(step.source):
-            doubt = doubt_of_stored(state, utc=self._accepts(COPIED_IN_UTC, step))
-            self._refuse(doubt, step, _ADVICE_ON_COPIES)
+            reason = reason_stored_rows_differ(state, utc=self._accepts(COPIED_IN_UTC, step))
+            self._refuse(reason, step, _ADVICE_ON_COPIES)
 
     def refuse_actions(
         self,
@@ -295,10 +301,10 @@ class EquivalenceCheck:
         """
         if actions and step.source and not accepts_actions(self._accept, ".".join(step.source)):
             why_not = why_not or self._why_not_carried_out((step.tables[0], *parents))
-            doubt = self._doubt_of_actions(actions, source_had) if why_not else ""
-            if doubt and self._related is not None:
-                doubt = f"{doubt}, and setl cannot carry it out ({why_not})"
-            self._refuse(doubt, step, _ADVICE_ON_ACTIONS)
+            reason = self._reason_actions_differ(actions, source_had) if why_not else ""
+            if reason and self._related is not None:
+                reason = f"{reason}, and setl cannot carry it out ({why_not})"
+            self._refuse(reason, step, _ADVICE_ON_ACTIONS)
 
     def _why_not_carried_out(self, tables: Sequence[Name]) -> str:
         if self._related is None or self._source is None:
@@ -317,8 +323,10 @@ class EquivalenceCheck:
             FatalError: there is one, and nobody has accepted it.
         """
         if difference and not self._accepts(SHADOW_DEFINITION, step):
-            doubt = f"an online schema change ends, and its shadow was made otherwise: {difference}"
-            self._refuse(doubt, step, _ADVICE_ON_DIFFERENCE)
+            reason = (
+                f"an online schema change ends, and its shadow was made otherwise: {difference}"
+            )
+            self._refuse(reason, step, _ADVICE_ON_DIFFERENCE)
 
     def _accepts(self, code: str, step: Step) -> bool:
         location = ".".join(step.source or step.tables[0])
@@ -348,19 +356,19 @@ class EquivalenceCheck:
         ddl = parse_table_ddl(step.statement, "", quoting_of(session))
         if ddl is None:
             return
-        doubt, held = "", step.tables if moved_by(ddl) is not None else step.tables[:1]
+        reason, held = "", step.tables if moved_by(ddl) is not None else step.tables[:1]
         if renames(ddl):
-            doubt = doubt_of_names_before(target, ddl, later)
-        if not doubt and ddl.action is Action.ALTER and any(has_rows(target, t) for t in held):
+            reason = reason_names_differ(target, ddl, later)
+        if not reason and ddl.action is Action.ALTER and any(has_rows(target, t) for t in held):
             all_come = step.source is not None and unread(step.source)
             # Rows that are read at the source are as they are there.
             moves = removes_rows(ddl) or moved_by(ddl) is not None
             if not step.reread and (moves or not all_come):
-                doubt = doubt_of_rows_before(ddl, held_columns(target, step.tables[0]))
-        if doubt:
+                reason = reason_rows_differ(ddl, existing_columns(target, step.tables[0]))
+        if reason:
             raise FatalError(
                 "rows of the target may not be as a schema change left them at the source, since"
-                f" setl created the table as it was later: {doubt}:"
+                f" setl created the table as it was later: {reason}:"
                 f" {redacted(step.statement)[:300]}",
                 hint=_ADVICE_ON_ROWS_BEFORE,
             )
@@ -415,7 +423,7 @@ class EquivalenceCheck:
         if ddl is None or not effects_of(ddl).loses:
             return None
         return FatalError(
-            f"this schema change cannot be replicated: {DOUBT_OF_LOSSES}:"
+            f"this schema change cannot be replicated: {REASON_ROWS_LOST}:"
             f" {redacted(step.statement)[:300]}",
             hint=_ADVICE_ON_LOSSES.format(by_hand=self._by_hand),
         )
@@ -446,7 +454,7 @@ class EquivalenceCheck:
             return False
         state = state_of(target, step.tables[0])
         key = source_key(step, state.key, True)  # noqa: FBT003
-        return not doubt_of_order(effects_of(ddl), state, whole=True, source_key=key)
+        return not reason_order_differs(effects_of(ddl), state, whole=True, source_key=key)
 
     def _collated(
         self,
@@ -469,10 +477,10 @@ class EquivalenceCheck:
             return with_default(text, session, wanted)
         return text
 
-    def _refuse(self, doubt: str, step: Step, advice: str = _ADVICE) -> None:
-        if doubt:
+    def _refuse(self, reason: str, step: Step, advice: str = _ADVICE) -> None:
+        if reason:
             raise FatalError(
-                f"this schema change cannot be replicated: {doubt}:"
+                f"this schema change cannot be replicated: {reason}:"
                 f" {redacted(step.statement)[:300]}",
                 hint=advice.format(by_hand=self._by_hand),
             )
@@ -486,7 +494,7 @@ class EquivalenceCheck:
             return effects.numbers
         return effects.numbers or has_unnumbered(target, name, column)
 
-    def _doubt_of_names(self, step: Step) -> str:
+    def _reason_names_differ(self, step: Step) -> str:
         """Why rows may have been read from another table than that which is renamed, or ""."""
         if self._source is None or step.source is not None or not step.reread:
             return ""
@@ -494,7 +502,7 @@ class EquivalenceCheck:
             again = next((name for name in step.reread if kind_of(connection, name)), None)
         return f"the source has another table {'.'.join(again)} by now" if again else ""
 
-    def _doubt_of_reads(self, target: Connection[Any], ddl: TableDdl, step: Step) -> str:
+    def _reason_reads_differ(self, target: Connection[Any], ddl: TableDdl, step: Step) -> str:
         """Why rows may have been read by names that mean something else by now, or ""."""
         if self._source is None or not step.reread:
             return ""
@@ -502,9 +510,11 @@ class EquivalenceCheck:
         if before is None:
             return ""
         with closing(connect(self._source)) as connection:
-            return doubt_of_reads(ddl, before, read_table(connection, *step.reread[0]))
+            return reason_reads_differ(ddl, before, read_table(connection, *step.reread[0]))
 
-    def _doubt_of_actions(self, actions: Sequence[str], had: Callable[[str, str], bool]) -> str:
+    def _reason_actions_differ(
+        self, actions: Sequence[str], had: Callable[[str, str], bool]
+    ) -> str:
         """Why rows that foreign keys change by themselves need not be in the stream, or ""."""
         said = ", ".join(actions)
         logged = False
@@ -520,7 +530,7 @@ class EquivalenceCheck:
             )
         return ""
 
-    def _doubt_of_zone(self, target: Connection[Any], had: Callable[[str, str], bool]) -> str:
+    def _reason_zone_differs(self, target: Connection[Any], had: Callable[[str, str], bool]) -> str:
         there = None
         if self._source is not None:
             with closing(connect(self._source)) as connection:
@@ -585,7 +595,7 @@ def _is_by_column(ddl: TableDdl) -> bool:
     return words.count("REFERENCES") > words.count("FOREIGN")
 
 
-def _doubt_of_children(target: Connection[Any], name: Name) -> str:
+def _reason_children_differ(target: Connection[Any], name: Name) -> str:
     """Why a table cannot be renamed before it is dropped: foreign keys would go with it."""
     with target.cursor() as cursor:
         cursor.execute(
@@ -602,9 +612,9 @@ def _doubt_of_children(target: Connection[Any], name: Name) -> str:
     )
 
 
-def _doubt_between_families(
+def _reason_families_differ(
     target: Connection[Any], effects: Effects, session: StatementSession, state: TableState
 ) -> str:
     if not session.known or session.mariadb is is_mariadb(target):
         return ""
-    return doubt_between_families(effects, state.types)
+    return reason_families_differ(effects, state.types)

@@ -13,7 +13,7 @@ from typing import Final
 from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import TableDdl
 from setl.codec.sql.tokens import Token
-from setl.systems.mysql.ddl.said_columns import said_columns
+from setl.systems.mysql.ddl.declared_columns import declared_columns
 from setl.systems.mysql.identifiers import quote
 
 _TEXT: Final = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
@@ -29,7 +29,7 @@ def json_as_text(ddl: TableDdl, statement: str) -> str:
     """
     changed = [
         (column[1], _type(column, new=new))
-        for column, new in said_columns(ddl)
+        for column, new in declared_columns(ddl)
         if len(column) > 1 and column[1].word == "JSON"
     ]
     for token, text in reversed(changed):

@@ -34,12 +34,12 @@ class Recorded:
     Attributes:
         state: `BEGUN`, `DONE`, `FAILED` or `KEPT`.
         generation: under which the step was last tried.
-        looks: digest of the tables before it was tried.
+        digest: digest of the tables before it was tried.
     """
 
     state: str
     generation: int
-    looks: str
+    digest: str
 
 
 class Ledger:
@@ -63,7 +63,9 @@ class Ledger:
             " WHERE pipeline = %s AND id = %s",
             self._change.id,
         )
-        return {int(step): Recorded(state, int(of), looks or "") for step, state, of, looks in rows}
+        return {
+            int(step): Recorded(state, int(of), digest or "") for step, state, of, digest in rows
+        }
 
     def write(
         self,
@@ -71,7 +73,7 @@ class Ledger:
         state: str,
         statement: str,
         *,
-        looks: str = "",
+        digest: str = "",
         error: str | None = None,
         shadow: str = "",
     ) -> None:
@@ -82,7 +84,7 @@ class Ledger:
                 _WRITE,
                 (
                     *(ticket.pipeline_key, change.id, step, change.generation, change.version),
-                    *(state, shadow, statement, json.dumps(change.session), looks, error),
+                    *(state, shadow, statement, json.dumps(change.session), digest, error),
                     ticket.epoch,
                 ),
             )

@@ -14,7 +14,7 @@ from setl.channel.routes.routing import Route
 from setl.codec.sql.names import behind_condition, listed, name_of
 from setl.codec.sql.table_ddl import Action, Clause, TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
-from setl.systems.mysql.ddl.said_columns import is_column
+from setl.systems.mysql.ddl.declared_columns import is_column
 
 Span = tuple[int, int]
 

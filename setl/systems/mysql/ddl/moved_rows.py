@@ -136,7 +136,7 @@ class _Partition(NamedTuple):
         return self.method, self.expression, self.sub_method, self.sub_expression
 
 
-def doubt_of_partitions(
+def reason_partitions_differ(
     source: MysqlEndpoint | None,
     target: Connection[Any],
     ddl: TableDdl,

@@ -20,8 +20,8 @@ from setl.codec.sql.table_ddl import Action, parse_table_ddl
 from setl.errors import FatalError
 from setl.load.sink import LoadTicket
 from setl.systems.finding import accepting, finding_id
-from setl.systems.mysql.ddl.held_rows import has_rows
 from setl.systems.mysql.ddl.plan import Name, Step
+from setl.systems.mysql.ddl.row_probe import has_rows
 
 REPLACED_TABLE: Final = "replaced-table"
 """What `accept` of a pipeline calls it, see `setl.systems.finding.FOUND_LATER`."""
@@ -86,7 +86,7 @@ class ReplacedTables:
                     " store it with `setl apply --no-check`, since the target may lack the table",
                 )
 
-    def looks(self, step: Step) -> str:
+    def digest(self, step: Step) -> str:
         """What to write down of a step that was done: `HELD_ROWS`, or "" for nothing."""
         names = _names(step.statement)
         if names is None or not names.freed:
@@ -102,11 +102,11 @@ class ReplacedTables:
         left: dict[Name, Name] = {}
         with self._connection.cursor() as cursor:
             cursor.execute(_DONE, (self._ticket.pipeline_key,))
-            for statement, looks in cursor.fetchall():
+            for statement, digest in cursor.fetchall():
                 done = _names(str(statement))
                 if done is not None:
                     left = {old: to for old, to in left.items() if old not in done.taken}
-                    left |= done.freed if looks == HELD_ROWS else {}
+                    left |= done.freed if digest == HELD_ROWS else {}
         back = {(to, old) for old, to in names.freed.items()}
         return {old for old, to in left.items() if (old, to) not in back}
 

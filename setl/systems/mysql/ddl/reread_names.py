@@ -19,7 +19,7 @@ from setl.model.schema import Kind, RowSchema
 _AS_THEY_WERE: Final = frozenset({Kind.INTEGER, Kind.DECIMAL, Kind.TEXT, Kind.ENUM, Kind.SET})
 
 
-def doubt_of_reads(ddl: TableDdl, before: RowSchema, now: RowSchema | None) -> str:
+def reason_reads_differ(ddl: TableDdl, before: RowSchema, now: RowSchema | None) -> str:
     """Why rows may have been read wrongly before an ALTER TABLE came, or "".
 
     Args:

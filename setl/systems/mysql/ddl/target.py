@@ -18,7 +18,7 @@ from setl.systems.mysql.creation.dialect import DialectOf
 from setl.systems.mysql.ddl.conversions import of_copies
 from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
-from setl.systems.mysql.ddl.made_later import names_taken
+from setl.systems.mysql.ddl.late_created_tables import names_taken
 from setl.systems.mysql.ddl.other_objects import without_other_objects
 from setl.systems.mysql.ddl.outcome import as_it_came_out
 from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten, under_way
@@ -178,7 +178,7 @@ class DdlTarget:
             aside=aside,
         )
 
-    def in_the_way(
+    def conflicting_tables(
         self,
         connection: Connection[Any],
         step: Step,

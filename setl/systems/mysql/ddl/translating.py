@@ -17,14 +17,14 @@ from setl.codec.sql.tokens import Token, text_of, with_others
 from setl.systems.mysql.creation.columns import LARGE
 from setl.systems.mysql.creation.dialect import Dialect
 from setl.systems.mysql.creation.expression import is_portable
-from setl.systems.mysql.ddl.left_out import with_commas
-from setl.systems.mysql.ddl.said_columns import (
-    SaidColumn,
+from setl.systems.mysql.ddl.declared_columns import (
+    DeclaredColumn,
     created_items,
     created_options,
+    declared_columns,
     is_column,
-    said_columns,
 )
+from setl.systems.mysql.ddl.left_out import with_commas
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.session_functions import BY_TIME_ZONE, CLOCK, NOW
 
@@ -141,7 +141,7 @@ class _Translating:
             for before, token in pairwise(t for t in ddl.tokens if t.word != "="):
                 if before.word in _WAYS:
                     self._replace(token, "DEFAULT")
-        for column in said_columns(ddl):
+        for column in declared_columns(ddl):
             self._column(column)
         text = ddl.text
         for start, end, other in sorted(self._edits, reverse=True):
@@ -150,7 +150,7 @@ class _Translating:
 
     def _keys(self, items: Sequence[Sequence[Token]]) -> None:
         """The keys of a new table: a MySQL has none over whole texts."""
-        types = {c.name.lower(): c.tokens[1].word.lower() for c in said_columns(self._ddl)}
+        types = {c.name.lower(): c.tokens[1].word.lower() for c in declared_columns(self._ddl)}
         gone = [False] * len(items)
         for number, item in enumerate(items):
             if is_column(item):
@@ -183,7 +183,7 @@ class _Translating:
         elif self._foreign and words[0] == "ADD" and not clause.columns:
             self._key(clause.tokens)
 
-    def _column(self, column: SaidColumn) -> None:
+    def _column(self, column: DeclaredColumn) -> None:
         if len(column.tokens) < 2:
             return
         outside = [column.tokens[at] for at in column.outside()]
@@ -224,7 +224,7 @@ class _Translating:
         names = [f"{name}_{rest}" for name in _names(prefix)]
         return next((name for name in names if name in self._there.collations), collation)
 
-    def _key_collation(self, column: SaidColumn) -> None:
+    def _key_collation(self, column: DeclaredColumn) -> None:
         """A collation for a key, where the column takes its table's, which is a stranger's."""
         words = {column.tokens[at].word for at in column.outside()}
         if column.tokens[1].word not in _TEXT or words & _WITH_CHARSET or not self._default:
@@ -241,7 +241,7 @@ class _Translating:
                 " one to it"
             )
 
-    def _made_plain(self, column: SaidColumn) -> bool:
+    def _made_plain(self, column: DeclaredColumn) -> bool:
         """Make a plain column of a generated one, as `create: true` does; there are no rows yet."""
         outside = list(column.outside())
         words = [token.word for token in column.tokens]
@@ -249,7 +249,7 @@ class _Translating:
         if not at:
             return False
         end = next(n for n in range(at + 1, len(words) + 1) if n == len(words) or n in outside)
-        names = {c.name.lower(): c.tokens[1].word for c in said_columns(self._ddl)}
+        names = {c.name.lower(): c.tokens[1].word for c in declared_columns(self._ddl)}
         text, used = _in_backticks(self._ddl.text, column.tokens[at + 2 : end - 1], names)
         stored = words[end : end + 1] in (["STORED"], ["PERSISTENT"])
         # Of a virtual one each reader gets what its own session makes of it, such as of a moment
@@ -272,7 +272,7 @@ class _Translating:
         )
         return True
 
-    def _for_mariadb(self, column: SaidColumn) -> None:
+    def _for_mariadb(self, column: DeclaredColumn) -> None:
         outside = list(column.outside())
         words = [token.word for token in column.tokens]
         generated = any(words[at] == "AS" for at in outside)
@@ -297,7 +297,7 @@ class _Translating:
                     f"{column.name} is visible, since it takes no NULL and has no default"
                 )
 
-    def _for_mysql(self, column: SaidColumn) -> None:
+    def _for_mysql(self, column: DeclaredColumn) -> None:
         outside = list(column.outside())
         words = [token.word for token in column.tokens]
         self._without(column, _MARIADBS_ATTRIBUTES)
@@ -317,7 +317,7 @@ class _Translating:
             elif word == "ON" and words[at + 1 : at + 2] == ["UPDATE"]:
                 self._moment(column, at + 2)
 
-    def _default_value(self, column: SaidColumn, first: int) -> None:
+    def _default_value(self, column: DeclaredColumn, first: int) -> None:
         """A default in parentheses, where a MySQL wants them."""
         words = [token.word for token in column.tokens]
         if first >= len(words) or words[first] in ("NULL", "("):
@@ -330,7 +330,7 @@ class _Translating:
             self._edits.append((value[0].start, value[0].start, "("))
             self._edits.append((value[-1].end, value[-1].end, ")"))
 
-    def _moment(self, column: SaidColumn, at: int) -> None:
+    def _moment(self, column: DeclaredColumn, at: int) -> None:
         """The clock with the fraction that the column has, which a MySQL insists on."""
         words = [token.text for token in column.tokens]
         if at >= len(words) or words[1].upper() not in _TIMES or words[at].upper() not in NOW:
@@ -342,7 +342,7 @@ class _Translating:
         text = f"CURRENT_TIMESTAMP({digits})" if digits else "CURRENT_TIMESTAMP"
         self._edits.append((column.tokens[at].start, column.tokens[end].end, text))
 
-    def _without(self, column: SaidColumn, unknown: dict[str, int]) -> None:
+    def _without(self, column: DeclaredColumn, unknown: dict[str, int]) -> None:
         for at in column.outside():
             values = unknown.get(column.tokens[at].word)
             if values is None or at < 2:
@@ -502,7 +502,7 @@ def _whole_texts(item: Sequence[Token], types: Mapping[str, str]) -> Iterator[To
 
 def _keyed_by(ddl: TableDdl, kinds: frozenset[str]) -> Iterator[str]:
     """Columns that unique keys of a statement compare, in lower case."""
-    for column in said_columns(ddl):
+    for column in declared_columns(ddl):
         words = {column.tokens[at].word for at in column.outside()}
         if words & kinds or ("KEY" in words and "UNIQUE" not in words):
             yield column.name.lower()

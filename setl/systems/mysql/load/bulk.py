@@ -23,7 +23,7 @@ def write_bulk(
 ) -> int:
     """Write rows from the first on, in the caller's transaction, as far as that can be done.
 
-    What stands in the way of a row is found again by who writes the rows that are left with
+    What conflicts with it of a row is found again by who writes the rows that are left with
     literals: a value that fits nowhere, a row that the server refuses. So is a server that cannot
     do this. Any other error may have ended the transaction: nothing must be written behind it.
 

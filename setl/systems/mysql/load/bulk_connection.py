@@ -41,7 +41,7 @@ _BULK: Final = 1 << 2  # 34 less the 32 of the other flags
 _MAX_CONNECTIONS: Final = 16  # a server has 16,382 for all of its clients
 _TOO_MANY: Final = 1461
 # It knows no such command, cannot prepare this statement, or has too many.
-_UNABLE: Final = frozenset({1047, 1235, 1295, _TOO_MANY})
+_NOT_SUPPORTED: Final = frozenset({1047, 1235, 1295, _TOO_MANY})
 _FORGOTTEN: Final = 1243
 
 # Releases before these lose rows where a trigger of the table writes rows itself (MDEV-24411,
@@ -157,7 +157,7 @@ class BulkConnection(PlainConnection):
             if error_number(error) == _TOO_MANY:
                 while self._statements:  # others need them more
                     self._close(self._statements.popitem()[1])
-            if error_number(error) in _UNABLE:
+            if error_number(error) in _NOT_SUPPORTED:
                 self._able = False
             elif error_number(error) == _FORGOTTEN:
                 self._statements.pop(statement, None)

@@ -2,7 +2,7 @@
 
 A row that is refused then stays as it was, as everywhere else: the stream has not removed it. That
 it is refused only shows once it is deleted, so all is undone and done again without it. What stays
-may be in the way of others, which are refused then, too. Where unique values have moved along many
+may conflict with others, which are refused then, too. Where unique values have moved along many
 rows, that could go on for as many rounds, and end with as many dead letters: it is an error.
 """
 
@@ -80,7 +80,7 @@ def delete_insert_rows(
 
 def _not_put_aside(first: DataError) -> DataError:
     return DataError(
-        f"{first.message}; it is not put aside, since what stays for it is in the way of another"
+        f"{first.message}; it is not put aside, since what stays for it conflicts with another"
         " row, and so on",
         hint=first.hint,
         **first.where,

@@ -17,14 +17,16 @@ Why it is right
 
     Nothing is removed but rows with keys of the load, compared byte by byte. The target may hold
     rows that are not from this stream: somebody writes there, or the stream has gone back to an
-    earlier position (a new generation). If they are in the way, that is the same error. They stay.
+    earlier position (a new generation). If they conflict with it, that is the same error. They
+    stay.
 
 How it is done
     First all deletes. Then upserts that refuse to touch another row (`statements._on_duplicate`).
     Nearly always this is all. If one is refused, rows of the load are in each other's way:
 
-    * Rows that fill the table are all deleted by their keys and inserted. What is refused now is
-      in the way of a row that stays. If it is put aside, its own row stays as it was, too.
+    * Rows that fill the table are all deleted by their keys and inserted. What is refused now
+    conflicts
+      with a row that stays. If it is put aside, its own row stays as it was, too.
     * Otherwise columns that only the target has would be lost. Rows that are refused are tried
       again behind the others, as long as that brings some of them in; what is left goes in a
       circle, and only these rows are made again.
@@ -35,8 +37,8 @@ While a table is loaded as a whole (`LoadTicket.catching_up`)
     until the stream has come to the last of them. Let X be written and Y be in its way. The source
     refuses the two together, too: that is looked at before. So one of them is older, and the source
     has changed or deleted it before it had the other. If Y is the older one, it may go. If Y is the
-    newer one, its change lies ahead in the stream, and brings it in again, whole. So whatever is in
-    the way goes (``REPLACE``). Where rows do not
+    newer one, its change lies ahead in the stream, and brings it in again, whole. So whatever
+    conflicts with it goes (``REPLACE``). Where rows do not
     fill the table, columns that only the target has would be lost, and it is an error as above.
 """
 
@@ -124,7 +126,7 @@ class ExactLoad:
     def _attempt(
         self, plan: TableWrites, change: TargetChanges, numbers: Sequence[int]
     ) -> list[int]:
-        """Write these rows; returns those that others are in the way of."""
+        """Write these rows; returns those that others conflict with."""
         refused: list[int] = []
         refuse = self.refuse(change)
 

@@ -49,7 +49,7 @@ _INDEXED_UP_TO: Final = 256  # characters of a text that are said once more, for
 _NO_LABEL: Final = 1 << 64
 _REMOVAL_SECONDS: Final = 4 * 3600.0  # that the rows of a table may take to be removed
 
-LACKING: Final = (
+MISSING_ROW: Final = (
     "Somebody has written to the target's table, or it had not the source's rows when the pipeline"
     " began. Load the table (`setl load --table`), or give it the row that is missing, with all of"
     " its columns; then start the pipeline again. Or leave the table out with `except`"
@@ -162,7 +162,7 @@ class KeylessLoad:
             raise DataError(
                 f"the source, whose table has no key, has changed or deleted {times} of a row, and"
                 f" the target has {gone} of it",
-                hint=LACKING,
+                hint=MISSING_ROW,
                 table=self.plan.inserts.table,
                 key=self.plan.inserts.key_text(row),
             )

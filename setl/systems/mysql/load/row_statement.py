@@ -195,7 +195,7 @@ class RowStatement:
         )
 
     def _lacking(self, numbers: Numbers, values: Sequence[Any]) -> DataError:
-        value = numbers.first_lacking(values)
+        value = numbers.first_without_label(values)
         if is_marked(value):
             return _unclear(self.columns[numbers.column_index], value)
         name = self.columns[numbers.column_index].name

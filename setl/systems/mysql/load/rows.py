@@ -21,12 +21,12 @@ from setl.systems.mysql.load.row_statement import Limits, RowStatement
 from setl.systems.mysql.load.statements import COLLIDES
 from setl.systems.mysql.load.watch import column_of, lenient, run_watched
 
-_IN_THE_WAY = (
+_CONFLICTING_ROWS = (
     "It holds one of the row's unique values under another key, and the source has not changed or"
     " deleted it. Compare the unique keys and collations of both tables (`setl check` does). If the"
     " pipeline has gone back in its stream, it may be a later row, which comes again: delete it"
 )
-_UNNAMED = "another row of the target is in the way"
+_UNNAMED = "another row of the target conflicts with it"
 _NOT_A_ROW = "This is about the table, not about a row: compare it with the source"
 
 _DUPLICATES = frozenset({1022, 1062, 1169, 1557, 1586, 1859})
@@ -265,7 +265,7 @@ def _explained(statement: RowStatement) -> Generator[None]:
             raise
         if _is_collision(error):
             detail = "" if error_number(error) == _OVERFLOW else f": {failure.message}"
-            what = CollisionError(f"{_UNNAMED}{detail}", hint=_IN_THE_WAY)
+            what = CollisionError(f"{_UNNAMED}{detail}", hint=_CONFLICTING_ROWS)
             raise what.coded(failure.code) from error
         if statement.counts is not None and (
             error_number(error) == _NO_DEFAULT

@@ -8,7 +8,7 @@ that its key names:
   not. Its first assignment compares the key of the row found with that of the row given, and
   makes the server refuse the statement if they differ (`_on_duplicate`). A key that somebody adds
   to the table a moment ago can therefore stop a load, but not mislead it.
-* ``REPLACE`` removes whatever is in the way. It is only used where that is about to come again,
+* ``REPLACE`` removes whatever conflicts with it. It is only used where that is about to come again,
   see `setl.systems.mysql.load.exact`.
 * ``DELETE`` compares text byte by byte where the column's collation may take two keys of the
   source for one.
@@ -31,7 +31,7 @@ Columns that only the target has keep their values, except in rows that EXACT ma
 
 Deletes of all tables of a call come before all its upserts. A key may be deleted under one
 spelling and written under another that a case-insensitive collation takes for the same ('a' became
-'A'): written first, the new row would be in the way of nobody but itself.
+'A'): written first, the new row would conflict with nobody but itself.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class TableWrites:
         inserts: brings rows in.
         deletes: removes rows by their keys.
         single_writer: whether one task has to write all rows of the table, and each change once:
-            some may be in the way of others.
+            some may conflict with others.
         fills: whether the rows have all columns of the table, so that nothing is lost in one
             that is made again.
         numbered: the columns whose labels are written as their numbers.
@@ -245,7 +245,7 @@ def plan_writes(
 
 
 def replacing(inserts: RowStatement) -> RowStatement:
-    """The statement that removes whatever is in the way of its rows."""
+    """The statement that removes whatever conflicts with its rows."""
     return replace(inserts, head=inserts.head.replace("INSERT", "REPLACE", 1), tail="", counts=None)
 
 

@@ -12,7 +12,7 @@ from setl.counting import count
 from setl.errors import ConfigurationError
 from setl.systems.finding import Report
 from setl.systems.mysql.connection import translating
-from setl.systems.mysql.reading.shown_rows import any_prepared, uses_xa
+from setl.systems.mysql.reading.consistent_read import any_prepared, uses_xa
 from setl.systems.mysql.server import Server
 
 _TABLES = (

@@ -73,8 +73,8 @@ def check_source_tables(
         if entry.index not in mapped:
             _report_unmatched(server, entry, there, lacking, report)
     lacking.report(report)
-    carried_out = KeysOfCheck(check, router, there).why_not
-    check_cascades(server, [t.schema for t in found], report, carried_out)
+    wait_for_end = KeysOfCheck(check, router, there).why_not
+    check_cascades(server, [t.schema for t in found], report, wait_for_end)
     if all(f.level == "ok" for f in report.findings[before:]):
         report.ok(count(len(found), *_RIGHT))
     return found

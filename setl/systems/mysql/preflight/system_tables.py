@@ -66,21 +66,21 @@ def check_system_tables(
         )
     }
     missing: list[SystemTable] = []
-    doubtful = False
+    hidden = False
     lacking: dict[str, list[SystemTable]] = {}
     for table in tables:
         outcome = server.attempt(f"SELECT 1 FROM {SCHEMA}.{table.name} LIMIT 0")
         if outcome is Outcome.MISSING or table.name not in visible:
             missing.append(table)
             # A server tells nobody who may not see it whether a table is there.
-            doubtful = doubtful or outcome is Outcome.DENIED
+            hidden = hidden or outcome is Outcome.DENIED
         elsewhere = denied(
             server, SCHEMA, table.name, table.privileges, _COLUMNS.get(table.name, "pipeline")
         )
         for privilege in elsewhere:
             lacking.setdefault(privilege, []).append(table)
     if missing:
-        _report_missing(report, missing, doubtful=doubtful)
+        _report_missing(report, missing, hidden=hidden)
     for scope in dict.fromkeys(scopes[p] for p in lacking):
         privileges = [p for p in lacking if scopes[p] == scope]
         concerned = [t for t in tables if any(t in lacking[p] for p in privileges)]
@@ -95,12 +95,12 @@ def check_system_tables(
         report.ok(f"the system tables are there: {_names(tables)}")
 
 
-def _report_missing(report: Report, missing: Sequence[SystemTable], *, doubtful: bool) -> None:
+def _report_missing(report: Report, missing: Sequence[SystemTable], *, hidden: bool) -> None:
     uses = "; ".join(f"{t.name} {t.use}" for t in missing)
-    doubt = " or hidden from the account" if doubtful else ""
+    note = " or hidden from the account" if hidden else ""
     report.add(
         _level(missing),
-        f"{_names(missing)} {'is' if len(missing) == 1 else 'are'} missing{doubt} ({uses})",
+        f"{_names(missing)} {'is' if len(missing) == 1 else 'are'} missing{note} ({uses})",
         *(f"{s};" for s in create_statements([t.name for t in missing])),
         code="system-tables",
     )

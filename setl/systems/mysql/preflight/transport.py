@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from setl.systems.finding import Report
 from setl.systems.mysql.server import Server
-from setl.systems.wires import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
+from setl.systems.tls_findings import NOT_ENCRYPTED, TLS_MISSING, TLS_UNVERIFIED, stays_here
 
 _FIX = (
     "Name the authority of the server's certificate as `ssl_ca`, so that nobody else can answer in"

@@ -2,8 +2,8 @@
 
 Rows without a key can be loaded beside the stream only if it is known which changes they have
 already: one that is applied twice is there twice. A server does not say so of a snapshot (MariaDB
-does, see `setl.systems.mysql.reading.shown_rows`, but not reliably at the head of a file, nor of XA
-transactions). So the table is locked for a moment, by a second session:
+does, see `setl.systems.mysql.reading.consistent_read`, but not reliably at the head of a file, nor
+of XA transactions). So the table is locked for a moment, by a second session:
 
 1. LOCK TABLES … READ. It waits for the transactions that have written the table, also for prepared
    ones, and holds new ones back. When it is there, all changes of the table that the binlog has are
@@ -38,7 +38,7 @@ from setl.model.schema import Column, RowSchema
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import error_number, is_mariadb
 from setl.systems.mysql.identifiers import identifier, qualified, quote
-from setl.systems.mysql.reading.shown_rows import refuse_another
+from setl.systems.mysql.reading.consistent_read import refuse_another
 from setl.systems.mysql.server_kind import ServerKind
 from setl.systems.mysql.values.row_values import RAW_VALUES, decoded, decoders, select_list
 

@@ -39,7 +39,7 @@ from setl.systems.mysql.connection import (
 from setl.systems.mysql.identifiers import identifier, qualified
 from setl.systems.mysql.odd_utf8 import read_odd_utf8
 from setl.systems.mysql.reading.checksums import ChecksumQuery
-from setl.systems.mysql.reading.shown_rows import begin_showing, show_all_before
+from setl.systems.mysql.reading.consistent_read import begin_consistent_read, read_all_before
 from setl.systems.mysql.reading.snapshot import opened_snapshot
 from setl.systems.mysql.values.conditions import (
     Condition,
@@ -128,8 +128,8 @@ class TableReader:
         """See `SourceReader.only`."""
         return replace(self, condition=condition)
 
-    def showing(self, position: Position, *, inside: bool) -> TableReader:
-        """See `SourceReader.showing`."""
+    def reading_at(self, position: Position, *, inside: bool) -> TableReader:
+        """See `SourceReader.reading_at`."""
         return replace(self, position=position, inside=inside)
 
     def decided(self, pipeline: str) -> TableReader:
@@ -185,7 +185,7 @@ class TableReader:
             connection.cursor() as cursor,
         ):
             cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
-            ending = show_all_before(connection, self.position, inside=self.inside)
+            ending = read_all_before(connection, self.position, inside=self.inside)
             cursor.execute(sql + ending, part.values)
             while raw := cursor.fetchmany(_FETCH_ROWS):
                 yield [decoded(decode, row) for row in raw]
@@ -233,7 +233,7 @@ class TableReader:
             translating(self.endpoint),
             connection.cursor(Cursor) as cursor,
         ):
-            ending = begin_showing(connection, self.position, inside=self.inside)
+            ending = begin_consistent_read(connection, self.position, inside=self.inside)
             cursor.execute(sql + ending, part.values)
             rows = [decoded(decode, raw) for raw in cursor.fetchall()]
             table = Table(
@@ -332,7 +332,7 @@ class TableReader:
             with connection.cursor(Cursor) as cursor:
                 cursor.execute(f"SET SESSION net_write_timeout={_PATIENCE}")
                 where = cursor.mogrify(self._where(part.sql), part.values)
-            ending = show_all_before(connection, self.position, inside=self.inside)
+            ending = read_all_before(connection, self.position, inside=self.inside)
             table = qualified(self.schema.schema, self.schema.table)
             sql = f"SELECT {rendering(columns)} FROM {table} WHERE {where}{ending}"
             yield from rows_of_one_column(connection, sql)

@@ -1,7 +1,7 @@
 """Stores in the target how far each table of `setl.systems.mysql.load.exact` is loaded.
 
 What is delivered again is told by its version, and not applied again: for a while the table
-would hold rows of two positions of the stream at once, of which some are in the way of others.
+would hold rows of two positions of the stream at once, of which some conflict with others.
 All functions run inside the load's transaction; pymysql's errors pass through.
 """
 

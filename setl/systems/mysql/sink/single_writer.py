@@ -82,7 +82,7 @@ class MysqlSingleWriterTables:
 
 
 def single_writer(described: RowSchema) -> bool:
-    """Whether rows of a table can be in the way of rows with other keys.
+    """Whether rows of a table can conflict with rows with other keys.
 
     A key that holds another whole is no more than that one: its values cannot move alone. Text of
     a key is compared as the table's collation has it, whatever the source's.

@@ -93,7 +93,7 @@ class Numbers(NamedTuple):
                 raise
         return [lacking if self._lacks(v) else self.number_of(v) for v in values]
 
-    def first_lacking(self, values: Sequence[Any]) -> Any:
+    def first_without_label(self, values: Sequence[Any]) -> Any:
         """The first value of some that the column does not have."""
         return next(v for v in values if v is not None and self._lacks(v))
 

@@ -8,7 +8,7 @@ import pytest
 
 from setl.channel.file import ElasticsearchTarget
 from setl.errors import TransientError
-from setl.systems.lasting import DiskTarget, ServerDisk
+from setl.systems.expiry import DiskTarget, ServerDisk
 from setl.systems.registry import system_of
 
 GB = 1 << 30

@@ -55,7 +55,7 @@ def indices():
 
 
 @pytest.fixture
-def carried_out(monkeypatch, indices):
+def wait_for_end(monkeypatch, indices):
     """Does a statement; returns what was done."""
     client: Any = SimpleNamespace(indices=indices, count=lambda **_: {"count": documents})
     monkeypatch.setattr(ddl, "make_client", lambda _: nullcontext(client))
@@ -94,9 +94,9 @@ def carried_out(monkeypatch, indices):
         ("ALTER TABLE both.a RENAME TO both.b", "do not move"),
     ],
 )
-def test_what_leaves_documents_behind_is_refused(carried_out, statement, why):
+def test_what_leaves_documents_behind_is_refused(wait_for_end, statement, why):
     with pytest.raises(FatalError, match=why):
-        carried_out(statement)
+        wait_for_end(statement)
 
 
 @pytest.mark.parametrize(
@@ -113,21 +113,21 @@ def test_what_leaves_documents_behind_is_refused(carried_out, statement, why):
         "RENAME TABLE one.a TO one.b",
     ],
 )
-def test_what_leaves_none_behind_is_not(carried_out, statement):
-    carried_out(statement)
+def test_what_leaves_none_behind_is_not(wait_for_end, statement):
+    wait_for_end(statement)
 
 
-def test_a_table_without_documents_may_get_its_key(carried_out):
-    carried_out("ALTER TABLE orders ADD PRIMARY KEY (id)", count=0)
+def test_a_table_without_documents_may_get_its_key(wait_for_end):
+    wait_for_end("ALTER TABLE orders ADD PRIMARY KEY (id)", count=0)
 
 
-def test_a_table_that_is_replaced_loses_its_documents(carried_out):
+def test_a_table_that_is_replaced_loses_its_documents(wait_for_end):
     replaced = "CREATE OR REPLACE TABLE orders (id INT PRIMARY KEY, c INT)"
     with pytest.raises(FatalError, match="documents of other tables"):
-        carried_out(replaced, [*TABLES, {"from": "any.*"}])
-    (done,) = carried_out(replaced)
+        wait_for_end(replaced, [*TABLES, {"from": "any.*"}])
+    (done,) = wait_for_end(replaced)
     assert done.startswith("0 documents of orders deleted")
-    (done,) = carried_out("CREATE TABLE orders (id INT PRIMARY KEY)")
+    (done,) = wait_for_end("CREATE TABLE orders (id INT PRIMARY KEY)")
     assert done.startswith("nothing to do")
 
 
@@ -151,28 +151,28 @@ STARS = [
         ("TRUNCATE both.a", None),
     ],
 )
-def test_tables_with_an_index_each_are_emptied(carried_out, statement, indexes):
+def test_tables_with_an_index_each_are_emptied(wait_for_end, statement, indexes):
     if indexes is None:
         with pytest.raises(FatalError, match="may hold documents of other tables"):
-            carried_out(statement, STARS)
+            wait_for_end(statement, STARS)
     else:
-        done = carried_out(statement, STARS)
+        done = wait_for_end(statement, STARS)
         assert [text.split(" deleted")[0] for text in done] == [
             f"0 documents of {index}" for index in indexes
         ]
 
 
-def test_an_index_that_another_entry_may_name_is_not_emptied(carried_out):
+def test_an_index_that_another_entry_may_name_is_not_emptied(wait_for_end):
     for other in ({"from": "near.*"}, {"from": "near.x_*", "to": "*-t"}):
         with pytest.raises(FatalError, match="may hold documents of other tables"):
-            carried_out("TRUNCATE t", [*STARS[:1], other])
-    assert carried_out("TRUNCATE t", [*STARS[:1], {"from": "near.log_*"}])
+            wait_for_end("TRUNCATE t", [*STARS[:1], other])
+    assert wait_for_end("TRUNCATE t", [*STARS[:1], {"from": "near.log_*"}])
 
 
-def test_an_index_in_which_another_pipeline_writes_is_not_emptied(carried_out, indices):
+def test_an_index_in_which_another_pipeline_writes_is_not_emptied(wait_for_end, indices):
     emptied = "TRUNCATE TABLE orders"
     indices.owners = {"shop/to-search shop.orders ->": "id (number)"}
-    assert carried_out(emptied, TABLES[:1])
+    assert wait_for_end(emptied, TABLES[:1])
     indices.owners["other/p shop.orders -> orders"] = "id (number)"
     with pytest.raises(FatalError, match="documents of other/p, too"):
-        carried_out(emptied, TABLES[:1])
+        wait_for_end(emptied, TABLES[:1])

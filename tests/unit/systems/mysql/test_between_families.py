@@ -3,7 +3,7 @@
 import pytest
 
 from setl.codec.sql.table_ddl import parse_table_ddl
-from setl.systems.mysql.ddl.between_families import doubt_between_families
+from setl.systems.mysql.ddl.between_families import reason_families_differ
 from setl.systems.mysql.ddl.effects import effects_of
 
 
@@ -22,9 +22,9 @@ from setl.systems.mysql.ddl.effects import effects_of
         ("v DATE DEFAULT ('2024-1-1')", ""),
     ],
 )
-def test_what_is_doubtful(column, doubtful):
+def test_what_is_ambiguous(column, doubtful):
     ddl = parse_table_ddl(f"ALTER TABLE t ADD {column}", "d")
     assert ddl is not None
-    doubt = doubt_between_families(effects_of(ddl), {"id"})
-    assert bool(doubt) == bool(doubtful)
-    assert doubtful in doubt
+    reason = reason_families_differ(effects_of(ddl), {"id"})
+    assert bool(reason) == bool(doubtful)
+    assert doubtful in reason

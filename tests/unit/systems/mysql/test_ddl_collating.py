@@ -8,8 +8,8 @@ from setl.model.session import StatementSession
 from setl.systems.mysql.ddl.collating import (
     collated,
     default_collations,
-    doubt_of_charsets,
     names_default,
+    reason_charsets_differ,
     with_default,
     with_named_default,
 )
@@ -120,11 +120,11 @@ def test_what_is_not_reported():
 
 
 @pytest.mark.parametrize("kind", ["NCHAR(3)", "NATIONAL VARCHAR(3)", "CHAR(3) UNICODE"])
-def test_character_sets_without_a_name_are_in_doubt(kind):
-    assert "another collation" in doubt_of_charsets(f"ALTER TABLE t ADD a {kind}", YOUNGER)
-    assert doubt_of_charsets(f"ALTER TABLE t ADD a {kind}", MYSQL) == ""
-    assert doubt_of_charsets(f"ALTER TABLE t ADD a INT COMMENT '{kind}'", YOUNGER) == ""
-    assert doubt_of_charsets("ALTER TABLE t ADD `unicode` INT", YOUNGER) == ""
+def test_character_sets_without_a_name_are_uncertain(kind):
+    assert "another collation" in reason_charsets_differ(f"ALTER TABLE t ADD a {kind}", YOUNGER)
+    assert reason_charsets_differ(f"ALTER TABLE t ADD a {kind}", MYSQL) == ""
+    assert reason_charsets_differ(f"ALTER TABLE t ADD a INT COMMENT '{kind}'", YOUNGER) == ""
+    assert reason_charsets_differ("ALTER TABLE t ADD `unicode` INT", YOUNGER) == ""
 
 
 def test_other_character_sets_whose_collation_is_not_the_compiled_one():

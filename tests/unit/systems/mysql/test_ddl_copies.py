@@ -5,7 +5,11 @@ import pytest
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.model.session import StatementSession
 from setl.systems.mysql.ddl.effects import effects_of
-from setl.systems.mysql.ddl.equivalence import TableState, doubt_of_copies, doubt_of_stored
+from setl.systems.mysql.ddl.equivalence import (
+    TableState,
+    reason_copies_differ,
+    reason_stored_rows_differ,
+)
 
 TYPES = {
     "at": "timestamp(3)",
@@ -70,9 +74,9 @@ def parsed(text):
 def test_values_that_depend_on_the_time_zone_of_the_copying(change):
     ddl = parsed(f"ALTER TABLE s.t {change}")
     session = StatementSession(sql_mode=0, explicit_timestamps=True)
-    doubt = doubt_of_copies(effects_of(ddl), session, TYPES)
-    assert DOUBTS[change] in doubt
-    assert bool(DOUBTS[change]) == bool(doubt)
+    reason = reason_copies_differ(effects_of(ddl), session, TYPES)
+    assert DOUBTS[change] in reason
+    assert bool(DOUBTS[change]) == bool(reason)
 
 
 UTC = {
@@ -91,9 +95,9 @@ UTC = {
 def test_values_that_are_copied_under_utc(change):
     effects = effects_of(parsed(f"ALTER TABLE s.t {change}"))
     session = StatementSession(sql_mode=0, explicit_timestamps=True)
-    doubt = doubt_of_copies(effects, session, TYPES, utc=True)
-    assert UTC[change] in doubt
-    assert bool(UTC[change]) == bool(doubt)
+    reason = reason_copies_differ(effects, session, TYPES, utc=True)
+    assert UTC[change] in reason
+    assert bool(UTC[change]) == bool(reason)
 
 
 COMPUTED_AGAIN = {
@@ -113,10 +117,12 @@ def test_stored_columns_that_are_computed_again(expression):
     virtual = {"shown": "`other`", "other": "hour(`at`)", "named": "dayname(`d`)", "n2": "`n`"}
     definitions = {**TYPES, "week": "int"}
     state = TableState(definitions=definitions, stored={"x": expression}, virtual=virtual)
-    doubt = doubt_of_stored(state)
-    assert COMPUTED_AGAIN[expression] in doubt
-    assert bool(COMPUTED_AGAIN[expression]) == bool(doubt)
-    assert bool(doubt_of_stored(state, utc=True)) == (COMPUTED_AGAIN[expression] == "settings")
+    reason = reason_stored_rows_differ(state)
+    assert COMPUTED_AGAIN[expression] in reason
+    assert bool(COMPUTED_AGAIN[expression]) == bool(reason)
+    assert bool(reason_stored_rows_differ(state, utc=True)) == (
+        COMPUTED_AGAIN[expression] == "settings"
+    )
 
 
 def test_a_statement_that_was_logged_with_another_zone_was_not_copied_under_utc():
@@ -124,4 +130,4 @@ def test_a_statement_that_was_logged_with_another_zone_was_not_copied_under_utc(
     session = StatementSession(sql_mode=0, explicit_timestamps=True)
     for zone, doubts in {"+00:00": False, "UTC": False, "+08:00": True, "SYSTEM": True}.items():
         there = session._replace(time_zone=zone)
-        assert bool(doubt_of_copies(effects, there, TYPES, utc=True)) is doubts
+        assert bool(reason_copies_differ(effects, there, TYPES, utc=True)) is doubts

@@ -4,7 +4,7 @@ import pytest
 
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.ddl.reread_names import doubt_of_reads, names_given_again
+from setl.systems.mysql.ddl.reread_names import names_given_again, reason_reads_differ
 
 
 def table(**kinds):
@@ -39,8 +39,8 @@ AS_BEFORE = {"at": Kind.DATETIME, "a": Kind.INTEGER, "b": Kind.TEXT}
 )
 def test_what_was_read_by_a_name(clauses, now, said):
     there = None if now is None else table(**{"id": Kind.INTEGER, **now})
-    assert said in doubt_of_reads(alter(clauses), BEFORE, there)
-    assert bool(said) == bool(doubt_of_reads(alter(clauses), BEFORE, there))
+    assert said in reason_reads_differ(alter(clauses), BEFORE, there)
+    assert bool(said) == bool(reason_reads_differ(alter(clauses), BEFORE, there))
 
 
 def test_names_that_are_given_again_by_a_later_statement():

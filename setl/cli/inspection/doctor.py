@@ -19,7 +19,7 @@ from arbiter.errors import ArbiterError
 from setl import __version__
 from setl.cli.access.cluster import cluster_options, joined
 from setl.cli.access.zookeeper import read_access, weaknesses
-from setl.cli.looking.views import pipeline_row
+from setl.cli.inspection.views import pipeline_row
 from setl.cli.terminal.output import to_stderr
 from setl.error_text import HIDDEN, public
 from setl.errors import ConfigurationError, SetlError

@@ -15,7 +15,7 @@ _NO_COLUMNS: Final = frozenset({
 })  # fmt: skip
 
 
-class SaidColumn(NamedTuple):
+class DeclaredColumn(NamedTuple):
     """A column as a statement defines it.
 
     Attributes:
@@ -41,18 +41,18 @@ class SaidColumn(NamedTuple):
             depth -= token.word == ")"
 
 
-def said_columns(ddl: TableDdl) -> Iterator[SaidColumn]:
+def declared_columns(ddl: TableDdl) -> Iterator[DeclaredColumn]:
     """The columns that a CREATE or ALTER TABLE defines, in order."""
     if ddl.action is Action.CREATE:
         for item in created_items(ddl):
             if is_column(item):
-                yield SaidColumn(item, new=True)
+                yield DeclaredColumn(item, new=True)
     elif ddl.action is Action.ALTER:
         for clause in ddl.clauses():
             verb = clause.words[0]
             if verb in ("ADD", "MODIFY", "CHANGE"):
                 for column in clause.columns:
-                    yield SaidColumn(column[verb == "CHANGE" :], verb == "ADD")
+                    yield DeclaredColumn(column[verb == "CHANGE" :], verb == "ADD")
 
 
 def is_column(item: Sequence[Token]) -> bool:

@@ -12,7 +12,7 @@ from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.finding import Report
 from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.preflight.first_load import check_prepared
-from setl.systems.mysql.reading.shown_rows import show_all_before
+from setl.systems.mysql.reading.consistent_read import read_all_before
 from setl.systems.mysql.server import Server
 from tests.integration.pipelines import execute
 from tests.integration.table_loads.test_requested_loads import WAITING_FOR_GTIDS, commits_that_hang
@@ -26,7 +26,7 @@ LOCKED_OUT = "SELECT 1 FROM information_schema.innodb_trx WHERE trx_state = 'LOC
 def read(server, db, position):
     """What is read after a position, and how the SELECT ends."""
     with server.connect() as connection:
-        ending = show_all_before(connection, position)
+        ending = read_all_before(connection, position)
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT v FROM {db}.t{ending}")
             return cursor.fetchone()[0], ending.strip()
@@ -123,7 +123,7 @@ def test_an_account_that_is_not_reported_of_prepared_transactions_reads_under_lo
 
     def ending():
         with closing(connect(endpoint)) as connection:
-            return show_all_before(connection, position)
+            return read_all_before(connection, position)
 
     def found():
         report = Report("here")

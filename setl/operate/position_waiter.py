@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from arbiter.arbiter import Arbiter
 from arbiter.values import ChannelState, PipelineId
-from setl.bulk.arrivals import Arrival, Arrived
+from setl.bulk.position_waiter import Arrival, WaitOutcome
 from setl.clock import Clock
 from setl.errors import SetlError, TransientError
 from setl.model.checkpoint import Checkpoint
@@ -27,7 +27,7 @@ _LOADING = "whole tables are still being loaded, so rows of them may be missing"
 
 
 @dataclass(frozen=True, slots=True)
-class Following:
+class WaitContext:
     """What `StoredArrivals` needs.
 
     Attributes:
@@ -53,56 +53,58 @@ class Following:
 
 
 class StoredArrivals:
-    """`setl.bulk.arrivals.Arrivals` of pipelines that other processes run."""
+    """`setl.bulk.position_waiter.PositionWaiter` of pipelines that other processes run."""
 
-    def __init__(self, following: Following) -> None:
+    def __init__(self, context: WaitContext) -> None:
         """Nothing is asked yet."""
-        self._following = following
+        self._context = context
         self._failing: dict[PipelineId, float] = {}
 
     def end(self) -> StreamEnd | None:
-        """See `Arrivals.end`."""
-        ident, pipeline = next(iter(self._following.pipelines.items()))
+        """See `PositionWaiter.end`."""
+        ident, pipeline = next(iter(self._context.pipelines.items()))
         position_to_reach = system_of(pipeline.source).position_to_reach
         return stream_end(
-            pipeline, lambda: position_to_reach(pipeline, ident.channel, self._following.nid, "now")
+            pipeline, lambda: position_to_reach(pipeline, ident.channel, self._context.nid, "now")
         )
 
     def wait(self, end: StreamEnd) -> Arrival:
-        """See `Arrivals.wait`."""
-        until = self._following.clock.monotonic() + self._following.timeout
+        """See `PositionWaiter.wait`."""
+        until = self._context.clock.monotonic() + self._context.timeout
         self._failing.clear()
         notes: list[str] = []
-        for ident, pipeline in self._following.pipelines.items():
+        for ident, pipeline in self._context.pipelines.items():
             found = self._wait_for(ident, pipeline, end, until)
-            if found.arrived is not Arrived.THERE:
+            if found.wait_outcome is not WaitOutcome.CAUGHT_UP:
                 return found
             notes.append(found.why)
-        return Arrival(Arrived.THERE, next(filter(None, notes), ""))
+        return Arrival(WaitOutcome.CAUGHT_UP, next(filter(None, notes), ""))
 
     def _wait_for(
         self, ident: PipelineId, pipeline: Pipeline, end: StreamEnd, until: float
     ) -> Arrival:
-        following, passed = self._following, system_of(pipeline.source).passed
+        context, passed = self._context, system_of(pipeline.source).passed
         wanted = entries_to_load(pipeline)
         while True:
             reached: Checkpoint | None = None
             try:
-                reached = read_stored(pipeline, ident.channel, following.arbiter).checkpoint
+                reached = read_stored(pipeline, ident.channel, context.arbiter).checkpoint
                 if reached is not None and end.is_past(reached, passed):
                     loading = is_loading(reached.load, wanted)
-                    return Arrival(Arrived.THERE, _LOADING if loading else "")
+                    return Arrival(WaitOutcome.CAUGHT_UP, _LOADING if loading else "")
                 why = _distance(pipeline, reached, end)
             except TransientError as error:
                 why = f"how far it is cannot be read: {error}"
             verdict, health = self._judged(ident, why, until)
             if verdict is not Verdict.WAITING:
-                return Arrival(Arrived.LATE, _late(ident, verdict, health, why, following.timeout))
-            following.progress(f"waits for {ident}: {why}")
-            following.pause(_POLL)
+                return Arrival(
+                    WaitOutcome.LATE, _late(ident, verdict, health, why, context.timeout)
+                )
+            context.progress(f"waits for {ident}: {why}")
+            context.pause(_POLL)
 
     def _judged(self, ident: PipelineId, why: str, until: float) -> tuple[Verdict, Health]:
-        now, health = self._following.clock.monotonic(), self._following.health(ident)
+        now, health = self._context.clock.monotonic(), self._context.health(ident)
         if not health.failed:
             self._failing.pop(ident, None)
         since = self._failing.setdefault(ident, now) if health.failed else now

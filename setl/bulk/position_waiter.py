@@ -8,10 +8,10 @@ from typing import NamedTuple, Protocol
 from setl.model.stream_end import StreamEnd
 
 
-class Arrived(Enum):
+class WaitOutcome(Enum):
     """Whether a target has everything up to a position of its source's stream."""
 
-    THERE = "there"  # it has
+    CAUGHT_UP = "there"  # it has
     UNKNOWN = "unknown"  # nobody can tell; it may have, or may have in a while
     LATE = "late"  # it has not, and it is of no use to wait on
 
@@ -20,15 +20,15 @@ class Arrival(NamedTuple):
     """The outcome of a wait.
 
     Attributes:
-        arrived: whether the target has everything.
+        wait_outcome: whether the target has everything.
         why: why it has not, or why nobody can tell, as a sentence without its end; "" if it has.
     """
 
-    arrived: Arrived
+    wait_outcome: WaitOutcome
     why: str = ""
 
 
-class Arrivals(Protocol):
+class PositionWaiter(Protocol):
     """Tells when a target has everything that its source has shown.
 
     A comparison reads rows of the source, then asks for the `end` of its stream, then calls

@@ -19,7 +19,7 @@ from setl.cli.access.cluster import (
     pipeline_named,
     pipelines_named,
 )
-from setl.cli.looking.verification_sentence import differences_of, standing_sentence
+from setl.cli.inspection.verification_sentence import differences_of, standing_sentence
 from setl.cli.terminal.completion import complete_channel, complete_name
 from setl.cli.terminal.output import console, print_rows, print_value
 from setl.node.cluster.endpoint_texts import endpoints_of
@@ -39,8 +39,8 @@ from setl.node.zookeeper.ensemble import lost_in
 from setl.node.zookeeper.needed_certificates import expiring_in
 from setl.operate import units
 from setl.operate.action_log import outcome_of
-from setl.operate.cutover.looking import open_cutovers
-from setl.operate.found_words import ECHOES
+from setl.operate.cutover.inspection import open_cutovers
+from setl.operate.messages import ECHOES
 
 _PIPELINE_COLUMNS = (
     "pipeline", "channel_state", "leader", "epoch", "state", "position", "lag", "behind",

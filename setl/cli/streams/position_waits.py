@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from arbiter.arbiter import Arbiter
 from arbiter.errors import ArbiterError
 from arbiter.values import PipelineId
-from setl.bulk.arrivals import Arrival, Arrived
+from setl.bulk.position_waiter import Arrival, WaitOutcome
 from setl.cli.access.stored_channels import pipeline_config
 from setl.cli.streams.positions import own_nid
 from setl.cli.streams.waiting import seen_health
@@ -20,7 +20,7 @@ from setl.clock import SystemClock
 from setl.errors import ConfigurationError
 from setl.model.stream_end import StreamEnd
 from setl.node.stored import pipelines_of
-from setl.operate.arrivals import Following, StoredArrivals
+from setl.operate.position_waiter import StoredArrivals, WaitContext
 
 if TYPE_CHECKING:
     from setl.channel.file import Pipeline
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 Connect = Callable[[], AbstractContextManager[Arbiter]]
 
 
-class ClusterArrivals:
-    """`setl.bulk.arrivals.Arrivals` of a pipeline as the cluster knows it.
+class ClusterPositionWaiter:
+    """`setl.bulk.position_waiter.PositionWaiter` of a pipeline as the cluster knows it.
 
     The cluster is asked when something differs and not before, since a channel file can be compared
     without one. Where it does not answer, or has no such channel, nobody can tell, and the user is
@@ -62,16 +62,16 @@ class ClusterArrivals:
         self._asked = False
 
     def end(self) -> StreamEnd | None:
-        """See `Arrivals.end`."""
+        """See `PositionWaiter.end`."""
         if not self._asked:
             self._asked = True
             self._stored = self._found()
         return None if self._stored is None else self._stored.end()
 
     def wait(self, end: StreamEnd) -> Arrival:
-        """See `Arrivals.wait`."""
+        """See `PositionWaiter.wait`."""
         if self._stored is None:
-            return Arrival(Arrived.UNKNOWN)
+            return Arrival(WaitOutcome.UNKNOWN)
         return self._stored.wait(end)
 
     def _found(self) -> StoredArrivals | None:
@@ -85,7 +85,7 @@ class ClusterArrivals:
         if not configs:
             return self._unknown(f"the cluster has no pipeline {self._name}")
         return StoredArrivals(
-            Following(
+            WaitContext(
                 configs,
                 arbiter,
                 lambda ident: seen_health(arbiter, ident),
@@ -110,7 +110,7 @@ class ClusterArrivals:
 
 
 @contextmanager
-def lasting_session(connect: Connect) -> Generator[Callable[[], Arbiter]]:
+def long_session(connect: Connect) -> Generator[Callable[[], Arbiter]]:
     """A session that begins when it is first asked for and ends with the block.
 
     Raises by what it gives:

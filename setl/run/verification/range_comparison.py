@@ -11,13 +11,13 @@ from setl.bulk.verdict import TableVerdict
 from setl.clock import Clock
 from setl.errors import TransientError
 from setl.model.change import Row
-from setl.run.verification.doubt import seen_twice, stood_still
+from setl.run.verification.ambiguity import seen_twice, stood_still
 
 _LOOKS = 3  # of a range in which something else differs each time
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class ComparedRange:
     """One look at a range.
 
     Attributes:
@@ -32,14 +32,14 @@ class Looked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
+class _Ambiguity:
     after: Row | None
     rows: int
     verdict: TableVerdict
     looks: int
 
 
-class Looking:
+class RangeComparison:
     """Looks at one range after another. Not thread-safe."""
 
     def __init__(
@@ -59,13 +59,13 @@ class Looking:
         self._opposite = opposite
         self._stopping = stopping
         self._clock = clock
-        self._doubt: _Doubt | None = None
+        self._ambiguity: _Ambiguity | None = None
 
     def forget(self) -> None:
         """What the last look saw is of no use any more."""
-        self._doubt = None
+        self._ambiguity = None
 
-    def look(self, comparer: RangeComparer, after: Row | None, rows: int) -> Looked:
+    def look(self, comparer: RangeComparer, after: Row | None, rows: int) -> ComparedRange:
         """Compare a range.
 
         Args:
@@ -77,28 +77,32 @@ class Looking:
             TransientError: nobody can tell now what differs.
             SetlError: what comparing raises.
         """
-        doubt = self._doubt
-        if doubt is not None and doubt.after != after:
-            doubt = None
-        if doubt is not None and self._opposite is not None:
+        ambiguity = self._ambiguity
+        if ambiguity is not None and ambiguity.after != after:
+            ambiguity = None
+        if ambiguity is not None and self._opposite is not None:
             self._opposite(self._stopping)
         started = self._clock.monotonic()
-        outcome = comparer.compare(after, doubt.rows if doubt else rows)
+        outcome = comparer.compare(after, ambiguity.rows if ambiguity else rows)
         seconds = self._clock.monotonic() - started
         verdict = outcome.verdict
-        self._doubt = None
+        self._ambiguity = None
         if not verdict.differences:
-            return Looked(outcome, seconds, sure=True)
+            return ComparedRange(outcome, seconds, sure=True)
         if verdict.note:
             raise TransientError(f"what differs may be on its way: {verdict.note}")
         looks, known = 1, verdict
-        if doubt is not None:
-            looks = doubt.looks + 1
+        if ambiguity is not None:
+            looks = ambiguity.looks + 1
             judge = seen_twice if self._opposite is None else stood_still
-            known = judge(doubt.verdict, verdict)
+            known = judge(ambiguity.verdict, verdict)
             outcome = replace(outcome, verdict=known)
         # What was not there the first time may be in doubt as that was.
-        sure = doubt is not None and (known.differences >= verdict.differences or looks >= _LOOKS)
+        sure = ambiguity is not None and (
+            known.differences >= verdict.differences or looks >= _LOOKS
+        )
         if not sure:
-            self._doubt = _Doubt(after, doubt.rows if doubt else rows, verdict, looks)
-        return Looked(outcome, seconds, sure)
+            self._ambiguity = _Ambiguity(
+                after, ambiguity.rows if ambiguity else rows, verdict, looks
+            )
+        return ComparedRange(outcome, seconds, sure)

@@ -13,13 +13,13 @@ from setl.errors import ConfigurationError
 from setl.model.session import StatementSession
 from setl.systems.mysql.connection import error_number, translate
 from setl.systems.mysql.created_text import read_created_text
-from setl.systems.mysql.ddl.held_rows import MISSING_TABLE
 from setl.systems.mysql.ddl.moved_rows import rows_of_exchange
 from setl.systems.mysql.ddl.plan import Name, Step
+from setl.systems.mysql.ddl.row_probe import MISSING_TABLE
 from setl.systems.mysql.ddl.statements import parsed
 
 
-def looks_of(connection: Connection[Any], step: Step, session: StatementSession) -> str:
+def digest_of(connection: Connection[Any], step: Step, session: StatementSession) -> str:
     """A digest of how a step's tables are made, and of rows where nothing else changes.
 
     pymysql's errors pass through.

@@ -15,7 +15,7 @@ from setl.load.sink import LoadTicket
 from setl.systems.mysql.ddl.table_records import Name, TableRecord, TableRecords
 
 
-class MadeTables:
+class CreatedTables:
     """The tables of one pipeline. pymysql's errors pass through."""
 
     def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:

@@ -20,11 +20,11 @@ from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import Action, Role, TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
 from setl.systems.mysql.ddl.effects import Effects, effects_of
-from setl.systems.mysql.ddl.held_rows import has_rows
 from setl.systems.mysql.ddl.moved_rows import moved_by, table_of_partition
 from setl.systems.mysql.ddl.other_objects import kind_of
 from setl.systems.mysql.ddl.removal import removes_rows
 from setl.systems.mysql.ddl.reread_names import given_up
+from setl.systems.mysql.ddl.row_probe import has_rows
 
 # Between these, a value that becomes another one is refused when its row is written.
 _AS_WRITTEN: Final = frozenset({
@@ -36,7 +36,7 @@ _CONSTANTS: Final = {"NULL": None, "TRUE": "1", "FALSE": "0"}
 _NO_CONSTANT: Final = object()
 
 
-class HeldColumn(NamedTuple):
+class ExistingColumn(NamedTuple):
     """A column of the target.
 
     Attributes:
@@ -52,7 +52,7 @@ class HeldColumn(NamedTuple):
     computed: bool = False
 
 
-def doubt_of_names_before(
+def reason_names_differ(
     connection: Connection[Any], ddl: TableDdl, later: Collection[tuple[str, str]]
 ) -> str:
     """Why tables that had other names before a RENAME may not be distinguished by now, or "".
@@ -102,7 +102,9 @@ def renames(ddl: TableDdl) -> bool:
     return ddl.action is Action.RENAME or any(n.role is Role.NEW_NAME for n in ddl.names)
 
 
-def held_columns(connection: Connection[Any], name: tuple[str, str]) -> dict[str, HeldColumn]:
+def existing_columns(
+    connection: Connection[Any], name: tuple[str, str]
+) -> dict[str, ExistingColumn]:
     """The columns of a table, by name in lower case; pymysql's errors pass through."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT VERSION()")
@@ -119,26 +121,26 @@ def held_columns(connection: Connection[Any], name: tuple[str, str]) -> dict[str
         }
 
 
-def _as_mysql_shows(kind: str, default: Any, extra: str) -> HeldColumn:
+def _as_mysql_shows(kind: str, default: Any, extra: str) -> ExistingColumn:
     if _COMPUTED.search(extra):
-        return HeldColumn(kind, computed=True)
+        return ExistingColumn(kind, computed=True)
     if "DEFAULT_GENERATED" in extra:
-        return HeldColumn(kind, constant=False)
-    return HeldColumn(kind, None if default is None else str(default))
+        return ExistingColumn(kind, constant=False)
+    return ExistingColumn(kind, None if default is None else str(default))
 
 
-def _as_mariadb_shows(kind: str, default: Any, extra: str) -> HeldColumn:
+def _as_mariadb_shows(kind: str, default: Any, extra: str) -> ExistingColumn:
     if _COMPUTED.search(extra):
-        return HeldColumn(kind, computed=True)
+        return ExistingColumn(kind, computed=True)
     text = "NULL" if default is None else str(default)
     if text == "NULL":
-        return HeldColumn(kind)
+        return ExistingColumn(kind)
     if text[0] == text[-1] == "'" and len(text) > 1:
-        return HeldColumn(kind, text[1:-1].replace("''", "'"))
-    return HeldColumn(kind, text, constant=_number(text) is not None)
+        return ExistingColumn(kind, text[1:-1].replace("''", "'"))
+    return ExistingColumn(kind, text, constant=_number(text) is not None)
 
 
-def doubt_of_rows_before(ddl: TableDdl, now: Mapping[str, HeldColumn]) -> str:
+def reason_rows_differ(ddl: TableDdl, now: Mapping[str, ExistingColumn]) -> str:
     """Why rows from before an ALTER TABLE may not be as it left them at the source, or "".
 
     Args:
@@ -156,10 +158,10 @@ def doubt_of_rows_before(ddl: TableDdl, now: Mapping[str, HeldColumn]) -> str:
         return "it numbered rows"
     if effects.loses:
         return "it removed rows that have the same key"
-    return _doubt_of_types(effects, now) or next(filter(None, _doubts_of_new(ddl, now)), "")
+    return _reason_types_differ(effects, now) or next(filter(None, _doubts_of_new(ddl, now)), "")
 
 
-def _doubt_of_types(effects: Effects, now: Mapping[str, HeldColumn]) -> str:
+def _reason_types_differ(effects: Effects, now: Mapping[str, ExistingColumn]) -> str:
     for name in effects.retyped:
         column = now.get(name)
         if effects.times or column is None or column.type not in _AS_WRITTEN:
@@ -167,13 +169,13 @@ def _doubt_of_types(effects: Effects, now: Mapping[str, HeldColumn]) -> str:
     return ""
 
 
-def _doubts_of_new(ddl: TableDdl, now: Mapping[str, HeldColumn]) -> Iterator[str]:
+def _doubts_of_new(ddl: TableDdl, now: Mapping[str, ExistingColumn]) -> Iterator[str]:
     for clause in ddl.clauses():
         for column in clause.columns if clause.words[0] == "ADD" else ():
-            yield _doubt_of_new(column, now.get(name_of(column[0]).lower()))
+            yield _reason_new_column_differs(column, now.get(name_of(column[0]).lower()))
 
 
-def _doubt_of_new(column: Sequence[Token], now: HeldColumn | None) -> str:
+def _reason_new_column_differs(column: Sequence[Token], now: ExistingColumn | None) -> str:
     words = [token.word for token in column]
     name = name_of(column[0])
     if "AS" in words and "DEFAULT" not in words:

@@ -49,7 +49,7 @@ _NEW_FILE: Final = 0.2  # seconds to wait for a transaction in a new binlog file
 _HEAD: Final = 1024
 
 
-def show_all_before(
+def read_all_before(
     connection: Connection[Any], position: Position | None, *, inside: bool = False
 ) -> str:
     """Get a session ready for one SELECT that sees everything before a position.
@@ -90,7 +90,9 @@ def show_all_before(
     return f" {shared_lock(connection)}"
 
 
-def begin_showing(connection: Connection[Any], position: Position | None, *, inside: bool) -> str:
+def begin_consistent_read(
+    connection: Connection[Any], position: Position | None, *, inside: bool
+) -> str:
     """Begin a transaction of several SELECTs that see everything before a position.
 
     All of them see the same moment, or lock what they see.
@@ -99,9 +101,9 @@ def begin_showing(connection: Connection[Any], position: Position | None, *, ins
         What each has to end with, "" for nothing.
 
     Raises:
-        TransientError, pymysql.MySQLError: as `show_all_before`.
+        TransientError, pymysql.MySQLError: as `read_all_before`.
     """
-    ending = show_all_before(connection, position, inside=inside)
+    ending = read_all_before(connection, position, inside=inside)
     with connection.cursor(Cursor) as cursor:
         if ending:
             cursor.execute("START TRANSACTION")

@@ -27,7 +27,7 @@ from setl.systems.mysql.connection import (
     translating,
 )
 from setl.systems.mysql.identifiers import identifier
-from setl.systems.mysql.reading.shown_rows import begin_showing
+from setl.systems.mysql.reading.consistent_read import begin_consistent_read
 from setl.systems.mysql.values.conditions import keyed_conditions
 from setl.systems.mysql.values.row_values import (
     AlteredTableError,
@@ -115,7 +115,7 @@ class MysqlRows:
         with translating(self.endpoint):
             try:
                 position, inside = other_position or (None, False)
-                ending = begin_showing(connection, position, inside=inside)
+                ending = begin_consistent_read(connection, position, inside=inside)
                 with connection.cursor(Cursor) as cursor:
                     for condition in keyed_conditions(key, keys):
                         sql = f"{select} WHERE {condition.sql}{ending}"

@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from arbiter.values import PipelineId
-from setl.alarms.alarm_state import lasting
+from setl.alarms.alarm_state import lasts_for
 from setl.cli.access.cluster import cluster_options, joined, output_option, pipelines_named
-from setl.cli.looking.verification_sentence import standing_sentence, verification_figures
-from setl.cli.looking.views import cutovers_of, damaged_lines, pipeline_row, standby_words
+from setl.cli.inspection.verification_sentence import standing_sentence, verification_figures
+from setl.cli.inspection.views import cutovers_of, damaged_lines, pipeline_row, standby_words
 from setl.cli.terminal.completion import complete_name
 from setl.cli.terminal.output import console, print_rows
 from setl.node.alarms.status import failing_in, firing_in
@@ -93,7 +93,7 @@ def _alarms_of(view: ClusterView, pipeline: PipelineView) -> list[dict[str, Any]
 def _alarm_lines(view: ClusterView, pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     for each in _alarms_of(view, pipeline):
         quiet = ", silenced" if each["silenced"] else ""
-        lasts = lasting(each["since"], each.get("calm") or 0.0, view.at)
+        lasts = lasts_for(each["since"], each.get("calm") or 0.0, view.at)
         yield "alarm", f"{each['rule']} ({each['severity']}{quiet}) for {lasts}: {each['text']}"
 
 

@@ -5,14 +5,14 @@ from itertools import chain, repeat
 import pytest
 
 from arbiter.values import ChannelState, PipelineId
-from setl.bulk.arrivals import Arrived
+from setl.bulk.position_waiter import WaitOutcome
 from setl.channel.file import Pipeline
 from setl.errors import TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.model.stream_end import StreamEnd
-from setl.operate import arrivals
-from setl.operate.arrivals import Following, StoredArrivals
+from setl.operate import position_waiter
+from setl.operate.position_waiter import StoredArrivals, WaitContext
 from setl.operate.positions.stored import Stored
 from setl.operate.waiting import Health
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
@@ -52,7 +52,7 @@ def wait(monkeypatch):
                 raise found
             return Stored("target", checkpoint=found)
 
-        monkeypatch.setattr(arrivals, "read_stored", read)
+        monkeypatch.setattr(position_waiter, "read_stored", read)
         monkeypatch.setattr(
             "setl.systems.mysql.source_system.binlog_distance", lambda a, b, _: b.offset - a.offset
         )
@@ -65,7 +65,7 @@ def wait(monkeypatch):
             clock.time += seconds
 
         found = StoredArrivals(
-            Following(
+            WaitContext(
                 {IDENT: PIPELINE}, MemoryArbiter(MemoryCluster()),
                 lambda _: health or Health(ChannelState.START), "verify", timeout, clock, pause,
                 said.append,
@@ -89,12 +89,12 @@ def test_what_is_past():
 
 def test_it_is_there_at_once(wait):
     found, seconds, said = wait([at(100)])
-    assert (found.arrived, found.why, seconds, said) == (Arrived.THERE, "", 0.0, [])
+    assert (found.wait_outcome, found.why, seconds, said) == (WaitOutcome.CAUGHT_UP, "", 0.0, [])
 
 
 def test_it_comes_while_one_waits(wait):
     found, seconds, said = wait([at(10), TransientError("gone"), at(60), at(200)])
-    assert found.arrived is Arrived.THERE
+    assert found.wait_outcome is WaitOutcome.CAUGHT_UP
     assert 0 < seconds < 1
     assert "90 bytes behind" in said[0]
     assert "gone" in said[1]
@@ -102,7 +102,7 @@ def test_it_comes_while_one_waits(wait):
 
 def test_it_does_not_come_in_time(wait):
     found, seconds, _ = wait([at(10)], timeout=3.0)
-    assert found.arrived is Arrived.LATE
+    assert found.wait_outcome is WaitOutcome.LATE
     assert found.why == "c/p is not there after 3 s: it is 90 bytes behind"
     assert 3 <= seconds < 4
 
@@ -116,12 +116,12 @@ def test_it_does_not_come_in_time(wait):
 )
 def test_a_pipeline_that_does_not_run_is_not_waited_for(wait, health, seconds, why):
     found, waited, _ = wait([at(10)], health)
-    assert found.arrived is Arrived.LATE
+    assert found.wait_outcome is WaitOutcome.LATE
     assert why in found.why
     assert seconds <= waited <= seconds + 1
 
 
 def test_nothing_is_stored_yet(wait):
     found, _, _ = wait([None], timeout=1.0)
-    assert found.arrived is Arrived.LATE
+    assert found.wait_outcome is WaitOutcome.LATE
     assert "no checkpoint" in found.why

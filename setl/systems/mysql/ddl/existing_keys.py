@@ -20,7 +20,7 @@ _KEYS: Final = (
 )
 
 
-def with_present_keys(connection: Connection[Any], step: Step, session: StatementSession) -> Step:
+def with_existing_keys(connection: Connection[Any], step: Step, session: StatementSession) -> Step:
     """A step without what it does to keys that its table has not; pymysql's errors pass through."""
     ddl = parse_table_ddl(step.statement, "", quoting_of(session))
     if ddl is None:

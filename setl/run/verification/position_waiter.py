@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from setl.bulk.arrivals import Arrival, Arrived
+from setl.bulk.position_waiter import Arrival, WaitOutcome
 from setl.clock import Clock
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import Position
@@ -15,8 +15,10 @@ _POLL_SECONDS = 0.05
 _LONGEST_SECONDS = 30.0  # a pipeline that is further behind is left alone
 
 
-class RunArrivals:
-    """Looks at how far the run has come, in the same process; see `setl.bulk.arrivals.Arrivals`.
+class RunPositionWaiter:
+    """Looks at how far the run has come, in the same process.
+
+    See `setl.bulk.position_waiter.PositionWaiter`.
 
     Called by the thread that verifies, never by that of the run.
     """
@@ -49,19 +51,19 @@ class RunArrivals:
         self._longest = longest
 
     def end(self) -> StreamEnd:
-        """See `Arrivals.end`."""
+        """See `PositionWaiter.end`."""
         return self._end()
 
     def wait(self, end: StreamEnd) -> Arrival:
-        """See `Arrivals.wait`."""
+        """See `PositionWaiter.wait`."""
         until = self._clock.monotonic() + self._longest
         while not self._is_past(end):
             if self._clock.monotonic() >= until:
                 why = f"the pipeline did not come there within {self._longest:g} s"
-                return Arrival(Arrived.LATE, why)
+                return Arrival(WaitOutcome.LATE, why)
             if self._stopping.wait(_POLL_SECONDS):
-                return Arrival(Arrived.LATE, "the pipeline is ending")
-        return Arrival(Arrived.THERE)
+                return Arrival(WaitOutcome.LATE, "the pipeline is ending")
+        return Arrival(WaitOutcome.CAUGHT_UP)
 
     def _is_past(self, end: StreamEnd) -> bool:
         """Whether everything before an end is applied."""
