@@ -67,11 +67,11 @@ def check_root(
         if open_to_all(acls_of(path)):
             raise Denied(
                 f"{path} in {at} is open to clients without credentials, so those given would"
-                f" protect nothing. {way_out(root)}"
+                f" protect nothing. {hint(root)}"
             )
 
 
-def way_out(root: str) -> str:
+def hint(root: str) -> str:
     """What to do about an open root, for an error message."""
     if root == "/":
         return "Choose a root of its own, such as /setl."

@@ -97,7 +97,7 @@ def _wish(tls: Tls | None) -> str:
 
 
 def _tls_refusal(tls: Tls | None, said: str) -> str:
-    """Why a server may not have taken what it was shown, and the way out."""
+    """Why a server may not have taken what it was shown, and the hint."""
     certificate = tls.certificate if tls else ""
     if not certificate:
         return (

@@ -15,7 +15,7 @@ from setl.operate.units import duration
 _T = TypeVar("_T")
 
 # Field → its name in ZooKeeper, where that is another one.
-_STORED_NAMES = {"last_sent_at": "told"}
+_STORED_NAMES = {"last_sent_at": "told", "hint": "way_out"}
 
 _TEXT = 300  # characters of a text
 
@@ -34,7 +34,7 @@ class Alarm:
         calm: since when it is so no more; 0.0 while it is.
         severity: see `setl.alarms.judgement.Judgement`.
         text: what is wrong, as it was told last.
-        way_out: what to do.
+        hint: what to do.
     """
 
     key: AlarmKey
@@ -44,7 +44,7 @@ class Alarm:
     calm: float = 0.0
     severity: str = "warning"
     text: str = ""
-    way_out: str = ""
+    hint: str = ""
 
     def lasts(self, now: float) -> str:
         """For how long it has been so; and for how long all has been well, until it is over."""
@@ -66,7 +66,7 @@ class Event:
         key: to which alarm.
         severity: of the alarm.
         text: what is wrong, or was.
-        way_out: what to do.
+        hint: what to do.
         since: since when, seconds since 1970 UTC.
     """
 
@@ -74,7 +74,7 @@ class Event:
     key: AlarmKey
     severity: str
     text: str
-    way_out: str
+    hint: str
     since: float
 
 
@@ -202,17 +202,17 @@ def _alarm(value: Any) -> Alarm | None:
         since, fired, last_sent_at, calm = (
             float(value[n]) for n in ("since", "fired", "told", "calm")
         )
-        severity, text, way_out = (str(value[n]) for n in ("severity", "text", "way_out"))
-        return Alarm(_key(value["key"]), since, fired, last_sent_at, calm, severity, text, way_out)
+        severity, text, hint = (str(value[n]) for n in ("severity", "text", "way_out"))
+        return Alarm(_key(value["key"]), since, fired, last_sent_at, calm, severity, text, hint)
     except (KeyError, TypeError, ValueError):
         return None
 
 
 def _event(value: Any) -> Event | None:
     try:
-        severity, text, way_out = (str(value[name]) for name in ("severity", "text", "way_out"))
+        severity, text, hint = (str(value[name]) for name in ("severity", "text", "way_out"))
         kind = cast("EventKind", str(value["kind"]))
-        return Event(kind, _key(value["key"]), severity, text, way_out, float(value["since"]))
+        return Event(kind, _key(value["key"]), severity, text, hint, float(value["since"]))
     except (KeyError, TypeError, ValueError):
         return None
 

@@ -88,7 +88,7 @@ def firing(alarms: Iterable[Alarm], judgements: Iterable[Judgement] = ()) -> lis
 
 def event_of(alarm: Alarm, kind: EventKind) -> Event:
     """What is told of an alarm."""
-    return Event(kind, alarm.key, alarm.severity, alarm.text, alarm.way_out, alarm.since)
+    return Event(kind, alarm.key, alarm.severity, alarm.text, alarm.hint, alarm.since)
 
 
 def _sort_key(key: AlarmKey) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ def _new(judgement: Judgement, now: float) -> Alarm:
         now,
         severity=judgement.severity,
         text=cut(judgement.text),
-        way_out=cut(judgement.way_out),
+        hint=cut(judgement.hint),
     )
 
 
@@ -145,7 +145,7 @@ def _worded(alarm: Alarm, judgement: Judgement) -> Alarm:
         alarm,
         severity=judgement.severity,
         text=cut(judgement.text),
-        way_out=cut(judgement.way_out),
+        hint=cut(judgement.hint),
     )
 
 

@@ -41,7 +41,7 @@ class Judgement:
         key: which alarm it is.
         holds: whether it is so; None if nobody knows, so that the alarm stays what it is.
         text: what is wrong, a sentence without a stop.
-        way_out: what to do, "" if `text` says it.
+        hint: what to do, "" if `text` says it.
         severity: ``critical`` if changes are not applied or may be lost.
         patience: seconds for which it must hold before the alarm is raised.
         calm: seconds for which it must not hold until the alarm is over.
@@ -51,7 +51,7 @@ class Judgement:
     key: AlarmKey
     holds: bool | None
     text: str = ""
-    way_out: str = ""
+    hint: str = ""
     severity: Severity = "warning"
     patience: float = 0.0
     calm: float = 60.0

@@ -49,8 +49,8 @@ def text_of(notice: Notice, cluster: str, node: str) -> str:
     for event in notice.events:
         about = f"{event.key.about}: " if event.key.about else ""
         lines.append(f"{_WORDS[event.kind]} ({event.severity}) {about}{event.text}")
-        if event.way_out and event.kind in ("firing", "repeated"):
-            lines.append(f"    {event.way_out}")
+        if event.hint and event.kind in ("firing", "repeated"):
+            lines.append(f"    {event.hint}")
         lines.append(f"    rule {event.key.rule}, since {_moment(event.since)}")
         lines.append("")
     lines.append(f"Cluster {cluster}, sent by node {node}. `setl alarm list` shows all alarms.")
@@ -66,7 +66,7 @@ def _event_body(event: Event) -> dict[str, Any]:
         "pipeline": event.key.pipeline,
         "subject": event.key.subject,
         "text": event.text,
-        "way_out": event.way_out,
+        "hint": event.hint,
         "since": _moment(event.since),
     }
 

@@ -87,8 +87,8 @@ def judge_channels(lost: str) -> Judgement:
     Args:
         lost: what a node says of it, "" if none has noticed anything.
     """
-    what, _, way_out = lost.partition(". ")
-    return Judgement(AlarmKey("channels_lost"), bool(lost), what, way_out, "critical")
+    what, _, hint = lost.partition(". ")
+    return Judgement(AlarmKey("channels_lost"), bool(lost), what, hint, "critical")
 
 
 def judge_zookeeper(facts: ZooKeeperFacts) -> Judgement:
@@ -97,7 +97,7 @@ def judge_zookeeper(facts: ZooKeeperFacts) -> Judgement:
         AlarmKey("zookeeper_server", subject=facts.address),
         None if facts.answers is None else not facts.answers,
         facts.sentence,
-        facts.way_out,
+        facts.hint,
         patience=60.0,
     )
 
@@ -108,7 +108,7 @@ def judge_certificate(facts: CertificateFacts, now: float) -> Judgement:
         AlarmKey("certificate", subject=facts.subject),
         facts.expires_soon(now),
         facts.sentence(now),
-        facts.way_out,
+        facts.hint,
         "critical" if facts.critical(now) else "warning",
     )
 
@@ -131,7 +131,7 @@ class _Judging:
         *,
         holds: bool | None,
         text: str,
-        way_out: str = "",
+        hint: str = "",
         severity: Severity = "warning",
         subject: str = "",
     ) -> Iterator[Judgement]:
@@ -141,7 +141,7 @@ class _Judging:
                 key,
                 holds,
                 text,
-                way_out,
+                hint,
                 severity,
                 patience=rule.for_,
                 calm=self.rules.recover_after,
@@ -163,7 +163,7 @@ def _of_leadership(made: _Judging) -> Iterator[Judgement]:
         rules.no_leader,
         holds=made.started and not led,
         text=facts.missing or "no node leads the pipeline, so that nothing is applied",
-        way_out=""
+        hint=""
         if facts.missing
         else "See `setl topology`: a node must be warm and able to lead it",
         severity="critical",
@@ -173,14 +173,14 @@ def _of_leadership(made: _Judging) -> Iterator[Judgement]:
         rules.no_answer,
         holds=made.started and led and facts.figures is None,
         text=f"its leader {facts.leader} does not answer over HTTP, so that nothing is known of it",
-        way_out="If it applies nothing, `setl failover`",
+        hint="If it applies nothing, `setl failover`",
     )
     yield from made.made(
         "no_standby",
         rules.no_standby,
         holds=made.started and led and not facts.standbys,
         text=f"nobody would take over from {facts.leader}",
-        way_out="Start another node, or switch the rule off where one node is enough",
+        hint="Start another node, or switch the rule off where one node is enough",
     )
 
 
@@ -193,7 +193,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         rules.stopped,
         holds=made.of_figures(failed),
         text=f"stopped with an error: {error}",
-        way_out=f"Once it is mended, `setl start {made.facts.channel}`",
+        hint=f"Once it is mended, `setl start {made.facts.channel}`",
         severity="critical",
     )
     lag = figures.get("lag") or 0.0
@@ -202,7 +202,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         rules.lag,
         holds=made.of_figures(lag > rules.lag.above),
         text=f"is {duration(lag)} behind",
-        way_out="See `setl status -v`, which tells where time goes",
+        hint="See `setl status -v`, which tells where time goes",
     )
     stalled = str(figures.get("stalled") or "")
     tried = int(figures.get("attempts") or 0)
@@ -213,7 +213,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         rules.no_progress,
         holds=made.of_figures(not failed and bool(stalled or tried)),
         text=f"makes no progress: {why}",
-        way_out="It goes on by itself once that is over; `setl status"
+        hint="It goes on by itself once that is over; `setl status"
         f" {made.facts.channel}` says how it is now",
     )
     letters = int(figures.get("dead_letters") or 0)
@@ -222,7 +222,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         rules.dead_letters,
         holds=made.of_figures(letters > rules.dead_letters.above),
         text=f"{count(letters, 'faulty row was', 'faulty rows were')} put aside",
-        way_out=f"`setl deadletter list {made.facts.channel}/{made.facts.pipeline}`",
+        hint=f"`setl deadletter list {made.facts.channel}/{made.facts.pipeline}`",
     )
     echoes = int(figures.get("echoes_replicated") or 0)
     yield from made.made(
@@ -230,7 +230,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         rules.echoes,
         holds=made.of_figures(echoes > rules.echoes.above),
         text=f"{count(echoes, *ECHOES)} not dropped",
-        way_out="See what changes rows of retl.retl_mark at the source",
+        hint="See what changes rows of retl.retl_mark at the source",
         severity="critical",
     )
 
@@ -246,7 +246,7 @@ def _of_verification(made: _Judging) -> Iterator[Judgement]:
         rules.verification_differences,
         holds=made.of_figures(differences > rules.verification_differences.above),
         text=count(differences, *DIFFERENCES),
-        way_out=f"`setl verify {made.facts.channel} --repair`, or wait for a pass that repairs",
+        hint=f"`setl verify {made.facts.channel} --repair`, or wait for a pass that repairs",
         severity="critical",
     )
     age, limit = (
@@ -260,7 +260,7 @@ def _of_verification(made: _Judging) -> Iterator[Judgement]:
         holds=made.of_figures(age > limit),
         text=f"no whole pass of its verification has ended for {duration(age)}"
         + (f": {error}" if error else ""),
-        way_out="See `setl verify --last`; raise `rate` if passes take longer than `every`",
+        hint="See `setl verify --last`; raise `rate` if passes take longer than `every`",
     )
 
 
@@ -279,7 +279,7 @@ def _of_position(made: _Judging) -> Iterator[Judgement]:
         if left
         else "position may be purged at any moment: the source need not keep any longer what was"
         " not applied yet",
-        way_out="Let the pipeline go on, or have the source keep its stream longer",
+        hint="Let the pipeline go on, or have the source keep its stream longer",
         severity="critical",
     )
     yield from made.made(
@@ -287,7 +287,7 @@ def _of_position(made: _Judging) -> Iterator[Judgement]:
         rule,
         holds=None if retention is None else bool(retention.lost),
         text=f"position is lost: {public(retention.lost) if retention else ''}",
-        way_out="Move on with `setl position reset`, then load the tables again: `setl status`"
+        hint="Move on with `setl position reset`, then load the tables again: `setl status`"
         " says how",
         severity="critical",
     )
@@ -304,7 +304,7 @@ def _of_expirations(made: _Judging, now: float) -> Iterator[Judgement]:
             rule,
             holds=left < before,
             text=f"the {each.what} of {each.of} {when}",
-            way_out="Renew it",
+            hint="Renew it",
             severity="critical" if left < before / CRITICAL_PART else "warning",
             subject=each.of,
         )
@@ -319,8 +319,7 @@ def _of_cutover(made: _Judging) -> Iterator[Judgement]:
         made.rules.cutover,
         holds=None if cutover is None else bool(cutover),
         text=f"its source may be read-only: {public(cutover or '')}",
-        way_out=f"If nobody works on it, `setl cutover {name} --status`, and `--abort` puts it"
-        " back",
+        hint=f"If nobody works on it, `setl cutover {name} --status`, and `--abort` puts it back",
         severity="critical",
     )
 
@@ -337,7 +336,7 @@ def _of_disks(made: _Judging) -> Iterator[Judgement]:
             holds=made.started and disk.free < least,
             text=f"only {portion} of the disk of {disk.of} is free"
             + (", and indexes on it take no writes" if refuses else ""),
-            way_out="Make room there, or add a node; a server that is too full takes no writes",
+            hint="Make room there, or add a node; a server that is too full takes no writes",
             severity="critical" if refuses else "warning",
             subject=disk.of,
         )

@@ -12,7 +12,7 @@ CertificateKind = Literal["client", "authority", "server"]
 """Whose a certificate is: a node's own, that of an authority, or a server's."""
 
 
-_WAYS_OUT: dict[CertificateKind, str] = {
+_HINTS: dict[CertificateKind, str] = {
     "client": "Put a new certificate and its key into the node's files; it takes them when it"
     " connects next, and need not be started again",
     "server": "Put a new certificate into the server's key store; a ZooKeeper before 3.9 must be"
@@ -43,7 +43,7 @@ class ZooKeeperFacts:
     refused: str = ""
 
     @property
-    def way_out(self) -> str:
+    def hint(self) -> str:
         """What to do if it does not answer."""
         if self.refused:
             return (
@@ -131,9 +131,9 @@ class CertificateFacts:
         )
 
     @property
-    def way_out(self) -> str:
+    def hint(self) -> str:
         """What to do."""
-        return _WAYS_OUT[self.kind]
+        return _HINTS[self.kind]
 
     @property
     def _before(self) -> float:

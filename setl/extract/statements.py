@@ -37,12 +37,12 @@ class Reach(NamedTuple):
 
     Attributes:
         reason: why that is not known, or may be anything: half a sentence; "" if it is known.
-        fix: what would make it known, an instruction or SQL; "" for nothing.
+        hint: what would make it known, an instruction or SQL; "" for nothing.
         tables: other tables that are written, too, by foreign keys.
     """
 
     reason: str = ""
-    fix: str = ""
+    hint: str = ""
     tables: tuple[Name, ...] = ()
 
 
@@ -75,7 +75,7 @@ class _Ambiguity(NamedTuple):
 
     reason: str
     name: Name | None
-    fix: str = ""
+    hint: str = ""
 
 
 class SkippedStatements:
@@ -205,7 +205,7 @@ class SkippedStatements:
                 continue
             reach = effects.of_writing(*name)
             if reach.reason:
-                yield _Ambiguity(f"{_dotted(name)} {reach.reason}", name, reach.fix)
+                yield _Ambiguity(f"{_dotted(name)} {reach.reason}", name, reach.hint)
             for other in reach.tables:
                 if self._concerns(*other):
                     keys = f"foreign keys to {_dotted(name)} act on rows of {_dotted(other)}"
@@ -216,7 +216,7 @@ class SkippedStatements:
             reach = effects.of_reading(*name)
             if reach.reason:
                 yield _Ambiguity(
-                    f"{_dotted(name)}, which it reads, {reach.reason}", first, reach.fix
+                    f"{_dotted(name)}, which it reads, {reach.reason}", first, reach.hint
                 )
 
     def _is_temporary(self, name: Name, session: StatementSession) -> bool:
@@ -232,7 +232,7 @@ class SkippedStatements:
 
 def _refused(entry: Entry, quoting: Quoting, ambiguity: _Ambiguity, end: Position) -> FatalError:
     text = without_texts(entry.statement, quoting)[:_SHOWN]
-    hints = [ambiguity.fix] if ambiguity.fix else []
+    hints = [ambiguity.hint] if ambiguity.hint else []
     hints.append(
         "SET GLOBAL binlog_format='ROW' on the source, and let no session choose otherwise"
     )

@@ -42,9 +42,7 @@ _TEXTS: Final[Mapping[type[Any], frozenset[str]]] = {
     CertificateSeen: frozenset({"kind", "of"}),
     AlarmStatus: frozenset({"receivers"}),
     # Alarms are made of public texts only, see `setl.node.alarms.sender`.
-    FiringAlarm: frozenset(
-        {"rule", "channel", "pipeline", "subject", "severity", "text", "way_out"}
-    ),
+    FiringAlarm: frozenset({"rule", "channel", "pipeline", "subject", "severity", "text", "hint"}),
 }
 
 

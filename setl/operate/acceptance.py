@@ -28,7 +28,7 @@ def with_accepted(pipeline: Pipeline, findings: Sequence[Finding]) -> list[Findi
             result.append(replace(finding, level="accepted"))
         else:
             advice = "This cannot be accepted: the channel would not work"
-            result.append(replace(finding, fix=(*finding.fix, advice)))
+            result.append(replace(finding, hint=(*finding.hint, advice)))
     if any(finding.unseen for finding in findings):
         return result
     result += [

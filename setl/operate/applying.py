@@ -43,14 +43,14 @@ def stored_channel(arbiter: Arbiter, name: str) -> Channel | None:
         return None
 
 
-def refuse_another(name: str, seen: Channel | None, base: str, way_out: str) -> None:
+def refuse_another(name: str, seen: Channel | None, base: str, hint: str) -> None:
     """Refuse to store over a file that is not the one that somebody has changed.
 
     Args:
         name: of the channel.
         seen: the channel as the cluster keeps it.
         base: revision of the file that was changed.
-        way_out: what to do, as a sentence without its full stop.
+        hint: what to do, as a sentence without its full stop.
 
     Raises:
         Refused: it is another one, or there is none any more.
@@ -67,7 +67,7 @@ def refuse_another(name: str, seen: Channel | None, base: str, way_out: str) -> 
             f"the stored file of channel {name} is revision {found}, and the new one was made from"
             f" revision {base}"
         )
-    raise Refused(f"{what}; nothing was stored, so that nobody's changes are lost. {way_out}")
+    raise Refused(f"{what}; nothing was stored, so that nobody's changes are lost. {hint}")
 
 
 def store(
@@ -77,7 +77,7 @@ def store(
     *,
     seen: Channel | None,
     looked: bool,
-    way_out: str,
+    hint: str,
 ) -> Channel:
     """Store a file in place of the one that was seen. A state that changed meanwhile is kept.
 
@@ -87,7 +87,7 @@ def store(
         definition: its file, as it is written.
         seen: the channel as it was when it was compared and looked at, None if there was none.
         looked: whether its servers were looked at, or need not be.
-        way_out: see `refuse_another`.
+        hint: see `refuse_another`.
 
     Raises:
         Refused: somebody has stored another file meanwhile, or removed the channel, or started
@@ -97,11 +97,11 @@ def store(
     base = revision_of(seen)
     for _ in range(_ATTEMPTS):
         now = stored_channel(arbiter, name)
-        refuse_another(name, now, base, way_out)
+        refuse_another(name, now, base, hint)
         if now is not None and seen is not None and now.definition != seen.definition:
             raise Refused(
                 f"a secret that stands in the stored file of channel {name} was changed meanwhile;"
-                f" nothing was stored. {way_out}"
+                f" nothing was stored. {hint}"
             )
         if now is not None and now.state is not ChannelState.STOP and not looked:
             raise Refused(

@@ -105,7 +105,7 @@ def plan_of(
 
 def creations(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """What setl would create: findings that are well, with what it will run itself."""
-    return tuple(f for f in findings if f.level == "ok" and (f.fix or f.mapping is not None))
+    return tuple(f for f in findings if f.level == "ok" and (f.hint or f.mapping is not None))
 
 
 def differences(before: ChannelFile | None, after: ChannelFile) -> Iterator[Change]:

@@ -29,8 +29,8 @@ def ring_findings(
     if ring is not None:
         way = ", ".join(map(str, ring))
         what = f"a change would go round for ever: {way}, and again"
-        fix = "Leave out one of these pipelines, or these tables in one of them"
-        return [Finding("error", what, where, (fix,), code="ring")]
+        hint = "Leave out one of these pipelines, or these tables in one of them"
+        return [Finding("error", what, where, (hint,), code="ring")]
     return [
         Finding(
             "warning",

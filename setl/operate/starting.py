@@ -66,17 +66,17 @@ def refusal(name: str, faults: Sequence[Finding], done: str = "started", sql: st
         name: of the channel.
         faults: what is to be fixed.
         done: what is not done to it, the end of a sentence.
-        sql: what shows long statements, see `ways_out`.
+        sql: what shows long statements, see `hints`.
     """
     lines = [f"channel {name} is not {done}; {len(faults)} to fix first:"]
     for fault in faults:
         ident = f" [{fault.id}]" if fault.id else ""
-        ways = (f"    {line}" for line in ways_out(fault, sql))
+        ways = (f"    {line}" for line in hints(fault, sql))
         lines += [f"  {fault.where}: {fault.what}{ident}", *ways]
     return "\n".join(lines)
 
 
-def ways_out(fault: Finding, sql: str = "") -> Sequence[str]:
+def hints(fault: Finding, sql: str = "") -> Sequence[str]:
     """What fixes a fault, in lines; of statements that are long, their number.
 
     Else what is wrong with the others has left the screen before anybody can read it.
@@ -86,10 +86,10 @@ def ways_out(fault: Finding, sql: str = "") -> Sequence[str]:
         sql: what shows the statements, such as "`setl check shop.yaml -o sql`"; "" shows all here.
     """
     if not sql or not any("\n" in statement for statement in fault.statements):
-        return fault.fix
+        return fault.hint
     number = len(fault.statements)
     counted = count(number, "statement")
     there = f" for {fault.server}" if fault.server else ""
     them = "it" if number == 1 else "them"
-    others = [line for line in fault.fix if not line.endswith(";")]
+    others = [line for line in fault.hint if not line.endswith(";")]
     return [*others, f"{counted}{there}; {sql} shows {them}"]

@@ -25,13 +25,13 @@ class HeldUp:
 
     Attributes:
         what: what it waits for, since when, and how much waits with it.
-        way_out: what a person can do.
+        hint: what a person can do.
         seconds: for how long it has waited, at least.
         transaction: whether it is the end of a transaction; else the server does not deliver.
     """
 
     what: str
-    way_out: str
+    hint: str
     seconds: float
     transaction: bool
 
@@ -76,7 +76,7 @@ class Source(Protocol):
         Raises:
             TransientError: the source cannot be reached.
             PositionLostError: what follows the checkpoint is not there, or it is unknown
-                where; says why, and the ways out.
+                where; says why, and the hints.
             FatalError: the checkpoint is of another kind of source.
             ConfigurationError: the source refuses the account.
         """

@@ -25,7 +25,7 @@ class Finding:
             a risk that the channel file accepts, "ok".
         what: what was found, in one sentence.
         where: pipeline, end and table.
-        fix: what fixes it. SQL statements end with a semicolon and can be run as they are, in
+        hint: what fixes it. SQL statements end with a semicolon and can be run as they are, in
             this order; anything else is an instruction. Of what is "ok": the statements that
             setl will run itself.
         mapping: the mapping that an index will get or be given, as Elasticsearch writes it.
@@ -42,7 +42,7 @@ class Finding:
     level: Level
     what: str
     where: str
-    fix: tuple[str, ...] = ()
+    hint: tuple[str, ...] = ()
     mapping: dict[str, Any] | None = None
     unseen: bool = False
     mapping_lines: tuple[str, ...] = ()
@@ -63,8 +63,8 @@ class Finding:
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """The SQL statements of `fix`, without the semicolons."""
-        return tuple(f[:-1] for f in self.fix if f.endswith(";"))
+        """The SQL statements of `hint`, without the semicolons."""
+        return tuple(f[:-1] for f in self.hint if f.endswith(";"))
 
 
 FOUND_LATER: Final = frozenset({
@@ -125,7 +125,7 @@ class Report:
         self,
         level: Level,
         what: str,
-        *fix: str,
+        *hint: str,
         code: str = OTHER,
         unseen: bool = False,
         risk: bool = False,
@@ -136,7 +136,7 @@ class Report:
                 level,
                 what,
                 self.where,
-                fix,
+                hint,
                 unseen=unseen,
                 code=code,
                 location=self._table or self._end,
@@ -145,17 +145,17 @@ class Report:
             )
         )
 
-    def error(self, what: str, *fix: str, code: str = OTHER, risk: bool = False) -> None:
+    def error(self, what: str, *hint: str, code: str = OTHER, risk: bool = False) -> None:
         """Add what keeps the channel from working."""
-        self.add("error", what, *fix, code=code, risk=risk)
+        self.add("error", what, *hint, code=code, risk=risk)
 
-    def unseen(self, what: str, *fix: str, code: str = OTHER) -> None:
+    def unseen(self, what: str, *hint: str, code: str = OTHER) -> None:
         """Add an error: a server does not answer here, and may answer the nodes."""
-        self.add("error", what, *fix, code=code, unseen=True)
+        self.add("error", what, *hint, code=code, unseen=True)
 
-    def warning(self, what: str, *fix: str, code: str = OTHER) -> None:
+    def warning(self, what: str, *hint: str, code: str = OTHER) -> None:
         """Add what may hurt one day."""
-        self.add("warning", what, *fix, code=code)
+        self.add("warning", what, *hint, code=code)
 
     def ok(
         self,
@@ -173,7 +173,7 @@ class Report:
             "ok",
             what,
             self.where,
-            fix=tuple(statements),
+            hint=tuple(statements),
             server=self._server,
             mapping=mapping,
             mapping_lines=tuple(lines),

@@ -13,7 +13,7 @@ from setl.model.change import ABSENT, Row, Value
 from setl.model.schema import Column, RowSchema
 
 READ_AT_SOURCE: Final = "What is in the stream already arrives with `read: source` for the table"
-"""The way out where a change does not say its whole row."""
+"""The hint where a change does not say its whole row."""
 
 
 class ColumnRules(Protocol):

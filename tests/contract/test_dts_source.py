@@ -169,7 +169,7 @@ def test_dts_a_transaction_that_does_not_end_is_seen(dts):
         reported = eventually(held_up, 30)
         assert reported.transaction
         assert f"{dts.topic}[0]@{position}: 8 records wait" in reported.what
-        assert f"--start-offset {position}" in reported.way_out
+        assert f"--start-offset {position}" in reported.hint
         assert (source.behind(), source.latest().offset) == (8, position + 8)
         hanging.commit_transaction(20)
         assert kinds(read_rows(source, 4)) == "BRRC" * 2

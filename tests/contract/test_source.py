@@ -170,7 +170,7 @@ def test_a_pipeline_without_checkpoint_starts_where_it_is_reported(side):
         found += earliest.read(10_000, 5)
 
 
-def test_a_position_that_is_gone_is_final_and_names_the_ways_out(side):
+def test_a_position_that_is_gone_is_final_and_names_the_hints(side):
     source = side.source()
     with pytest.raises(PositionLostError) as raised:
         source.open(side.lost)
@@ -203,7 +203,7 @@ def test_a_checkpoint_of_the_source_that_answers_is_left_as_it_is(side):
         assert source.locate(stored) is stored
 
 
-def test_a_checkpoint_that_is_gone_is_final_and_names_the_ways_out(side):
+def test_a_checkpoint_that_is_gone_is_final_and_names_the_hints(side):
     with pytest.raises(PositionLostError) as raised:
         side.source().locate(Checkpoint(side.lost))
     assert "--to latest" in raised.value.hint

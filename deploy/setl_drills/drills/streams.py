@@ -86,7 +86,7 @@ def _execute(site: DatabaseServer, statement: str) -> None:
 
 
 def purge(world: World, seed: int) -> DrillResult:
-    """Purge the binlog that a stopped pipeline needs: a final error, and a way out of it (I8)."""
+    """Purge the binlog that a stopped pipeline needs: a final error, and a hint of it (I8)."""
     with DrillRun(world, "purge-binlog", seed) as run:
         run.play(run.random.uniform(0.5, 1.5))
         key = run.key("ab")
@@ -107,7 +107,7 @@ def purge(world: World, seed: int) -> DrillResult:
         run.result.evidence["purged"] = {"checkpoint near": str(begin), "to": str(last)}
         world.cluster.run("start", run.channel, "--no-wait")
         _expect_final(run, key)
-        _mend(run, key)
+        _repair(run, key)
         run.resume_users()
         return run.finish()
 
@@ -135,8 +135,8 @@ def _expect_final(run: DrillRun, key: str) -> None:
     run.require(after == retries, f"{key} tried again {after - retries} times in 3 s")
 
 
-def _mend(run: DrillRun, key: str) -> None:
-    """The operator's way out: stop, take a new position, start."""
+def _repair(run: DrillRun, key: str) -> None:
+    """The operator's hint: stop, take a new position, start."""
     cluster = run.world.cluster
     cluster.run("stop", run.channel)
     done = cluster.run("position", "reset", key, "--to", "earliest", "--yes", check=False)

@@ -2,7 +2,7 @@
 
 Where the source and its replica have the same rows and the target has others, without the pipeline
 having stopped, setl is wrong. Where the pipeline has stopped and the replica went on, the round
-says so; the operator's way out is taken, and the next round begins.
+says so; the operator's hint is taken, and the next round begins.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ def channel_mark_id(file: ChannelFile) -> int:
 
     From 1 to 2^31 - 1, since the column is an INT and Otter writes 0 for "no channel". The
     same on every node and for ever, which `hash` would not be. Two channels whose names have
-    the same checksum would take each other's rows for their own; `mark_id` is the way out.
+    the same checksum would take each other's rows for their own; `mark_id` is the hint.
     """
     return mark_id_of(file.channel, file.mark_id)
 

@@ -165,7 +165,7 @@ def _beside_the_cluster(
             found = ring_findings(definition, others)
             return found, without_used_starts(channel, arbiter), others
     except ArbiterError as error:
-        fix = (
+        hint = (
             "Check `--zookeeper` and SETL_ZOOKEEPER, and that most of its servers run; whether"
             " changes would go round with other channels was not looked at"
         )
@@ -173,7 +173,7 @@ def _beside_the_cluster(
             "error",
             f"no answer: {error}",
             f"ZooKeeper {zookeeper}",
-            (fix,),
+            (hint,),
             unseen=isinstance(error, Unreachable),
             code="zookeeper-unreachable",
         )

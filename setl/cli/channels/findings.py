@@ -34,13 +34,13 @@ def finding_row(finding: Finding) -> dict[str, Any]:
         "what": finding.what,
         "where": finding.where,
         "server": finding.server,
-        "fix": list(finding.fix),
+        "hint": list(finding.hint),
         **({"mapping": finding.mapping} if finding.mapping is not None else {}),
     }
 
 
 def print_findings(out: Console, findings: Sequence[Finding], *, verbose: bool) -> None:
-    """Print errors and warnings with their ways out; `verbose`: all of it, statements too."""
+    """Print errors and warnings with their hints; `verbose`: all of it, statements too."""
     from rich.text import Text  # noqa: PLC0415
 
     for finding in findings:
@@ -53,16 +53,16 @@ def print_findings(out: Console, findings: Sequence[Finding], *, verbose: bool) 
             out.print(f"{_INDENT}{text}")
         else:
             out.print(head, text)
-        for line in _ways_out(finding, verbose=verbose):
+        for line in _hints(finding, verbose=verbose):
             out.print(f"{_INDENT}{line}")
 
 
-def _ways_out(finding: Finding, *, verbose: bool) -> Iterator[str]:
+def _hints(finding: Finding, *, verbose: bool) -> Iterator[str]:
     if verbose:
-        yield from (f"→ {line}" for line in finding.fix)
+        yield from (f"→ {line}" for line in finding.hint)
         yield from finding.mapping_lines
         return
-    yield from (f"→ {line}" for line in finding.fix if not line.endswith(";"))
+    yield from (f"→ {line}" for line in finding.hint if not line.endswith(";"))
     number = len(finding.statements)
     if number:
         there = f" for {finding.server}" if finding.server else ""
@@ -108,7 +108,7 @@ def sql_scripts(findings: Sequence[Finding], name: str) -> dict[str, str]:
             continue
         new = [
             line
-            for line in finding.fix
+            for line in finding.hint
             if not line.endswith(";") or (finding.server, line) not in given
         ]
         if not any(line.endswith(";") for line in new):

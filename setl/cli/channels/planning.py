@@ -71,10 +71,12 @@ def plan(  # noqa: PLR0917 - click passes options by name
                 "changes": [asdict(change) for change in found.changes],
                 "restarted": list(found.restarted),
                 "created": [
-                    {"where": f.where, "what": f.what, "statements": list(f.fix)}
+                    {"where": f.where, "what": f.what, "statements": list(f.hint)}
                     for f in found.creations
                 ],
-                "errors": [{"where": f.where, "what": f.what, "fix": list(f.fix)} for f in errors],
+                "errors": [
+                    {"where": f.where, "what": f.what, "hint": list(f.hint)} for f in errors
+                ],
             },
             output,
         )
@@ -102,7 +104,7 @@ def print_plan(found: Plan, sql: str) -> None:
     """
     from rich.text import Text  # noqa: PLC0415
 
-    from setl.operate.starting import ways_out  # noqa: PLC0415
+    from setl.operate.starting import hints  # noqa: PLC0415
 
     out = console()
     for change in found.changes:
@@ -112,12 +114,12 @@ def print_plan(found: Plan, sql: str) -> None:
             out.print(f"    {change.effect}")
     for creation in found.creations:
         out.print(Text("+", "green"), f"{creation.where}: {creation.what}")
-        for line in (*creation.fix, *creation.mapping_lines):
+        for line in (*creation.hint, *creation.mapping_lines):
             out.print(f"    {line}")
     for finding in found.findings:
         if finding.level == "error":
             out.print(Text("✖", "red"), f"{finding.where}: {finding.what}")
-            for line in ways_out(finding, sql):
+            for line in hints(finding, sql):
                 out.print(f"    {line}")
     if found.restarted:
         names = ", ".join(found.restarted)

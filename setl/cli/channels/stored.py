@@ -81,7 +81,7 @@ def apply(  # noqa: PLR0917 - click passes options by name
     refuse_hidden(read)
     definition, channel = read_expanded(read, os.environ)
     name = channel.channel
-    way_out = (
+    hint = (
         f"`setl plan {file}` says what would change now, `setl show {name}` prints the stored file,"
         f" and `setl history --actions {name}` says who has stored it"
     )
@@ -90,10 +90,10 @@ def apply(  # noqa: PLR0917 - click passes options by name
     with joined(zookeeper, root) as arbiter:
         seen = applying.stored_channel(arbiter, name)
         if base is not None:
-            applying.refuse_another(name, seen, base, way_out)
+            applying.refuse_another(name, seen, base, hint)
         for finding in ring_findings(definition, other_channels(arbiter, name)):
             if finding.level == "error" and not allow_ring:
-                raise AnswerNo(f"{finding.what}. {finding.fix[0]}, or say --allow-ring")
+                raise AnswerNo(f"{finding.what}. {finding.hint[0]}, or say --allow-ring")
             to_stderr(f"warning: {finding.what}")
         goes_on = seen is not None and seen.state is not ChannelState.STOP
         if checks and goes_on:
@@ -108,7 +108,7 @@ def apply(  # noqa: PLR0917 - click passes options by name
                 definition,
                 seen=seen,
                 looked=goes_on or not checks,
-                way_out=way_out,
+                hint=hint,
             )
             entry.outcome = applying.stored_sentence(stored, seen)
     console().print(

@@ -76,7 +76,7 @@ def list_(silences: bool, zookeeper: str, root: str, output: str) -> None:
             "since": moment(each.since),
             "lasts": each.lasts(now),
             "text": each.text,
-            "way_out": each.way_out,
+            "hint": each.hint,
             "last_sent": "silenced"
             if any(s.covers(each.key, now) for s in quiet)
             else moment(each.last_sent_at or None),

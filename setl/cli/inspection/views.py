@@ -164,9 +164,9 @@ def damaged_lines(view: ClusterView) -> list[str]:
     ]
     said = {str((answer or {}).get("lost_channels") or "") for answer in view.answers.values()}
     troubles += sorted(said - {""})  # once: nodes have lost the same
-    troubles += [f"{each.sentence}. {each.way_out}" for each in lost_in(view.answers)]
+    troubles += [f"{each.sentence}. {each.hint}" for each in lost_in(view.answers)]
     troubles += [
-        f"ZooKeeper: {each.sentence(view.at)}. {each.way_out}"
+        f"ZooKeeper: {each.sentence(view.at)}. {each.hint}"
         for each in expiring_in(view.answers, view.at)
     ]
     troubles += [

@@ -21,7 +21,7 @@ class FiringAlarm:
         subject: what else it is about.
         severity: ``critical`` or ``warning``.
         text: what is wrong.
-        way_out: what to do.
+        hint: what to do.
         since: since when, seconds since 1970 UTC.
         silenced: whether a silence covers it.
         calm: since when all is well, until the alarm is over; 0.0 while it is not.
@@ -33,7 +33,7 @@ class FiringAlarm:
     subject: str
     severity: str
     text: str
-    way_out: str
+    hint: str
     since: float
     silenced: bool = False
     calm: float = 0.0
@@ -72,7 +72,7 @@ def firing_alarm(alarm: Alarm, *, silenced: bool) -> FiringAlarm:
         key.subject,
         alarm.severity,
         alarm.text,
-        alarm.way_out,
+        alarm.hint,
         alarm.since,
         silenced,
         alarm.calm,

@@ -174,8 +174,8 @@ def _committed(pipeline: Pipeline, notes: Notes, owner: Owner) -> Checkpoint | N
     store = system_of(pipeline.source).checkpoints(pipeline, owner, notes)
     if store is None:
         if note is not None and noted:
-            what, way_out = "the source names no such group any more", "Name it again (`sid`)"
-            raise missing(note, what, way_out, owner.pipeline)
+            what, hint = "the source names no such group any more", "Name it again (`sid`)"
+            raise missing(note, what, hint, owner.pipeline)
         return None
     try:
         # A ConfigurationError passes: the account may have no right to, which nobody has asked

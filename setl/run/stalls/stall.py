@@ -132,7 +132,7 @@ def _silent_source(seen: Situation, limit: float) -> Stall | None:
     held_up = queue.held_up
     if held_up is not None and held_up.seconds >= limit:
         reason = Reason.TRANSACTION if held_up.transaction else Reason.SOURCE_SILENT
-        return Stall(Stage.SELECT, held_up.seconds, reason, f"{held_up.what}. {held_up.way_out}")
+        return Stall(Stage.SELECT, held_up.seconds, reason, f"{held_up.what}. {held_up.hint}")
     if queue.silent < limit or queue.heartbeats < 2:
         return None
     heartbeats = count(queue.heartbeats, "heartbeat was", "heartbeats were")

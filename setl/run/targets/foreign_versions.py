@@ -53,12 +53,12 @@ class ForeignVersions:
             f" {report.stale} writes of this load, of generation {ticket.generation}, for version"
             f" {report.held}, which is of generation {theirs}. Another pipeline has written them,"
             " or this one from another server, or before its stored state was removed",
-            hint=_way_out(max(version_generation(end), theirs) + 1),
+            hint=_hint(max(version_generation(end), theirs) + 1),
             pipeline=ticket.pipeline_key,
         )
 
 
-def _way_out(generation: int) -> str:
+def _hint(generation: int) -> str:
     raised = (
         f"set `generation: {generation}` in the channel file, which begins at `start` again, and"
         if generation < 1 << GENERATION_BITS

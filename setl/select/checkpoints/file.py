@@ -145,14 +145,14 @@ class FileCheckpointStore:
 
     def _check(self, stored: StoredCheckpoint | None, note: CheckpointNote) -> None:
         """See that the file is the one that was written last."""
-        way_out = f"Copy {note.location} from {note.host} to {self._path}"
+        hint = f"Copy {note.location} from {note.host} to {self._path}"
         if stored is None:
             what = f"there is no {self._path} on {self._owner.host}"
-            raise missing(note, what, way_out, self._owner.pipeline)
+            raise missing(note, what, hint, self._owner.pipeline)
         here = (note.host, note.location) == (self._owner.host, str(self._path))
         if stored.epoch < note.epoch and not here:
             what = f"{self._path} on {self._owner.host} is older, of epoch {stored.epoch}"
-            raise missing(note, what, way_out, self._owner.pipeline)
+            raise missing(note, what, hint, self._owner.pipeline)
 
     def _replace(self, checkpoint: Checkpoint, epoch: int) -> None:
         value = {

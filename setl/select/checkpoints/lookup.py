@@ -182,8 +182,8 @@ def _look_into(
             the one that was written last is.
     """
     if note is not None and note.store not in {other.name for other in others}:
-        what, way_out = f"the pipeline has no such {note.store} any more", "Name it again"
-        raise missing(note, what, way_out, pipeline)
+        what, hint = f"the pipeline has no such {note.store} any more", "Name it again"
+        raise missing(note, what, hint, pipeline)
     result: list[Found] = []
     for other in others:
         last = note is not None and other.name == note.store

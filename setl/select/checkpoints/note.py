@@ -132,18 +132,18 @@ def epoch_of(value: Mapping[str, Any]) -> int:
     return epoch if isinstance(epoch, int) else 0
 
 
-def missing(note: CheckpointNote, what: str, way_out: str, pipeline: str) -> FatalError:
+def missing(note: CheckpointNote, what: str, hint: str, pipeline: str) -> FatalError:
     """The error that a checkpoint is not where the note says (I7).
 
     Args:
         note: the note.
         what: what was found instead, as the end of a sentence.
-        way_out: what repairs it without losing anything.
+        hint: what repairs it without losing anything.
         pipeline: whose it is.
     """
     return FatalError(
         f"the checkpoint is stored {note}, since epoch {note.epoch}, and {what}",
-        hint=f"{way_out}, or choose a position yourself with `setl position reset {pipeline}`;"
+        hint=f"{hint}, or choose a position yourself with `setl position reset {pipeline}`;"
         " beginning at `start` without being told to could lose changes",
         pipeline=pipeline,
     )

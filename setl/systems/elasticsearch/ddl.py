@@ -338,8 +338,8 @@ def _delete(hit: dict[str, Any], version: int) -> dict[str, Any]:
     return action
 
 
-def _refused(ddl: TableDdl, why: str, way_out: str) -> FatalError:
+def _refused(ddl: TableDdl, why: str, hint: str) -> FatalError:
     return FatalError(
         f"this schema change cannot be replicated: {why}: {ddl.text[:300]}",
-        hint=f"By hand: {way_out}{_BY_IGNORING}",
+        hint=f"By hand: {hint}{_BY_IGNORING}",
     )

@@ -56,12 +56,12 @@ def refuse_names(names: Iterable[str], index: str, there: Mapping[str, Any] | No
     for fault in faulty_names(tuple(names), there):
         raise ConfigurationError(
             f"the column {fault.name!r} {fault.reason}",
-            hint=way_out(fault.name),
+            hint=hint(fault.name),
             index=index,
         )
 
 
-def way_out(name: str, entry: int | None = None) -> str:
+def hint(name: str, entry: int | None = None) -> str:
     """What to do about such a name.
 
     Args:

@@ -21,7 +21,7 @@ from setl.errors import PositionLostError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition
 from setl.systems.kafka.client import Bounds
-from setl.systems.kafka.partition import PartitionView, SeenRecord, ways_out
+from setl.systems.kafka.partition import PartitionView, SeenRecord, hints
 
 SEARCH_SECONDS = 60.0
 """How long a search may take."""
@@ -201,5 +201,5 @@ def _named(record: SeenRecord) -> str:
 
 def _lost(seconds: int, reason: str, bounds: Bounds) -> PositionLostError:
     return PositionLostError(
-        f"nothing can be read from {utc(seconds)} ({seconds}) on: {reason}", hint=ways_out(bounds)
+        f"nothing can be read from {utc(seconds)} ({seconds}) on: {reason}", hint=hints(bounds)
     )

@@ -138,7 +138,7 @@ def expired(offset: int, bounds: Bounds) -> PositionLostError:
     why = "has expired" if offset < bounds.first else "does not exist, so the topic was made again"
     return PositionLostError(
         f"offset {offset} {why}; the topic holds {bounds.first} to {bounds.end}",
-        hint=ways_out(bounds),
+        hint=hints(bounds),
     )
 
 
@@ -153,7 +153,7 @@ def never_written(offset: int, bounds: Bounds) -> PositionLostError:
     )
 
 
-def ways_out(bounds: Bounds) -> str:
+def hints(bounds: Bounds) -> str:
     """What an operator can do about a lost place."""
     return (
         "Stop the channel, move on with `setl position reset PIPELINE --to latest` "

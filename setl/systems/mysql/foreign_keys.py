@@ -61,7 +61,7 @@ def refuse_cascades(server: Server, table: RowSchema, accept: Sequence[str]) -> 
         raise ConfigurationError(
             _what(server, key),
             hint="Create the table at the target by hand, with the source's foreign keys: then setl"
-            f" carries them out. Or, at the source: {' '.join(_ways_out(key, table))}. Where no"
+            f" carries them out. Or, at the source: {' '.join(_hints(key, table))}. Where no"
             f" such row ever goes, name {FOREIGN_KEY_ACTION}@{table.name} under `accept` in the"
             " channel file",
             table=table.name,
@@ -73,11 +73,11 @@ class WhyNot(NamedTuple):
 
     Attributes:
         reason: half a sentence.
-        fix: what would change that, an instruction; "" for nothing.
+        hint: what would change that, an instruction; "" for nothing.
     """
 
     reason: str
-    fix: str = ""
+    hint: str = ""
 
 
 CarriedOut = Callable[[RowSchema, ForeignKey, Sequence[ForeignKey]], WhyNot | None]
@@ -104,10 +104,10 @@ def check_cascades(
                 why_not = wait_for_end(table, key, keys)
                 if why_not is None:
                     continue
-                ways_out = [why_not.fix] if why_not.fix else []
-                ways_out += _ways_out(key, table)
+                hints = [why_not.hint] if why_not.hint else []
+                hints += _hints(key, table)
                 what = f"{_what(server, key)}. setl cannot carry it out: {why_not.reason}"
-                table_report.error(what, *ways_out, code=FOREIGN_KEY_ACTION, risk=True)
+                table_report.error(what, *hints, code=FOREIGN_KEY_ACTION, risk=True)
 
 
 def _unlogged(server: Server, table: RowSchema) -> Iterator[ForeignKey]:
@@ -135,7 +135,7 @@ def _what(server: Server, key: ForeignKey) -> str:
     )
 
 
-def _ways_out(key: ForeignKey, table: RowSchema) -> tuple[str, ...]:
+def _hints(key: ForeignKey, table: RowSchema) -> tuple[str, ...]:
     child, name = qualified(table.schema, table.table), quote(key.name)
     parent = qualified(key.schema or table.schema, key.parent)
     made = (

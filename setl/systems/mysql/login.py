@@ -27,7 +27,7 @@ from setl.errors import ConfigurationError, UntrustedServerError
 Ways = Mapping[str, Callable[[Any], Any]]
 """What answers for us, by the name of the way to log in: `auth_plugin_map` of pymysql."""
 
-_WAY_OUT: Final = (
+_HINT: Final = (
     "Give `ssl_ca`, so that the server is verified. Or give `server_public_key`; or accept that"
     " whoever answers at this address gets the password: `insecure_login: true`"
 )
@@ -125,7 +125,7 @@ def _refusal() -> ConfigurationError:
     return ConfigurationError(
         "MySQL: the server asks for the password itself, and nothing shows that it is the right"
         f" server [{CR.CR_AUTH_PLUGIN_CANNOT_LOAD}]",
-        hint=_WAY_OUT,
+        hint=_HINT,
     )
 
 

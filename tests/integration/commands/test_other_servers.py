@@ -122,15 +122,15 @@ def test_what_an_operator_of_amazons_servers_is_reported_can_be_done(servers, pl
     }  # fmt: skip
     b.variables["read_only"] = "ON"
     found = {f.code: f for f in check_channel(channel(a, b, db))}
-    fixes = [fix for finding in found.values() for fix in finding.fix]
+    fixes = [hint for finding in found.values() for hint in finding.hint]
     group = f"DB {'cluster ' if profile.service == 'Aurora' else ''}parameter group"
     assert {"no-binlog", "binlog-setting", "start-too-early", "read-only"} <= set(found)
-    assert not [fix for fix in fixes if "SET PERSIST" in fix or "SET GLOBAL" in fix], fixes
-    assert not [fix for fix in fixes if "configuration file" in fix]
+    assert not [hint for hint in fixes if "SET PERSIST" in hint or "SET GLOBAL" in hint], fixes
+    assert not [hint for hint in fixes if "configuration file" in hint]
     for code in ("binlog-setting", "start-too-early", "read-only"):
-        assert group in found[code].fix[-1 if code == "start-too-early" else 0]
+        assert group in found[code].hint[-1 if code == "start-too-early" else 0]
     wanted = "Set binlog_format to ROW" if profile.service == "Aurora" else "automated backups"
-    assert wanted in found["no-binlog"].fix[0]
+    assert wanted in found["no-binlog"].hint[0]
 
 
 @pytest.mark.parametrize("profile", OF_AMAZON)
@@ -151,11 +151,11 @@ def test_how_long_amazon_stores_binlogs(played, db, profile, hours, seconds, wha
     assert len(found) == bool(what)
     for finding in found:
         assert what in finding.what
-        (fix,) = finding.fix
+        (hint,) = finding.hint
         wanted = (
             "GRANT SELECT ON mysql.rds_configuration" if hours == "hidden" else "CALL mysql.rds"
         )
-        assert fix.startswith(wanted)
+        assert hint.startswith(wanted)
 
 
 @pytest.mark.parametrize("profile", OF_AMAZON)

@@ -123,7 +123,7 @@ class Scene:
         assert PASSWORD not in str(findings)
         return [f for f in findings if f.level != "ok" and f.code != NOT_LOGGED]
 
-    def fix(self, end, finding):
+    def hint(self, end, finding):
         assert finding.statements
         self.run(end, *finding.statements)
 
@@ -186,7 +186,7 @@ def test_a_server_with_everything_right(scene):
 
 
 @pytest.mark.parametrize(
-    ("end", "revoke", "what", "fix"),
+    ("end", "revoke", "what", "hint"),
     [
         ("source", "REPLICATION SLAVE ON *.*",
          "lacks REPLICATION SLAVE, so it may not read the binlog",
@@ -215,7 +215,7 @@ def test_a_server_with_everything_right(scene):
          "GRANT DELETE ON retl.* TO ACCOUNT;"),
     ],
 )  # fmt: skip
-def test_a_missing_privilege(scene, end, revoke, what, fix):
+def test_a_missing_privilege(scene, end, revoke, what, hint):
     scene.run(end, f"REVOKE {revoke} FROM ACCOUNT")
     fault = [f for f in scene.faults() if f.level == "error"]
     if revoke == "SELECT ON retl.*":
@@ -224,9 +224,9 @@ def test_a_missing_privilege(scene, end, revoke, what, fix):
         fault = [f for f in fault if f is not hidden]
     expected = what.replace("SCHEMA", scene.schema)
     assert only(fault).what == f"the account {scene.user} {expected}"
-    fix = fix.replace("SCHEMA", scene.schema).replace("ACCOUNT", scene.user)
-    assert only(fault).fix == (fix,)
-    scene.fix(end, only(fault))
+    hint = hint.replace("SCHEMA", scene.schema).replace("ACCOUNT", scene.user)
+    assert only(fault).hint == (hint,)
+    scene.hint(end, only(fault))
     assert scene.faults() == []
 
 
@@ -234,7 +234,7 @@ def test_an_account_with_nothing_is_reported_everything_at_once(scene):
     for end in scene.servers:
         scene.run(end, "DROP USER ACCOUNT", f"CREATE USER ACCOUNT IDENTIFIED BY '{PASSWORD}'")
     for fault in scene.faults():
-        scene.fix("source" if ", source " in fault.where else "target", fault)
+        scene.hint("source" if ", source " in fault.where else "target", fault)
     assert scene.faults() == []
 
 
@@ -279,7 +279,7 @@ def test_a_missing_system_table(scene, end, table, level):
     scene.run(end, f"DROP TABLE retl.{table}")
     fault = only(scene.faults())
     assert (fault.level, fault.what.partition(" (")[0]) == (level, f"retl.{table} is missing")
-    scene.fix(end, fault)
+    scene.hint(end, fault)
     assert scene.faults() == []
 
 
@@ -298,7 +298,7 @@ def test_a_system_table_without_transactions(scene):
     scene.run("target", "ALTER TABLE retl.setl_fence ENGINE = MyISAM")
     fault = only(scene.faults())
     assert fault.what == "retl.setl_fence is a MyISAM table, which has no transactions"
-    scene.fix("target", fault)
+    scene.hint("target", fault)
     assert scene.faults() == []
 
 
@@ -318,7 +318,7 @@ def test_a_wrong_setting_of_the_binlog(scene, name, value, wanted):
     with setting(scene, "source", name, value):
         fault = only(scene.faults())
         assert (fault.level, fault.what.partition(", else")[0]) == ("error", wanted)
-        scene.fix("source", fault)
+        scene.hint("source", fault)
         assert scene.faults() == []
 
 
@@ -335,7 +335,7 @@ def test_statements_instead_of_rows_are_foretold(scene):
         assert (fault.level, fault.id) == ("warning", f"statement@{sums}")
         assert "may have triggers, which are not shown" in fault.what
         assert scene.faults(accept=[f"statement@{scene.schema}_pt.*"])[0].level == "accepted"
-        scene.fix("source", fault)
+        scene.hint("source", fault)
         findings = check_channel(scene.channel())
         assert [f.level for f in findings if f.level != "ok"] == []
         assert any(f"{sums} (pt-table-checksum)" in f.what for f in findings)
@@ -361,7 +361,7 @@ def test_sessions_that_log_statements_are_found(scene):
         fault = only(scene.faults())
         assert fault.id == "statement-sessions@source"
         assert "(1 STATEMENT)" in fault.what
-        (question,) = (text.partition(": ")[2] for text in fault.fix)
+        (question,) = (text.partition(": ")[2] for text in fault.hint)
         cursor.execute(question)
         assert len(cursor.fetchall()) == 1
     scene.run("source", "REVOKE SELECT ON performance_schema.* FROM ACCOUNT")
@@ -381,7 +381,7 @@ def test_binlogs_that_are_stored_too_short(scene):
         fault = only(scene.faults())
         assert fault.level == "warning"
         assert "removed after 1.5 hours" in fault.what
-        scene.fix("source", fault)
+        scene.hint("source", fault)
         assert scene.faults() == []
 
 
@@ -406,7 +406,7 @@ def test_a_target_that_is_read_only(scene, sessions):
     with setting(scene, "target", name, "ON"):
         fault = only(scene.faults())
         assert fault.what == f"the server is {name}"
-        scene.fix("target", fault)
+        scene.hint("target", fault)
         assert scene.faults() == []
 
 
@@ -417,7 +417,7 @@ def test_ids_and_positions_of_the_source(scene):
     start = {"file": "binlog.999999"}
     fault = only(scene.faults(source=scene.end("source", start=start)))
     assert fault.what == "`start` names binlog.999999, which the server does not have"
-    assert "binlog.000001" in fault.fix[0]
+    assert "binlog.000001" in fault.hint[0]
 
 
 def test_servers_that_do_not_answer(scene):
@@ -427,7 +427,7 @@ def test_servers_that_do_not_answer(scene):
     assert away.what.startswith("no connection: ")
     assert away.where == "p, source 127.0.0.1:1"
     assert refused.what.startswith("the server refuses the account: ")
-    assert "`user` (nobody)" in refused.fix[0]
+    assert "`user` (nobody)" in refused.hint[0]
 
 
 def test_a_server_without_a_binlog_and_one_that_filters(scene, another_server, tmp_path):
@@ -496,14 +496,14 @@ def test_a_target_table_that_does_not_take_the_rows(scene, damage, what):
     assert fault.level == "error"
     assert fault.what.startswith(what)
     assert fault.where.endswith(f", {scene.schema}.orders")
-    scene.fix("target", fault)
+    scene.hint("target", fault)
     assert scene.faults() == []
 
 
 def test_a_target_schema_that_is_not_there(scene):
     scene.run("target", "DROP DATABASE SCHEMA")
     for fault in scene.faults():
-        scene.fix("target", fault)
+        scene.hint("target", fault)
     assert scene.faults() == []
 
 
@@ -531,7 +531,7 @@ def test_a_target_table_with_triggers(scene):
     # MariaDB shows triggers without their bodies then.
     blind = {fault.code: fault for fault in scene.faults()}
     assert blind.keys() - {"target-triggers"} == {"triggers-unseen"}
-    scene.fix("target", blind["triggers-unseen"])
+    scene.hint("target", blind["triggers-unseen"])
     assert [fault.code for fault in scene.faults()] == ["trigger-changes-rows", "target-triggers"]
 
 
@@ -562,7 +562,7 @@ def test_mapped_columns(scene):
         "the column buyer gets no value, takes no NULL and has no default",
     ]
     missing = only(scene.faults([{**mapping, "to": "nothing"}]))
-    assert missing.fix == (
+    assert missing.hint == (
         "Create it with the columns number, buyer, gross and the same primary key",
     )
 
@@ -702,7 +702,7 @@ def test_tables_whose_rows_cannot_be_reported_apart(scene):
     doubt, lacking = scene.faults([{"from": name, "key": ["a"]}])
     assert (doubt.level, "no unique key has just the columns a" in doubt.what) == ("warning", True)
     assert "no unique key of the target table has just a" in lacking.what
-    scene.fix("target", lacking)
+    scene.hint("target", lacking)
     scene.run("source", "ALTER TABLE SCHEMA.plain ADD UNIQUE (a)")
     assert scene.faults([{"from": name, "key": ["a"]}]) == []
 
@@ -737,10 +737,10 @@ def test_foreign_keys_that_act_behind_the_binlog(scene):
     fault = only(scene.faults(tables))
     assert fault.what.startswith("the foreign key own er has ON DELETE CASCADE, ON UPDATE SET NULL")
     assert "the target's table has not the same foreign key" in fault.what
-    scene.run("target", fault.fix[0].partition("at the target: ")[2])
+    scene.run("target", fault.hint[0].partition("at the target: ")[2])
     assert scene.faults(tables) == []
     scene.run("target", "ALTER TABLE SCHEMA.items DROP FOREIGN KEY `own er`")
-    scene.fix("source", fault)
+    scene.hint("source", fault)
     assert scene.faults(tables) == []
 
 
@@ -755,7 +755,7 @@ def test_expressions_are_given_to_the_hook(scene):
     findings = check_channel(scene.channel([table]), expressions=hook)
     assert asked == [("id > 1", f"{scene.schema}.orders")]
     fault = only([f for f in findings if f.level == "error"])
-    assert (fault.what, fault.fix) == ("tables[0]: Spark says no", ("try again",))
+    assert (fault.what, fault.hint) == ("tables[0]: Spark says no", ("try again",))
 
 
 def test_findings_come_in_the_same_order(scene):
@@ -800,7 +800,7 @@ def test_indexes_that_cannot_be_written_to(scene, elasticsearch):
     client.indices.put_settings(index=one, settings={"index.blocks.write": True})
     fault = only(scene.faults(tables[:1], target=target))
     assert fault.what == "the index is blocked for writing (write)"
-    assert f'PUT /{one}/_settings {{"index.blocks.write": null}}' in fault.fix[0]
+    assert f'PUT /{one}/_settings {{"index.blocks.write": null}}' in fault.hint[0]
 
 
 def test_a_name_that_no_index_can_have(scene, elasticsearch):
@@ -809,7 +809,7 @@ def test_a_name_that_no_index_can_have(scene, elasticsearch):
     fault = only(scene.faults([{"from": f"{scene.schema}.*"}], target=target))
     assert fault.where.endswith(f"{scene.schema}._hidden")
     assert "must not start with -, _ or +" in fault.what
-    assert fault.fix == ("Name an index in tables[0].to",)
+    assert fault.hint == ("Name an index in tables[0].to",)
 
 
 # -- DTS -------------------------------------------------------------------------------------
@@ -860,7 +860,7 @@ def test_partitions_that_nobody_reads(scene, kafka):
         assert bool(faults) == bool(unread)
         for fault in faults:
             assert f"has 3 partitions, and the channel does not read {unread}: what" in fault.what
-            assert fault.fix[0].startswith("Write `partitions: 3`")
+            assert fault.hint[0].startswith("Write `partitions: 3`")
 
 
 def test_targets_of_a_dts_source_are_checked_as_far_as_they_are_named(scene, kafka, topic):
@@ -878,8 +878,8 @@ def test_schema_changes_need_a_record_and_privileges(scene):
     missing, lacking = scene.faults(ddl="pass")
     assert missing.what.startswith("retl.setl_ddl is missing")
     assert "lacks ALTER, CREATE, DROP, INDEX on" in lacking.what
-    scene.fix("target", missing)
-    scene.fix("target", lacking)
+    scene.hint("target", missing)
+    scene.hint("target", lacking)
     try:
         assert scene.faults(ddl="pass") == []
     finally:
@@ -912,7 +912,7 @@ def test_dead_letters_need_their_table(scene):
     assert scene.faults() == []
     missing = only(scene.faults(faulty_rows="dead_letter"))
     assert missing.what.startswith("retl.setl_deadletter is missing")
-    scene.fix("target", missing)
+    scene.hint("target", missing)
     assert scene.faults(faulty_rows="dead_letter") == []
 
 

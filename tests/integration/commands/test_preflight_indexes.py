@@ -135,7 +135,7 @@ def test_an_index_that_takes_no_new_fields(check, dynamic, level):
     (finding,) = [f for f in check.findings(include=include) if f.level != "ok"]
     assert finding.level == level
     assert finding.what.startswith("the index has no field for name, and takes none (dynamic: ")
-    assert finding.fix[0].startswith(f'PUT /{check.index}/_mapping {{"properties": {{"name": ')
+    assert finding.hint[0].startswith(f'PUT /{check.index}/_mapping {{"properties": {{"name": ')
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_how_long_an_index_remembers_deletes(check, settings, said):
         return
     (finding,) = found
     assert f"deleted documents after {said} (index.gc_deletes)" in finding.what
-    assert finding.fix == (f'PUT /{check.index}/_settings {{"index": {{"gc_deletes": "1h"}}}}',)
+    assert finding.hint == (f'PUT /{check.index}/_settings {{"index": {{"gc_deletes": "1h"}}}}',)
 
 
 def test_an_index_that_requires_a_routing(check):
@@ -234,7 +234,7 @@ def test_numbers_whose_sign_a_subscription_does_not_tell(check, kafka):
     source = {"type": "dts", "brokers": [kafka.brokers], "topic": "none", "database": database}
     (finding,) = [f for f in check.findings(source=source) if f.level == "error"]
     assert finding.what.startswith("the field id would be long, since a subscription does not tell")
-    assert '"id": {"type": "unsigned_long"}' in finding.fix[0]
+    assert '"id": {"type": "unsigned_long"}' in finding.hint[0]
     check.create({"id": {"type": "unsigned_long"}})
     assert [f for f in check.findings(source=source) if f.level != "ok"] == []
 

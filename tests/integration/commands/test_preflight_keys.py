@@ -85,7 +85,7 @@ def test_keys_that_only_the_target_has(sites, there, here, level, what):
     [finding] = said(sites, there, here)
     assert finding.level == level
     assert what in finding.what
-    assert finding.fix
+    assert finding.hint
 
 
 PROCESSED = {"processor": "shop.rows:tidy"}
@@ -118,7 +118,7 @@ def test_keys_over_which_loads_may_stop(sites, there, here, mapping, words):
     assert (finding.level, finding.code) == ("warning", "unique-key-unknown")
     assert words in finding.what
     assert "CollisionError" in finding.what
-    assert finding.fix
+    assert finding.hint
 
 
 def test_a_processor_of_rows_with_one_key_is_nothing_to_know(sites):
@@ -128,7 +128,7 @@ def test_a_processor_of_rows_with_one_key_is_nothing_to_know(sites):
     assert said(sites, keyless, "own INT AUTO_INCREMENT PRIMARY KEY, " + keyless) == []
 
 
-def test_the_way_out_is_a_way_out(sites):
+def test_the_hint_is_a_hint(sites):
     *servers, db = sites
     there, here = f"k {BIN} PRIMARY KEY, a INT", f"k {CI} PRIMARY KEY, a INT UNIQUE"
     for server, columns in zip(servers, (there, here), strict=True):

@@ -192,7 +192,7 @@ def test_a_check_says_the_same(guarded, topic):
     wrong = found(password=WRONG)
     assert wrong.level == "error"
     assert wrong.what.startswith("Kafka refuses the account: ")
-    assert wrong.fix == ("Check `user`, `password` and, for a subscription, `sid`",)
+    assert wrong.hint == ("Check `user`, `password` and, for a subscription, `sid`",)
     assert found(mechanism="SCRAM-SHA-256").level == "ok"
 
 

@@ -238,5 +238,5 @@ def test_check_of_brokers_without_transactions(topic, monkeypatch):
     check_dts_target(topic.target(), report)
     (error,) = [finding for finding in report.findings if finding.level == "error"]
     assert "too old" in error.what
-    assert "delivery: idempotent" in error.fix[0]
+    assert "delivery: idempotent" in error.hint[0]
     assert entry(checked(topic, delivery="idempotent"), "error") == ""

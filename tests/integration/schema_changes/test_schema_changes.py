@@ -320,7 +320,7 @@ def test_a_swap_that_its_statements_do_not_tell_stops(servers, db, position, why
     error = running.ends()
     assert why in error.message
     assert rows(b, f"{db}.t") == ((1, 1, "x"),)
-    if "dropped" in why:  # the way out leads on
+    if "dropped" in why:  # the hint leads on
         execute(b, error.hint.partition("run there: ")[2].partition(";")[0])
         position.lead(file)
         eventually(lambda: same(servers, db, "t"), 60)

@@ -324,7 +324,7 @@ def test_options_that_the_target_does_not_know_are_those_of_the_source(sites):
 @pytest.mark.parametrize(
     "statement", [*REFUSED, *(pytest.param(s, marks=OF_MARIADB) for s in REFUSED_OF_MARIADB)]
 )
-def test_what_nothing_reports_is_refused_with_the_way_out(sites, mariadb, statement):
+def test_what_nothing_reports_is_refused_with_the_hint(sites, mariadb, statement):
     if statement in REFUSED_OF_MARIADB and not mariadb:
         pytest.skip("MySQL refuses it itself")
     (entry,) = sites.entries(statement)

@@ -89,7 +89,7 @@ def test_an_index_that_is_gone_is_not_made_again_without_its_documents(
     assert not cluster.client.indices.exists(index=cluster.index)
     again = position.lead(file).ends()  # nor by another leader
     assert isinstance(again, TargetReplacedError), again
-    # The way out that the error names.
+    # The hint that the error names.
     ident = PipelineId(file.channel, "p")
     StoredLoadRequests(position.arbiter, ident).add(LoadRequest(sent=time.time()))
     running = position.lead(file)

@@ -93,7 +93,7 @@ def test_changes_of_a_key_that_leave_its_text_as_it_is_go_on(
     assert documents() == {"1,2026-01-02 00:00:00.000000,é,YQAA": 3}
 
 
-def test_the_ways_out_lead_out(servers, elasticsearch, db, position, documents):
+def test_the_hints_lead_out(servers, elasticsearch, db, position, documents):
     server, _ = servers
     execute(server, TABLE.format(db=db, columns="k INT"), f"INSERT INTO {db}.t VALUES (1, 1)")
     name = fresh_name("channel")

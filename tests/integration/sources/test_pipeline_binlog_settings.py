@@ -177,7 +177,7 @@ def test_minimal_images_for_an_index_stop_the_pipeline(servers, elasticsearch, d
 
 @pytest.mark.parametrize("form", ["STATEMENT", "MIXED"])
 def test_a_session_that_logs_statements_stops_the_pipeline(servers, db, position, form):
-    """The way out that the error names leads to the next transaction, and not into this one."""
+    """The hint that the error names leads to the next transaction, and not into this one."""
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     running = position.lead(file)
@@ -320,9 +320,9 @@ def test_what_a_statement_may_touch_beside_its_table_stops(servers, db, beside):
     assert "is not shown to the account" in said("t", little).reason
     assert said("mysql.rds_heartbeat2", little) == Reach()
     assert said(f"{db}.orders", little, writes=False) == Reach()
-    fix = said("t", little).fix
-    assert fix.startswith("GRANT SELECT, TRIGGER ON")
-    execute(a, fix)
+    hint = said("t", little).hint
+    assert hint.startswith("GRANT SELECT, TRIGGER ON")
+    execute(a, hint)
     assert said("t", little) == Reach()
     # MariaDB logs no action of a foreign key, so a mapped table that has one is refused there.
     assert not isinstance(a, MySql) or (db, "child") in said("parent", little).tables

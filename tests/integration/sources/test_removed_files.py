@@ -200,7 +200,7 @@ def test_without_a_gtid_for_each_transaction_nothing_is_proved(own):
     purge_all(own)
     execute(own, "SET GLOBAL gtid_mode = ON_PERMISSIVE")
     error = lost(own, read, "there may be transactions without one")
-    # The way out that the hint names is one.
+    # The hint that the hint names is one.
     assert f"`setl position reset PIPELINE --to {read.resume.gtid}`" in error.hint
     assert "nothing is lost" in error.hint
     begun: Any = source_of(own, GtidStart(gtid=read.resume.gtid)).initial()

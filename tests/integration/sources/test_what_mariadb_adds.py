@@ -212,7 +212,7 @@ def test_keys_without_overlaps(servers, db, position):
     assert len(rows(b, f"{db}.o", "v, s")) == 4
     execute(b, f"DROP TABLE {db}.o")
     (missing,) = [f for f in check_pipeline(PipelineCheck(file.pipelines[0])) if f.level == "error"]
-    assert "WITHOUT OVERLAPS" in str(missing.fix)
+    assert "WITHOUT OVERLAPS" in str(missing.hint)
 
 
 def test_a_table_that_a_failed_create_or_replace_dropped(servers, db, position):

@@ -264,7 +264,7 @@ def test_a_column_that_nobody_passes_on_stops_the_load(servers, db, position, sm
     assert isinstance(error, ConfigurationError)
     assert "lacks the columns more" in error.message
     assert error.hint
-    # The way out.
+    # The hint.
     execute(b, f"ALTER TABLE {db}.orders ADD COLUMN more INT NOT NULL DEFAULT 7")
     running = position.lead(loading(a, mysql(b), [{"from": f"{db}.orders"}]))
     wait_until_loaded(running)

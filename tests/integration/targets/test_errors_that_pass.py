@@ -40,7 +40,7 @@ def test_an_account_that_has_used_up_what_it_may_do(servers, position):
     with pytest.raises(ConfigurationError, match="lock"):
         connect(mysql_endpoint(cast("MysqlTarget", file.pipelines[0].target)))
     (found,) = [f for f in check_channel(file) if f.code == "account-refused"]
-    assert "not be locked" in found.fix[0]
+    assert "not be locked" in found.hint[0]
     execute(b, f"DROP USER {user}@'%'")
     for server in servers:
         execute(server, f"DROP DATABASE {db}")

@@ -39,7 +39,7 @@ def test_a_value_that_no_session_gives_is_refused_and_nothing_is_written(positio
     assert position.rows() == []
 
 
-def test_a_value_that_the_expression_cannot_compute_names_a_way_out(position):
+def test_a_value_that_the_expression_cannot_compute_names_a_hint(position):
     position.table("id INT PRIMARY KEY, n BIGINT, doubled BIGINT AS (n * 2) STORED")
     columns = (ID, Column("n", Kind.INTEGER), Column("doubled", Kind.INTEGER))
     with pytest.raises(DataError, match="out of range") as caught:

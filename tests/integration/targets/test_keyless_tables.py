@@ -319,7 +319,7 @@ def test_who_may_not_lock_the_table(servers, keyless, position):
     assert "lacks LOCK TABLES" in found.what
     failure = position.lead(file).ends()
     assert "the account may not do that" in failure.message
-    execute(servers[0], *(text.rstrip(";") for text in found.fix))
+    execute(servers[0], *(text.rstrip(";") for text in found.hint))
     running = position.lead(file)
     wait_until_loaded(running)
     in_step(servers, table, running)

@@ -292,7 +292,7 @@ def test_the_largest_float_is_refused_in_a_key(target):
     assert target.held() == []
 
 
-def test_a_value_that_does_not_fit_names_a_way_out(target):
+def test_a_value_that_does_not_fit_names_a_hint(target):
     target.make("TINYINT")
     with pytest.raises(DataError, match=r"[Oo]ut of range") as caught:
         target.load(Kind.INTEGER, 128)

@@ -374,7 +374,7 @@ def test_a_table_that_is_gone_is_not_made_again_without_its_rows(servers, source
         assert isinstance(error, TargetReplacedError), error
         assert f"{source_db}.one." in str(error)
         assert not execute(b, f"SHOW TABLES FROM {source_db} LIKE 'one'")
-    # The way out that the error names.
+    # The hint that the error names.
     ident = PipelineId(file.channel, "p")
     StoredLoadRequests(position.arbiter, ident).add(LoadRequest(sent=time.time()))
     running = position.lead(file)

@@ -30,7 +30,7 @@ def found(check, server):
     report = Report("here")
     with Server.opened(endpoint_of(server)) as opened:
         check(opened, report)
-    return [(f.level, f.what, f.fix) for f in report.findings]
+    return [(f.level, f.what, f.hint) for f in report.findings]
 
 
 @pytest.fixture(scope="module")
@@ -60,10 +60,10 @@ def test_a_trigger_on_the_mark_table_is_found(servers):
         f"CREATE TRIGGER retl.{name} BEFORE UPDATE ON retl.retl_mark FOR EACH ROW"
         " SET NEW.ID = NEW.ID",
     )
-    [(level, what, fix)] = found(check_mark_triggers, server)
+    [(level, what, hint)] = found(check_mark_triggers, server)
     assert level == "error"
     assert name in what
-    execute(server, fix[0].removesuffix(";"))
+    execute(server, hint[0].removesuffix(";"))
     assert found(check_mark_triggers, server) == []
 
 

@@ -136,7 +136,7 @@ def test_a_trigger_that_appears_later_stops_the_pipeline(servers, db, position, 
 
 
 def test_triggers_that_let_setl_pass_keep_both_sites_equal(servers, db, position):
-    """The way out that the finding names."""
+    """The hint that the finding names."""
     user = fresh_name("app")
     for site, server in enumerate(servers):
         execute(

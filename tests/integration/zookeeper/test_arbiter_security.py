@@ -361,7 +361,7 @@ def test_closing_the_root_alone_is_not_enough(zookeeper, joined, root, folder):
     assert f"{root}/{folder} in ZooKeeper" in refusal(joined, zookeeper.hosts, DIGEST)
 
 
-def test_the_way_out_that_the_error_names_is_one(zookeeper, joined, root):
+def test_the_hint_that_the_error_names_is_one(zookeeper, joined, root):
     use(joined(zookeeper.hosts))
     refusal(joined, zookeeper.hosts, DIGEST)
     owner = KazooClient(zookeeper.hosts, auth_data=[("digest", DIGEST.digest)])

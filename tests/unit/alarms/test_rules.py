@@ -91,8 +91,8 @@ def test_a_pipeline_that_tries_again_makes_no_progress():
 
 
 @pytest.mark.parametrize("rule", sorted(WRONG))
-def test_every_rule_says_a_way_out(rule):
-    assert judged(WRONG[rule])[rule].way_out
+def test_every_rule_says_a_hint(rule):
+    assert judged(WRONG[rule])[rule].hint
 
 
 def test_the_position_says_when_it_will_be_purged():

@@ -87,7 +87,7 @@ def test_a_known_risk_is_accepted(accept):
 def test_what_would_not_work_cannot_be_accepted():
     (found,) = with_accepted(pipeline("no-key@s.u"), [KEYLESS])
     assert found.level == "error"
-    assert found.fix == ("This cannot be accepted: the channel would not work",)
+    assert found.hint == ("This cannot be accepted: the channel would not work",)
 
 
 def test_what_is_accepted_and_not_there_is_reported_unless_a_server_is_silent():
@@ -104,7 +104,7 @@ def printed(findings, *, verbose):
     return out.getvalue()
 
 
-def test_people_get_what_is_wrong_and_its_way_out():
+def test_people_get_what_is_wrong_and_its_hint():
     assert printed([RIGHT, CASCADE], verbose=False) == (
         "error    foreign-key-action@s.t\n"
         "         ab, source db1:3306, s.t: the foreign key [fk] has ON DELETE CASCADE\n"

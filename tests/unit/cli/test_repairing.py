@@ -109,7 +109,7 @@ def test_rows_that_may_be_those_of_another_pipeline_are_left(shop, repair, capsy
     assert not StoredLoadRequests(shop.arbiter, AB).all()
 
 
-def test_a_table_without_a_key_is_not_repaired_and_the_way_out_is_said(
+def test_a_table_without_a_key_is_not_repaired_and_the_hint_is_said(
     shop, repair, monkeypatch, capsys
 ):
     found = replace(EXTRA, differing=DifferingKeys(unknown=1, keyless=True))

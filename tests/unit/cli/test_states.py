@@ -6,7 +6,7 @@ import pytest
 
 from arbiter.values import ChannelState, NodeInfo, PipelineId
 from setl.cli.channels import states
-from setl.operate.starting import ways_out
+from setl.operate.starting import hints
 from setl.systems.finding import Finding
 from tests.unit.cli.cluster_in_memory import AB, definition
 from tests.waiting import eventually
@@ -201,11 +201,11 @@ def test_long_statements_are_counted_where_something_is_refused():
     """140 lines of tables that were missing pushed what was refused, and why, off the screen."""
     grant, table = "GRANT SELECT ON s.* TO 'u'@'%';", "CREATE TABLE s.t (\n  id INT);"
     fault = Finding("error", "missing", "ab", (grant, table, "Look."), server="db1:3306")
-    assert ways_out(fault, "`setl check FILE -o sql`") == [
+    assert hints(fault, "`setl check FILE -o sql`") == [
         "Look.", "2 statements for db1:3306; `setl check FILE -o sql` shows them",
     ]  # fmt: skip
-    assert ways_out(replace(fault, fix=(grant, "Look.")), "x") == (grant, "Look.")
-    assert ways_out(fault) == fault.fix
+    assert hints(replace(fault, hint=(grant, "Look.")), "x") == (grant, "Look.")
+    assert hints(fault) == fault.hint
 
 
 def test_what_cannot_be_seen_from_here_is_said_and_starts(led, capsys, monkeypatch):

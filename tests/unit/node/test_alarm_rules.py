@@ -90,7 +90,7 @@ def test_a_lost_zookeeper_server_raises_one_alarm_for_all_nodes(monkeypatch):
     assert raised(0) == raised(59) == []
     assert raised(1) == [("zookeeper_server", "zk2:2181")]
     (alarm,) = sender.status().firing
-    assert (alarm.severity, bool(alarm.way_out)) == ("warning", True)
+    assert (alarm.severity, bool(alarm.hint)) == ("warning", True)
     assert "n1, n2 see it so" in alarm.text
     # All are silent, or no node has its session: nobody knows, and nothing changes.
     for each in seen:
@@ -123,8 +123,8 @@ def test_a_certificate_for_zookeeper_raises_one_alarm_until_it_is_renewed(monkey
 
     files = ["/zk.pem of node n1", "/zk.pem of node n2"]
     assert raised(0) == [*files, "ZooKeeper zk1:2181"]
-    (way_out, _) = {alarm.way_out for alarm in sender.status().firing}
-    assert way_out
+    (hint, _) = {alarm.hint for alarm in sender.status().firing}
+    assert hint
     # A node that does not answer says nothing of its file, nor does one that has just started.
     answers["n2"] = None
     assert raised(61) == raised(61) == [*files, "ZooKeeper zk1:2181"]

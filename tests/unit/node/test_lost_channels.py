@@ -35,7 +35,7 @@ def test_channels_that_are_gone_in_a_new_session_are_reported_once_until_there_a
         assert "`setl epoch show`" in lost.sentence
         alarm = judge_channels(lost.sentence)
         assert alarm.holds
-        assert alarm.way_out.startswith("`setl apply`")
+        assert alarm.hint.startswith("`setl apply`")
     assert [record.message for record in caplog.records] == ["channels are gone"]
     lost.seen(looked("a", session=3), arbiter())
     assert not lost.sentence

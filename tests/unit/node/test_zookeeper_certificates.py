@@ -134,7 +134,7 @@ def test_a_node_that_could_use_no_server_any_more_says_so_while_its_session_live
         " authority; n1 sees it so; 3 of 3 servers lost: a node that loses its connection cannot"
         " come back"
     )
-    assert "trust the authority" in lost[0].way_out
+    assert "trust the authority" in lost[0].hint
 
 
 def test_without_tls_there_is_nothing_to_know():
@@ -212,7 +212,7 @@ def test_it_is_reported_early_enough_and_short_lived_ones_are_not_always_reporte
     judged = judge_certificate(facts, NOW)
     assert (judged.severity if judged.holds else None) == severity
     assert judged.key == ("certificate", "", "", "/zk.pem of node n1")
-    assert judged.way_out
+    assert judged.hint
     assert ("has expired" in judged.text) is (days < 0)
 
 

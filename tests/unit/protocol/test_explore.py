@@ -41,7 +41,7 @@ def test_a_state_from_which_only_unreliable_steps_lead_on_is_stuck():
             yield Step("break", "broken")
         elif state == "broken":
             yield Step("hang", "hanging")
-            yield Step("fix", "works", reliable=True)
+            yield Step("hint", "works", reliable=True)
         else:
             yield Step("luck", "works")
 

@@ -105,7 +105,7 @@ def test_every_protection_is_needed(missing, violation):
 
 
 def test_a_stale_transaction_of_another_node_is_what_the_lock_is_for():
-    # The shortest trace without the lock is about one node; leave that way out.
+    # The shortest trace without the lock is about one node; leave that hint.
     found = search(Protocol(keeps_lock=False, max_strays=0, **CALM))
     assert found.violation == S1
     labels = [label for label, _ in found.trace]

@@ -209,7 +209,7 @@ def test_a_collector_that_is_gone_is_reported_once_and_holds_up_nobody(caplog):
     tracer.close()
 
 
-def test_without_the_sdk_the_way_out_is_named(monkeypatch):
+def test_without_the_sdk_the_hint_is_named(monkeypatch):
     monkeypatch.delitem(sys.modules, "setl.run.tracing.open_telemetry", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
     with pytest.raises(ConfigurationError) as error:

@@ -136,7 +136,7 @@ def test_one_change_at_a_time_is_the_same():
 @pytest.mark.parametrize(
     ("schema", "key"), [(RowSchema("s", "t", TABLE.columns), ()), (TABLE, ("id", "nowhere"))]
 )
-def test_a_table_without_key_is_refused_with_ways_out(schema, key):
+def test_a_table_without_key_is_refused_with_hints(schema, key):
     with pytest.raises(ConfigurationError) as raised:
         compacted(insert(row(1)), schema=schema, key=key)
     assert "key" in raised.value.message

@@ -26,7 +26,7 @@ from setl.errors import ConfigurationError, DataError
 from setl.model.change import ABSENT, DecodedRows, Op, Row, Value
 from setl.model.schema import RowSchema
 
-WAY_OUT: Final = (
+HINT: Final = (
     "Leave the table out of `tables`. When the pipeline is past this position without it, take it "
     "in"
     " again, with `setl load --replace`"
@@ -107,7 +107,7 @@ class LiveRows(NamedTuple):
         if len(kinds) > 1:
             raise DataError(
                 "one event of a system-versioned table has changes of several kinds",
-                hint=WAY_OUT,
+                hint=HINT,
             )
         op = {(True, False): Op.INSERT, (False, True): Op.DELETE}.get(
             next(iter(kinds), (False, False)), Op.UPDATE
@@ -133,7 +133,7 @@ def _not_described(schema: RowSchema) -> DataError:
     return DataError(
         "a change of a system-versioned table does not say whether its row lives",
         hint="SET GLOBAL binlog_row_image='FULL' on the source, and let no session choose"
-        f" otherwise. {WAY_OUT}",
+        f" otherwise. {HINT}",
         table=schema.name,
     )
 
@@ -187,7 +187,7 @@ def refusing(read: Reader, live: tuple[bytes, ...], table: TableDetail) -> Reade
             raise ConfigurationError(
                 "the table was system-versioned: its binlog has rows of the past among those that"
                 " live, and the source does not tell any more which column says which they are",
-                hint=WAY_OUT,
+                hint=HINT,
                 schema=schema.schema,
                 table=schema.table,
             )

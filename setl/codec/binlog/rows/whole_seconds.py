@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from setl.codec.binlog.tables.old_times import LIKELY_NONE, UNSURE, WAY_OUT
+from setl.codec.binlog.tables.old_times import HINT, LIKELY_NONE, UNSURE
 from setl.codec.binlog.tables.row_schema import TableDetail
 from setl.codec.binlog.tables.table_map import ColumnType, WireColumn, value_bytes
 from setl.codec.binlog.values.value_number import Reader
@@ -41,7 +41,7 @@ def fractions_refused(table: TableDetail, index: int, digits: str) -> Configurat
     return ConfigurationError(
         f"column {name} {what} in MariaDB's format of 5.3 (of tables from before 10.1, or made"
         " with mysql56_temporal_format=OFF), of which the binlog does not tell the digits",
-        hint=WAY_OUT,
+        hint=HINT,
         schema=table.schema.schema,
         table=table.schema.table,
         column=name,

@@ -30,7 +30,7 @@ UNSURE: Final = frozenset({UNKNOWN, LIKELY_NONE})
 OLD_FORMAT: Final = "/* mariadb-5.3 */"
 """How MariaDB marks such a column's type in its descriptions."""
 
-WAY_OUT: Final = (
+HINT: Final = (
     "Run ALTER TABLE … FORCE for the table on the source, with mysql56_temporal_format=ON. Rows"
     " that were logged before that cannot be read: leave the table out of `tables` until the"
     " pipeline is past it, then take it in again, with `setl load --replace`"

@@ -108,21 +108,19 @@ def apply(context: ActionContext, found: Read, base: str) -> str:
     """
     definition, channel = _right(found)
     name = channel.channel
-    way_out = (
+    hint = (
         f"Open the file of {name} in another tab, and put your changes into it. Actions shows who"
         " has stored it"
     )
     seen = applying.stored_channel(context.arbiter, name)
-    applying.refuse_another(name, seen, base, way_out)
+    applying.refuse_another(name, seen, base, hint)
     others = other_channels(context.arbiter, name)
     for finding in ring_findings(definition, others):
         if finding.level == "error":
-            raise Refused(f"{finding.what}. {finding.fix[0]}, or `setl apply --allow-ring`")
+            raise Refused(f"{finding.what}. {finding.hint[0]}, or `setl apply --allow-ring`")
     goes_on = seen is not None and seen.state is not ChannelState.STOP
     unseen = _unseen_servers(context, channel) if goes_on else ()
-    stored = applying.store(
-        context.arbiter, name, definition, seen=seen, looked=goes_on, way_out=way_out
-    )
+    stored = applying.store(context.arbiter, name, definition, seen=seen, looked=goes_on, hint=hint)
     return "\n".join([applying.stored_sentence(stored, seen), *unseen])
 
 

@@ -100,7 +100,7 @@ class AlarmRow:
     about: str
     lasts: str
     text: str
-    way_out: str
+    hint: str
     silenced: bool
 
 
@@ -214,7 +214,7 @@ def _alarm_row(alarm: Mapping[str, Any], at: float) -> AlarmRow:
         about=_about(alarm),
         lasts=lasts_for(alarm["since"], alarm.get("calm") or 0.0, at),
         text=str(alarm["text"]),
-        way_out=str(alarm["way_out"]),
+        hint=str(alarm["hint"]),
         silenced=bool(alarm["silenced"]),
     )
 

@@ -1,4 +1,4 @@
-"""What is wrong in a cluster, the worst first, each with its way out. Pure."""
+"""What is wrong in a cluster, the worst first, each with its hint. Pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Problem:
         level: ``error``, ``warning`` or ``note``.
         subject: what it is about.
         text: what is wrong, in the words of whoever found it.
-        way_out: what to do, "" if `text` says it.
+        hint: what to do, "" if `text` says it.
         pipeline: the pipeline, None if it is about none.
         also: further pipelines of which the same is to be said.
     """
@@ -46,7 +46,7 @@ class Problem:
     level: str
     subject: str
     text: str
-    way_out: str = ""
+    hint: str = ""
     pipeline: PipelineId | None = None
     also: tuple[PipelineId, ...] = ()
 
@@ -90,7 +90,7 @@ def _together(problems: Iterable[Problem]) -> list[Problem]:
     """The same, each text once: a node that ends takes the standby from all pipelines."""
     found: dict[tuple[str, str, str], Problem] = {}
     for problem in problems:
-        said = problem.level, problem.text, problem.way_out
+        said = problem.level, problem.text, problem.hint
         first = found.get(said)
         if first is None:
             found[said] = problem
@@ -102,8 +102,8 @@ def _together(problems: Iterable[Problem]) -> list[Problem]:
 def problems_with(view: PipelineView) -> list[Problem]:
     """What is wrong with one pipeline."""
     return [
-        Problem(level, str(view.ident), text, way_out, view.ident)
-        for level, text, way_out in (*_of_leadership(view), *_of_figures(view))
+        Problem(level, str(view.ident), text, hint, view.ident)
+        for level, text, hint in (*_of_leadership(view), *_of_figures(view))
     ]
 
 
@@ -145,10 +145,10 @@ def _of_nodes(view: ClusterView) -> Iterator[Problem]:
 
 def _of_ensemble(view: ClusterView) -> Iterator[Problem]:
     for server in lost_in(view.answers):
-        yield Problem("warning", "ZooKeeper", server.words, server.way_out)
+        yield Problem("warning", "ZooKeeper", server.words, server.hint)
     for certificate in expiring_in(view.answers, view.at):
         level = "error" if certificate.critical(view.at) else "warning"
-        yield Problem(level, "ZooKeeper", certificate.sentence(view.at), certificate.way_out)
+        yield Problem(level, "ZooKeeper", certificate.sentence(view.at), certificate.hint)
 
 
 def _of_stored(view: ClusterView) -> Iterator[Problem]:

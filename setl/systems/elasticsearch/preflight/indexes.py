@@ -11,7 +11,7 @@ from typing import Any
 from elasticsearch import ApiError, Elasticsearch
 
 from setl.systems.elasticsearch.field_fit import misfit
-from setl.systems.elasticsearch.field_names import faulty_names, way_out
+from setl.systems.elasticsearch.field_names import faulty_names, hint
 from setl.systems.elasticsearch.mapping import (
     GC_DELETES,
     GC_DELETES_SECONDS,
@@ -123,7 +123,7 @@ def check_names(arriving: Sequence[Arriving], report: Report) -> None:
         for fault in faulty_names(names):
             report.error(
                 f"{fault.name!r} of {rows.schema.name} {fault.reason}",
-                way_out(fault.name, rows.route.index),
+                hint(fault.name, rows.route.index),
                 code="field-name",
             )
 
@@ -164,7 +164,7 @@ def _check_field(
     if found is None:
         return
     what = f"the field {column.name} {found.reason} ({column.kind.value} of {rows.schema.name})"
-    fix = (
+    fix_hint = (
         "Map it otherwise in a new index, or convert it with `columns`, or leave it out, in"
         f" tables[{rows.route.index}]"
     )
@@ -174,8 +174,10 @@ def _check_field(
             f"the field {column.name} would be long, since a subscription does not tell that the"
             f" column of {rows.schema.name} is unsigned; numbers from 2**63 on would be refused"
         )
-        fix = f"Create the index before the first row arrives: PUT /{index} {json.dumps(wanted)}"
-    (report.error if found.refused else report.warning)(what, fix, code="field-type")
+        fix_hint = (
+            f"Create the index before the first row arrives: PUT /{index} {json.dumps(wanted)}"
+        )
+    (report.error if found.refused else report.warning)(what, fix_hint, code="field-type")
 
 
 def _check_routing(mapping: dict[str, Any], rows: Arriving, report: Report) -> None:
@@ -192,12 +194,16 @@ def _report_missing_fields(
 ) -> None:
     dynamic = str(mapping.get("dynamic")).lower()
     what = f"the index has no field for {', '.join(lacking)}, and takes none (dynamic: {dynamic})"
-    fix = f"PUT /{index}/_mapping {json.dumps({'properties': lacking})}, or leave the columns out"
+    fix_hint = (
+        f"PUT /{index}/_mapping {json.dumps({'properties': lacking})}, or leave the columns out"
+    )
     if dynamic == "strict":
-        report.error(f"{what}: documents are refused", fix, code="field-refuses")
+        report.error(f"{what}: documents are refused", fix_hint, code="field-refuses")
     else:
         report.warning(
-            f"{what}: the values are kept, but cannot be searched", fix, code="field-not-searchable"
+            f"{what}: the values are kept, but cannot be searched",
+            fix_hint,
+            code="field-not-searchable",
         )
 
 

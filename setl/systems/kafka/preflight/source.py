@@ -54,11 +54,11 @@ def _check_unread(
 
 
 def _report(error: SetlError, report: Report) -> None:
-    way_out = error.hint or "Check `brokers`, and with an account `user` and `sid`"
+    hint = error.hint or "Check `brokers`, and with an account `user` and `sid`"
     if isinstance(error, TransientError):
-        report.unseen(f"no answer from Kafka: {error.message}", way_out, code="no-answer")
+        report.unseen(f"no answer from Kafka: {error.message}", hint, code="no-answer")
     else:
-        report.error(error.message, way_out, code="kafka-refused")
+        report.error(error.message, hint, code="kafka-refused")
 
 
 def _check_topic(

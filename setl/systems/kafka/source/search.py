@@ -25,7 +25,7 @@ from setl.systems.kafka.by_time import (
     with_all_since,
 )
 from setl.systems.kafka.client import Bounds
-from setl.systems.kafka.partition import PartitionView, SeenRecord, expired, ways_out
+from setl.systems.kafka.partition import PartitionView, SeenRecord, expired, hints
 from setl.systems.kafka.reader import TopicReader
 from setl.systems.kafka.record import TopicPartition
 
@@ -166,5 +166,5 @@ def _lost(
         f"{position} is not the position it was: {objection}. It cannot be found by time: "
         f"{reason}; "
         f"the topic holds {bounds.first} to {bounds.end}",
-        hint=ways_out(bounds),
+        hint=hints(bounds),
     )

@@ -92,9 +92,9 @@ class StandingStill:
             hint = "`setl peek` shows whether others get them; the brokers' logs may say why"
             return HeldUp(f"{what} since {since}", hint, seconds, transaction=False)
         what = f"the end of a transaction that is open at {at}: {waiting} since {since}"
-        return HeldUp(what, self._ways_out(stand.position), seconds, transaction=True)
+        return HeldUp(what, self._hints(stand.position), seconds, transaction=True)
 
-    def _ways_out(self, position: int) -> str:
+    def _hints(self, position: int) -> str:
         tool = f"kafka-transactions.sh --bootstrap-server {self._config.brokers[0]}"
         where = f"--topic {self._config.topic} --partition {self._config.partition}"
         return (

@@ -26,7 +26,7 @@ _LOOKS = 3  # for a moment in which nothing is being committed
 # no position: https://dev.mysql.com/doc/refman/8.4/en/replication-binlog-encryption.html
 _ENCRYPTION_HEADER = 512
 
-_WAYS_OUT = (
+_HINTS = (
     "Stop the channel, move on with `setl position reset PIPELINE --to latest`, start it, and load "
     "the tables again with `setl load PIPELINE --replace`, which also deletes what only the target "
     "has. Or take what is left with `--to earliest` and compare with `setl verify`. Keep binlogs "
@@ -273,7 +273,7 @@ class BinlogServer:
             Which server it is.
 
         Raises:
-            PositionLostError: it has not; says what it has, and the ways out.
+            PositionLostError: it has not; says what it has, and the hints.
             ConfigurationError: the server writes no binlog, or the account may not ask.
             TransientError: the server cannot be reached.
         """
@@ -353,7 +353,7 @@ class BinlogServer:
 
     def lost(self, message: str, position: BinlogPosition) -> PositionLostError:
         """The final error that a position is gone (I8)."""
-        return PositionLostError(message, hint=_WAYS_OUT, server=self._endpoint, position=position)
+        return PositionLostError(message, hint=_HINTS, server=self._endpoint, position=position)
 
     def _check(self, session: ServerSession, position: BinlogPosition) -> str:
         what = _absence(position, self._files(session))

@@ -106,7 +106,7 @@ def plan_table(
         there: the target.
 
     Raises:
-        ConfigurationError: the target cannot have such a table; says why, and the way out.
+        ConfigurationError: the target cannot have such a table; says why, and the hint.
     """
     return _Planning(source, route, computed, here, there).plan()
 

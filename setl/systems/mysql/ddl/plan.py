@@ -277,8 +277,8 @@ def _refuse_others(
             why = f"it brings rows into the mapped table {_said(name)}"
             raise _refused(why, ddl, LOAD_AFTER)
         if mapped and not into:
-            way_out = _LEAVES if name.role is Role.NEW_NAME else _WITHOUT_IT
-            raise _refused(f"it names {_said(name)}, which is not mapped", ddl, way_out)
+            hint = _LEAVES if name.role is Role.NEW_NAME else _WITHOUT_IT
+            raise _refused(f"it names {_said(name)}, which is not mapped", ddl, hint)
 
 
 def _beside(route: Route, routes: Sequence[Route], ddl: TableDdl) -> Name:
@@ -512,6 +512,6 @@ def _dotted(name: Name) -> str:
     return f"{name[0]}.{name[1]}"
 
 
-def _refused(why: str, ddl: TableDdl, way_out: str) -> FatalError:
+def _refused(why: str, ddl: TableDdl, hint: str) -> FatalError:
     text = f"this schema change cannot be replicated: {why}: {ddl.text[:300]}"
-    return FatalError(text, hint=way_out)
+    return FatalError(text, hint=hint)

@@ -61,11 +61,11 @@ def _concerns(routing: Routing, schema: str, table: str) -> bool:
     return bool(routing.route(schema, table)) or routing.shadow(schema, table) is not None
 
 
-def _refused(change: SchemaChange, why: str, way_out: str) -> FatalError:
+def _refused(change: SchemaChange, why: str, hint: str) -> FatalError:
     shown = redacted(change.statement)[:300]
     return FatalError(
         f"this schema change cannot be replicated: {why}: {shown}",
-        hint=f"{way_out} by hand. {_past(change.position)}",
+        hint=f"{hint} by hand. {_past(change.position)}",
         position=change.position,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from setl.codec.binlog.tables.old_times import OLD_FORMAT, WAY_OUT
+from setl.codec.binlog.tables.old_times import HINT, OLD_FORMAT
 from setl.systems.finding import Report
 from setl.systems.mysql.server import Server
 
@@ -30,6 +30,6 @@ def check_old_times(server: Server, schema: str, table: str, report: Report) -> 
             "the table has times in MariaDB's format of 5.3 (of tables from before 10.1, or made"
             " with mysql56_temporal_format=OFF), and the binlog does not tell the digits of their"
             f" fractions: {found}",
-            WAY_OUT,
+            HINT,
             code="old-times",
         )

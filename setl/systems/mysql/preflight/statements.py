@@ -52,14 +52,14 @@ def check_statements(server: Server, router: Router, report: Report) -> None:
     selected: list[str] = []
     for name, what in _known(server):
         location = ".".join(name)
-        reason, fix = _stops(server, router, name)
+        reason, hint = _stops(server, router, name)
         if not reason:
             selected.append(f"{location} ({what})")
             continue
         report.at(location).warning(
             f"{what} may log statements instead of rows of {location}, and these stop the pipeline:"
             f" it {reason}",
-            *([fix] if fix else []),
+            *([hint] if hint else []),
             f"Or name {STATEMENT}@{location} under `accept` in the channel file, so that they pass"
             " whatever they do",
             code=STATEMENT,
@@ -116,7 +116,7 @@ def _stops(server: Server, router: Router, name: Name) -> tuple[str, str]:
         return "is mapped", ""
     reach = reach_of(server, name)
     if reach.reason:
-        return reach.reason, reach.fix
+        return reach.reason, reach.hint
     return _by_keys(router, reach), ""
 
 

@@ -156,19 +156,19 @@ class TargetTables:
             self._lacking.add(schema, table, WRITING)
             if not flows:
                 return
-        what, fix = "the target table does not exist, or the account may not see it", list[str]()
+        what, hint = "the target table does not exist, or the account may not see it", list[str]()
         if flows and self._planner is not None and flows[0].known:
             try:
                 flow = flows[0]
                 plan = self._planner.plan(flow.source, flow.route, flow.computed)
-                fix += [*statements_of(self._planner, plan), *(f"Note: {n}" for n in plan.notes)]
+                hint += [*statements_of(self._planner, plan), *(f"Note: {n}" for n in plan.notes)]
             except ConfigurationError as error:
-                fix.append(f"It cannot be as the source's: {error.message}. {error.hint}")
+                hint.append(f"It cannot be as the source's: {error.message}. {error.hint}")
         elif flows:
             names = [t for _, t in selected_columns(flows[0].route, flows[0].source.names)]
             columns = ", ".join([*names, *flows[0].route.expressions])
-            fix.append(f"Create it with the columns {columns} and the same primary key")
-        report.error(what, *fix, code="no-target-table")
+            hint.append(f"Create it with the columns {columns} and the same primary key")
+        report.error(what, *hint, code="no-target-table")
 
     def _denied(self, schema: str, table: str, described: RowSchema | None = None) -> Sequence[str]:
         """What the account lacks to write a table; all of it where it may not see the table."""
@@ -215,9 +215,9 @@ class TargetTables:
             there = facts.get(target.lower())
             definition = text.definition(flow.source.names[i], target) if text else ""
             if there is None:
-                fix = [f"ALTER TABLE {name} ADD COLUMN {definition};"] if definition else []
+                hint = [f"ALTER TABLE {name} ADD COLUMN {definition};"] if definition else []
                 report.error(
-                    f"the target table has no column {target}", *fix, code="no-target-column"
+                    f"the target table has no column {target}", *hint, code="no-target-column"
                 )
             elif source is not None and not there.generated:
                 _check_column(source, there, name, definition, report)
@@ -270,13 +270,13 @@ class TargetTables:
 def _check_column(
     source: ColumnFacts, target: ColumnFacts, table: str, definition: str, report: Report
 ) -> None:
-    fix = [f"ALTER TABLE {table} MODIFY COLUMN {definition};"] if definition else []
+    hint = [f"ALTER TABLE {table} MODIFY COLUMN {definition};"] if definition else []
     if reason := misfit(source, target):
-        report.error(f"the column {target.name} {reason}", *fix, code="column-fit")
+        report.error(f"the column {target.name} {reason}", *hint, code="column-fit")
     elif source.nullable and not target.nullable:
         report.error(
             f"the column {target.name} takes no NULL, the source's {source.name} does",
-            *fix,
+            *hint,
             code="column-null",
         )
 

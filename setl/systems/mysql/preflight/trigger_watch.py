@@ -71,7 +71,7 @@ class TriggerWatch:
             if finding.level == "error" and not accepting(self._accept, finding.id):
                 raise ConfigurationError(
                     finding.what,
-                    hint=". ".join((*finding.fix, "Compare the tables with `setl verify`")),
+                    hint=". ".join((*finding.hint, "Compare the tables with `setl verify`")),
                     table=finding.location,
                     server=self._endpoint,
                 )

@@ -71,7 +71,7 @@ def check_unique_keys(
         source: the keys of the source's table.
         target: those of the target's.
         route: how rows go from one to the other.
-        text: the source's table, for the way out; None if it is not known.
+        text: the source's table, for the hint; None if it is not known.
         report: where to report.
     """
     came = _came(source, route)
@@ -249,26 +249,26 @@ def _report(name: str, parts: Sequence[KeyPart], sides: _Sides, report: Report) 
     if loose:
         columns = ", ".join(column for column, _ in loose)
         what = f"the target's unique key ({shown}) compares {columns} in another way"
-        fix = [_modify(table, column, came, sides.text) for column, came in loose]
+        hint = [_modify(table, column, came, sides.text) for column, came in loose]
         # The source's definition has the same name for another collation, between the families.
         named_alike = any(
             sides.source.collations.get(came.lower(), "").removesuffix(OF_MARIADB)
             == sides.target.collations.get(column.lower(), "").removesuffix(OF_MARIADB)
             for column, came in loose
         )
-        if named_alike or not all(fix):
-            fix = ["Give both columns the same collation"]
+        if named_alike or not all(hint):
+            hint = ["Give both columns the same collation"]
     else:
         what = f"the target's unique key ({shown}) is not one of the source"
         if alone:
             what += f", which does not fill {', '.join(alone)}"
-        fix = [drop if name != "PRIMARY" else "Give both tables the same primary key"]
+        hint = [drop if name != "PRIMARY" else "Give both tables the same primary key"]
     what += ": two rows of the source may be one to it, and the first such pair is an error"
     # Two collations of text that do not tell case apart agree about nearly all rows.
     if loose and not coarser:
-        report.warning(what, *fix, code="unique-key")
+        report.warning(what, *hint, code="unique-key")
     else:
-        report.error(what, *fix, code="unique-key")
+        report.error(what, *hint, code="unique-key")
 
 
 def _modify(table: str, column: str, came: str, text: TableText | None) -> str:

@@ -126,10 +126,10 @@ def test_errors_come_first_in_their_own_words():
     found = problems_of(view(figures={"state": "failed", "error": error, "dead_letters": 2}))
     assert [p.level for p in found] == ["error", "warning", "warning"]
     assert found[0].text == f"failed: {error}"
-    assert found[0].way_out == (
+    assert found[0].hint == (
         "Once it is mended, press “Try again what failed”, or run `setl start shop`"
     )
-    assert "Look at its dead letters" in found[2].way_out
+    assert "Look at its dead letters" in found[2].hint
 
 
 @pytest.mark.parametrize(
@@ -180,22 +180,22 @@ def test_a_certificate_for_zookeeper_that_expires_is_wrong_once(days, level):
         for nid, reported in answers.items()
     }
     found = [p for p in problems_of(view_of(facts, answers, 1000.0)) if "zk1:2181" in p.text]
-    assert [(p.level, p.subject, bool(p.way_out)) for p in found] == [(level, "ZooKeeper", True)]
+    assert [(p.level, p.subject, bool(p.hint)) for p in found] == [(level, "ZooKeeper", True)]
 
 
 def test_what_is_suspended_is_behind_because_of_zookeeper_and_not_of_a_stage():
     figures = {"state": "suspended", "lag": 61.0, "seconds": {"load": 9.0}}
     (found,) = [p for p in problems_of(view(figures=figures)) if "behind" in p.text]
-    assert "ZooKeeper" in found.way_out
+    assert "ZooKeeper" in found.hint
 
 
 @pytest.mark.parametrize("why", [{"state": "retrying", "error": "x"}, {"stalled": "no room"}])
 def test_what_cannot_go_on_is_not_behind_because_of_a_slow_stage(why):
     figures = {"lag": 61.0, "seconds": {"load": 9.0}}
     (slow,) = [p for p in problems_of(view(figures=figures)) if "behind" in p.text]
-    assert slow.way_out == "Most time goes into load"
+    assert slow.hint == "Most time goes into load"
     (found,) = [p for p in problems_of(view(figures={**figures, **why})) if "behind" in p.text]
-    assert found.way_out == ""
+    assert found.hint == ""
 
 
 def test_a_node_that_lacks_something_is_no_standby_and_not_passed_over():

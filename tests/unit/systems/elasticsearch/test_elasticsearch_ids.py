@@ -115,7 +115,7 @@ def test_routing():
 
 
 @pytest.mark.parametrize(("key", "said"), [("", 'id: "k{column}"'), ("x" * 513, "shorter columns")])
-def test_a_key_that_is_no_id_has_a_way_out(key, said):
+def test_a_key_that_is_no_id_has_a_hint(key, said):
     with pytest.raises(DataError, match="a document's id") as caught:
         document_id((key,))
     assert said in caught.value.hint

@@ -10,7 +10,7 @@ from setl.channel.rules.spark_sql import bare_column
 from setl.errors import ConfigurationError
 from setl.model.schema import Column, Kind, RowSchema
 from setl.systems.elasticsearch.field_fit import Extent
-from setl.systems.elasticsearch.field_names import faulty_names, way_out
+from setl.systems.elasticsearch.field_names import faulty_names, hint
 from setl.systems.elasticsearch.load.index import ensure_index
 from setl.systems.elasticsearch.preflight.arriving import Arriving, Field
 from setl.systems.elasticsearch.preflight.ids import report_odd_ids
@@ -49,8 +49,8 @@ def test_names_that_no_index_has(names, there, wrong):
         (".", '{other: "`.`"}'),
     ],
 )
-def test_the_way_out_is_one(name, shown):
-    assert f"`columns: {shown}`" in way_out(name, 3)
+def test_the_hint_is_one(name, shown):
+    assert f"`columns: {shown}`" in hint(name, 3)
     written = shown.partition(": ")[2].rstrip("}").strip('"')
     assert bare_column(written) == name
 
@@ -69,7 +69,7 @@ def test_a_column_that_comes_later_is_refused_with_the_same_words(name):
     with pytest.raises(ConfigurationError) as caught:
         ensure_index(client, "i", [column])
     (fault,) = faulty_names([name], THERE)
-    assert str(caught.value) == f"the column {name!r} {fault.reason} (index i). {way_out(name)}"
+    assert str(caught.value) == f"the column {name!r} {fault.reason} (index i). {hint(name)}"
     report = Report("index i")
     schema = RowSchema("shop", "t", (column,), (0,))
     fields = (Field(column, Extent()), Field(Column("a", Kind.INTEGER), Extent()))

@@ -20,7 +20,7 @@ def hanging(opened):
     return source, reader
 
 
-def test_an_open_transaction_is_reported_with_the_records_that_wait_and_the_ways_out(hanging):
+def test_an_open_transaction_is_reported_with_the_records_that_wait_and_the_hints(hanging):
     source, _ = hanging
     source.read(10, 8)
     assert source.held_up() is None, "most end soon"
@@ -33,7 +33,7 @@ def test_an_open_transaction_is_reported_with_the_records_that_wait_and_the_ways
     assert "transaction that is open at orders[0]@5: 4 records wait since" in held_up.what
     assert "1970-01-01 00:16:4" in held_up.what
     for tool in ("--topic orders --partition 0 --start-offset 5", "--bootstrap-server b1:9092"):
-        assert tool in held_up.way_out
+        assert tool in held_up.hint
     assert source.behind() == 4
 
 
@@ -67,7 +67,7 @@ def test_records_that_do_not_come_are_reported_too(hanging):
     held_up = source.held_up()
     assert not held_up.transaction
     assert "orders[0]@5" in held_up.what
-    assert "setl peek" in held_up.way_out
+    assert "setl peek" in held_up.hint
 
 
 def test_nobody_is_asked_while_nothing_is_wrong(opened):

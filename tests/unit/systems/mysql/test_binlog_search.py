@@ -33,7 +33,7 @@ class FakeServer:
         return self._missing
 
     def lost(self, message, position):
-        return PositionLostError(message, hint="ways out", position=position)
+        return PositionLostError(message, hint="hints", position=position)
 
 
 class Search(BinlogSearch):

@@ -119,7 +119,7 @@ def test_check_takes_no_untrusted_certificate_for_a_refused_account(monkeypatch)
     with ExitStack() as stack:
         assert origin.connected(end, stack, report) is None
     (found,) = report.findings
-    assert (found.code, found.fix) == ("untrusted-server", ("Renew the certificate",))
+    assert (found.code, found.hint) == ("untrusted-server", ("Renew the certificate",))
 
 
 def test_an_error_of_a_mariadb_says_so(monkeypatch):

@@ -103,7 +103,7 @@ def test_binlogs_whose_names_are_no_text(monkeypatch):
     monkeypatch.setattr(binlog_settings, "may_read_binlog", lambda _: True)
     (fault,) = binlog_faults(server)
     assert (fault.level, fault.code) == ("error", "binlog-name")
-    assert "log_bin" in fault.fix[0]
+    assert "log_bin" in fault.hint[0]
     assert "anew" in server.asked
 
 
@@ -118,7 +118,7 @@ def test_a_server_that_would_not_answer_is_not_asked_about_its_binlog():
 
 def test_privileges_on_mysql():
     server = PretendedServer(denied=["SHOW REPLICAS", "SHOW BINARY LOG STATUS"], gtid_mode="ON")
-    assert [f.fix for f in binlog_faults(server)] == [
+    assert [f.hint for f in binlog_faults(server)] == [
         ("GRANT REPLICATION CLIENT ON *.* TO 'u'@'%';",),
         ("GRANT REPLICATION SLAVE ON *.* TO 'u'@'%';",),
     ]
@@ -130,7 +130,7 @@ def test_images_that_say_nothing_twice_are_whole():
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "fix"),
+    ("name", "value", "hint"),
     [
         ("binlog_format", "MIXED", "SET PERSIST binlog_format = 'ROW';"),
         ("binlog_row_image", "NOBLOB", "SET PERSIST binlog_row_image = 'FULL';"),
@@ -138,9 +138,9 @@ def test_images_that_say_nothing_twice_are_whole():
         ("server_id", "0", "SET PERSIST server_id = 1;"),
     ],
 )
-def test_settings_of_mysql(name, value, fix):
+def test_settings_of_mysql(name, value, hint):
     (fault,) = binlog_faults(PretendedServer(gtid_mode="ON", **{name: value}))
-    assert (fault.level, fault.fix[0]) == ("error", fix)
+    assert (fault.level, fault.hint[0]) == ("error", hint)
 
 
 @pytest.mark.parametrize(
