@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from arbiter.arbiter import Arbiter
 from arbiter.clock import Clock
 from arbiter.election import Action, Decision, ElectionSettings, View, decide
-from arbiter.errors import ArbiterError, Conflict, Contact, NotFound, Unreachable
-from arbiter.handover import answers, handover_due, handover_in_vacancy
-from arbiter.past import (
+from arbiter.election_memory import (
+    ElectionMemory,
     Ending,
-    Past,
     Vacancy,
     after_look,
     after_resignation,
     unwatched_since,
     vacancy_of,
 )
+from arbiter.errors import ArbiterError, Conflict, Contact, NotFound, Unreachable
+from arbiter.handover import answers, handover_due, handover_in_vacancy
 from arbiter.snapshot import Snapshot
 from arbiter.turns import ANY, Preference
 from arbiter.values import (
@@ -85,7 +85,7 @@ class Campaign:
         self._clock = clock
         self._preference = preference
         self._never = bool(preference.why_never(nid, serves))
-        self._past = Past()
+        self._past = ElectionMemory()
         self._asked: tuple[str, float] = ("", 0.0)  # a request's id, and when it was first seen
         self._wanted_since: float | None = None
         self._unclaimed = False

@@ -1,7 +1,8 @@
 """Decides who may lead, from one snapshot. Pure: no clock, no connection, no state.
 
 Every cycle of a node makes a `View` for each pipeline and asks `decide` what to do and how to
-say it. What a node must remember between cycles is a value too (`arbiter.past.Past`).
+say it. What a node must remember between cycles is a value too
+(`arbiter.election_memory.ElectionMemory`).
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
+from arbiter.election_memory import ElectionMemory, Ending, owned
 from arbiter.errors import Contact
-from arbiter.past import Ending, Past, owned
 from arbiter.values import ChannelState, LeaderLock, Signal, SignalKind
 
 
@@ -113,7 +114,7 @@ class View:
     leader_lock: LeaderLock | None
     ready: bool
     busy: bool
-    past: Past = field(default_factory=Past)
+    past: ElectionMemory = field(default_factory=ElectionMemory)
     burnt_epoch: int = 0
     turn: int | None = 0
     handover: Signal | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import NamedTuple
 
-from setl.model.document import DocumentForm, MadeOf
+from setl.model.document import DocumentForm, DocumentOrigin
 from setl.model.schema import Column, RowSchema
 
 
@@ -108,7 +108,7 @@ class TargetChanges:
     shared: bool = False
     partial: bool = False
     new: bool = False
-    ids: MadeOf | None = None
+    ids: DocumentOrigin | None = None
     mapped_by: str = ""
     unlogged: tuple[str, ...] = ()
     keyless: bool = False

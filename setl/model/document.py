@@ -9,7 +9,7 @@ Geometry = Literal["base64", "wkt"]
 """How GEOMETRY is written: all of its bytes, or as well-known text."""
 
 
-class MadeOf(NamedTuple):
+class DocumentOrigin(NamedTuple):
     """What ids of documents are made of: with something else, the same rows have other ids.
 
     Attributes:

@@ -25,7 +25,7 @@ LABELLED: Final = frozenset({Kind.ENUM, Kind.SET})
 
 _TYPES: Final = frozenset({"enum", "set"})
 _MARK: Final = "\ud801"
-_KEPT: Final = 4_096  # of a SET's values
+_MAX_CACHED: Final = 4_096  # of a SET's values
 
 NumberOf = Callable[[Value], int]
 
@@ -38,7 +38,7 @@ def print_alike(labels: Sequence[str]) -> bool:
 def of_numbers(kind: Kind, labels: Sequence[str]) -> Callable[[int], str]:
     """What gives the value of a number; it raises LookupError for one that no label has."""
     if kind is Kind.SET:
-        return lru_cache(_KEPT)(_Sets(labels).value)
+        return lru_cache(_MAX_CACHED)(_Sets(labels).value)
     known = ["", *labels]
     if print_alike(labels):
         numbers = _numbers(labels)
@@ -54,7 +54,7 @@ def to_numbers(kind: Kind, labels: Sequence[str]) -> NumberOf:
     A value that is a number behind the mark is the same number here, if that prints alike, too.
     """
     if kind is Kind.SET:
-        return lru_cache(_KEPT)(_Sets(labels).number)
+        return lru_cache(_MAX_CACHED)(_Sets(labels).number)
     numbers, value_of = _numbers(labels), of_numbers(kind, labels)
     numbers |= {value_of(n): n for n in range(len(labels) + 1)}
     return numbers.__getitem__  # pyright: ignore[reportReturnType] - other types are not found

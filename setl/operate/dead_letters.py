@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from arbiter.requests import Refused
-from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.remapped import is_remapped
 from setl.load.deadletters.store import DeadLetterStore
 

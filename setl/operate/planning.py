@@ -15,7 +15,7 @@ from setl.operate.applying import revision_of, stored_channel
 from setl.operate.check import check_channel
 from setl.operate.plan import Change, Plan, plan_of
 from setl.operate.positions.used_starts import without_used_starts
-from setl.operate.stranded_letters import stranded_letters
+from setl.operate.stranded_dead_letters import stranded_letters
 from setl.systems.finding import Finding
 from setl.systems.pipeline_check import ExpressionCheck
 

@@ -29,7 +29,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.select.batching import BatchAssembler
 from setl.select.key_turns import KeyTurns
 from setl.select.reading import Counters, Reading, SelectSettings
-from setl.select.source import HeldUp, Source
+from setl.select.source import Blocked, Source
 from setl.select.unacked import AbsorbsHeartbeats, UnackedBatches
 
 _LOG = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ class SelectStatus:
         timestamp: commit time at the source of what was read last, seconds since 1970.
         error: why reading failed, else "".
         waiting_for: what the source waits for before it can deliver, else "".
-        held_up: why the source delivers nothing although there is more, None normally.
+        blocked: why the source delivers nothing although there is more, None normally.
         shared: whether the source is read on a connection that other pipelines read, too.
     """
 
@@ -74,7 +74,7 @@ class SelectStatus:
     timestamp: float
     error: str
     waiting_for: str = ""
-    held_up: HeldUp | None = None
+    blocked: Blocked | None = None
     buffered_bytes: int = 0
     buffer_bytes: int = 0
     held_back: bool = False
@@ -256,7 +256,7 @@ class SelectLoop:
             timestamp=done.timestamp,
             error=str(error or ""),
             waiting_for=self._source.waiting_for() if reading else "",
-            held_up=self._source.held_up() if reading else None,
+            blocked=self._source.blocked() if reading else None,
             buffered_bytes=reading.batches.size if reading else 0,
             buffer_bytes=self._settings.buffer_bytes,
             held_back=reading is not None and reading.held_back,

@@ -20,7 +20,7 @@ def absorbs_nothing(_: Sequence[Entry]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class HeldUp:
+class Blocked:
     """Why a stream does not go on although there is more in it.
 
     Attributes:
@@ -150,7 +150,7 @@ class Source(Protocol):
         """What it waits for before it can deliver anything, "" normally; from any thread."""
         ...
 
-    def held_up(self) -> HeldUp | None:
+    def blocked(self) -> Blocked | None:
         """Why nothing comes for some time although there is more; None normally.
 
         From any thread. Asks nobody.

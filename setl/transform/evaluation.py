@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from setl.channel.routes.routing import Route
 from setl.channel.rules.spark_sql import referenced_columns
 from setl.errors import ConfigurationError
-from setl.model.document import DocumentForm, MadeOf
+from setl.model.document import DocumentForm, DocumentOrigin
 from setl.model.schema import Column, RowSchema
 from setl.transform.columns import ColumnPlan
 from setl.transform.projection import document_form, ids_made_of
@@ -43,7 +43,7 @@ class Evaluation:
     outputs: tuple[Column, ...]
     target_columns: tuple[Column, ...]
     document: DocumentForm | None = None
-    ids: MadeOf | None = None
+    ids: DocumentOrigin | None = None
 
 
 def select_evaluated(

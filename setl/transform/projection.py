@@ -8,7 +8,7 @@ from typing import Final
 from setl.channel.routes.routing import Route, selected_columns
 from setl.errors import DataError
 from setl.model.change import TargetChanges
-from setl.model.document import DocumentForm, MadeOf
+from setl.model.document import DocumentForm, DocumentOrigin
 from setl.model.schema import Column, Kind, RowSchema
 from setl.model.unlogged_columns import unlogged_error
 from setl.transform.columns import READ_AT_SOURCE, ColumnPlan, key_indexes
@@ -64,7 +64,9 @@ def document_form(schema: RowSchema, route: Route) -> DocumentForm | None:
     return route.document([schema.names[i] for i in key_indexes(schema, route.key)])
 
 
-def ids_made_of(schema: RowSchema, route: Route, form: DocumentForm, plan: ColumnPlan) -> MadeOf:
+def ids_made_of(
+    schema: RowSchema, route: Route, form: DocumentForm, plan: ColumnPlan
+) -> DocumentOrigin:
     """What the ids of a table's documents are made of.
 
     Columns have the names of their fields: a key column that is renamed at the source may keep its
@@ -78,7 +80,7 @@ def ids_made_of(schema: RowSchema, route: Route, form: DocumentForm, plan: Colum
     entry = route.ids_of.entry
     if route.ids_of.of_each_table:
         entry = f"{schema.name} by {entry}"
-    return MadeOf(entry, f"{template}{columns}{routed}")
+    return DocumentOrigin(entry, f"{template}{columns}{routed}")
 
 
 def _written_as(column: Column) -> str:
@@ -90,8 +92,8 @@ def _written_as(column: Column) -> str:
     elif column.kind is Kind.DECIMAL:
         kind += f" with {column.scale} decimals" if column.scale else ""
     elif column.width:
-        # Distinguished in `setl.systems.elasticsearch.load.made_of` from what earlier releases
-        # noted.
+        # Distinguished in `setl.systems.elasticsearch.load.document_origin` from what earlier
+        # releases noted.
         kind += ", any length" if column.width < 0 else f", {column.width} bytes"
     return f"{_named(column)} ({kind})"
 

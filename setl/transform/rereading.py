@@ -233,5 +233,5 @@ def _shaping(schema: RowSchema, there: RowSchema) -> Callable[[Row, Row | None],
 
 
 def _only_key(schema: RowSchema, values: Row) -> Row:
-    by_place = dict(zip(key_indexes(schema), values, strict=True))
-    return tuple(by_place.get(i, ABSENT) for i in range(len(schema.columns)))
+    by_index = dict(zip(key_indexes(schema), values, strict=True))
+    return tuple(by_index.get(i, ABSENT) for i in range(len(schema.columns)))

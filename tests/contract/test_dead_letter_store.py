@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from setl.load.deadletters.letter import State
+from setl.load.deadletters.dead_letter import State
 from setl.load.deadletters.store import Pending, Tally
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.deadletters import opened_index

@@ -161,19 +161,19 @@ def test_dts_a_transaction_that_does_not_end_is_seen(dts):
         assert kinds(before) == "BRRC"
         position = before[-1].position.offset
 
-        def held_up():
+        def blocked():
             clock.time += 4
             source.read(10, 0)
-            return source.held_up()
+            return source.blocked()
 
-        reported = eventually(held_up, 30)
+        reported = eventually(blocked, 30)
         assert reported.transaction
         assert f"{dts.topic}[0]@{position}: 8 records wait" in reported.what
         assert f"--start-offset {position}" in reported.hint
         assert (source.behind(), source.latest().offset) == (8, position + 8)
         hanging.commit_transaction(20)
         assert kinds(read_rows(source, 4)) == "BRRC" * 2
-        assert source.held_up() is None
+        assert source.blocked() is None
     finally:
         source.close()
 

@@ -79,8 +79,8 @@ def compiled(index: int, pipeline: Pipeline) -> RoutedTable:
         raise ConfigurationError(f"tables[{index}]: `from`, `except` or `to` {error}") from error
     except IdTemplateError as error:
         raise ConfigurationError(f"tables[{index}].id {error}") from error
-    tells = pipeline.source.has_signs
-    return RoutedTable(index, pattern, target, mapping, template, tells, _mapped_by(mapping))
+    shows = pipeline.source.has_signs
+    return RoutedTable(index, pattern, target, mapping, template, shows, _mapped_by(mapping))
 
 
 def _mapped_by(mapping: TableMapping) -> str:

@@ -114,7 +114,7 @@ def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
         yield "loads", load_sentence(load)
     if verification := figures.get("verification"):
         yield "verified", standing_sentence(verification)
-    yield from _trouble_lines(figures)
+    yield from _problem_lines(figures)
     for standby in pipeline.standbys:
         yield "standby", f"{standby.node}, {standby_words(standby).removeprefix('standby, ')}"
     if pipeline.leader and not pipeline.standbys:
@@ -158,7 +158,7 @@ def _progress_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "position", str(figures.get("position") or "-")
 
 
-def _trouble_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _problem_lines(figures: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if number := figures.get("dead_letters"):
         yield "put aside", f"{count(number, 'faulty row', 'faulty rows')}, see `setl deadletter`"
     if number := figures.get("retries"):

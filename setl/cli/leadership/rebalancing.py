@@ -10,9 +10,9 @@ import click
 
 from arbiter import requests
 from arbiter.arbiter import Arbiter
+from arbiter.balancing import Move
 from arbiter.errors import ArbiterError
 from arbiter.requests import Refused
-from arbiter.spreading import Move
 from arbiter.values import PipelineId, SignalKind
 from setl.cli.access.cluster import (
     AnswerNo,

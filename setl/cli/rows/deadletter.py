@@ -26,13 +26,13 @@ from setl.cli.terminal.confirmation import confirm, yes_option
 from setl.cli.terminal.output import console, print_rows, print_value, raise_all, to_stderr
 from setl.counting import count
 from setl.errors import ConfigurationError, SetlError
-from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.node.cluster.naming import meant_by
 from setl.node.cluster.view import moment
 from setl.node.stored import pipelines_of
 from setl.operate.dead_letters import WAITING, missing
 from setl.operate.questions import before_drop
-from setl.operate.retried_letters import Retry, RetryOutcome, letters_of
+from setl.operate.retried_dead_letters import Retry, RetryOutcome, letters_of
 from setl.systems.registry import system_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from setl.errors import SetlError
-from setl.load.deadletters.letter import DeadLetter
+from setl.load.deadletters.dead_letter import DeadLetter
 from setl.model.target_name import target_name
 
 if TYPE_CHECKING:

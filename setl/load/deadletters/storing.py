@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from setl.counting import count
 from setl.errors import DataError, FatalError
-from setl.load.deadletters.letter import DeadLetter, State, key_hash, letter_of
+from setl.load.deadletters.dead_letter import DeadLetter, State, key_hash, letter_of
 from setl.load.deadletters.store import DeadLetterStore
 from setl.load.sink import LoadTicket
 from setl.model.change import Row, TargetChanges
@@ -17,7 +17,7 @@ from setl.model.loaded import Loaded
 from setl.model.target_name import target_name
 
 
-class LetterUpdate(NamedTuple):
+class DeadLetterUpdate(NamedTuple):
     """The dead letters that one transaction updates beside the changes it writes.
 
     Attributes:

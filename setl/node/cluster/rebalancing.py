@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from arbiter.arbiter import Arbiter
+from arbiter.balancing import Move, moves
 from arbiter.errors import Invalid
-from arbiter.spreading import Move, moves
 from arbiter.values import ChannelState, Facts, PipelineId
 from setl.errors import SetlError
 from setl.node.cluster.view import ClusterView, PipelineView

@@ -108,7 +108,7 @@ class Console:
         self._beside = CliSubprocess(
             environment_of(settings.environment, settings.zookeeper, settings.root)
         )
-        self._jobs = Jobs(node.clock, self._beside, changed=self._look_anew)
+        self._jobs = Jobs(node.clock, self._beside, changed=self._look_again)
         look = partial(ClusterWatch, node.nid, node.status, node.snapshot, node.clock)
         self._pages = PageValues(
             node.nid,
@@ -245,7 +245,7 @@ class Console:
     async def _home(self, _: Request) -> Response:
         return RedirectResponse("/", _SEE_OTHER, headers.PAGE)
 
-    def _look_anew(self) -> None:
+    def _look_again(self) -> None:
         self._pages.forget()
 
     # -- logging in -----------------------------------------------------------------------

@@ -13,8 +13,8 @@ from setl.clock import Clock
 from setl.error_text import public
 from setl.node.cluster.view import ClusterView
 from setl.node.console.actions.jobs import Job, Jobs
+from setl.node.console.actions.rebalancing import CLUSTER
 from setl.node.console.actions.silencing import ALARMS, SilenceRow, silence_rows
-from setl.node.console.actions.spreading import CLUSTER
 from setl.node.console.pages.channel import channel_page
 from setl.node.console.pages.overview import overview_of
 from setl.node.console.pages.pipeline import pipeline_page

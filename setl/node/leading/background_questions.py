@@ -18,7 +18,7 @@ from setl.run.stalls.stall import JobView
 
 _log = logging.getLogger(__name__)
 
-_KEPT = 256  # answers of each kind
+_MAX_CACHED = 256  # answers of each kind
 
 
 @dataclass(slots=True)
@@ -46,7 +46,7 @@ class _Asker:
         with self._changed:
             entry = self._entries.pop(key, None) or _Entry(question)
             self._entries[key] = entry
-            if len(self._entries) > _KEPT:
+            if len(self._entries) > _MAX_CACHED:
                 self._entries.popitem(last=False)
             if entry.since is None:
                 entry.question, entry.wanted, entry.since = question, True, now

@@ -95,7 +95,7 @@ class PipelineController:
         self._burnt_epoch = 0  # last epoch under which a run left tasks behind
         self._random = random.Random()  # noqa: S311 - jitter is no secret
         self._not_before = 0.0  # monotonic time of the next attempt
-        self._resting: Action | None = None  # see `at_rest`
+        self._idle: Action | None = None  # see `at_rest`
         self._disturbed = False  # by the watchdog, since the last tick began
         self._requests = RunRequests(
             pipeline,
@@ -142,7 +142,7 @@ class PipelineController:
             ArbiterError: the arbiter refuses what was decided.
         """
         # First of all: whatever the watchdog does from now on is for the next tick.
-        self._resting, self._disturbed = None, False
+        self._idle, self._disturbed = None, False
         channel = snapshot.facts.channels.get(self.pipeline.channel)
         self._not_ready_reason = self._not_ready.find(channel, snapshot.facts)
         # Once, and before what a run leaves behind, since it may end during this tick.
@@ -182,7 +182,7 @@ class PipelineController:
         signals = snapshot.facts.signals.get(self.pipeline, ())
         asked = any(signal.state is SignalState.PENDING for signal in signals)
         if not (self._not_ready_reason or asked or self._not_ready.has_failure):
-            self._resting = action
+            self._idle = action
         return election.decision.due
 
     @property
@@ -193,11 +193,11 @@ class PipelineController:
         """
         if self._disturbed:
             return False
-        if self._resting is Action.LEAD:
+        if self._idle is Action.LEAD:
             held = self._held
             recorded = held is not None and self._record.has_cost_of(held)
             return self.busy and recorded and self._record.at_work
-        return self._resting in (Action.FOLLOW, Action.IDLE) and not self.busy
+        return self._idle in (Action.FOLLOW, Action.IDLE) and not self.busy
 
     @property
     def not_ready(self) -> str:

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from arbiter.arbiter import Arbiter
 from arbiter.campaign import ElectionState
+from arbiter.election_memory import Vacancy
 from arbiter.errors import ArbiterError
-from arbiter.past import Vacancy
 from arbiter.values import HistoryItem, LeaderLock, LeaderLockStatus, PipelineId
 from setl.clock import Clock
 from setl.error_text import public

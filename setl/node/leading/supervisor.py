@@ -51,7 +51,7 @@ class _Assignment:
         preference: which nodes the pipeline prefers.
         leaving: whether it ends, because its channel changed or went away.
         problem: what went wrong with it unexpectedly.
-        giving_up: whether its leadership is given up once nothing runs.
+        stepping_down: whether its leadership is given up once nothing runs.
         complaint: what the arbiter refused last, "" for nothing.
         decided_on: what its last decision was made of; None if it has to decide anyhow.
     """
@@ -61,7 +61,7 @@ class _Assignment:
     preference: Preference
     problem: CycleProblem
     leaving: bool = False
-    giving_up: bool = False
+    stepping_down: bool = False
     complaint: str = ""
     decided_on: _Seen | None = None
 
@@ -148,7 +148,7 @@ class Supervisor:
             ident: taken
             for ident, taken in self._taken.items()
             if seen is None
-            or taken.giving_up
+            or taken.stepping_down
             or not (seen.same(taken.decided_on) and taken.controller.at_rest)
         }
         turns = self._turns(snapshot.facts) if deciding else {}
@@ -175,7 +175,7 @@ class Supervisor:
         """Let one pipeline controller decide and act; returns as `tick`."""
         if taken.leaving and not taken.controller.busy:
             return None  # it must not restart what it was begun for
-        if taken.giving_up:
+        if taken.stepping_down:
             # This look still shows the leadership that is given up; the next one is another.
             self._give_up(ident, taken)
             return None
@@ -188,7 +188,7 @@ class Supervisor:
             taken.problem.occurred(error)
             taken.controller.problem = taken.problem.sentence
             # A leadership that nobody looks after follows no operator: another may do better.
-            taken.giving_up = True
+            taken.stepping_down = True
             self._give_up(ident, taken)
         else:
             if not taken.leaving:  # whose trouble, if any, is to leave
@@ -203,7 +203,7 @@ class Supervisor:
         Give up each leadership that runs nothing.
         """
         for ident, taken in self._taken.items():
-            taken.giving_up = True
+            taken.stepping_down = True
             self._give_up(ident, taken)
 
     def _give_up(self, ident: PipelineId, taken: _Assignment) -> None:
@@ -218,7 +218,7 @@ class Supervisor:
         except Exception as error:  # noqa: BLE001 - a defect: the other pipeline controllers go on
             taken.problem.occurred(error)
         else:
-            taken.giving_up = taken.controller.busy
+            taken.stepping_down = taken.controller.busy
 
     def close(self, patience: float) -> None:
         """Drain all pipeline controllers side by side, and give the leaderships up.

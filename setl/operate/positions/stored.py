@@ -89,7 +89,7 @@ def read_stored(
     if found.checkpoint is not None and name == "target":
         stored = _in_target(stored, found)
     elif name == "zookeeper":
-        stored = _beside_mainstem(stored, arbiter, ident)
+        stored = _beside_leader_lock(stored, arbiter, ident)
     else:
         stored = _in_noted_store(stored, pipeline, arbiter, ident)
     return stored if stored.damage else _looked_up(stored, pipeline, arbiter, ident)
@@ -100,7 +100,7 @@ def _in_target(stored: Stored, found: StoredState) -> Stored:
     return _with_checkpoint(stored, lambda: json.loads(found.checkpoint or "null"))
 
 
-def _beside_mainstem(stored: Stored, arbiter: Arbiter, ident: PipelineId) -> Stored:
+def _beside_leader_lock(stored: Stored, arbiter: Arbiter, ident: PipelineId) -> Stored:
     try:
         found = arbiter.positions.read(ident)
     except Invalid as error:

@@ -15,7 +15,7 @@ from setl.codec.sql.names import name_of
 from setl.codec.sql.statement import quoting_of
 from setl.codec.sql.table_ddl import Action, Clause, TableDdl, parse_table_ddl
 from setl.errors import SetlError
-from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.model.entry import Entry
 from setl.model.faulty import SourceChange, TargetRow
 from setl.model.session import StatementSession

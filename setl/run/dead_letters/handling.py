@@ -11,7 +11,7 @@ from typing import Protocol
 from setl.channel.routes.routing import Router
 from setl.clock import Clock
 from setl.errors import FencedError, SetlError, TargetReplacedError, TransientError
-from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.remapped import is_remapped
 from setl.load.deadletters.store import DeadLetterStore, Tally
 from setl.load.sink import LoadTicket

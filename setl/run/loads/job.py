@@ -15,7 +15,7 @@ from setl.channel.routes.routing import Route
 from setl.clock import SystemClock
 from setl.errors import DataError, FencedError, SetlError, SharedTableError, TransientError
 from setl.extract.extractor import RoutedRows
-from setl.load.deadletters.letter import DeadLetter
+from setl.load.deadletters.dead_letter import DeadLetter
 from setl.load.sink import LoadTicket, RefuseTargets, SinkSettings
 from setl.log import fields
 from setl.model.change import Row

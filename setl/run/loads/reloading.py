@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from setl.channel.routes.routing import Route, Router
 from setl.errors import FatalError
-from setl.load.deadletters.letter import DeadLetter
+from setl.load.deadletters.dead_letter import DeadLetter
 from setl.model.change import DecodedRows, TargetChanges
 from setl.model.faulty import RawRecord, SourceChange, TargetRow
 from setl.model.target_name import target_name

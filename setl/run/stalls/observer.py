@@ -149,7 +149,7 @@ class Observer:
             full=status.held_back,
             silent=now - self._read_at,
             heartbeats=written - self._heartbeats,
-            held_up=status.held_up,
+            blocked=status.blocked,
         )
 
     def _job(self, pace: Pace, asking: Asking) -> JobView | None:

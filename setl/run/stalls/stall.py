@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from setl.counting import count
 from setl.load.target_view import LockWait, Statement, TargetView
 from setl.run.measured.pace import Pace, Reason, Retrying, Stage, Stall
-from setl.select.source import HeldUp
+from setl.select.source import Blocked
 
 LIMIT = 60.0
 """Seconds without an advance after which a pipeline counts as stalled."""
@@ -31,14 +31,14 @@ class QueueView:
         full: whether there is no room for another, so that Select has to wait.
         silent: seconds since an entry was read.
         heartbeats: heartbeats that were written to the source since then.
-        held_up: why the source delivers nothing although there is more, None normally.
+        blocked: why the source delivers nothing although there is more, None normally.
     """
 
     unacked: int = 0
     full: bool = False
     silent: float = 0.0
     heartbeats: int = 0
-    held_up: HeldUp | None = None
+    blocked: Blocked | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +129,10 @@ def _lasting(pace: Pace, limit: float) -> Retrying | None:
 def _silent_source(seen: Situation, limit: float) -> Stall | None:
     """There is more in the source, or heartbeats that were written to it do not come back."""
     queue = seen.queue
-    held_up = queue.held_up
-    if held_up is not None and held_up.seconds >= limit:
-        reason = Reason.TRANSACTION if held_up.transaction else Reason.SOURCE_SILENT
-        return Stall(Stage.SELECT, held_up.seconds, reason, f"{held_up.what}. {held_up.hint}")
+    blocked = queue.blocked
+    if blocked is not None and blocked.seconds >= limit:
+        reason = Reason.TRANSACTION if blocked.transaction else Reason.SOURCE_SILENT
+        return Stall(Stage.SELECT, blocked.seconds, reason, f"{blocked.what}. {blocked.hint}")
     if queue.silent < limit or queue.heartbeats < 2:
         return None
     heartbeats = count(queue.heartbeats, "heartbeat was", "heartbeats were")

@@ -64,7 +64,7 @@ from setl.run.table_loads.rearranged_tables import (
     read_whole_again,
     reason_to_reload,
 )
-from setl.run.table_loads.refusals import Refusals
+from setl.run.table_loads.refusals import RefusedTables
 from setl.run.table_loads.throttle import Throttle
 from setl.run.targets.joined import NamedRoute, with_targets_of_their_own
 
@@ -100,7 +100,7 @@ class TableLoading:
             NamedRoute
         ] = ()  # tables with targets of their own, while they load
         self._waiting: StreamEnd | None = None
-        self._refusals = Refusals()
+        self._refusals = RefusedTables()
         self._checked = ""  # the request that was seen to make sense
         self._queue = LoadQueue(parts.requests, parts.wanted, leadership, clock)
         self._throttle = Throttle(parts.limits, lambda: progress.figures().lag, clock)

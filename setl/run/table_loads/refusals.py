@@ -14,7 +14,7 @@ from setl.errors import ConfigurationError, DataError, SetlError
 _MOST: Final = 20  # one after another, without a row that is loaded between them
 
 
-class Refusals:
+class RefusedTables:
     """The errors since rows were loaded last."""
 
     def __init__(self) -> None:

@@ -24,8 +24,8 @@ from setl.errors import ConfigurationError, FatalError, TransientError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.schema import Column, Kind
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
+from setl.systems.elasticsearch.load.document_origin import other_pipelines
 from setl.systems.elasticsearch.load.index import ensure_index
-from setl.systems.elasticsearch.load.made_of import other_pipelines
 from setl.systems.elasticsearch.mapping import fields_of, mapped_field
 from setl.systems.mysql.ddl.definitions import defined_columns
 from setl.systems.mysql.ddl.statements import parsed, refuse_other

@@ -11,12 +11,16 @@ from elasticsearch import ApiError, BadRequestError, Elasticsearch
 from elasticsearch.helpers import scan, streaming_bulk
 
 from setl.errors import TransientError
-from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.store import Pending, Tally, tallied, too_large
 from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, translating
 from setl.systems.elasticsearch.system_indexes import DEAD_LETTERS
 
-_KEPT = {"type": "keyword", "index": False, "doc_values": False}  # in _source, searched by nobody
+_MAX_CACHED = {
+    "type": "keyword",
+    "index": False,
+    "doc_values": False,
+}  # in _source, searched by nobody
 _KEYWORD = {"type": "keyword"}
 _LONG = {"type": "long"}
 _PROPERTIES: dict[str, dict[str, Any]] = {
@@ -24,7 +28,7 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
     "version": _LONG, "batch": _LONG, "epoch": _LONG, "attempts": _LONG,
     "at": {"type": "double"},
     "error": {"type": "text"},
-    "hint": _KEPT, "payload": _KEPT, "key_values": _KEPT,
+    "hint": _MAX_CACHED, "payload": _MAX_CACHED, "key_values": _MAX_CACHED,
 }  # fmt: skip
 _PAGE = 500
 _MOST_TARGETS = 10_000

@@ -108,7 +108,7 @@ def commit_error(error: KafkaError, group: str) -> SetlError:
     return translate(error, "source")
 
 
-class Complaints:
+class ClientErrors:
     """What clients report beside their answers: why no broker answers, above all.
 
     librdkafka goes on trying after a refused login, so the call that waits only ends with its

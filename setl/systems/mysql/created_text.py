@@ -16,7 +16,7 @@ from setl.codec.sql.tokens import text_of, tokenize, with_others
 from setl.systems.mysql.identifiers import qualified
 
 _BYTES: Final = "latin-1"  # a character for each byte
-_KEPT: Final = "surrogateescape"
+_MAX_CACHED: Final = "surrogateescape"
 
 
 def read_created_text(connection: Connection[Any], schema: str, table: str) -> str:
@@ -39,7 +39,7 @@ def created_text(said: bytes) -> str:
     try:
         return said.decode()
     except UnicodeDecodeError:
-        text = _with_hexadecimal(said.decode(errors=_KEPT))
+        text = _with_hexadecimal(said.decode(errors=_MAX_CACHED))
         return text.encode(errors="replace").decode()
 
 
@@ -48,7 +48,7 @@ def _with_hexadecimal(text: str) -> str:
     return with_others(
         text,
         (
-            (token, f"X'{value.encode(errors=_KEPT).hex()}'")
+            (token, f"X'{value.encode(errors=_MAX_CACHED).hex()}'")
             for token, value in values
             if not _is_text(value)
         ),

@@ -8,7 +8,7 @@ from elasticsearch import Elasticsearch
 
 from arbiter.values import PipelineId
 from setl.errors import ConfigurationError, FatalError, TargetReplacedError
-from setl.load.deadletters.letter import State
+from setl.load.deadletters.dead_letter import State
 from setl.model.checkpoint import Checkpoint
 from setl.model.load_request import LoadRequest
 from setl.model.position import BinlogPosition, document_version

@@ -9,12 +9,12 @@ from arbiter.requests import Refused
 from setl import failpoints
 from setl.channel.routes.routing import Router
 from setl.errors import DataError, FatalError, TransientError
-from setl.load.deadletters.letter import State, key_hash, letter_of
+from setl.load.deadletters.dead_letter import State, key_hash, letter_of
 from setl.model.change import Row, TargetChanges
 from setl.model.faulty import FaultyRow, RawRecord
 from setl.model.schema import Column, Kind
 from setl.operate.dead_letters import Loadable, forced_elsewhere, loadable, seek_retry
-from setl.operate.stranded_letters import stranded_letters
+from setl.operate.stranded_dead_letters import stranded_letters
 from setl.systems.registry import system_of
 from setl.transform.processing import processor_named
 from tests.integration.pipelines import (

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arbiter.election import Action, ElectionSettings, View, deadline, decide
+from arbiter.election_memory import ElectionMemory, Ending, after_look, after_resignation
 from arbiter.errors import Contact
-from arbiter.past import Ending, Past, after_look, after_resignation
 from arbiter.values import ChannelState, LeaderLock, LeaderLockStatus
 
 RULES = ElectionSettings(takeover_delay=0.5, hold_off=5.0, margin=0.2)
@@ -40,7 +40,7 @@ def decided(**changes):
     return decide(look(**changes), RULES)
 
 
-LED = Past(held=MINE, leader="n1")
+LED = ElectionMemory(held=MINE, leader="n1")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ LED = Past(held=MINE, leader="n1")
         ({"leader_lock": MINE, "burnt_epoch": 41, "state": PAUSE}, Action.HOLD, "paused"),
         (
             {
-                "past": Past(ending=Ending.RENEWED, ended_at=100.0, vacant_since=100.0),
+                "past": ElectionMemory(ending=Ending.RENEWED, ended_at=100.0, vacant_since=100.0),
                 "burnt_epoch": 41,
             },
             Action.CAMPAIGN,
@@ -110,51 +110,73 @@ LED = Past(held=MINE, leader="n1")
         # A vacancy (I5).
         ({"ready": False}, Action.WAIT, "not warm"),
         ({}, Action.WAIT, "waits 0.5 s"),
-        ({"past": Past(vacant_since=99.6, leader="n2")}, Action.WAIT, "takes over after n2"),
-        ({"past": Past(vacant_since=99.5, leader="n2")}, Action.CAMPAIGN, "campaigns after n2"),
-        ({"past": Past(vacant_since=99.5)}, Action.CAMPAIGN, "nobody leads"),
         (
-            {"past": Past(ending=Ending.DISCONNECTED, ended_at=100.0, vacant_since=100.0)},
+            {"past": ElectionMemory(vacant_since=99.6, leader="n2")},
+            Action.WAIT,
+            "takes over after n2",
+        ),
+        (
+            {"past": ElectionMemory(vacant_since=99.5, leader="n2")},
+            Action.CAMPAIGN,
+            "campaigns after n2",
+        ),
+        ({"past": ElectionMemory(vacant_since=99.5)}, Action.CAMPAIGN, "nobody leads"),
+        (
+            {
+                "past": ElectionMemory(
+                    ending=Ending.DISCONNECTED, ended_at=100.0, vacant_since=100.0
+                )
+            },
             Action.CAMPAIGN,
             "at once",
         ),
         (
-            {"past": Past(ending=Ending.RESIGNED, ended_at=95.1, vacant_since=95.1)},
+            {"past": ElectionMemory(ending=Ending.RESIGNED, ended_at=95.1, vacant_since=95.1)},
             Action.WAIT,
             "which it gave up, to others for 5 s",
         ),
         (
-            {"past": Past(ending=Ending.RESIGNED, ended_at=95.0, vacant_since=95.0)},
+            {"past": ElectionMemory(ending=Ending.RESIGNED, ended_at=95.0, vacant_since=95.0)},
             Action.CAMPAIGN,
             "nobody else has taken over",
         ),
         (
-            {"past": Past(ending=Ending.RELEASED, ended_at=95.1, vacant_since=95.1)},
+            {"past": ElectionMemory(ending=Ending.RELEASED, ended_at=95.1, vacant_since=95.1)},
             Action.WAIT,
             "which it had taken away",
         ),
         (
-            {"past": Past(ending=Ending.STOPPED, ended_at=99.5, vacant_since=99.5)},
+            {"past": ElectionMemory(ending=Ending.STOPPED, ended_at=99.5, vacant_since=99.5)},
             Action.CAMPAIGN,
             "campaigns",
         ),
         (
-            {"past": Past(ending=Ending.STOPPED, ended_at=99.9, vacant_since=99.9)},
+            {"past": ElectionMemory(ending=Ending.STOPPED, ended_at=99.9, vacant_since=99.9)},
             Action.WAIT,
             "waits 0.5 s",
         ),
         (
-            {"past": Past(vacant_since=1.0), "unclaimed": True, "wanted_since": 99.9},
+            {"past": ElectionMemory(vacant_since=1.0), "unclaimed": True, "wanted_since": 99.9},
             Action.CAMPAIGN,
             "nobody leads",
         ),
         (
-            {"past": Past(vacant_since=1.0), "unclaimed": True, "wanted_since": 98.1, "turn": 1},
+            {
+                "past": ElectionMemory(vacant_since=1.0),
+                "unclaimed": True,
+                "wanted_since": 98.1,
+                "turn": 1,
+            },
             Action.WAIT,
             "waits 2 s, as number 2 in the queue,",
         ),
         (
-            {"past": Past(vacant_since=1.0), "unclaimed": True, "wanted_since": 97.9, "turn": 1},
+            {
+                "past": ElectionMemory(vacant_since=1.0),
+                "unclaimed": True,
+                "wanted_since": 97.9,
+                "turn": 1,
+            },
             Action.CAMPAIGN,
             "nobody leads",
         ),
@@ -214,7 +236,7 @@ views = st.builds(
     ended=ages,
     vacant=st.none() | ages,
     past=st.builds(
-        Past,
+        ElectionMemory,
         held=st.none() | st.just(MINE),
         ending=st.none() | st.sampled_from(Ending),
         leader=st.sampled_from(["", "n1", "n2"]),
@@ -332,7 +354,7 @@ looks = st.lists(
 @MORE
 @given(looks)
 def test_memory_is_consistent(seen):
-    past, now = Past(), 0.0
+    past, now = ElectionMemory(), 0.0
     for seconds, contact, session, leader_lock in seen:
         now += seconds
         past = after_look(past, now=now, contact=contact, session=session, leader_lock=leader_lock)

@@ -7,7 +7,7 @@ import pytest
 from arbiter.values import ChannelState
 from setl.cli.rows import deadletter
 from setl.cli.terminal import confirmation
-from setl.load.deadletters.letter import State
+from setl.load.deadletters.dead_letter import State
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.letters import MemoryDeadLetters, letter
 from tests.unit.cli.cluster_in_memory import AB

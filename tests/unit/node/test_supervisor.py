@@ -311,14 +311,14 @@ def test_what_the_watchdog_does_during_a_look_is_not_forgotten(world, at_rest):
     run.reported.clear()
     real = run.suspend
 
-    def held_up():
+    def blocked():
         lock.release()  # as if the look came before the run was told
         at_rest.tick()
         lock.acquire()
         real()
 
     lock = controller._run._lock
-    run.suspend = held_up
+    run.suspend = blocked
     controller.suspend()
     world.tick()
     assert run.reported[-1] == "resume"

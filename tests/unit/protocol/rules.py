@@ -1,7 +1,7 @@
 """What a node of the model decides: the real election, asked about a state of the model.
 
-What a node remembers (`arbiter.past.Past`) only delays a decision, so the model has none of
-it: every look is a node's first, and every delay has passed since.
+What a node remembers (`arbiter.election_memory.ElectionMemory`) only delays a decision, so the
+model has none of it: every look is a node's first, and every delay has passed since.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 
 from arbiter.election import Action, ElectionSettings, View, decide
+from arbiter.election_memory import ElectionMemory, after_look
 from arbiter.errors import Contact
-from arbiter.past import Past, after_look
 from arbiter.values import ChannelState, LeaderLock, LeaderLockStatus
 
 _SETTINGS = ElectionSettings()
@@ -52,7 +52,7 @@ def action(
         leader_lock = LeaderLock(nid, LeaderLockStatus.OVERTAKE, _EPOCH, session)
     session = 0 if contact is Contact.LOST else _SESSION
     past = after_look(
-        Past(), now=_LONG_AGO, contact=contact, session=session, leader_lock=leader_lock
+        ElectionMemory(), now=_LONG_AGO, contact=contact, session=session, leader_lock=leader_lock
     )
     view = View(
         now=_NOW,

@@ -8,7 +8,7 @@ import pytest
 from setl.channel.reading import parse_channel
 from setl.channel.routes.routing import Router
 from setl.errors import FatalError, FencedError, TargetReplacedError, TransientError
-from setl.load.deadletters.letter import State
+from setl.load.deadletters.dead_letter import State
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
 from setl.model.loaded import Loaded

@@ -5,7 +5,7 @@ import pytest
 from setl.channel.reading import parse_channel
 from setl.channel.routes.routing import Router
 from setl.codec.sql.table_ddl import parse_table_ddl
-from setl.load.deadletters.letter import State
+from setl.load.deadletters.dead_letter import State
 from setl.load.deadletters.payload import content_to_text
 from setl.model.entry import Entry, EntryKind
 from setl.model.faulty import TargetRow

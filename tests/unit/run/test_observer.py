@@ -14,7 +14,7 @@ from setl.run.measured.progress import Progress
 from setl.run.stalls.observer import Answer, Observed, Observer, Views
 from setl.run.stalls.stall import JobView
 from setl.select.heartbeat import HeartbeatStatus
-from setl.select.source import HeldUp
+from setl.select.source import Blocked
 from tests.clocks import SetClock
 from tests.unit.select.fakes import reads
 
@@ -134,8 +134,8 @@ def test_why_no_heartbeats_are_written_is_reported_until_they_are(bench):
 
 def test_a_source_that_is_held_up_stalls(bench):
     bench.progress.at_stage(Stage.SELECT)
-    held_up = HeldUp("the end", "Abort it", 61.0, transaction=True)
-    bench.select = replace(reads(entries=10, unacked=0), held_up=held_up, waiting_for="the end")
+    blocked = Blocked("the end", "Abort it", 61.0, transaction=True)
+    bench.select = replace(reads(entries=10, unacked=0), blocked=blocked, waiting_for="the end")
     assert bench.after(30) is None
     assert bench.after(31).reason is Reason.TRANSACTION
     assert bench.progress.figures().waiting_for == "the end"

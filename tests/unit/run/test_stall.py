@@ -7,7 +7,7 @@ import pytest
 from setl.load.target_view import LockWait, Statement, TargetView
 from setl.run.measured.pace import Pace, Reason, Retrying, Stage, Stall
 from setl.run.stalls.stall import JobView, QueueView, Situation, diagnose
-from setl.select.source import HeldUp
+from setl.select.source import Blocked
 
 LOADING = Pace(stage=Stage.LOAD, in_stage=70, still=70, attempt=500)
 ANSWERS = TargetView(name="MySQL db:3306")
@@ -76,8 +76,8 @@ def test_more_in_the_source_that_does_not_come(transaction):
     idle = Pace(stage=Stage.SELECT, in_stage=1e6, still=1e6, attempt=1e6)
 
     def seen(seconds):
-        held_up = HeldUp("its end: 9 records wait", "Abort it", seconds, transaction)
-        return Situation(idle, queue=QueueView(held_up=held_up))
+        blocked = Blocked("its end: 9 records wait", "Abort it", seconds, transaction)
+        return Situation(idle, queue=QueueView(blocked=blocked))
 
     assert diagnose(seen(59)) is None
     assert named(seen(75)) == Stall(

@@ -11,7 +11,7 @@ from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
 from setl.run.table_loads import loading as table_loading
-from setl.run.table_loads.refusals import Refusals
+from setl.run.table_loads.refusals import RefusedTables
 from tests.unit.run.loaded_tables import ROWS_IN_A_STEP, Bench, Job, Router, Tables, everything
 
 pytestmark = pytest.mark.usefixtures("small_ranges")
@@ -260,7 +260,7 @@ def test_a_table_that_is_changed_again_is_waited_for_again():
 
 
 def test_errors_that_are_never_the_same_end_a_load_all_the_same():
-    refusals = Refusals()
+    refusals = RefusedTables()
     reported = [refusals.may_skip(DataError(f"row {n}")) for n in range(100)]
     assert reported[0]
     assert not reported[-1]

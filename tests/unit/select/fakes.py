@@ -76,7 +76,7 @@ class ScriptedSource:
     def waiting_for(self):
         return ""
 
-    def held_up(self):
+    def blocked(self):
         return None
 
     def shared(self):

@@ -14,12 +14,12 @@ from setl.channel.file import Pipeline
 from setl.channel.reading import resolve_and_parse
 from setl.channel.routes.routing import Router
 from setl.counting import count
-from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.node.console.actions.context import ActionContext, Fields, pipeline_of
-from setl.node.console.pages.letter_rows import Image, images_of
+from setl.node.console.pages.dead_letter_rows import Image, images_of
 from setl.operate import units
 from setl.operate.dead_letters import WAITING, missing
-from setl.operate.retried_letters import Retry
+from setl.operate.retried_dead_letters import Retry
 from setl.systems.registry import system_of
 
 MOST = 50

@@ -21,7 +21,7 @@ from setl.node.console.actions.catalogue import ACTIONS, About, Action
 from setl.node.console.actions.context import ActionContext, Preview, pipeline_of
 from setl.node.console.actions.jobs import Job, Jobs
 from setl.node.console.actions.long_work import LONG_WORK
-from setl.node.console.actions.spreading import CLUSTER
+from setl.node.console.actions.rebalancing import CLUSTER
 from setl.node.console.links import channel_link, letters_link, pipeline_link
 from setl.node.console.serving.authentication import HttpError
 from setl.node.console.serving.daemon_calls import DaemonCalls

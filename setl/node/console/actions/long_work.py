@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from arbiter.requests import Refused
-from setl.node.console.actions import cutting_over, spreading
+from setl.node.console.actions import cutting_over, rebalancing
 from setl.node.console.actions.catalogue import About, Action, look_before_repair
 from setl.node.console.actions.context import ActionContext, Fields, pipeline_of
 
@@ -55,7 +55,7 @@ LONG_WORK: Mapping[str, LongWork] = {
         Action("Cut over", _not_here, look=cutting_over.look_before), _cutover("--yes")
     ),
     "rebalance": LongWork(
-        Action("Spread the load", _not_here, about=About.CLUSTER, look=spreading.look), _rebalance
+        Action("Spread the load", _not_here, about=About.CLUSTER, look=rebalancing.look), _rebalance
     ),
 }
 """By the name that forms and the log of actions use."""

@@ -13,12 +13,12 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 from setl import failpoints
 from setl.clock import Clock, SystemClock
 from setl.errors import ConfigurationError, SetlError, TransientError
-from setl.load.deadletters.letter import DeadLetter
+from setl.load.deadletters.dead_letter import DeadLetter
 from setl.load.deadletters.storing import Faults, loaded_with, update_letters
 from setl.load.sink import LoadTicket, SinkSettings
 from setl.load.timings import Timings
 from setl.model.change import TargetChanges
-from setl.model.document import Geometry, MadeOf
+from setl.model.document import DocumentOrigin, Geometry
 from setl.model.faulty import FaultyRow
 from setl.model.loaded import Loaded
 from setl.model.schema import Column
@@ -26,9 +26,9 @@ from setl.systems.elasticsearch.client import make_client, translating
 from setl.systems.elasticsearch.deadletters import ElasticsearchDeadLetters
 from setl.systems.elasticsearch.load.answers import BulkAnswers
 from setl.systems.elasticsearch.load.bulk_load import BulkLoad
+from setl.systems.elasticsearch.load.document_origin import check_ids
 from setl.systems.elasticsearch.load.faults import put_aside, render
 from setl.systems.elasticsearch.load.index import ensure_index
-from setl.systems.elasticsearch.load.made_of import check_ids
 from setl.systems.elasticsearch.load.settings import BulkSettings
 
 
@@ -41,7 +41,7 @@ class ElasticsearchSinkSettings(BulkSettings, SinkSettings):
         return ElasticsearchSink(self)
 
 
-_Shape = tuple[str, tuple[Column, ...], MadeOf | None]
+_Shape = tuple[str, tuple[Column, ...], DocumentOrigin | None]
 
 
 class _KnownIndexes(NamedTuple):

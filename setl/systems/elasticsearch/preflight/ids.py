@@ -10,11 +10,11 @@ from typing import Any, Final
 from elasticsearch import Elasticsearch
 
 from setl.errors import SetlError
-from setl.model.document import MadeOf
+from setl.model.document import DocumentOrigin
 from setl.model.logged_bytes import column_as_logged
 from setl.model.schema import Kind
+from setl.systems.elasticsearch.load.document_origin import other_ids
 from setl.systems.elasticsearch.load.ids import MAX_ID_BYTES
-from setl.systems.elasticsearch.load.made_of import other_ids
 from setl.systems.elasticsearch.preflight.arriving import Arriving
 from setl.systems.finding import Report
 from setl.transform.columns import ColumnPlan
@@ -81,7 +81,7 @@ def report_odd_ids(arriving: Sequence[Arriving], report: Report) -> None:
                 )
 
 
-def _ids(rows: Arriving) -> MadeOf | None:
+def _ids(rows: Arriving) -> DocumentOrigin | None:
     """What the ids will be made of; None if they are another table's, or nothing is right."""
     route, schema = rows.route, rows.schema
     if route.nests(schema.schema, schema.table):

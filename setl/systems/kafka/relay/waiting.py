@@ -10,7 +10,7 @@ from typing import TypeVar
 from confluent_kafka import KafkaException
 
 from setl.errors import FencedError, TransientError
-from setl.systems.kafka.errors import Complaints, error_of, translate
+from setl.systems.kafka.errors import ClientErrors, error_of, translate
 
 _T = TypeVar("_T")
 _SLICE = 0.25
@@ -27,7 +27,7 @@ class Waiting:
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
-        self.complaints = Complaints()
+        self.complaints = ClientErrors()
         self._abandoned = threading.Event()
 
     def abandon(self) -> None:

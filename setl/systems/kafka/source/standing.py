@@ -13,7 +13,7 @@ from typing import Final
 
 from setl.channel.fields.kafka_endpoints import DtsSource
 from setl.clock import Clock
-from setl.select.source import HeldUp
+from setl.select.source import Blocked
 
 _SOON: Final = 10.0  # seconds that a transaction may be open, and an answer may take
 
@@ -37,7 +37,7 @@ class _Stand:
     open: bool | None = None
 
 
-class StandingStill:
+class NoProgress:
     """Follows how one partition is read. Written by the thread that reads, read by any."""
 
     def __init__(self, config: DtsSource, clock: Clock) -> None:
@@ -76,8 +76,8 @@ class StandingStill:
         if s is not None:
             self._stand = _Stand(s.position, s.since, s.began, s.waiting, end <= s.position)
 
-    def held_up(self) -> HeldUp | None:
-        """See `Source.held_up`; None for as long as it may be transient soon."""
+    def blocked(self) -> Blocked | None:
+        """See `Source.blocked`; None for as long as it may be transient soon."""
         stand = self._stand
         if stand is None or stand.open is None:
             return None
@@ -90,9 +90,9 @@ class StandingStill:
         if not stand.open:
             what = f"records from {at} on, which the brokers have and do not send: {waiting}"
             hint = "`setl peek` shows whether others get them; the brokers' logs may say why"
-            return HeldUp(f"{what} since {since}", hint, seconds, transaction=False)
+            return Blocked(f"{what} since {since}", hint, seconds, transaction=False)
         what = f"the end of a transaction that is open at {at}: {waiting} since {since}"
-        return HeldUp(what, self._hints(stand.position), seconds, transaction=True)
+        return Blocked(what, self._hints(stand.position), seconds, transaction=True)
 
     def _hints(self, position: int) -> str:
         tool = f"kafka-transactions.sh --bootstrap-server {self._config.brokers[0]}"

@@ -21,7 +21,7 @@ from setl.errors import DataError, FatalError, PositionLostError, SetlError, Tra
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import KafkaOrigin, KafkaPosition, Position
-from setl.select.source import HeldUp, PassesBy, absorbs_nothing
+from setl.select.source import Blocked, PassesBy, absorbs_nothing
 from setl.systems.kafka.client import Bounds
 from setl.systems.kafka.partition import expired, never_written
 from setl.systems.kafka.reader import TopicReader
@@ -30,7 +30,7 @@ from setl.systems.kafka.source.entries import RecordEntries
 from setl.systems.kafka.source.group import GroupMembership
 from setl.systems.kafka.source.row_chunks import Mixing
 from setl.systems.kafka.source.search import TopicSearch, moved_reason
-from setl.systems.kafka.source.standing import StandingStill
+from setl.systems.kafka.source.standing import NoProgress
 
 _LOG = logging.getLogger(__name__)
 _PAST = (
@@ -59,7 +59,7 @@ class DtsKafkaSource:
     Records that a relay wrote twice are dropped without an entry, so that no checkpoint lies
     behind one: the record before a checkpoint, which is read again, tells the last position.
 
-    `locate`, `open`, `read` and `initial` belong to one thread; `latest`, `behind`, `held_up` and
+    `locate`, `open`, `read` and `initial` belong to one thread; `latest`, `behind`, `blocked` and
     `close` to any.
     """
 
@@ -89,7 +89,7 @@ class DtsKafkaSource:
         self._origin = KafkaOrigin()
         self._records = self._from(KafkaPosition(config.topic, config.partition, 0))
         self._behind: int | None = None
-        self._standing = StandingStill(config, self._clock)
+        self._standing = NoProgress(config, self._clock)
         self._before = 0  # CRC-32 of the record before it that must come first, 0 for none
         self._heard = 0.0
         self._held: SetlError | None = None
@@ -248,14 +248,14 @@ class DtsKafkaSource:
         """See `Source.waiting_for`."""
         if self.group is not None and self.group.waiting_for:
             return self.group.waiting_for
-        held_up = self.held_up()
-        return "" if held_up is None else held_up.what
+        blocked = self.blocked()
+        return "" if blocked is None else blocked.what
 
-    def held_up(self) -> HeldUp | None:
-        """See `Source.held_up`; while another member has the partition, nothing is read."""
+    def blocked(self) -> Blocked | None:
+        """See `Source.blocked`; while another member has the partition, nothing is read."""
         if self.group is not None and not self.group.in_noted_turn:
             return None
-        return self._standing.held_up()
+        return self._standing.blocked()
 
     def shared(self) -> bool:
         """See `Source.shared`."""

@@ -18,7 +18,7 @@ from setl.model.checkpoint import Checkpoint
 from setl.model.entry import Entry
 from setl.model.position import BinlogOrigin, BinlogPosition, Position, binlog_file_number
 from setl.select.identity import temporary_server_id
-from setl.select.source import HeldUp, PassesBy, absorbs_nothing
+from setl.select.source import Blocked, PassesBy, absorbs_nothing
 from setl.systems.mysql.binlog.errors import StreamRefusedError
 from setl.systems.mysql.binlog.next_transaction import next_transaction
 from setl.systems.mysql.binlog.search import BinlogSearch
@@ -265,8 +265,8 @@ class MysqlBinlogSource:
         """See `Source.waiting_for`."""
         return ""
 
-    def held_up(self) -> HeldUp | None:
-        """See `Source.held_up`; a binlog holds whole transactions."""
+    def blocked(self) -> Blocked | None:
+        """See `Source.blocked`; a binlog holds whole transactions."""
         return None
 
     def shared(self) -> bool:

@@ -26,7 +26,6 @@ from setl.model.position import BinlogPosition
 from setl.select.identity import temporary_server_id
 from setl.select.source import PassesBy, absorbs_nothing
 from setl.systems.mysql.binlog.client import DeliveringClient, EventClient
-from setl.systems.mysql.binlog.cut_files import CutFiles, PastCutFiles
 from setl.systems.mysql.binlog.dump import DumpClient
 from setl.systems.mysql.binlog.earlier_prepares import EarlierPrepares
 from setl.systems.mysql.binlog.errors import (
@@ -40,6 +39,7 @@ from setl.systems.mysql.binlog.intake import Intake
 from setl.systems.mysql.binlog.server import BinlogServer
 from setl.systems.mysql.binlog.shared_reader import SharedReaders, Subscription
 from setl.systems.mysql.binlog.sharing_client import SharingClient
+from setl.systems.mysql.binlog.truncated_files import TruncatedFiles, TruncatedFilesReader
 from setl.systems.mysql.connection import MysqlEndpoint
 
 
@@ -83,9 +83,11 @@ def open_client(
     )
 
 
-def cut_files(endpoint: MysqlEndpoint, limits: StreamLimits, server: BinlogServer) -> CutFiles:
+def cut_files(
+    endpoint: MysqlEndpoint, limits: StreamLimits, server: BinlogServer
+) -> TruncatedFiles:
     """What knows which of a server's files are whole, for one stream after another."""
-    return CutFiles(
+    return TruncatedFiles(
         endpoint,
         server,
         lambda server_id, position: open_client(endpoint, server_id, limits, position),
@@ -115,7 +117,7 @@ class BinlogStream:
         *,
         limits: StreamLimits,
         server: BinlogServer,
-        cut: CutFiles,
+        cut: TruncatedFiles,
         shared: SharedReaders | None = None,
         folds_names: bool = False,
         matters: Matters = everything,
@@ -252,7 +254,7 @@ class BinlogStream:
         def begin(position: BinlogPosition) -> DeliveringClient:
             return open_client(self._endpoint, self._server_id, self._limits, position)
 
-        return PastCutFiles(begin, start, lambda: self._reader.position, self._cut)
+        return TruncatedFilesReader(begin, start, lambda: self._reader.position, self._cut)
 
     def _sharing(self, shared: SharedReaders, start: BinlogPosition) -> DeliveringClient:
         who = object()

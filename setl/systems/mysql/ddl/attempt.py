@@ -27,7 +27,7 @@ from setl.systems.mysql.ddl.digest import digest_of
 from setl.systems.mysql.ddl.effects import with_ignore
 from setl.systems.mysql.ddl.existing_keys import with_existing_keys
 from setl.systems.mysql.ddl.existing_tables import ExistingTables
-from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, KEPT, Ledger, Recorded
+from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, STORED, Ledger, Recorded
 from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
 from setl.systems.mysql.ddl.moved_rows import exchanges, refuse_second_move
 from setl.systems.mysql.ddl.outcome import as_it_came_out, did_nothing
@@ -169,7 +169,7 @@ class Attempt:
             if plan.created and not there:
                 ledger.forget(shadow)
             if not there:  # CREATE TABLE IF NOT EXISTS does nothing to a shadow that is there
-                ledger.write(0, KEPT, statement, shadow=shadow)
+                ledger.write(0, STORED, statement, shadow=shadow)
         for gone in (*plan.forget, *(swap.shadow for swap in plan.swaps)):
             ledger.forget(_dotted(gone))
         if plan.swaps:

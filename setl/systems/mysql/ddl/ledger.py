@@ -15,7 +15,7 @@ from setl.model.session import StatementSession
 MAX_DONE: Final = 500
 """Changes of one pipeline that are remembered after they are done."""
 
-BEGUN, DONE, FAILED, KEPT = "begun", "done", "failed", "kept"
+BEGUN, DONE, FAILED, STORED = "begun", "done", "failed", "kept"
 
 _WRITE: Final = (
     "INSERT INTO retl.setl_ddl (pipeline, id, step, generation, version, state, shadow, statement,"
@@ -32,7 +32,7 @@ class Recorded:
     """What the record says of one step.
 
     Attributes:
-        state: `BEGUN`, `DONE`, `FAILED` or `KEPT`.
+        state: `BEGUN`, `DONE`, `FAILED` or `STORED`.
         generation: under which the step was last tried.
         digest: digest of the tables before it was tried.
     """

@@ -84,8 +84,8 @@ def created_keys(
             return None  # the name of an index, after which servers name the constraint or not
         found.append(_foreign_key(named, parent_of))
     # There are others: CONSTRAINT FOREIGN KEY (…), and REFERENCES in the definition of a column.
-    all_told = len(found) == sum(name.role is Role.REFERENCED for name in ddl.names)
-    return found if all_told else None
+    total = len(found) == sum(name.role is Role.REFERENCED for name in ddl.names)
+    return found if total else None
 
 
 def _foreign_key(definition: Definition, parent_of: Callable[[Name], Name | None]) -> Constraint:

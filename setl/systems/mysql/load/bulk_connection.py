@@ -48,8 +48,8 @@ _FORGOTTEN: Final = 1243
 # MDEV-34718, MDEV-34958): the trigger's statement takes the rows of the one that it belongs to.
 # What lies between these series, and before them, is left out.
 _VERSION: Final = re.compile(r"(\d+)\.(\d+)\.(\d+)-mariadb", re.IGNORECASE)
-_MENDED: Final = {(10, 11): 11, (11, 4): 5}
-_MENDED_SINCE: Final = (11, 8)
+_FIXED: Final = {(10, 11): 11, (11, 4): 5}
+_FIXED_SINCE: Final = (11, 8)
 
 
 # A greeting's version ends with a zero byte; then come the number of the connection and the first
@@ -79,7 +79,7 @@ def loses_no_rows(version: str) -> bool:
         return False
     major, minor, patch = map(int, found.groups())
     series = major, minor
-    return series >= _MENDED_SINCE or patch >= _MENDED.get(series, patch + 1)
+    return series >= _FIXED_SINCE or patch >= _FIXED.get(series, patch + 1)
 
 
 class BulkError(Exception):

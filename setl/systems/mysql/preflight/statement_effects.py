@@ -18,7 +18,7 @@ from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.server import Server
 
 _SECONDS: Final = 60.0
-_KEPT: Final = 10_000  # tables, whose names are a pool without bound
+_MAX_CACHED: Final = 10_000  # tables, whose names are a pool without bound
 # Neither server lets anybody make triggers there, and managed ones let nobody look.
 _OF_THE_SERVER: Final = frozenset({"mysql", "sys", "performance_schema", "information_schema"})
 _MERGED: Final = "MERGE"
@@ -54,7 +54,7 @@ class StatementEffects:
 
     def _reach(self, schema: str, table: str, *, writes: bool) -> Reach:
         now = self._clock.monotonic()
-        if now >= self._until or len(self._known) >= _KEPT:
+        if now >= self._until or len(self._known) >= _MAX_CACHED:
             self._known.clear()
             self._until = now + _SECONDS
         asked = (schema, table, writes)

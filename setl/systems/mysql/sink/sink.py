@@ -25,8 +25,8 @@ from setl.errors import (
     SharedTableError,
     TransientError,
 )
-from setl.load.deadletters.letter import DeadLetter
-from setl.load.deadletters.storing import Faults, LetterUpdate, loaded_with, update_letters
+from setl.load.deadletters.dead_letter import DeadLetter
+from setl.load.deadletters.storing import DeadLetterUpdate, Faults, loaded_with, update_letters
 from setl.load.sink import LoadTicket, OpenTable, ReadRendered
 from setl.load.timings import Timings
 from setl.model.change import TargetChanges
@@ -182,12 +182,12 @@ class MysqlSink:
         # What actions of foreign keys do goes with the rows that they act for.
         for part in [changes] if ticket.key_actions else transactions(changes):
             letters += self._apply(
-                replace(ticket, retry_ids=()), part, LetterUpdate(part, again=ticket.retry_ids)
+                replace(ticket, retry_ids=()), part, DeadLetterUpdate(part, again=ticket.retry_ids)
             )
         if faulty or ticket.retry_ids:
             # Last, when it is known which of those that are loaded again are in.
             left = set(ticket.retry_ids) - {letter.id for letter in letters}
-            update = LetterUpdate(changes, faulty, ticket.retry_ids)
+            update = DeadLetterUpdate(changes, faulty, ticket.retry_ids)
             letters += self._apply(replace(ticket, retry_ids=tuple(left)), (), update)
         loaded = Loaded(
             upserts=sum(len(c.upserts) for c in changes),
@@ -239,12 +239,12 @@ class MysqlSink:
         self._writer.close()
 
     def _apply(
-        self, ticket: LoadTicket, changes: Sequence[TargetChanges], update: LetterUpdate
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], update: DeadLetterUpdate
     ) -> list[DeadLetter]:
         return self._attempts.run(ticket, lambda: self._transaction(ticket, changes, update))
 
     def _transaction(
-        self, ticket: LoadTicket, changes: Sequence[TargetChanges], update: LetterUpdate
+        self, ticket: LoadTicket, changes: Sequence[TargetChanges], update: DeadLetterUpdate
     ) -> list[DeadLetter]:
         faults = Faults(update.faulty, self._settings.dead_letter_limit)
         connection = self._writer.open()

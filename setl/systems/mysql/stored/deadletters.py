@@ -10,7 +10,7 @@ from typing import Any
 from pymysql.connections import Connection
 from pymysql.err import OperationalError, ProgrammingError
 
-from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.store import Pending, Tally, no_dead_letters_stored, tallied, too_large
 from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number, translating
 

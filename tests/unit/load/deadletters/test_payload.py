@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from setl.errors import DataError, FatalError
-from setl.load.deadletters.letter import key_hash, letter_of
+from setl.load.deadletters.dead_letter import key_hash, letter_of
 from setl.load.deadletters.payload import content_from_text, content_to_text
 from setl.model.change import ABSENT, Op
 from setl.model.document import DocumentForm

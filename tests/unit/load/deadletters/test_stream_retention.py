@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from setl.errors import DataError, FatalError
-from setl.load.deadletters.letter import State, letter_of
+from setl.load.deadletters.dead_letter import State, letter_of
 from setl.load.deadletters.storing import Faults, update_letters
 from setl.model.change import Op, TargetChanges
 from setl.model.faulty import FaultyRow, SourceChange

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from arbiter.values import ChannelState, SignalKind, SignalState
-from setl.load.deadletters.letter import State
+from setl.load.deadletters.dead_letter import State
 from setl.node.console.editor import editing
 from setl.node.http.attempts import FREE_ATTEMPTS
 from setl.operate.applying import revision_of

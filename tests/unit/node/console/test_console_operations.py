@@ -5,7 +5,7 @@ import json
 import pytest
 import yaml
 
-from arbiter.spreading import Move
+from arbiter.balancing import Move
 from arbiter.values import ChannelState
 from setl.alarms.asking import silences_at
 from setl.alarms.judgement import AlarmKey
@@ -13,7 +13,7 @@ from setl.channel.file import BinlogStart
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import BinlogPosition
 from setl.node.cluster.rebalancing import Rebalance
-from setl.node.console.actions import spreading
+from setl.node.console.actions import rebalancing
 from setl.node.console.actions.cli_subprocess import CliSubprocess, Output
 from setl.operate.cutover.steps import CutOver, Step
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
@@ -212,8 +212,8 @@ def test_the_load_is_spread_after_a_question_that_names_each_switchover(
     monkeypatch.setattr(CliSubprocess, "output", output)
     plan = Rebalance((), {THERE: "it loads <tables>"}, {"n2": "is gone"}, {"n1": 1}, {"n1": 1})
     plans = [plan]
-    monkeypatch.setattr(spreading, "look_at", lambda _: None)
-    monkeypatch.setattr(spreading, "rebalance", lambda *_: plans[-1])
+    monkeypatch.setattr(rebalancing, "look_at", lambda _: None)
+    monkeypatch.setattr(rebalancing, "rebalance", lambda *_: plans[-1])
     assert "Spread the load…" in anna.get("/").body.decode()
     assert "Spread the load…" not in browser.get("/").body.decode()
     assert anna.do("rebalance", "the cluster").headers["Location"] == "/"

@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from setl.errors import ConfigurationError, DataError, FencedError, TransientError
-from setl.systems.kafka.errors import LOGGER, Complaints, translate
+from setl.systems.kafka.errors import LOGGER, ClientErrors, translate
 from setl.systems.kafka.relay.waiting import Waiting
 
 
@@ -40,7 +40,7 @@ def test_brokers_without_transactions_are_reported_what_to_choose():
 
 
 def test_a_wait_without_an_answer_says_why_nothing_answers():
-    complaints = Complaints()
+    complaints = ClientErrors()
     late = TransientError("Kafka did not commit within 1 s")
     assert complaints.instead_of(late, 0) is late
     complaints.heard(KafkaError(KafkaError._TRANSPORT, "Connection refused"))

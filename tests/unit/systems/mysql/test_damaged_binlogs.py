@@ -9,11 +9,11 @@ from setl.codec.binlog.transactions.prepared import Xid, everything
 from setl.errors import FatalError
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog import search, statements_ahead
-from setl.systems.mysql.binlog.cut_files import CutFiles
 from setl.systems.mysql.binlog.earlier_prepares import EarlierPrepares
 from setl.systems.mysql.binlog.search import BinlogSearch
 from setl.systems.mysql.binlog.shared_log import SharedLog
 from setl.systems.mysql.binlog.stream import StreamLimits
+from setl.systems.mysql.binlog.truncated_files import TruncatedFiles
 from tests.unit.codec.binlog_events import START, EventWriter
 from tests.unit.select.fakes import ManualClock
 
@@ -98,13 +98,15 @@ def earlier_prepare(events, _):
 
 
 def begun_by_start(events, _):
-    CutFiles(ENDPOINT, Server(), lambda *_: Client(events)).after_cut(START)  # pyright: ignore[reportArgumentType]
+    TruncatedFiles(ENDPOINT, Server(), lambda *_: Client(events)).after_cut(START)  # pyright: ignore[reportArgumentType]
 
 
 def whole(events, _):
     start = [EventWriter(mariadb=True, file=OTHER).format_description(created=1)]
     clients = iter((start, events))
-    CutFiles(ENDPOINT, Server(), lambda *_: Client(next(clients))).is_whole(START, lambda: True)  # pyright: ignore[reportArgumentType]
+    TruncatedFiles(ENDPOINT, Server(), lambda *_: Client(next(clients))).is_whole(
+        START, lambda: True
+    )  # pyright: ignore[reportArgumentType]
 
 
 def statement(events, monkeypatch):

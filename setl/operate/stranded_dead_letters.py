@@ -9,13 +9,13 @@ from arbiter.values import PipelineId
 from setl.channel.file import ChannelFile, Pipeline
 from setl.channel.routes.routing import Router
 from setl.errors import ConfigurationError, NodeNotReadyError, SetlError
-from setl.load.deadletters.letter import DeadLetter
+from setl.load.deadletters.dead_letter import DeadLetter
 from setl.load.deadletters.remapped import is_remapped
 from setl.load.deadletters.store import DeadLetterStore
 from setl.operate import units
 from setl.operate.dead_letters import WAITING
 from setl.operate.plan import Change
-from setl.operate.retried_letters import letters_of
+from setl.operate.retried_dead_letters import letters_of
 from setl.systems.registry import system_of
 
 _FIRST = "Load them again before the file is applied"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arbiter.spreading import moves
+from arbiter.balancing import moves
 from arbiter.turns import Preference
 from arbiter.values import (
     Channel,

@@ -9,7 +9,7 @@ import pytest
 from setl.channel.reading import resolve_and_parse
 from setl.channel.routes.routing import Router
 from setl.errors import ConfigurationError, LoginRefusedError, TransientError
-from setl.load.deadletters.letter import State
+from setl.load.deadletters.dead_letter import State
 from setl.operate.planning import make_plan
 from setl.systems.mysql.target_system import MysqlTargetSystem
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster

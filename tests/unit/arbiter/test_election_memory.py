@@ -2,14 +2,14 @@
 
 import pytest
 
+from arbiter.election_memory import ElectionMemory, Ending, Vacancy, after_look, vacancy_of
 from arbiter.errors import Contact
-from arbiter.past import Ending, Past, Vacancy, after_look, vacancy_of
 from arbiter.values import LeaderLock, LeaderLockStatus, NodeInfo
 
 ME, OTHER = 7, 9
 MINE = LeaderLock("n1", LeaderLockStatus.OVERTAKE, 41, ME)
 THEIRS = LeaderLock("n2", LeaderLockStatus.OVERTAKE, 42, OTHER)
-LED = Past(held=MINE, leader="n1")
+LED = ElectionMemory(held=MINE, leader="n1")
 
 
 def remembered(past, **seen):
@@ -18,24 +18,26 @@ def remembered(past, **seen):
 
 
 def test_a_vacancy_is_remembered_from_its_first_look():
-    first = remembered(Past(), now=100.0)
+    first = remembered(ElectionMemory(), now=100.0)
     second = remembered(first, now=107.0)
     assert first.vacant_since == second.vacant_since == 100.0
 
 
 def test_a_leader_ends_a_vacancy():
-    past = remembered(remembered(Past()), leader_lock=THEIRS)
-    assert past == Past(leader="n2")
-    assert remembered(past, now=105.0) == Past(leader="n2", vacant_since=105.0)
+    past = remembered(remembered(ElectionMemory()), leader_lock=THEIRS)
+    assert past == ElectionMemory(leader="n2")
+    assert remembered(past, now=105.0) == ElectionMemory(leader="n2", vacant_since=105.0)
 
 
 def test_my_leadership_is_remembered():
-    assert remembered(Past(vacant_since=3.0), leader_lock=MINE) == Past(held=MINE, leader="n1")
+    assert remembered(ElectionMemory(vacant_since=3.0), leader_lock=MINE) == ElectionMemory(
+        held=MINE, leader="n1"
+    )
 
 
 def test_a_lost_session_is_a_disconnection():
     past = remembered(LED, contact=Contact.LOST, session=0)
-    assert past == Past(ending=Ending.DISCONNECTED, ended_at=100.0, leader="n1")
+    assert past == ElectionMemory(ending=Ending.DISCONNECTED, ended_at=100.0, leader="n1")
     assert remembered(past, contact=Contact.LOST, now=101.0) == past
     assert remembered(past, session=8, now=102.0).ending is Ending.DISCONNECTED
 
@@ -52,7 +54,9 @@ def test_a_leader_lock_that_goes_while_the_session_lives_was_taken_away():
 @pytest.mark.parametrize(("ready", "began"), [(True, 94.0), (False, 100.0)])
 def test_a_leader_that_said_that_it_leaves_has_not_died(ready, began):
     """Its node is gone when the vacancy is seen, as that of a leader whose session expired."""
-    led = remembered(Past(), leader_lock=THEIRS, nodes={"n2": NodeInfo("n2", ready=ready)})
+    led = remembered(
+        ElectionMemory(), leader_lock=THEIRS, nodes={"n2": NodeInfo("n2", ready=ready)}
+    )
     vacant = remembered(led, nodes={})
     assert vacancy_of(vacant, 6.0) == Vacancy(began, began, noticed=100.0)
 

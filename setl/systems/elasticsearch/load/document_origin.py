@@ -21,7 +21,7 @@ from elasticsearch import ApiError, Elasticsearch
 
 from setl.errors import ConfigurationError
 from setl.log import fields
-from setl.model.document import MadeOf
+from setl.model.document import DocumentOrigin
 from setl.systems.elasticsearch.answers import part
 from setl.systems.elasticsearch.client import NO_ACCESS_STATUSES
 
@@ -35,7 +35,11 @@ _BYTES: Final = re.compile(rf"(\((?:float|binary))(?P<width>, \d+ bytes|{_ANY})?
 
 
 def check_ids(
-    client: Elasticsearch, index: str, existing: Mapping[str, Any], pipeline: str, ids: MadeOf
+    client: Elasticsearch,
+    index: str,
+    existing: Mapping[str, Any],
+    pipeline: str,
+    ids: DocumentOrigin,
 ) -> None:
     """Refuse rows whose ids are made of something else than those of documents that are there.
 
@@ -68,7 +72,11 @@ def check_ids(
 
 
 def other_ids(
-    client: Elasticsearch, index: str, described: Mapping[str, Any], pipeline: str, ids: MadeOf
+    client: Elasticsearch,
+    index: str,
+    described: Mapping[str, Any],
+    pipeline: str,
+    ids: DocumentOrigin,
 ) -> ConfigurationError | None:
     """What `check_ids` would raise, as far as it is known before rows come; notes nothing."""
     before = _noted(described).get(f"{pipeline} {ids.entry}")

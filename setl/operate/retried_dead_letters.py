@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from arbiter.arbiter import Arbiter
 from arbiter.errors import ArbiterError
 from arbiter.values import PipelineId
-from setl.load.deadletters.letter import DeadLetter, State
+from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.load.deadletters.store import DeadLetterStore
 from setl.operate.dead_letters import Loadable, forced_elsewhere, loadable, missing, seek_retry
 

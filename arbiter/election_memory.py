@@ -28,7 +28,7 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class ElectionMemory:
     """What a node remembers of one pipeline from one cycle to the next.
 
     Attributes:
@@ -92,7 +92,7 @@ def owned(leader_lock: LeaderLock | None, session: int) -> bool:
 
 
 def vacancy_of(
-    past: Past, session_timeout: float, still_since: float | None = None
+    past: ElectionMemory, session_timeout: float, still_since: float | None = None
 ) -> Vacancy | None:
     """Since when nobody applied anything, as far as this node can tell, monotonic; or None.
 
@@ -123,7 +123,7 @@ def vacancy_of(
 
 
 def after_look(
-    past: Past,
+    past: ElectionMemory,
     *,
     now: float,
     contact: Contact,
@@ -131,7 +131,7 @@ def after_look(
     leader_lock: LeaderLock | None,
     nodes: Mapping[str, NodeInfo] | None = None,
     heard_before: float | None = None,
-) -> Past:
+) -> ElectionMemory:
     """What a node remembers after it has looked (with an answer) at a pipeline.
 
     `heard_before` is as in `arbiter.snapshot.Snapshot`.
@@ -144,11 +144,13 @@ def after_look(
         led_until = past.vacant_since if past.led_until is None else past.led_until
         return replace(past, vacant_since=None, led_until=led_until)
     if leader_lock is not None and owned(leader_lock, session):
-        return Past(held=leader_lock, leader=leader_lock.nid)
+        return ElectionMemory(held=leader_lock, leader=leader_lock.nid)
     past = _after_loss(past, session=session, now=now, heard_before=heard_before)
     if leader_lock is not None:
         leads = None if nodes is None else nodes.get(leader_lock.nid)
-        return Past(leader=leader_lock.nid, leader_leaves=leads is not None and not leads.ready)
+        return ElectionMemory(
+            leader=leader_lock.nid, leader_leaves=leads is not None and not leads.ready
+        )
     if past.vacant_since is not None:
         return past
     gone = nodes is not None and past.leader not in nodes and not past.leader_leaves
@@ -158,12 +160,14 @@ def after_look(
     return replace(past, vacant_since=now, leader_gone=gone, led_until=led_until)
 
 
-def after_resignation(past: Past, ending: Ending, *, now: float) -> Past:
+def after_resignation(past: ElectionMemory, ending: Ending, *, now: float) -> ElectionMemory:
     """What a node remembers once it has given the leadership up."""
-    return Past(ending=ending, ended_at=now, vacant_since=now, leader=past.leader)
+    return ElectionMemory(ending=ending, ended_at=now, vacant_since=now, leader=past.leader)
 
 
-def _after_loss(past: Past, *, session: int, now: float, heard_before: float | None) -> Past:
+def _after_loss(
+    past: ElectionMemory, *, session: int, now: float, heard_before: float | None
+) -> ElectionMemory:
     """Note how the leadership ended, if there was one."""
     if past.held is None:
         return past

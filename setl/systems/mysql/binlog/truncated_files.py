@@ -46,7 +46,7 @@ OpenClient = Callable[[int, BinlogPosition], EventClient]
 """Makes a client that reads as somebody from a position on; not connected yet."""
 
 
-class CutFiles:
+class TruncatedFiles:
     """Knows which transactions and files of a MariaDB server are whole. Belongs to one thread."""
 
     def __init__(
@@ -157,7 +157,7 @@ class CutFiles:
                     raise failure.at(server=self._endpoint, position=position) from error
 
 
-class PastCutFiles:
+class TruncatedFilesReader:
     """Reads on in the next file where the server's death cut an event; else one client.
 
     All but `stop` belong to one thread.
@@ -168,7 +168,7 @@ class PastCutFiles:
         open_own: Callable[[BinlogPosition], DeliveringClient],
         start: BinlogPosition,
         position: Callable[[], BinlogPosition],
-        cut: CutFiles,
+        cut: TruncatedFiles,
     ) -> None:
         """Nothing is connected yet.
 

@@ -8,10 +8,10 @@ from elastic_transport import ApiResponseMeta, HttpHeaders, NodeConfig
 from elasticsearch import AuthorizationException
 
 from setl.errors import ConfigurationError
-from setl.model.document import MadeOf
-from setl.systems.elasticsearch.load.made_of import check_ids
+from setl.model.document import DocumentOrigin
+from setl.systems.elasticsearch.load.document_origin import check_ids
 
-BEFORE, NOW = MadeOf("s.t -> i", "id (number)"), MadeOf("s.t -> i", "no (number)")
+BEFORE, NOW = DocumentOrigin("s.t -> i", "id (number)"), DocumentOrigin("s.t -> i", "no (number)")
 
 
 class Index:
@@ -46,7 +46,7 @@ def test_ids_are_noted_once_beside_what_others_keep_there():
     index.check(BEFORE)
     index.check(BEFORE)
     index.check(NOW, "c/another")
-    index.check(MadeOf("s.u -> i", "no (number)"))
+    index.check(DocumentOrigin("s.u -> i", "no (number)"))
     assert index.put == 3
     assert index.meta.pop("of") == "somebody"
     assert index.meta == {
@@ -93,7 +93,7 @@ def test_an_account_that_may_only_write_documents_goes_on():
 
 def test_the_bytes_of_a_value_count_where_both_tell_them():
     def of(text):
-        return MadeOf("s.t -> i", text)
+        return DocumentOrigin("s.t -> i", text)
 
     index = Index()
     index.check(of("a (binary), f (float)"))  # as an earlier release has noted it
