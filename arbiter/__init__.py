@@ -1,1 +1,1 @@
-"""Who is active: mainstem, epoch, channel state and history. Knows nothing of setl."""
+"""Who is active: mainstem, epoch, channel state and history. Does not know setl."""

@@ -82,4 +82,4 @@ class Alarms:
                 return self._tree.create(path, data).version
             return self._tree.znodes.write(path, data, revision)
         except (Exists, Changed, Missing):
-            raise Conflict(f"the {what} were changed by somebody else meanwhile") from None
+            raise Conflict(f"the {what} were changed concurrently") from None

@@ -1,6 +1,6 @@
 """Which pipelines change their leader so that the load is spread again. Pure.
 
-`arbiter.turns` says who takes over what nobody leads. It moves nothing that is led, so a node that
+`arbiter.turns` says who takes over what no node leads. It moves nothing that is led, so a node that
 joins later leads nothing. Here the same rules say which leaderships to hand over to it: preferred
 nodes first, then the least loaded for its weight.
 """
@@ -47,8 +47,8 @@ def moves(
 
     No pipeline moves twice. Each move brings its pipeline to a node that it prefers to its leader.
     Or the node is preferred alike, and leads less for its weight afterwards than the leader did
-    before. So there is no move without a gain. Where each node may lead each pipeline, nobody leads
-    more than the mean, rounded up. The same facts give the same moves.
+    before. So there is no move without a gain. Where each node may lead each pipeline, no node
+    leads more than the mean, rounded up. The same facts give the same moves.
 
     Args:
         facts: the cluster.

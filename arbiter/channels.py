@@ -29,7 +29,7 @@ class Channels:
                 return self.store(name, definition, seen)
             except Conflict:
                 continue
-        raise Conflict(f"the channel {name!r} keeps being changed by somebody else")
+        raise Conflict(f"the channel {name!r} is being changed concurrently")
 
     def store(self, name: str, definition: Mapping[str, Any], seen: Channel | None) -> Channel:
         """The same if nobody changed it since `seen` was read (None: there was none).
@@ -95,7 +95,7 @@ class Channels:
 
         Raises:
             Invalid: it is not stopped.
-            Conflict: somebody leads a pipeline of it, or changed it since it was read; nothing
+            Conflict: a node leads a pipeline of it, or changed it since it was read; nothing
                 was removed.
         """
         if channel.state is not ChannelState.STOP:
@@ -106,7 +106,7 @@ class Channels:
             for name, znode in found:
                 if znode.owner:
                     pipeline = name.removeprefix(f"{path}/").partition("/")[0]
-                    raise Conflict(f"somebody leads {channel.name}/{pipeline}")
+                    raise Conflict(f"a node leads {channel.name}/{pipeline}")
             below = [(name, znode.version) for name, znode in found]
             try:
                 # The folders below may have got something new meanwhile, which a look shows.

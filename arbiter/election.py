@@ -20,7 +20,7 @@ class Action(Enum):
 
     IDLE = "idle"  # the channel is stopped, and nothing of it is here
     FOLLOW = "follow"  # another node leads
-    WAIT = "wait"  # nobody leads, and it is not yet this node's turn
+    WAIT = "wait"  # no node leads, and it is not yet this node's turn
     CAMPAIGN = "campaign"  # try to become the leader
     LEAD = "lead"  # lead: start the run, or let it go on
     HOLD = "hold"  # paused: finish what is loading, keep the leadership
@@ -244,23 +244,23 @@ def _why_another_epoch(view: View, leader_lock: LeaderLock) -> str:
     if leader_lock.epoch == view.burnt_epoch:
         return f"a run was cancelled under epoch {leader_lock.epoch}"
     # The epoch may have been higher than it seems now; the target's fence knows which.
-    return "" if leader_lock.readable else "somebody has written over its mainstem"
+    return "" if leader_lock.readable else "its mainstem was overwritten"
 
 
 def _about_vacancy(view: View, settings: ElectionSettings) -> Decision:
-    """Nobody leads a channel that is not stopped: does this node try to?"""
+    """No node leads a channel that is not stopped: does this node try to?"""
     if view.turn is None:
-        return Decision(Action.WAIT, f"node {view.nid} never leads this pipeline, and nobody does")
+        return Decision(Action.WAIT, f"node {view.nid} never leads this pipeline, and no node does")
     if view.not_ready:
-        why = f"node {view.nid} cannot lead this pipeline, and nobody does"
+        why = f"node {view.nid} cannot lead this pipeline, and no node does"
         return Decision(Action.WAIT, f"{why}: {view.not_ready}", public=why)
     named = _by_request(view, view.turn, settings)
     if named is not None:
         return named
     if view.state is ChannelState.PAUSE:
-        return Decision(Action.WAIT, "paused: nobody leads, and nobody takes over")
+        return Decision(Action.WAIT, "paused: no node leads, and no node takes over")
     if not view.ready:
-        return Decision(Action.WAIT, f"node {view.nid} is not warm yet, and nobody leads")
+        return Decision(Action.WAIT, f"node {view.nid} is not warm yet, and no node leads")
     return _by_the_rules(view, view.turn, settings)
 
 
@@ -284,7 +284,7 @@ def _by_the_rules(view: View, turn: int, settings: ElectionSettings) -> Decision
         queued = f", as number {turn + 1} in the queue," if turn else ""
         what = f"{me} waits {delay:g} s{queued} before it takes over{before}"
         return Decision(Action.WAIT, what, due)
-    return Decision(Action.CAMPAIGN, f"{me} campaigns{before}: nobody leads")
+    return Decision(Action.CAMPAIGN, f"{me} campaigns{before}: no node leads")
 
 
 def _by_request(view: View, turn: int, settings: ElectionSettings) -> Decision | None:
@@ -323,8 +323,8 @@ def _after_stepping_down(view: View, ending: Ending, settings: ElectionSettings)
             f" {settings.hold_off:g} s",
             due,
         )
-    return Decision(Action.CAMPAIGN, f"{me} campaigns again: nobody else has taken over")
+    return Decision(Action.CAMPAIGN, f"{me} campaigns again: no other node has taken over")
 
 
 def _leader(view: View) -> str:
-    return f"{view.leader_lock.nid} leads" if view.leader_lock else "nobody leads"
+    return f"{view.leader_lock.nid} leads" if view.leader_lock else "no node leads"

@@ -35,7 +35,7 @@ class ElectionMemory:
         held: the mainstem it held when it last looked.
         ending: how its last leadership ended; None once another has led, or if it never did.
         ended_at: monotonic time at which it saw that ending.
-        vacant_since: monotonic time at which it first saw that nobody leads.
+        vacant_since: monotonic time at which it first saw that no node leads.
         leader: nid of the last leader it saw, "" if it saw none.
         leader_leaves: whether that node, while it still led, said that it would lead no more.
         leader_gone: whether that node itself was gone when the vacancy was seen, so that its

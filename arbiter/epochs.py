@@ -52,7 +52,7 @@ class Epochs:
             except (Exists, Changed, Missing):
                 continue
             return base
-        raise Conflict("the epoch's base keeps being changed by somebody else")
+        raise Conflict("the epoch's base is being changed concurrently")
 
     def next(self) -> int:
         """The least epoch that a leadership beginning now could get.

@@ -11,7 +11,7 @@ from arbiter.znodes import Changed, Exists, Missing, SessionOver, Znode
 
 
 class LeaderLocks:
-    """An ephemeral znode for each pipeline that somebody leads."""
+    """An ephemeral znode for each pipeline that a node leads."""
 
     def __init__(self, tree: Tree, epochs: Epochs) -> None:
         self._tree = tree
@@ -69,7 +69,7 @@ class LeaderLocks:
                     return read_leader_lock(data, created=found.created, owner=found.owner)
             except SessionOver:
                 raise Conflict(f"epoch {held.epoch} of {pipeline} is over") from None
-        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+        raise Conflict(f"the mainstem of {pipeline} is being changed concurrently")
 
     def resign(self, pipeline: PipelineId, held: LeaderLock) -> None:
         """Give the mainstem up; nothing happens if it is no longer `held`."""
@@ -85,7 +85,7 @@ class LeaderLocks:
             except Changed:
                 continue
             return
-        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+        raise Conflict(f"the mainstem of {pipeline} is being changed concurrently")
 
     def depose(self, pipeline: PipelineId, seen: LeaderLock) -> None:
         """Take the leadership away from whoever holds `seen`, although its session may live.
@@ -106,7 +106,7 @@ class LeaderLocks:
             except Changed:
                 continue
             return
-        raise Conflict(f"the mainstem of {pipeline} keeps being changed by somebody else")
+        raise Conflict(f"the mainstem of {pipeline} is being changed concurrently")
 
     def _held(self, path: str, held: LeaderLock) -> Znode | None:
         """The mainstem's znode if it is still `held`, by this very session and epoch."""

@@ -46,7 +46,7 @@ class Nodes:
                     continue
             self._znodes.rejoined(session)
             return
-        raise Conflict(f"the node {node.nid!r} keeps being changed by somebody else")
+        raise Conflict(f"the node {node.nid!r} is being changed concurrently")
 
     def all(self) -> Sequence[NodeInfo]:
         """The live nodes, sorted by nid."""

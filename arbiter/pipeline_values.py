@@ -130,8 +130,8 @@ class Verifications(_Values):
         compared again. Raises Conflict: somebody else has written, who leads now.
         """
         path, data = self._paths.verification(pipeline), verification_payload(str(pipeline), value)
-        return self._store(pipeline, path, data, revision, f"somebody else verifies {pipeline}")
+        return self._store(pipeline, path, data, revision, f"another process verifies {pipeline}")
 
 
 def _carried_on(pipeline: PipelineId) -> str:
-    return f"somebody else carries on the cut-over of {pipeline}"
+    return f"another process carries on the cut-over of {pipeline}"

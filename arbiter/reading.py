@@ -21,7 +21,7 @@ def read_facts(znodes: Znodes, paths: Paths) -> Facts:
         try:
             read_epoch(epoch.data)
         except Invalid as error:
-            damaged[paths.epoch] = f"is no base for epochs, so that nobody can take over: {error}"
+            damaged[paths.epoch] = f"is no base for epochs, so that no node can take over: {error}"
     channels: dict[str, Channel] = {}
     for name, znode in zip(names, read, strict=True):
         if znode is not None:

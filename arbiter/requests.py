@@ -57,7 +57,7 @@ def switchover(
     """Ask the leader to drain and hand over, to a named node or by the rules; returns the signal.
 
     Raises:
-        Refused: nobody leads, the channel is not running, or the node cannot lead; or another
+        Refused: no node leads, the channel is not running, or the node cannot lead; or another
             change of the leader is under way.
     """
     facts = arbiter.facts()
@@ -65,7 +65,7 @@ def switchover(
     channel = _channel(facts, pipeline)
     if leader_lock is None:
         hint = "; `setl failover` names a leader" if channel.state is ChannelState.START else ""
-        raise Refused(f"nobody leads {pipeline}{hint}")
+        raise Refused(f"no node leads {pipeline}{hint}")
     signal = Signal(
         SignalKind.SWITCHOVER,
         to=to,
@@ -121,13 +121,13 @@ def ask_leader(
     """Ask the leader for a rollback or a restart.
 
     Raises:
-        Refused: nobody leads, so that nobody can do it.
+        Refused: no node leads, so that nobody can do it.
     """
     facts = arbiter.facts()
     _channel(facts, pipeline)
     leader_lock = facts.leader_locks.get(pipeline)
     if leader_lock is None:
-        raise Refused(f"nobody leads {pipeline}")
+        raise Refused(f"no node leads {pipeline}")
     signal = Signal(
         kind, leader=leader_lock.nid, epoch=leader_lock.epoch, by=requester.by, sent=requester.now
     )
@@ -182,7 +182,7 @@ def _changed(arbiter: Arbiter, name: str, change: Callable[[Channel], Channel]) 
             return change(arbiter.channels.one(name))
         except Conflict:
             continue
-    raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")
+    raise Conflict(f"the channel {name!r} is being changed concurrently; try again")
 
 
 def await_answer(

@@ -1,4 +1,4 @@
-"""The order of take-over when nobody leads: preferred nodes first, then the least loaded.
+"""The order of take-over when no node leads: preferred nodes first, then the least loaded.
 
 Every node works this out by itself. All have the same facts and come to the same answer, without
 a word between them. So several vacancies at once (a node died that led ten pipelines) are spread.

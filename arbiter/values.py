@@ -51,7 +51,7 @@ class NodeInfo:
         ready: whether it is warm and could lead at once (I4).
         serves: the kinds of pipelines that it can lead, or `EVERYTHING`; what kinds there are,
             its users say (see `arbiter.turns.Preference.needs`).
-        not_ready: pipelines of these kinds that it cannot lead as it is, and what it lacks for
+        not_ready: pipelines of these kinds that it cannot lead as it is, and what it is missing for
             them, for people.
         read_key: shown to its HTTP interface, it lets somebody read what strangers must not; who
             may read this may read that. "" if the node has none.

@@ -112,7 +112,7 @@ class SharedTableError(TransientError):
 class FatalError(SetlError):
     """It will not work until somebody does something: the pipeline stops with this error."""
 
-    kind = "a fatal error, which waits for somebody to mend it"
+    kind = "a fatal error, which somebody has to fix"
 
 
 class PositionLostError(FatalError):

@@ -322,7 +322,7 @@ class DrillRun(Setting):
         self.result.seconds = time.monotonic() - self.begun
 
     def _failure(self) -> str:
-        """Why a pipeline will not go on by itself, "" if none is known to be so."""
+        """Why a pipeline will not continue automatically, "" if none is known to be so."""
         for key in self.keys:
             latest = self.statuses.latest(key)
             if latest.state == "failed":

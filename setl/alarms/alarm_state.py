@@ -52,7 +52,7 @@ class Alarm:
 
 
 def lasts_for(since: float, calm: float, now: float) -> str:
-    """See `Alarm.lasts`: what is raised still may be mended already."""
+    """See `Alarm.lasts`: what is raised still may be fixed already."""
     well = f", well for {duration(now - calm)}" if calm else ""
     return f"{duration(now - since)}{well}"
 

@@ -26,6 +26,6 @@ class Receiver(Protocol):
 
         Raises:
             TransientError: it was not taken; it may be later.
-            ConfigurationError: it is refused, and somebody has to mend something.
+            ConfigurationError: it is refused, and somebody has to fix something.
         """
         ...

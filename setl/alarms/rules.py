@@ -76,7 +76,7 @@ def judge_node(facts: NodeFacts, least_free: float) -> Judgement:
         AlarmKey("disk", subject=f"node {facts.nid}"),
         None if free is None else free < least_free,
         f"only {part} of the disk of {facts.disk} is free",
-        "Make room there; Spark writes what does not fit into memory",
+        "Free space there; Spark writes what does not fit into memory",
         patience=60.0,
     )
 
@@ -179,7 +179,7 @@ def _of_leadership(made: _Judging) -> Iterator[Judgement]:
         "no_standby",
         rules.no_standby,
         holds=made.started and led and not facts.standbys,
-        text=f"nobody would take over from {facts.leader}",
+        text=f"no node would take over from {facts.leader}",
         hint="Start another node, or switch the rule off where one node is enough",
     )
 
@@ -193,7 +193,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         rules.stopped,
         holds=made.of_figures(failed),
         text=f"stopped with an error: {error}",
-        hint=f"Once it is mended, `setl start {made.facts.channel}`",
+        hint=f"Once it is fixed, `setl start {made.facts.channel}`",
         severity="critical",
     )
     lag = figures.get("lag") or 0.0
@@ -202,7 +202,7 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         rules.lag,
         holds=made.of_figures(lag > rules.lag.above),
         text=f"is {duration(lag)} behind",
-        hint="See `setl status -v`, which tells where time goes",
+        hint="See `setl status -v`, which shows where time goes",
     )
     stalled = str(figures.get("stalled") or "")
     tried = int(figures.get("attempts") or 0)
@@ -213,8 +213,8 @@ def _of_figures(made: _Judging) -> Iterator[Judgement]:
         rules.no_progress,
         holds=made.of_figures(not failed and bool(stalled or tried)),
         text=f"makes no progress: {why}",
-        hint="It goes on by itself once that is over; `setl status"
-        f" {made.facts.channel}` says how it is now",
+        hint="It continues automatically once that is over; `setl status"
+        f" {made.facts.channel}` shows its state",
     )
     letters = int(figures.get("dead_letters") or 0)
     yield from made.made(
@@ -336,7 +336,7 @@ def _of_disks(made: _Judging) -> Iterator[Judgement]:
             holds=made.started and disk.free < least,
             text=f"only {portion} of the disk of {disk.of} is free"
             + (", and indexes on it take no writes" if refuses else ""),
-            hint="Make room there, or add a node; a server that is too full takes no writes",
+            hint="Free space there, or add a node; a server that is too full takes no writes",
             severity="critical" if refuses else "warning",
             subject=disk.of,
         )

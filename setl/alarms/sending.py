@@ -1,4 +1,4 @@
-"""Gives messages to receivers; each goes on by itself when another does not answer."""
+"""Gives messages to receivers; each continues automatically when another does not answer."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from setl.transform.columns import ColumnPlan
 _MOST_DIGITS: Final = 65  # of a DECIMAL
 _INTEGER_DIGITS: Final = 20
 _PROCESSED: Final = "rows are made by a processor"
-_NO_KEY: Final = "no key of the source tells its rows apart"
+_NO_KEY: Final = "no key of the source identifies its rows"
 _NOT_ALIKE: Final = "the two sides do not sort their keys alike"
 
 # Kinds that have a form in common. A FLOAT (4 bytes) has another number than the DOUBLE that is

@@ -45,7 +45,7 @@ _FINER = 50  # pieces into which a chunk that differs is cut, so that few rows a
 _MOST_FINER = 32  # chunks for which that is worth it
 
 _MAY_HAVE_MOVED = "a row differs, and a processor may have given it the key of another range"
-_UNKNOWN = "nobody could tell how far the pipeline is, so rows were read again a few times only"
+_UNKNOWN = "the position of the pipeline is unknown, so rows were reread only a few times"
 
 
 @dataclass(frozen=True, slots=True)

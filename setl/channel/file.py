@@ -223,7 +223,8 @@ class ChannelFile(StrictModel):
     )
     otter_info: Text | None = Field(
         default=None,
-        description="The channelInfo of an Otter channel that writes beside this one: transactions"
+        description="The channelInfo of an Otter channel that writes alongside this one: "
+        "transactions"
         " with this CHANNEL_INFO are dropped as the channel's own. Set `mark_id` to that channel's"
         " number.",
     )

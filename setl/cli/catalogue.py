@@ -152,7 +152,7 @@ SECTIONS: Mapping[str, tuple[Entry, ...]] = {
         Entry(
             "load",
             "rows.loading:load",
-            "Load the rows that tables have, beside the stream of changes.",
+            "Load the rows of tables while the stream goes on.",
         ),
         Entry(
             "resend",

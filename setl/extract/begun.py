@@ -22,7 +22,7 @@ class BegunTransaction:
         """Nothing of it has come again yet.
 
         Args:
-            checkpoint: where reading begins again.
+            checkpoint: where reading restarts.
             applied: the last applied place inside the transaction.
         """
         self._checkpoint = checkpoint

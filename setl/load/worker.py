@@ -88,7 +88,7 @@ _sinks = SinkCache()
 
 
 def sink_for(settings: SinkSettings) -> Sink:
-    """This process's sink for these settings; connections that were lost come back by themselves.
+    """This process's sink for these settings; connections that were lost come back automatically.
 
     Raises:
         ConfigurationError: the settings hold an address that is none.

@@ -53,7 +53,7 @@ class Checkpoint:
             checkpoints stored before the two could differ.
         repeats: whether what follows, as far as it was committed by `timestamp`, was applied
             before, under a lower generation. The target has its outcome already.
-        load: the load of whole tables that goes on beside the stream, or the last one that did;
+        load: the load of whole tables that goes on alongside the stream, or the last one that did;
             None if there was none.
         targets: the targets that rows were written to, as far as the pipeline keeps that. What is
             not among them is taken as it is found. Of a target with foreign keys, those whose

@@ -18,7 +18,7 @@ from setl.model.position import (
 
 @dataclass(frozen=True, slots=True)
 class TableLoad:
-    """How far whole tables are loaded beside the stream.
+    """How far whole tables are loaded alongside the stream.
 
     Tables are loaded one after another in the order of their names, and each in the order of its
     key. So one place tells all: what lies before it is loaded. A table that is created later

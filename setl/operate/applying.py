@@ -112,7 +112,7 @@ def store(
             return arbiter.channels.store(name, definition, now)
         except Conflict:
             continue
-    raise Conflict(f"the channel {name!r} keeps being changed by somebody else; try again")
+    raise Conflict(f"the channel {name!r} is being changed concurrently; try again")
 
 
 def stored_sentence(stored: Channel, seen: Channel | None) -> str:

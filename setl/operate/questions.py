@@ -41,7 +41,7 @@ def before_overwriting(tables: Sequence[str]) -> str:
 
 
 def before_failover(pipeline: PipelineId, leader: str, *, to: str = "") -> str:
-    """Before a leadership is taken away; `leader` is "" if nobody leads."""
+    """Before a leadership is taken away; `leader` is "" if no node leads."""
     begun = f"Are you sure you want to fail {pipeline} over to {to or 'the next node'}"
     if not leader:
         return f"{begun}?"

@@ -1,4 +1,4 @@
-"""The port for questions of a relay to its source, beside the stream."""
+"""The port for questions of a relay to its source, alongside the stream."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ class RunParts:
         generation: that the channel file asks for.
         store_every: seconds between two checkpoints; 0 stores one with everything written.
         views: what can be looked at from outside.
-        background: what is done beside the stream, None for nothing.
+        background: what is done alongside the stream, None for nothing.
     """
 
     source: Source

@@ -143,7 +143,7 @@ class SelectLoop:
 
         Raises:
             SetlError: reading failed, and all batches read before that were handed out. It is
-                raised again by every call until reading begins again.
+                raised again by every call until reading restarts.
         """
         reading = self._reading
         if reading is None:
@@ -204,7 +204,7 @@ class SelectLoop:
         """Give up everything unacked, whatever is loading, and read again from the last ack (I6).
 
         Returns:
-            The last acked checkpoint, where reading begins again.
+            The last acked checkpoint, where reading restarts.
 
         Raises:
             TransientError: the reading thread did not end in time; try again.

@@ -124,7 +124,7 @@ class SourceSystem(Protocol):
         ...
 
     def relayed_tables(self) -> RelayedTables | None:
-        """What a relay asks its source beside the stream; None if it is none for a relay."""
+        """What a relay asks its source alongside the stream; None if it is none for a relay."""
         ...
 
     def parse_start_point(self, text: str) -> StartPoint:

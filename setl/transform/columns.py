@@ -117,7 +117,7 @@ class ColumnPlan:
             for column, name in ((schema.columns[source], name) for source, name in chosen)
         )
         if rules.key:
-            # Nobody knows whether the source compares such columns to tell its rows apart.
+            # Nobody knows whether the source compares such columns to identify its rows.
             columns = tuple(replace(c, collation=0) if c.collation else c for c in columns)
         found = tuple(range(len(columns))) if keyless else tuple(positions[i] for i in key)
         return cls(columns, sources, found, _projector(schema, sources))

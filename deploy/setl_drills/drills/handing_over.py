@@ -73,7 +73,7 @@ def _finish_without_redelivery(run: DrillRun) -> DrillResult:
 
 
 def crash_while_paused(world: World, seed: int) -> DrillResult:
-    """Kill the leader of a paused channel: nobody takes over before `resume`, then a standby."""
+    """Kill the leader of a paused channel: no node takes over before `resume`, then a standby."""
     with DrillRun(world, "crash-while-paused", seed) as run:
         draw = run.random
         run.play(draw.uniform(0.3, 1.0))
@@ -125,7 +125,7 @@ DRILLS = (
     ),
     Drill(
         "crash-while-paused",
-        "the leader of a paused channel is killed; nobody takes over before resume",
+        "the leader of a paused channel is killed; no node takes over before resume",
         "the moments",
         crash_while_paused,
     ),

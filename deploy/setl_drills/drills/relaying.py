@@ -150,7 +150,7 @@ def relay_alone(world: World, seed: int) -> DrillResult:
     """Cut both relays off from ZooKeeper past their sessions, and heal the link of one.
 
     What it had under way was cancelled, and may be answered as if another had taken over. But it
-    is its own successor, and must go on by itself.
+    is its own successor, and must continue automatically.
     """
     with RelayDrillRun(world, "relay-alone", seed) as run:
         draw = run.random
@@ -199,7 +199,7 @@ DRILLS = (
     ),
     Drill(
         "relay-alone",
-        "the only relay left loses ZooKeeper, and finds it again; it goes on by itself",
+        "the only relay left loses ZooKeeper, and finds it again; it continues automatically",
         "the moments",
         relay_alone,
         NEEDS,

@@ -1,7 +1,7 @@
 """Random histories of random tables, with the server's own replica as the oracle (I11, I12, I21).
 
 A source server runs random statements. Its binlog goes two ways: to a replica of its own, which
-knows nothing of setl, and through what a pipeline runs between binlog and rows (decoding,
+does not know setl, and through what a pipeline runs between binlog and rows (decoding,
 compaction, dealing out, merging, the sink), in one process without Spark. Batches are cut
 anywhere, tasks commit in any order, and what was applied is applied again. In the end
 

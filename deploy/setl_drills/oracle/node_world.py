@@ -222,7 +222,7 @@ class NodeWorld:
         self.setl("start", CHANNEL, "--no-wait")
 
     def load(self, table: str) -> None:
-        """Begin to load a table again, beside the stream."""
+        """Begin to load a table again, alongside the stream."""
         self.setl(
             "load", f"{CHANNEL}/{PIPELINE}", "--table", table, "--replace", "--no-wait", "--yes"
         )

@@ -21,7 +21,7 @@ Word = Annotated[Literal["latest", "earliest"], WORD]
 
 
 class LoadStart(StrictModel):
-    """Load the existing rows of the tables, beside the stream."""
+    """Load the existing rows of the tables, alongside the stream."""
 
     load: Literal[True] = Field(
         description="Load the existing rows of the mapped tables, and apply changes from now on."

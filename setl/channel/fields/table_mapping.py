@@ -98,7 +98,7 @@ class TableMapping(StrictModel):
         default=None,
         description="Target table (schema.table, or table to keep the schema) or index. Each *"
         " carries over what the wildcard at its position in `from` stood for; without any, all"
-        " tables come together in one. Not given: the same schema and table, or an index with"
+        " tables come together in one. Default: the same schema and table, or an index with"
         " the table's name in lower case.",
     )
     columns: dict[Text, Text] = Field(

@@ -95,7 +95,7 @@ def _differ(one: object, other: object) -> bool:
 def wrong_rereads(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[tuple[Path, str]]:
     """What does not go together with `read: source`."""
     if target.get("type") == "dts":
-        return  # a relay knows nothing of it, which `wrong_relay` says
+        return  # a relay does not know it, which `wrong_relay` says
     for i, table in enumerate(tables):
         if table.get("read") != "source":
             continue
@@ -113,7 +113,7 @@ def wrong_rereads(tables: Sequence[Raw], source: Raw, target: Raw) -> Iterator[t
 def wrong_unchanged(tables: Sequence[Raw], target: Raw) -> Iterator[tuple[Path, str]]:
     """What does not go together with `unchanged: skip`."""
     if target.get("type") == "dts":
-        return  # a relay knows nothing of it, which `wrong_relay` says
+        return  # a relay does not know it, which `wrong_relay` says
     for i, table in enumerate(tables):
         if table.get("unchanged") != "skip":
             continue

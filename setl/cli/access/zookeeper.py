@@ -116,7 +116,7 @@ class _Reader:
         self.mistakes: list[str] = []
 
     def value(self, name: str) -> str:
-        """The value of a variable; one that is empty is as good as none."""
+        """The value of a variable; one that is empty is treated as none."""
         return self._environment.get(_PREFIX + name, "")
 
     def wrong(self, name: str, what: str) -> None:

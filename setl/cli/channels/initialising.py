@@ -34,7 +34,7 @@ def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
     """Write a commented channel file and node configuration.
 
     They go into FOLDER. The channel file is a whole one: change hosts, accounts and tables in it,
-    and `setl check` tells what is missing. Beside it lies the schema by which editors complete and
+    and `setl check` shows what is missing. Beside it lies the schema by which editors complete and
     check it. Where there is a node's configuration already, it stays as it is.
     """
     name = _CHANNELS[channel]
@@ -61,7 +61,7 @@ def init(folder: Path, channel: str, systemd: bool, force: bool) -> None:
     out = console()
     service = f"{folder / _UNIT}: for systemd; it says how it is installed"
     for line in (
-        f"{folder / name}: the channel; `setl check {folder / name}` tells what is missing",
+        f"{folder / name}: the channel; `setl check {folder / name}` shows what is missing",
         f"{folder / _NODE}: of a node; `setl node --config {folder / _NODE}` runs one",
         f"{folder / _SCHEMA}: for editors",
         *(f"{folder / file} was there, and stays as it is" for file in remaining),

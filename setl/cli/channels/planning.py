@@ -123,6 +123,6 @@ def print_plan(found: Plan, sql: str) -> None:
                 out.print(f"    {line}")
     if found.restarted:
         names = ", ".join(found.restarted)
-        out.print(f"These pipelines end in order and restart: {names}")
+        out.print(f"These pipelines stop cleanly and restart: {names}")
     if found.empty:
         out.print(f"channel {found.channel}: nothing would change.")

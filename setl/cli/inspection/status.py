@@ -118,7 +118,7 @@ def _short_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     for standby in pipeline.standbys:
         yield "standby", f"{standby.node}, {standby_words(standby).removeprefix('standby, ')}"
     if pipeline.leader and not pipeline.standbys:
-        yield "standby", f"none: nobody would take over from {pipeline.leader}"
+        yield "standby", f"none: no node would take over from {pipeline.leader}"
     for signal in pipeline.handovers:
         yield "handover", handover_sentence(pipeline.ident, signal)
     if pipeline.memory:
@@ -134,7 +134,7 @@ def _wrong_lines(pipeline: PipelineView) -> Iterator[tuple[str, str]]:
     if figures.get("no_heartbeats"):
         yield "heartbeats", f"none can be written: {figures['no_heartbeats']}"
     if pipeline.state == RunState.FAILED.value:
-        yield "then", f"once it is mended, run `setl start {pipeline.ident.channel}`"
+        yield "then", f"once it is fixed, run `setl start {pipeline.ident.channel}`"
     if pipeline.waits_for:
         yield "waiting for", pipeline.waits_for
     if pipeline.missing:

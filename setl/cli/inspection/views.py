@@ -182,7 +182,7 @@ def damaged_lines(view: ClusterView) -> list[str]:
 def _footers(view: ClusterView) -> list[str]:
     """What a person has to know beside the tables."""
     lines = [
-        f"Channel {name} is paused: nothing is applied, and nobody takes over;"
+        f"Channel {name} is paused: nothing is applied, and no node takes over;"
         f" `setl resume {name}` goes on"
         for name in sorted({pipeline.ident.channel for pipeline in view.pipelines})
         if view.facts.channels[name].state is ChannelState.PAUSE
@@ -273,7 +273,7 @@ def topology(channel: str | None, zookeeper: str, root: str, output: str) -> Non
 def _standing_lines(view: PipelineView) -> list[str]:
     leader = f"{view.leader}  leads, epoch {view.epoch}, {view.state}"
     return [
-        leader if view.leader else f"nobody leads: {view.state}",
+        leader if view.leader else f"no node leads: {view.state}",
         *([view.missing] if view.missing else []),
         *(f"{standby.node}  {standby_words(standby)}" for standby in view.standbys),
     ]

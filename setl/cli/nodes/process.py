@@ -101,7 +101,7 @@ _OPTIONS = (
         envvar="SETL_HTTP_HOSTS",
         default="",
         metavar="HOST[,HOST]",
-        help="Names by which it is asked for, beside its addresses and the machine's name.",
+        help="Names under which clients reach it, besides its addresses and the machine's name.",
     ),
     click.option(
         "--console/--no-console",

@@ -35,7 +35,7 @@ def wait_for_end(
         ident: the pipeline.
         requests: what to ask for.
         show: is told how far it is, as the rest of a sentence about the pipeline.
-        timeout: seconds to wait for all of them, None for as long as it takes.
+        timeout: seconds to wait for all of them, None indefinitely.
 
     Raises:
         AnswerNo: it takes longer; what was asked for goes on.
@@ -89,7 +89,7 @@ def waiting_words(arbiter: Arbiter, ident: PipelineId) -> str:
         return f"waits until the channel {ident.channel} runs"
     figures = _figures(facts, ident)
     if figures.get("state") == "failed":
-        start = f"once it is mended, `setl start {ident.channel}`"
+        start = f"once it is fixed, `setl start {ident.channel}`"
         return f"waits, since the pipeline has failed; {start}: {figures.get('error') or 'unknown'}"
     return _ITS_TURN if ident in facts.leader_locks else "waits for a leader"
 
@@ -101,7 +101,7 @@ def sent_words(arbiter: Arbiter, ident: PipelineId) -> str:
 
 
 def notify_leader(arbiter: Arbiter, ident: PipelineId) -> None:
-    """Have the leader look at once; without one the next leader looks by itself."""
+    """Have the leader look at once; without one the next leader looks automatically."""
     try:
         ask_leader(arbiter, ident, SignalKind.LOADS, requester())
     except Refused:
@@ -109,7 +109,9 @@ def notify_leader(arbiter: Arbiter, ident: PipelineId) -> None:
     except Unreachable:
         raise
     except ArbiterError as error:
-        raise AnswerNo(f"the request is kept, but the leader was not told: {error}") from error
+        raise AnswerNo(
+            f"the request is stored, but the leader was not notified: {error}"
+        ) from error
 
 
 def leader_status(facts: Facts, ident: PipelineId) -> dict[str, Any]:

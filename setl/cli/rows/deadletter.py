@@ -129,7 +129,7 @@ def show(letter: str, zookeeper: str, root: str, output: str) -> None:
 @click.option(
     "--force",
     is_flag=True,
-    help="Also letters whose row is not known, or is mapped again.",
+    help="Also dead letters whose row is unknown or mapped differently now.",
 )
 @cluster_options
 @timeout_option

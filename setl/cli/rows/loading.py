@@ -80,7 +80,7 @@ class _LoadGroup(click.Group):
 
 @click.group(cls=_LoadGroup, subcommand_metavar="PIPELINE [OPTIONS] | COMMAND [ARGS]...")
 def load() -> None:
-    """Load the rows that tables have, beside the stream of changes.
+    """Load the rows of tables while the stream goes on.
 
     `setl load PIPELINE` loads all tables of a pipeline; `setl load begin --help` shows its options.
     """
@@ -118,7 +118,7 @@ def begin(  # noqa: PLR0917 - click passes options by name
     """Load the tables of PIPELINE from its source into its target.
 
     The leader reads them between two loads of the stream, so that what it writes is never older
-    than what is there. Rows that only the target has stay without --replace. If nobody leads, the
+    than what is there. Rows that only the target has stay without --replace. If no node leads, the
     next leader does it. Interrupting this command does not interrupt the load; `setl load cancel`
     does.
     """

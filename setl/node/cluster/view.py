@@ -45,7 +45,7 @@ class Standby:
         turn: its position among those that would take over, from 1; 0 if it would not.
         preferred: whether the channel file prefers it.
         never: why it must not lead, as the end of a sentence; "" if it may.
-        not_ready: what it lacks to lead this pipeline; "" if nothing.
+        not_ready: what it is missing to lead this pipeline; "" if nothing.
     """
 
     node: str

@@ -295,7 +295,7 @@ def _not_leading(now: Moment, pipeline: PipelineId) -> str:
         who = _leader_of(now, pipeline)[0]
         if who == now.status.nid:
             return f"an earlier session of {who} leads {pipeline}"
-        return f"{who} leads {pipeline}" if who else f"nobody leads {pipeline}"
+        return f"{who} leads {pipeline}" if who else f"no node leads {pipeline}"
     if now.contact is not Contact.CONNECTED:
         return f"leadership is in doubt: {_unfit(now)}"
     # A new session owns nothing of the old one, whatever was decided in that.

@@ -78,7 +78,7 @@ class DamagedZnodes:
                 log_fields = fields(nid=self._nid, znode=path, error=wrong)
                 _log.warning("znode cannot be read", extra=log_fields)
         for path in self._known.keys() - damaged.keys():
-            _log.info("znode is mended or gone", extra=fields(nid=self._nid, znode=path))
+            _log.info("znode is readable or gone", extra=fields(nid=self._nid, znode=path))
         self._known = dict(damaged)
         return any(path.endswith(own) for path in damaged)
 

@@ -37,7 +37,7 @@ class _CachedFitness:
 class Fitness:
     """Checks whether a node has the variables and files that channels name.
 
-    What it lacks may come later, so it looks again then. What only shows at work, such as a
+    What it is missing may come later, so it looks again then. What only shows at work, such as a
     module that workers cannot import, is a `setl.errors.NodeNotReadyError` of the run.
     """
 

@@ -133,7 +133,7 @@ class PipelineController:
         Args:
             snapshot: what was seen.
             warm: whether this node could lead at once.
-            turn: its rank in the queue if nobody leads.
+            turn: its rank in the queue if no node leads.
 
         Returns:
             Monotonic time at which to decide again even if nothing changes, see `Decision.due`.

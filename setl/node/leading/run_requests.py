@@ -94,7 +94,7 @@ class RunRequests:
                 return
         for signal in open_:
             if signal.kind is SignalKind.LOADS:
-                # A run that begins later looks by itself.
+                # A run that begins later looks automatically.
                 self._controls.look_at_loads()
                 self._answer(signal, SignalState.DONE, "the leader looks at the loads")
             elif signal.epoch != leader_lock.epoch:

@@ -317,7 +317,7 @@ class Supervisor:
         )
 
     def not_ready(self) -> dict[PipelineId, str]:
-        """The pipelines that this node cannot lead as it is, and what it lacks for them."""
+        """The pipelines that this node cannot lead as it is, and what it is missing for them."""
         return {
             controller.pipeline: controller.not_ready
             for controller in self.current()
@@ -325,7 +325,7 @@ class Supervisor:
         }
 
     def _turns(self, facts: Facts) -> dict[PipelineId, int]:
-        """This node's place in the queue for every pipeline that nobody leads.
+        """This node's place in the queue for every pipeline that no node leads.
 
         While the others have not heard yet that this node is warm, it is in no queue; it then
         comes last, which costs the delay of a turn.

@@ -23,14 +23,14 @@ _COUNTERS = {
     " meddled with",
     "upserts": "Rows or documents written, after compaction",
     "deletes": "Deletes sent, after compaction",
-    "stale": "Writes refused because the target holds something newer",
-    "ddl_replicated": "Schema changes of the source done to the target as well",
-    "ddl_ignored": "Schema changes of the source not done to the target",
+    "stale": "Writes refused because the target has a newer version",
+    "ddl_replicated": "Schema changes of the source replicated to the target",
+    "ddl_ignored": "Schema changes of the source that were ignored",
     "statements_skipped": "Statements that the source logged instead of rows, skipped",
     "batches": "Batches acknowledged",
     "loads": "Spark jobs that loaded batches",
     "dead_lettered": "Faulty rows put aside",
-    "retries": "Rollbacks of everything unacknowledged",
+    "retries": "Rollbacks of all unacknowledged batches",
 }
 
 CONTACTS = {"connected": 1, "suspended": 2, "lost": 3}
@@ -218,16 +218,16 @@ def _of_table_loads(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
 def _of_verification(lines: Sequence[PipelineStatus]) -> Iterator[Metric]:
     """Of pipelines that are verified while they run; others have no series of these."""
     gauges = {
-        "differences": "Keys that differ between source and target, as far as is known",
-        "age_seconds": "Since the last whole pass ended, or since the first began",
-        "coverage_ratio": "How much of the pass that is under way is done, or of the last one",
+        "differences": "Known keys that differ between source and target",
+        "age_seconds": "Seconds since the last complete pass ended, or since the first began",
+        "coverage_ratio": "Fraction of the current or last pass that is complete",
         "failing": "1 while nothing can be compared because of an error",
         "left_out_tables": "Tables that could not be compared in this pass",
     }
     counters = {
         "rows": "Rows of the source compared with the target",
-        "found": "Keys found to differ, those repaired since included",
-        "repaired": "Keys that differed, were sent again and did not differ any more",
+        "found": "Keys found to differ, including those repaired since",
+        "repaired": "Keys that differed and were repaired",
     }
     gauge = {
         name: GaugeMetricFamily(f"setl_verification_{name}", text, labels=_LABELS)

@@ -154,7 +154,7 @@ class Course:
         """Put back what a cut-over has changed, and forget it. Returns what it was.
 
         The record is marked first, so that whoever carries it on at the same time stops. It is
-        forgotten last: a crash in between is mended by calling this again.
+        forgotten last: a crash in between is fixed by calling this again.
 
         Raises:
             Conflict: somebody else changed it at the same time.
@@ -287,7 +287,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
     if isinstance(error, BrokenPipeError):
-        return "nobody reads what this command says any more"
+        return "nobody reads the output of this command any more"
     expected = isinstance(error, Failed | SetlError | ArbiterError)
     return str(error) if expected else f"unexpected {type(error).__name__}: {error}"
 

@@ -57,7 +57,7 @@ def move(
 ) -> Repositioned:
     """Store another position as the checkpoint, as a leader of its own.
 
-    For as long as it takes, this process holds the mainstem, and the target's fence is raised
+    Indefinitely, this process holds the mainstem, and the target's fence is raised
     to its epoch. So no node can lead meanwhile, and one that led before and was only asleep
     cannot store its own checkpoint over this one.
 
@@ -69,7 +69,7 @@ def move(
         nid: as whom to lead.
 
     Raises:
-        Refused: the channel is not stopped, or somebody leads.
+        Refused: the channel is not stopped, or a node leads.
         FencedError: the target knows a higher epoch.
         SetlError: the target does not answer, or refuses.
     """

@@ -74,7 +74,7 @@ class ComparedFence:
         raise FatalError(
             f"the target {self._target} {found}, and the checkpoint, which is kept elsewhere, was"
             f" stored under epoch {stored_by}: the target was set back to an earlier state, or is"
-            " another server. What it lacks does not come again by itself",
+            " another server. What it is missing is not sent again automatically",
             hint=f"`setl position reset {self._pipeline} --to` the position up to which the target"
             " has everything, or one before it",
             pipeline=self._pipeline,

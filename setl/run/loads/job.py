@@ -243,7 +243,7 @@ class LoadJob:
                 # The first run of the task may be frozen or cut off. It must not write any more
                 # when later loads have, and only another epoch keeps it from that (I2, I15).
                 raise TransientError(
-                    "Spark ran a task of the load a second time, and the first may still be at it"
+                    "Spark ran a task of the load a second time, and the first may still be running"
                 )
             return sum((report.loaded for report in reports), Loaded())
 

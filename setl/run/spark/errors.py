@@ -21,7 +21,7 @@ _LOST = re.compile(r"Lost task [^\n]*?\(TID \d+\) \((\S+) executor (\S+)\): Exec
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MAKE_ROOM = (
-    "Make room where SPARK_LOCAL_DIRS, `spark.local.dir` or else the folder for temporary files is"
+    "Free space where SPARK_LOCAL_DIRS, `spark.local.dir` or else the folder for temporary files is"
 )
 _REFUSED = re.compile(r"\[[A-Z_.]+\][^\n]*SQLSTATE: (?:22\w{3}|P0001)")
 

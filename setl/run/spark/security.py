@@ -50,7 +50,7 @@ def secured(
         environment: variables of this process.
 
     Returns:
-        `conf` without the secret, with what it lacks; and the secret, "" if Spark makes one.
+        `conf` without the secret, with what it is missing; and the secret, "" if Spark makes one.
 
     Raises:
         ConfigurationError: a standalone cluster's secret is not given.

@@ -219,7 +219,7 @@ def _busy(target: TargetView, limit: float, *, again: bool) -> _Found:
     # What failed and is tried again has given its connections up itself.
     if target.gone and not (again or target.statements or target.open):
         gone = ", ".join(map(str, target.gone))
-        text = f"{target.name} answers, but knows nothing of connection {gone}"
+        text = f"{target.name} answers, but does not know connection {gone}"
         return Reason.TARGET_SILENT, f"{text}, over which was written"
     return None
 

@@ -1,1 +1,1 @@
-"""Loads of whole tables, or of some of their rows, beside the stream."""
+"""Loads of whole tables, or of some of their rows, alongside the stream."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from setl.channel.routes.routing import Route, Router
 
 START = "start"
-"""The reason of requests that a leader makes by itself, because the channel file asks for them."""
+"""The reason of requests that a leader makes automatically, as the channel file wants."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Loads whole tables beside the stream: a step now and then, between two loads of the stream.
+"""Loads whole tables alongside the stream: a step now and then, between two loads of the stream.
 
 The target's rows come from two sides. The stream has brought it to the position P. A step reads
 rows as the source has them at a position S, which is never before P, since the stream was read from
@@ -431,7 +431,7 @@ class TableLoading:
             return None
         if request is None or request.reason == START:
             raise error
-        # What an operator asks for beside the stream does not stop the stream.
+        # What an operator asks for alongside the stream does not stop the stream.
         _log.warning("tables are not loaded", extra=self._fields(load=load.id, error=str(error)))
         return self._broken_off(replace(load, error=str(error)))
 

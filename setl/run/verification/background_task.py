@@ -1,4 +1,4 @@
-"""What a leader does beside the stream, in a thread of its own."""
+"""What a leader does alongside the stream, in a thread of its own."""
 
 from __future__ import annotations
 

@@ -209,7 +209,7 @@ def differences(state: Verification) -> int:
 
 
 def coverage(state: Verification) -> float:
-    """How much of the pass that is under way is done, or of the last one: from 0 to 1.
+    """Fraction of the current or last pass that is complete: from 0 to 1.
 
     By rows, as far as the source's estimate is right. A pass that has left out tables does not
     come to 1.

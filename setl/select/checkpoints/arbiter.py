@@ -232,7 +232,7 @@ def _translate(error: ArbiterError, pipeline: PipelineId) -> SetlError:
     if isinstance(error, Invalid):
         return FatalError(
             str(error),
-            hint="Somebody has written over it; `setl position` sets it again",
+            hint="It was overwritten; `setl position` sets it again",
             pipeline=pipeline,
         )
     return TransientError(f"ZooKeeper: {error}", pipeline=pipeline)

@@ -155,7 +155,7 @@ def _decimal(column: Column, kind: str, field: dict[str, Any], extent: Extent) -
     elif kind in _INTEGERS:
         found = _whole_decimal(column, kind)
     elif kind in _DIGITS and not 0 < column.precision <= _DIGITS[kind]:
-        found = _inexact(f"is {kind}, which tells only {_DIGITS[kind]} digits apart in searches")
+        found = _inexact(f"is {kind}, which distinguishes only {_DIGITS[kind]} digits in searches")
     elif kind == "scaled_float" and 10**column.scale > factor:
         found = _inexact("is scaled_float, which rounds the column's digits in searches")
     return found

@@ -130,7 +130,7 @@ def with_all_since(
     seen = rows = fillers = 0
     while until > bounds.first and seen < _OPEN_AT_ONCE and fillers < _MOST_LOOKED_BACK:
         if rows > _MOST_LOOKED_BACK:
-            why = f"{rows} rows before offset {offset} do not tell what is older"
+            why = f"{rows} rows before offset {offset} do not show what is older"
             raise _lost(seconds, f"{why}: name an offset, or an earlier time", bounds)
         begin = max(bounds.first, until - step)
         older = 0

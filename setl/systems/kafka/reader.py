@@ -242,7 +242,7 @@ class TopicReader(TopicClient):
         if name in _DAMAGED:
             return FatalError(
                 f"Kafka delivers a damaged record: {error.str()}",
-                hint="Look at the brokers' logs and disks. If it cannot be mended: `setl stop` the"
+                hint="Look at the brokers' logs and disks. If it cannot be fixed: `setl stop` the"
                 " channel, move past it with `setl position reset PIPELINE --to` an offset, start"
                 " it, and compare with `setl verify --repair`",
             )

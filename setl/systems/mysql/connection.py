@@ -125,7 +125,7 @@ _FULL = re.compile(r"(?:errno|errcode|error):? (?:28|122|135)\b", re.IGNORECASE)
 _FILE_ERRORS = {3, 20, 1005, 1006, 1016, 3185}
 _FULL_ERRORS = {1021, 1114}
 _NO_ROOM: Final = (
-    "Mostly the server's disk is full: once there is room, a pipeline goes on by itself"
+    "Mostly the server's disk is full: once there is space, a pipeline continues automatically"
 )
 _CERTIFICATE_EXPIRED = 10  # X509_V_ERR_CERT_HAS_EXPIRED
 _UNREADABLE = (FileNotFoundError, PermissionError, IsADirectoryError)  # of `ssl_ca`
@@ -365,7 +365,7 @@ def translating(endpoint: MysqlEndpoint) -> Generator[None]:
         shown = error.object[max(0, error.start - 8) : error.end + 8].hex(" ")
         raise DataError(
             f"MySQL: a value has a character that UTF-8 cannot hold, near the bytes {shown}",
-            hint="Mend the value at this server; it is in a column of UCS2, UTF16 or UTF32",
+            hint="Fix the value at this server; it is in a column of UCS2, UTF16 or UTF32",
         ).at(server=endpoint) from error
 
 

@@ -119,7 +119,7 @@ def test_fields_that_do_not_fit(check):
          "integer"),
         ("error", "the field small is byte; the column goes from -32768 to 32767", "integer"),
         ("error", "the field name is long, which does not take text values", "text"),
-        ("warning", "the field price is float, which tells only 6 digits apart in searches",
+        ("warning", "the field price is float, which distinguishes only 6 digits in searches",
          "decimal"),
         ("error", "the field born is date with the format epoch_second; setl writes 2026-01-02",
          "date"),

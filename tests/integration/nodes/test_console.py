@@ -145,7 +145,7 @@ def test_a_page_follows_a_failover_and_the_way_back(channel, cluster, visitor, a
         newest = page.locator("#d-history tbody tr").first
         eventually(lambda: newest.locator("th + td").inner_text() == standby, 30)
         visitor.go(f"{address}/")
-        warned = page.locator(".problems li", has_text=f"nobody takes over from {standby}").first
+        warned = page.locator(".problems li", has_text=f"no node takes over from {standby}").first
         warned.wait_for()
     finally:
         cluster.start_node(leader, urlsplit(cluster.http[leader]).port, master="local[1]")

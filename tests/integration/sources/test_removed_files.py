@@ -227,7 +227,7 @@ def test_a_reset_is_reported_at_once_while_a_stream_is_open(own):
             assert "setl position reset" in raised.value.hint
     # What else it may mean.
     position = all_read(own, source_of(own, "earliest").initial()).resume
-    refusal = StreamRefusedError("error 1236: I/O error reading log event", hint="Mend it")
+    refusal = StreamRefusedError("error 1236: I/O error reading log event", hint="Fix it")
     source._stream = Refused(position, refusal)
     with pytest.raises(StreamRefusedError, match="I/O error"):
         source.read(1, 1.0)

@@ -346,7 +346,7 @@ def test_a_replica_without_what_was_read_from_tables_is_a_lost_position(pair):
         with pytest.raises(PositionLostError, match="which lacks it") as raised:
             source_of(pair.two).locate(known)
         assert first_domain(newest(pair.one)) in str(raised.value)
-    # When the stream has come there, the checkpoint itself tells what is missing.
+    # When the stream has come there, the checkpoint itself shows what is missing.
     ended = replace(checkpoint, load=replace(load, ended=5.0))
     assert source_of(pair.two).locate(ended).generation == 2
     execute(pair.two, "START SLAVE")

@@ -275,7 +275,7 @@ def test_a_target_that_restarts_between_raise_and_first_load(own_server, end):
     getattr(own_server, end)()
     own_server.start()
     assert site.epoch() == (2, "n2")
-    # The old leader's sink connects again by itself and is refused all the same.
+    # The old leader's sink reconnects automatically and is refused all the same.
     with pytest.raises(FencedError, match="epoch 1 is over"):
         stale.apply(site.ticket(1), site.changes(10))
     sink.apply(site.ticket(2), site.changes(2))

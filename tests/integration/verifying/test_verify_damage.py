@@ -1,4 +1,4 @@
-"""A target that somebody damaged by hand: verify names exactly that, and a repair mends it."""
+"""A target that somebody damaged by hand: verify names exactly that, and a repair fixes it."""
 
 import random
 import threading

@@ -208,7 +208,7 @@ def test_a_base_of_epochs_that_cannot_be_read_stores_leaders_and_is_named(world)
         world.looked()
         assert world.applies("good"), data[:100]
         assert set(world.damaged()) == {"/epoch"}, data[:100]
-    # Nobody can take over until somebody says what epochs are to begin with.
+    # No node can take over until somebody says what epochs are to begin with.
     world.operator.leader_locks.depose(P, world.operator.leader_locks.one(P))
     eventually(lambda: "epoch's base cannot be read" in json.dumps(decisions(world)), 30)
     assert world.applies("bad")

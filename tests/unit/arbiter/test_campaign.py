@@ -31,7 +31,7 @@ def test_the_first_leader_waits_for_the_delay(cluster, n1):
     assert state.decision.sentence.endswith(f"it leads now, epoch {state.leader_lock.epoch}")
     after = n1.cycle()
     assert after.decision.sentence == f"no action: node n1 leads, epoch {state.leader_lock.epoch}"
-    assert after.reason == state.reason == "node n1 campaigns: nobody leads"
+    assert after.reason == state.reason == "node n1 campaigns: no node leads"
 
 
 def test_the_loser_of_a_race_follows(cluster, n1, n2):
@@ -66,7 +66,7 @@ def test_a_standby_takes_over_after_a_crash(cluster, n1, n2):
     cluster.advance(0.5)
     state = n2.cycle()
     assert state.decision.action is Action.LEAD
-    assert state.reason == "node n2 campaigns after n1: nobody leads"
+    assert state.reason == "node n2 campaigns after n1: no node leads"
     assert state.leader_lock.epoch > n1.epochs[-1]
 
 
@@ -192,7 +192,7 @@ def test_nobody_takes_over_in_a_pause(cluster, n1, n2, operator):
     lead(cluster, n1, n2)
     set_state(operator, ChannelState.PAUSE)
     n1.link.close()
-    for _ in range(2):  # the first look only sees that nobody leads
+    for _ in range(2):  # the first look only sees that no node leads
         cluster.advance(60)
         assert n2.act() is Action.WAIT
     assert operator.leader_locks.one(PIPELINE) is None
@@ -369,7 +369,7 @@ def test_a_campaign_whose_reply_is_lost_is_found_out_by_its_owner(cluster, n1):
     state = n1.cycle()
     assert state.decision.action is Action.LEAD
     assert state.mine
-    assert state.reason == "node n1 campaigns: nobody leads"
+    assert state.reason == "node n1 campaigns: no node leads"
 
 
 def test_a_resignation_whose_reply_is_lost_is_one(cluster, n1, operator):
@@ -427,7 +427,7 @@ def test_a_sentence_is_logged_aloud_only_when_it_is_news(cluster, n1, caplog):
     assert levels == ["INFO", "INFO", "INFO", "DEBUG", "DEBUG"]
     said = [record.setl["decision"] for record in caplog.records if record.levelname == "INFO"]
     assert said[0] == "node n1 waits 0.5 s before it takes over"
-    assert said[1].startswith("node n1 campaigns: nobody leads; it leads now, epoch ")
+    assert said[1].startswith("node n1 campaigns: no node leads; it leads now, epoch ")
     assert said[2].startswith("no action: node n1 leads, epoch ")
     assert caplog.records[0].setl["channel"] == "shop"
     assert caplog.records[0].setl["pipeline"] == "there"

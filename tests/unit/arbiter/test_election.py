@@ -56,7 +56,7 @@ LED = ElectionMemory(held=MINE, leader="n1")
         ({"leader_lock": GHOST, "busy": True}, Action.ABORT, "its own leadership is gone"),
         ({"leader_lock": replace(MINE, session=0), "session": 0}, Action.WAIT, "earlier session"),
         ({"leader_lock": THEIRS, "busy": True}, Action.ABORT, "n2 leads"),
-        ({"leader_lock": None, "busy": True}, Action.ABORT, "nobody leads"),
+        ({"leader_lock": None, "busy": True}, Action.ABORT, "no node leads"),
         # What the operator wants.
         ({"state": STOP}, Action.IDLE, "stopped"),
         ({"state": None}, Action.IDLE, "gone"),
@@ -67,7 +67,7 @@ LED = ElectionMemory(held=MINE, leader="n1")
         ({"state": PAUSE, "leader_lock": MINE}, Action.HOLD, "paused"),
         ({"state": PAUSE, "leader_lock": MINE, "busy": True}, Action.HOLD, "stays the leader"),
         ({"state": PAUSE, "leader_lock": THEIRS}, Action.FOLLOW, "follows n2"),
-        ({"state": PAUSE}, Action.WAIT, "nobody takes over"),
+        ({"state": PAUSE}, Action.WAIT, "no node takes over"),
         # A run was cancelled under this epoch.
         ({"leader_lock": MINE, "burnt_epoch": 41}, Action.RESIGN, "takes a new epoch"),
         (
@@ -120,7 +120,7 @@ LED = ElectionMemory(held=MINE, leader="n1")
             Action.CAMPAIGN,
             "campaigns after n2",
         ),
-        ({"past": ElectionMemory(vacant_since=99.5)}, Action.CAMPAIGN, "nobody leads"),
+        ({"past": ElectionMemory(vacant_since=99.5)}, Action.CAMPAIGN, "no node leads"),
         (
             {
                 "past": ElectionMemory(
@@ -138,7 +138,7 @@ LED = ElectionMemory(held=MINE, leader="n1")
         (
             {"past": ElectionMemory(ending=Ending.RESIGNED, ended_at=95.0, vacant_since=95.0)},
             Action.CAMPAIGN,
-            "nobody else has taken over",
+            "no other node has taken over",
         ),
         (
             {"past": ElectionMemory(ending=Ending.RELEASED, ended_at=95.1, vacant_since=95.1)},
@@ -158,7 +158,7 @@ LED = ElectionMemory(held=MINE, leader="n1")
         (
             {"past": ElectionMemory(vacant_since=1.0), "unclaimed": True, "wanted_since": 99.9},
             Action.CAMPAIGN,
-            "nobody leads",
+            "no node leads",
         ),
         (
             {
@@ -178,7 +178,7 @@ LED = ElectionMemory(held=MINE, leader="n1")
                 "turn": 1,
             },
             Action.CAMPAIGN,
-            "nobody leads",
+            "no node leads",
         ),
     ],
 )

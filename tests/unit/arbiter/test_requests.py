@@ -67,7 +67,7 @@ def test_what_a_switchover_is_refused_for(operator, n1):
     requests.change_state(operator, "shop", ChannelState.PAUSE)
     assert refused(*switchover) == "the channel is paused"
     n1.close()
-    assert refused(*switchover).startswith("nobody leads shop/there")
+    assert refused(*switchover).startswith("no node leads shop/there")
     nowhere = PipelineId("nowhere", "p")
     assert "known: shop" in refused(requests.switchover, operator, nowhere, ANY, ROOT)
     assert list(operator.signals.all(PIPELINE)) == []
@@ -90,7 +90,7 @@ def test_a_refused_failover_takes_nothing_away(operator, n1):
 
 @pytest.mark.parametrize("kind", [SignalKind.ROLLBACK, SignalKind.RESTART])
 def test_only_a_leader_can_be_asked(operator, cluster, kind):
-    assert refused(requests.ask_leader, operator, PIPELINE, kind, ROOT).startswith("nobody leads")
+    assert refused(requests.ask_leader, operator, PIPELINE, kind, ROOT).startswith("no node leads")
 
 
 def test_answers_are_waited_for(operator, n1):

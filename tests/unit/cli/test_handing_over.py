@@ -281,5 +281,5 @@ def test_signals_ask_the_leader(pair, capsys):
     assert pair.run("signal", "restart", "ab", "--timeout", "0.2") == 1
     assert "the request stands" in capsys.readouterr().err
     assert pair.run("signal", "restart", "ba") == 1
-    assert "restart of shop/ba refused: nobody leads shop/ba" in capsys.readouterr().err
+    assert "restart of shop/ba refused: no node leads shop/ba" in capsys.readouterr().err
     assert pair.run("signal", "dance", "ab") == 2

@@ -92,9 +92,7 @@ def test_a_load_of_a_pipeline_that_has_failed_says_what_it_waits_for(shop, capsy
     shop.node("n1").leads(AB, state="failed", error="position lost")
     assert shop.run("load", "ab", "--timeout", "0.8") == 1
     reported = capsys.readouterr().err
-    why = (
-        "waits, since the pipeline has failed; once it is mended, `setl start shop`: position lost"
-    )
+    why = "waits, since the pipeline has failed; once it is fixed, `setl start shop`: position lost"
     assert reported.count(f"shop/ab {why}\n") == 1
     assert shop.run("load", "ab", "--no-wait") == 0
     assert f"; it {why}" in " ".join(capsys.readouterr().out.split())

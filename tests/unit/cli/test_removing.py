@@ -16,7 +16,7 @@ def test_a_leader_is_not_pulled_away(shop, capsys):
     shop.node("n1").leads(AB)
     shop.state(ChannelState.STOP)
     assert shop.run("remove", "shop") == 1
-    assert "somebody leads shop/ab; nothing was removed" in capsys.readouterr().err
+    assert "a node leads shop/ab; nothing was removed" in capsys.readouterr().err
     assert shop.arbiter.leader_locks.one(AB) is not None
     assert [c.name for c in shop.arbiter.channels.all()] == ["shop"]
 

@@ -157,7 +157,7 @@ def difference(key):
 
 @pytest.fixture
 def repairs(shop, monkeypatch):
-    """Repairs what sides say; a leader that sends a key again mends it, unless it is broken."""
+    """Repairs what sides say; a leader that sends a key again fixes it, unless it is broken."""
     monkeypatch.setattr(repairing, "KEYS_AT_ONCE", 2)
     config = parse_channel(definition(pipelines=("ab",))).pipelines[0]
     sent = []

@@ -201,7 +201,7 @@ def test_a_pipeline_that_no_live_node_serves_says_what_it_needs(shop, capsys):
     text = printed(shop, capsys, "list")
     assert f"relays/p {needs}" in text
     assert text.count("none is running") == 1
-    assert f"nobody leads: no leader\n    └── {needs}" in printed(
+    assert f"no node leads: no leader\n    └── {needs}" in printed(
         shop, capsys, "topology", "relays"
     )
     shop.state(ChannelState.STOP, "relays")
@@ -348,8 +348,8 @@ def test_status_says_that_nobody_would_take_over(shop, capsys):
     shop.node("n1").leads(AB, lag=0.5)
     text = printed(shop, capsys, "status", "shop")
     forth, _, back = text.partition("shop/ba")
-    assert "  standby    none: nobody would take over from n1" in forth.splitlines()
-    assert "none: nobody" not in back, "nobody leads it"
+    assert "  standby    none: no node would take over from n1" in forth.splitlines()
+    assert "none: nobody" not in back, "no node leads it"
 
 
 def test_history(shop, capsys):

@@ -41,7 +41,7 @@ def test_tables(body, tables):
         ("INSERT INTO audit SELECT NEW.id, NEW.v", set()),
         ("INSERT INTO audit VALUES (NEW.id, NEW.v)", set()),
         ("UPDATE t SET a = NEW.a, b = NEW.b WHERE id = NEW.id", set()),
-        ("CALL mend(NEW.v, NEW.w + 1)", {"v"}),
+        ("CALL fix(NEW.v, NEW.w + 1)", {"v"}),
         ("INSERT INTO a VALUES (1); SET NEW.v = 1", {"v"}),
     ],
 )

@@ -193,7 +193,7 @@ def test_another_node_names_the_leader(node):
     node.operator.leader_locks.campaign(BACK, "n2")
     node.look()
     assert answer(node, "/leader/shop/back") == (503, "n2 leads shop/back")
-    assert answer(node, "/leader/shop/there") == (503, "nobody leads shop/there")
+    assert answer(node, "/leader/shop/there") == (503, "no node leads shop/there")
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_a_relay_names_the_leader_of_what_it_does_not_serve(relay):
     assert (reply.code, reply.json["error"]) == (503, "n2 leads shop/there")
     assert reply.json["leader"] == "n2"
     assert reply.json["epoch"] == relay.operator.leader_locks.one(THERE).epoch
-    assert answer(relay, "/leader/shop/back") == (503, "nobody leads shop/back")
+    assert answer(relay, "/leader/shop/back") == (503, "no node leads shop/back")
     assert relay.get("/readiness").code == 200
 
 

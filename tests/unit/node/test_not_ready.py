@@ -105,7 +105,7 @@ def test_where_all_logins_are_refused_the_last_node_stores_the_lead_and_says_why
     absorb(cluster, [*nodes, fourth])
     assert operator.leader_locks.one(PIPELINE).nid == "n4"
     assert [node.builds for node in (*nodes, fourth)] == [1, 1, 1, 1]
-    # Somebody mends the account.
+    # Somebody fixes the account.
     for node in (*nodes, fourth):
         node.build_failure = None
     requests.change_state(operator, "shop", ChannelState.START)
@@ -192,7 +192,7 @@ def test_a_node_that_is_seen_to_lack_something_never_takes_the_lead(cluster, ope
     assert operator.leader_locks.one(PIPELINE) is None
     assert not node.runs
     assert node.controller.status().not_ready == missing_for[0]
-    assert "cannot lead this pipeline, and nobody does" in node.controller.status().decision
+    assert "cannot lead this pipeline, and no node does" in node.controller.status().decision
     missing_for[0] = ""
     eventually(lambda: (cluster.advance(1), node.tick(), node.state is RunState.RUNNING)[2])
     missing_for[0] = "the file is gone"

@@ -271,7 +271,7 @@ TWO = transaction(4, 2)  # rows at 24 and 34, commit at 44
 
 
 class BackgroundTask:
-    """What is done beside the stream; notes what it is told."""
+    """What is done alongside the stream; notes what it is told."""
 
     def __init__(self):
         self.reached = lambda: None

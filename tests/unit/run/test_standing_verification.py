@@ -1,4 +1,4 @@
-"""The leader compares tables beside the stream: when, how much of them, and what comes of it."""
+"""The leader compares tables alongside the stream: when, how much of them, and what comes of it."""
 
 import logging
 import threading

@@ -186,7 +186,7 @@ def refusing(read: Reader, live: tuple[bytes, ...], table: TableDetail) -> Reade
         if event[at : at + size] in live:
             raise ConfigurationError(
                 "the table was system-versioned: its binlog has rows of the past among those that"
-                " live, and the source does not tell any more which column says which they are",
+                " live, and the source no longer says which column says which they are",
                 hint=HINT,
                 schema=schema.schema,
                 table=schema.table,

@@ -40,7 +40,7 @@ def fractions_refused(table: TableDetail, index: int, digits: str) -> Configurat
         what = f"is a {kind}({digits})"
     return ConfigurationError(
         f"column {name} {what} in MariaDB's format of 5.3 (of tables from before 10.1, or made"
-        " with mysql56_temporal_format=OFF), of which the binlog does not tell the digits",
+        " with mysql56_temporal_format=OFF), whose digits the binlog does not record",
         hint=HINT,
         schema=table.schema.schema,
         table=table.schema.table,

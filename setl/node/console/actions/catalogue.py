@@ -99,7 +99,7 @@ def _resume(context: ActionContext, name: str, _: Fields) -> str:
 
 def _stop_question(_: ClusterView, name: str, __: Fields) -> str:
     return (
-        f"Stop channel {name}? Nothing is applied any more, and its leaderships are given up,"
+        f"Stop channel {name}? Nothing is applied any more, and its leaders step down,"
         " until somebody starts it."
     )
 
@@ -241,13 +241,13 @@ def _changes_loads(state: RequestState, word: str) -> Callable[[ActionContext, s
 
 
 def _notify_leader(context: ActionContext, ident: PipelineId) -> None:
-    """Have the leader look at once; without one the next leader looks by itself."""
+    """Have the leader look at once; without one the next leader looks automatically."""
     try:
         requests.ask_leader(context.arbiter, ident, SignalKind.LOADS, context.requester)
     except Refused:
         return
     except ArbiterError as error:
-        raise Refused(f"the request is kept, but the leader was not told: {error}") from error
+        raise Refused(f"the request is stored, but the leader was not notified: {error}") from error
 
 
 def _cancel_loads_question(_: ClusterView, name: str, __: Fields) -> str:

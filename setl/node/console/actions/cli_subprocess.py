@@ -108,7 +108,7 @@ class CliSubprocess:
 
         Args:
             arguments: those of the command line, without ``setl``.
-            limit: seconds that it may take, None for as long as it takes.
+            limit: seconds that it may take, None indefinitely.
             said: takes each line of its standard error as it comes, from another thread.
 
         Raises:
@@ -120,7 +120,7 @@ class CliSubprocess:
             process = self._begun(arguments, read_fd)
         except OSError as error:
             os.close(write_fd)
-            raise SetlError(f"setl cannot be run beside the node: {error}") from error
+            raise SetlError(f"setl cannot be started by the node: {error}") from error
         finally:
             os.close(read_fd)
         out, err = _Listener(process.stdout), _Listener(process.stderr, said)

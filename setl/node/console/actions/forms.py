@@ -32,7 +32,7 @@ _log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 8
 PATIENCE = 4.0
-"""Seconds for which a page waits for what was asked; then it goes on by itself."""
+"""Seconds for which a page waits for what was asked; then it continues automatically."""
 LOOK_SECONDS = 30.0
 """Seconds that a look at servers may take before a question."""
 

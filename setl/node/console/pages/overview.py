@@ -247,7 +247,7 @@ def _direction(
         lag, rate = units.duration(figures.get("lag")), units.rate(figures.get("rows_per_second"))
         below = f"lag {lag} · {rate} rows/s"
     elif not view.leader:
-        below = "nobody leads"
+        below = "no node leads"
     return Direction(
         view.ident.pipeline,
         source,

@@ -23,8 +23,8 @@ TRY_AGAIN = "Try again what failed"
 """What the button is called that starts a channel again, on all pages that have it."""
 
 _NAMELESS = (
-    "of its pipelines has no name that can be used, and nobody leads it",
-    "of its pipelines have no name that can be used, and nobody leads them",
+    "of its pipelines has no name that can be used, and no node leads it",
+    "of its pipelines have no name that can be used, and no node leads them",
 )
 
 _ORDER: tuple[str, ...] = ("error", "warning", "note")
@@ -165,10 +165,10 @@ def _of_stored(view: ClusterView) -> Iterator[Problem]:
 
 
 def _way_on(view: PipelineView) -> str:
-    """What makes a pipeline go on that has stopped with an error, which says what to mend."""
+    """What makes a pipeline go on that has stopped with an error, which says what to fix."""
     if view.state != RunState.FAILED.value:
         return ""
-    return f"Once it is mended, press “{TRY_AGAIN}”, or run `setl start {view.ident.channel}`"
+    return f"Once it is fixed, press “{TRY_AGAIN}”, or run `setl start {view.ident.channel}`"
 
 
 def _of_cutovers(cutovers: Mapping[PipelineId, OpenCutover]) -> Iterator[Problem]:
@@ -183,7 +183,7 @@ _Found = tuple[str, str, str]
 
 def _of_leadership(view: PipelineView) -> Iterator[_Found]:
     if view.channel_state is ChannelState.PAUSE:
-        yield "note", "is paused: nothing is applied, and nobody takes over", "Resume its channel"
+        yield "note", "is paused: nothing is applied, and no node takes over", "Resume its channel"
         return
     if view.channel_state is ChannelState.STOP:
         return
@@ -198,7 +198,7 @@ def _of_leadership(view: PipelineView) -> Iterator[_Found]:
             "If it applies nothing, fail over",
         )
     if view.leader and not any(standby.turn for standby in view.standbys):
-        yield "warning", f"has no standby: nobody takes over from {view.leader}", "Start a node"
+        yield "warning", f"has no standby: no node takes over from {view.leader}", "Start a node"
     for standby in view.standbys:
         if standby.not_ready and not standby.never:
             yield "warning", f"node {standby.node} could not take over: {standby.not_ready}", ""
@@ -217,7 +217,7 @@ def _of_figures(view: PipelineView) -> Iterator[_Found]:
         yield (
             "note",
             f"no heartbeats can be written to the source: {error}",
-            "Until they are, lag is told by what users write there",
+            "Until they are, lag is measured by what users write there",
         )
     if waiting := view.waits_for:
         yield "warning", f"waits for {waiting}", ""

@@ -55,7 +55,7 @@ def timeline_of(items: Sequence[HistoryItem], now: float, *, leads: bool) -> Tim
     Args:
         items: all that is known, oldest first.
         now: seconds since 1970 UTC.
-        leads: whether somebody leads now; the last leadership ends now or is still on.
+        leads: whether a node leads now; the last leadership ends now or is still on.
     """
     shown = items[-_MOST:]
     if not shown:

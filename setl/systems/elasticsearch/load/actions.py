@@ -121,7 +121,7 @@ def _unsayable(changes: TargetChanges) -> DataError:
     if is_marked(value):
         return DataError(
             f"the value is {shown(value)}, and another value of its column has that text, too; a"
-            " document does not tell them apart",
+            " document does not distinguish them",
             hint="Correct the row at the source (UPDATE … SET the column to the label), or leave"
             " the column out",
             index=changes.target[1],

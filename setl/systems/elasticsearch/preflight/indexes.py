@@ -171,7 +171,7 @@ def _check_field(
     if field.signed_unknown and there.get("type") == "long":
         wanted = {"mappings": {"properties": {column.name: {"type": "unsigned_long"}}}}
         what = (
-            f"the field {column.name} would be long, since a subscription does not tell that the"
+            f"the field {column.name} would be long, since a subscription does not say that the"
             f" column of {rows.schema.name} is unsigned; numbers from 2**63 on would be refused"
         )
         fix_hint = (
@@ -253,7 +253,7 @@ def _check_blocks(name: str, settings: dict[str, Any], report: Report) -> None:
         unset = ", ".join(f'"index.blocks.{b}": null' for b in held)
         report.error(
             f"the index is blocked for writing ({', '.join(held)})",
-            f"PUT /{name}/_settings {{{unset}}}, once there is room on the disks",
+            f"PUT /{name}/_settings {{{unset}}}, once there is space on the disks",
             code="index-blocked",
         )
 

@@ -112,7 +112,7 @@ def _check_settings(settings: Mapping[str, Any], topic: str, report: Report) -> 
         (entries,) = (answer.result() for answer in asked.values())
     except KafkaException as error:
         report.warning(
-            f"the topic's settings are not told: {error.args[0].str()}",
+            f"the topic's settings are unknown: {error.args[0].str()}",
             "Make sure yourself that `cleanup.policy` is delete, since others lose records",
             code="topic-settings-unknown",
         )

@@ -93,7 +93,7 @@ def _way_on(refusal: str) -> str:
             " to ON again when the pipeline has passed what was written without GTIDs"
         )
     return (
-        "Mend at the source what it says; its own log says more. If this position cannot be read "
+        "Fix at the source what it says; its own log says more. If this position cannot be read "
         "any"
         f" more, as when the disk was full: {NEW_FILE}"
     )

@@ -151,7 +151,7 @@ class BinlogSearch:
         if unread:
             raise self._server.lost(f"{what}. GTIDs {unread} before them were not read", position)
         if unknown:
-            text = f"{what}. Their beginning knows nothing of GTIDs {unknown}: they were reset"
+            text = f"{what}. Their beginning does not know GTIDs {unknown}: they were reset"
             raise self._server.lost(text, position)
         if all_named:
             return self.identified(replace(oldest, gtid=position.gtid))

@@ -165,7 +165,7 @@ class BinlogServer:
     def oldest(self) -> tuple[BinlogPosition, bool]:
         """The same with the GTIDs before it, and whether these are all that was before it.
 
-        MySQL counts among them what was in binlogs of another name; MariaDB knows nothing of that.
+        MySQL counts among them what was in binlogs of another name; MariaDB does not know that.
         """
         with self._session(patient=True) as session:
             file = self._files(session)[0].name

@@ -36,7 +36,7 @@ _INSIDE: Final = ROWS | {
 }
 
 
-class Behind(Exception):  # noqa: N818 - no error: its stream goes on by itself
+class Behind(Exception):  # noqa: N818 - no error: its stream continues automatically
     """What follows a subscription is not kept any more."""
 
 

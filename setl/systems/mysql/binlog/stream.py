@@ -1,6 +1,6 @@
 """One connection that streams a binlog, with the thread that reads the events' headers.
 
-`DumpClient` hands out what comes and never connects again by itself; whatever goes wrong ends
+`DumpClient` hands out what comes and never reconnects automatically; whatever goes wrong ends
 the stream with an error, and the pipeline opens a new one from its own checkpoint.
 
 The server sends a heartbeat on a stream that is idle for 3 s (the client asks for it). A
@@ -307,7 +307,7 @@ class BinlogStream:
             self._client.close()
 
     def _put(self, entries: list[Entry]) -> bool:
-        """Let entries be read, once there is room for them; returns False if nobody reads."""
+        """Let entries be read, once there is space for them; returns False if nobody reads."""
         if not entries:
             return not self._closed
         limits = self._limits

@@ -107,8 +107,8 @@ def _reason(every: Iterable[Process]) -> str:
 
 def _refusal(what: str, process: Process, endpoint: MysqlEndpoint, reason: str) -> TransientError:
     return TransientError(
-        f"the source tells nothing about its binlog: {what} there (connection"
+        f"the source does not answer questions about its binlog: {what} there (connection"
         f" {process.ident}, for {process.seconds:.0f} s); {reason}",
-        hint="Its log says what it waits for; once that is over, this goes on by itself",
+        hint="Its log says what it waits for; once that is over, this continues automatically",
         server=endpoint,
     )

@@ -54,7 +54,7 @@ def advice_on(number: int, by_hand: str, *, copied: bool, shadows: Sequence[str]
     if number in _OF_ROWS:
         return (
             "Rows of the target are not such as the change wants them, though those of the source"
-            " were. Compare the table with `setl verify`, mend the rows there, and `setl start` the"
+            " were. Compare the table with `setl verify`, fix the rows there, and `setl start` the"
             f" channel; or make the change on the target{by_hand}"
         )
     if number in _NO_FUNCTION:

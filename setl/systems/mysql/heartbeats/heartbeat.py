@@ -154,7 +154,7 @@ class MysqlHeartbeat:
             connection.close()
             raise _CommitHangsError(
                 "the commit of the last heartbeat does not end: mostly the server's disk is full",
-                hint="Its log says why; once commits end there, heartbeats go on by themselves",
+                hint="Its log says why; once commits end there, heartbeats continue automatically",
                 server=self._endpoint,
             )
         return connection

@@ -53,8 +53,8 @@ def delete_insert_rows(
     """Delete all rows, then insert them, in the caller's transaction.
 
     Raises:
-        DataError: what `DeleteInsertRows.refuse` raises, or rows are in each other's way without an
-            end.
+        DataError: what `DeleteInsertRows.refuse` raises, or rows are in each other's way
+            indefinitely.
         pymysql.MySQLError, FatalError: as `write_rows`.
     """
     left = [_whole(part) for part in parts]

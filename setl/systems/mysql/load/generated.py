@@ -137,7 +137,7 @@ class GeneratedLoad:
         """Write the upserts of these parts, which are of one table.
 
         Raises:
-            DataError: what `refuse` raises, or rows are in each other's way without an end.
+            DataError: what `refuse` raises, or rows are in each other's way indefinitely.
             pymysql.MySQLError, FatalError: as `write_rows`.
         """
         held = [_Rows(plan, change) for plan, change in parts]
@@ -158,7 +158,7 @@ class GeneratedLoad:
             # What is refused stays as it was before, as everywhere else.
             ask(f"ROLLBACK TO SAVEPOINT {_BEFORE}")
         raise DataError(
-            "rows that are put aside stay in the way of others, without an end",
+            "rows that are put aside stay in the way of others, indefinitely",
             hint="Correct the first of the rows that the dead letters name",
             table=parts[0][0].inserts.table,
         )

@@ -211,7 +211,7 @@ class RowStatement:
                 raise ChangedValueError(f"the target's column {name} would {guard.reason}")
 
     def _by_bytes(self, held: Sequence[Sequence[Any]]) -> str:
-        """A second condition, which the index knows nothing of: text is what its bytes are."""
+        """A second condition, which the index does not know: text is what its bytes are."""
         names: list[str] = []
         literals: list[Sequence[str]] = []
         for name, column, values in zip(self.bytewise, self.columns, held, strict=True):
@@ -281,7 +281,7 @@ class RowStatement:
 def _unclear(column: Column, value: str) -> ChangedValueError:
     return ChangedValueError(
         f"column {column.name} is {shown(value)} at the source, where another value has that"
-        " text, too, and the target's column does not tell them apart",
+        " text, too, and the target's column does not distinguish them",
         hint="Give the target's column the same labels in the same order, or correct the row at"
         " the source",
     )

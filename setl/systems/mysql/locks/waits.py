@@ -218,7 +218,7 @@ def _look_inside(
 ) -> None:
     """Transactions and lock waits, as far as the account may see them."""
     for process in findings.processes.values():
-        # Locks on tables as such, which InnoDB knows nothing of.
+        # Locks on tables as such, which InnoDB does not know.
         if process.state.startswith("Waiting for") and "lock" in process.state:
             findings.waits.append(LockWait(process.id, process.seconds, doing=process.state))
     try:

@@ -22,7 +22,7 @@ _TABLES = (
 
 
 def check_first_load(server: Server, source: SourceConfig, router: Router, report: Report) -> None:
-    """Report how many rows are loaded beside the stream, and how many are left alone.
+    """Report how many rows are loaded alongside the stream, and how many are left alone.
 
     Raises:
         SetlError: the server stopped answering.
@@ -55,7 +55,7 @@ def check_prepared(server: Server, report: Report) -> None:
         if prepared or not uses_xa(cursor):
             return
     report.warning(
-        f"applications use XA here, and the account {server.account} is not told which transactions"
+        f"applications use XA here, and the account {server.account} cannot see which transactions"
         " are prepared: loads read all rows under shared locks, and those that were prepared before"
         " the server started are not seen",
         server.grant(["XA_RECOVER_ADMIN"], "*.*"),

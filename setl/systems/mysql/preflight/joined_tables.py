@@ -22,7 +22,7 @@ _PATIENCE = 5.0
 """Seconds that the server may look for keys that two tables have in common."""
 _FIX = (
     "Write each table into one of its own, or see to it that a key is in one of them only;"
-    " `setl verify` tells of rows that have become one"
+    " `setl verify` reports rows that have become one"
 )
 
 _Joined = tuple[SourceTable, Route]

@@ -35,7 +35,7 @@ def check_keyless(check: PipelineCheck, schema: RowSchema, route: Route, report:
     report.warning(
         f"{_NO_KEY}: its rows are distinguished by all of their columns, and each update and each"
         " delete reads all of the target's table",
-        "Give the target's table an index over columns that tell its rows apart well, or both"
+        "Give the target's table an index over columns that identify its rows well, or both"
         " tables a primary key",
         code="keyless",
     )

@@ -123,7 +123,7 @@ class TargetTriggers:
                         if beside is not None
                         else f"the event {name} of the target writes this table: the target then"
                         " has rows that the source does not have",
-                        "Let one server run it: what it writes at the source arrives by itself",
+                        "Let one server run it: what it writes at the source is replicated",
                         code="event-writes-mapped",
                     )
 
@@ -158,7 +158,7 @@ class TargetTriggers:
                 )
             report.error(
                 said,
-                "Drop it at the target: what such a trigger writes at the source arrives by itself",
+                "Drop it at the target: what such a trigger writes at the source is replicated",
                 self._guard(trigger, WRITES),
                 code=WRITES,
                 risk=True,

@@ -133,7 +133,7 @@ class MysqlRows:
 
 
 def _has_key(there: RowSchema, seen: RowSchema) -> bool:
-    """Whether the table still tells its rows apart by the key that the stream knows.
+    """Whether the table still identifies its rows by the key that the stream knows.
 
     By another key, or by other values of it, other rows would be found, or none.
     """

@@ -1,6 +1,6 @@
 """Reads a whole table as of one exact position of the binlog.
 
-Rows without a key can be loaded beside the stream only if it is known which changes they have
+Rows without a key can be loaded alongside the stream only if it is known which changes they have
 already: one that is applied twice is there twice. A server does not say so of a snapshot (MariaDB
 does, see `setl.systems.mysql.reading.consistent_read`, but not reliably at the head of a file, nor
 of XA transactions). So the table is locked for a moment, by a second session:
@@ -107,7 +107,7 @@ def _fetched(cursor: SSCursor, columns: Sequence[Column]) -> Iterator[list[Row]]
 
 
 def _lock(cursor: Cursor, schema: RowSchema) -> None:
-    """Lock a table as the module's text says, for as long as it takes to be free at some time."""
+    """Lock a table as the module's text says, indefinitely to be free at some time."""
     until = time.monotonic() + _LIMIT
     while True:
         try:

@@ -420,7 +420,7 @@ def test_a_plan_says_what_would_change_and_what_servers_lack(node, anna, passwor
     page = edit(anna, "plan", FILE + "      - from: s.u\n").body.decode()
     assert "table s.u is added" in page
     assert "table s.u is not loaded" in page
-    assert "These pipelines end in order and restart: there" in page
+    assert "These pipelines stop cleanly and restart: there" in page
     assert "to fix first" in page  # nothing listens at port 1
     assert "hunter2" not in page
 

@@ -44,7 +44,7 @@ def test_a_channel_is_removed_once_it_is_stopped_and_its_name_is_typed(node, ann
         assert "Remove channel shop (there, back) with its history" in asked.body.decode()
     assert "search is another name" in asked.body.decode()
     anna.do("remove", "shop", typed="shop", sure="yes")
-    assert "somebody leads shop/there; nothing was removed" in outcomes(node)[-1][2]
+    assert "a node leads shop/there; nothing was removed" in outcomes(node)[-1][2]
     assert node.operator.channels.one("shop").state is ChannelState.STOP
     node.arbiter.leader_locks.resign(THERE, node.operator.leader_locks.one(THERE))
     removed = anna.do("remove", "shop", typed="shop", sure="yes")

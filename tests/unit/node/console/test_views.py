@@ -127,7 +127,7 @@ def test_errors_come_first_in_their_own_words():
     assert [p.level for p in found] == ["error", "warning", "warning"]
     assert found[0].text == f"failed: {error}"
     assert found[0].hint == (
-        "Once it is mended, press “Try again what failed”, or run `setl start shop`"
+        "Once it is fixed, press “Try again what failed”, or run `setl start shop`"
     )
     assert "Look at its dead letters" in found[2].hint
 

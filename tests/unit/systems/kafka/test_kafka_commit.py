@@ -43,7 +43,7 @@ def test_what_is_written_is_read(checkpoint, epoch):
 
 @pytest.mark.parametrize("strange", ["7", "\ufffd", "}", "|{}", "\x01 "])
 def test_what_follows_is_not_read(strange):
-    """Metadata without an end of its own comes with bytes of somebody else's behind it."""
+    """Metadata indefinitely of its own comes with bytes of somebody else's behind it."""
     assert read_commit("t", 0, 42, "1700000005" + strange).timestamp == 1_700_000_005
     checkpoint = Checkpoint(KafkaPosition("t", 3, 7, 1_700_000_005))
     text = metadata_of(checkpoint, "shop/p", 5)

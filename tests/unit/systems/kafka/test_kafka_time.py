@@ -82,7 +82,7 @@ def test_what_is_too_large_to_be_looked_through_is_no_position(monkeypatch):
         *dated_by_its_begin(160, 1000, 4000, 1000),
         *stream([161], 10),
     ]
-    with pytest.raises(PositionLostError, match="do not tell what is older: name an offset"):
+    with pytest.raises(PositionLostError, match="do not show what is older: name an offset"):
         position(FakeTopic(values), BASE + 1300)
 
 

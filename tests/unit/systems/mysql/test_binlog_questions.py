@@ -365,7 +365,7 @@ def test_the_kind_of_an_error(error, kind):
     ("text", "hint"),
     [
         ("Cannot replicate anonymous transaction when @@GLOBAL.GTID_MODE = ON", "ON_PERMISSIVE"),
-        ("log event entry exceeded max_allowed_packet", "Mend at the source what it says"),
+        ("log event entry exceeded max_allowed_packet", "Fix at the source what it says"),
     ],
 )
 def test_a_refusal_names_the_way_on(text, hint):

@@ -59,7 +59,7 @@ class PretendedServer(Server):
 
     def refuse_unanswered(self):
         if self.hangs:
-            raise TransientError("the source tells nothing about its binlog")
+            raise TransientError("the source does not answer questions about its binlog")
 
     def rows(self, sql, args=()):
         self.asked.append(sql)
