@@ -95,7 +95,7 @@ def connect_zookeeper(zookeeper: str, root: str) -> Generator[Arbiter]:
     arbiter = ZooKeeperArbiter(zookeeper, root=root, session_timeout=10.0, access=access)
 
     def waited_for() -> str:
-        problem = arbiter.session.connect_failures()
+        problem = arbiter.session.problem()
         return f"asking ZooKeeper at {zookeeper}" + (f" ({problem})" if problem else "")
 
     try:

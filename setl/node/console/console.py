@@ -333,5 +333,5 @@ def wants_page(request: Request) -> bool:
 def _contact_words(arbiter: Arbiter, now: float) -> str:
     """``connected``, or what the contact with the arbiter is instead, and why."""
     contact = contact_at(arbiter.session, now).value
-    why = arbiter.session.connect_failures()
+    why = arbiter.session.problem()
     return ErrorText(f"{contact} ({why})" if why else contact, contact)

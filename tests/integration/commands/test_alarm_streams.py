@@ -32,7 +32,7 @@ def dts(brokers, topic, **more):
 
 
 def alarm_of(stored):
-    facts = PipelineFacts("shop", "ab", "PAUSE", stored=stored)
+    facts = PipelineFacts("shop", "ab", "PAUSE", retention=stored)
     found = [j for j in judge_pipeline(facts, time.time()) if j.holds]
     return [j for j in found if j.key.rule in {"position", "position_lost"}]
 
@@ -53,7 +53,7 @@ def test_a_checkpoint_is_compared_with_the_retention_of_its_topic(kafka):
     source = system_of(dts(kafka.brokers, topic))
     assert isinstance(source, RemovingSource)
     # Three hours are left of what was written 21 hours ago.
-    stored = source.stored(KafkaPosition(topic, 0, 1, written))
+    stored = source.retention(KafkaPosition(topic, 0, 1, written))
     assert stored is not None
     assert stored.retention == 24 * HOUR
     assert 3 * HOUR - 120 < (stored.seconds_left() or 0) <= 3 * HOUR
@@ -61,13 +61,13 @@ def test_a_checkpoint_is_compared_with_the_retention_of_its_topic(kafka):
     assert alarm.key.rule == "position"
     assert "in 2 h 5" in alarm.text or "in 3 h" in alarm.text
     # All is applied: nothing can be removed that is still wanted.
-    end = source.stored(KafkaPosition(topic, 0, 3, written))
+    end = source.retention(KafkaPosition(topic, 0, 3, written))
     assert end is not None
     assert end.seconds_left() is None
     assert alarm_of(end) == []
     [removed] = admin.delete_records([TopicPartition(topic, 0, 2)]).values()
     removed.result(20)
-    lost = source.stored(KafkaPosition(topic, 0, 1, written))
+    lost = source.retention(KafkaPosition(topic, 0, 1, written))
     assert lost is not None
     assert lost.lost
     [alarm] = alarm_of(lost)

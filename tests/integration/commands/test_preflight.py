@@ -647,7 +647,7 @@ def test_generated_columns_that_the_source_does_not_log(scene):
     orders = f"{scene.schema}.orders"
     for mapping, needed in [({}, False), ({"where": "id > 0"}, True), ({"exclude": ["id"]}, False)]:
         found = check_channel(scene.channel([{"from": orders, **mapping}]))
-        assert [f.position for f in found if f.code == NOT_LOGGED] == [orders] * (
+        assert [f.location for f in found if f.code == NOT_LOGGED] == [orders] * (
             unlogged and needed
         )
 

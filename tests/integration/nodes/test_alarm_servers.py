@@ -47,7 +47,7 @@ def test_a_source_reports_when_a_position_may_be_purged(site_a, retention):
     here = server.latest()
 
     def stored_of(position):
-        stored = source.stored(position)
+        stored = source.retention(position)
         assert stored is not None
         return stored
 
@@ -60,7 +60,7 @@ def test_a_source_reports_when_a_position_may_be_purged(site_a, retention):
     assert 3 * DAY - 120 < (stored.seconds_left() or 0) <= 3 * DAY
     assert stored_of(server.latest()).seconds_left() is None
     retention(3 * 3600)
-    facts = PipelineFacts("shop", "ab", "PAUSE", stored=stored_of(here))
+    facts = PipelineFacts("shop", "ab", "PAUSE", retention=stored_of(here))
     [found] = [j for j in judge_pipeline(facts, time.time()) if j.holds]
     assert found.key.rule == "position"
     assert "will be purged in 2 h 59 min" in found.text or "purged in 3 h" in found.text

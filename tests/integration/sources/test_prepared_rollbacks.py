@@ -63,7 +63,7 @@ def is_behind(found, before):
 
 
 def read_to_the_end(server, db, start):
-    """The entries from a position on, with those of a row of the mapped table that is written now."""
+    """The entries from a position on, with those of a row of the mapped table written now."""
     # Not where the binlog ends behind it: after FLUSH, MariaDB adds an event of its own some time
     # later, which is no entry.
     before = position(server)

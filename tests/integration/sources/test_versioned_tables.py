@@ -58,7 +58,7 @@ def is_live(entries):
 
 
 @_COLUMNS
-def test_live_rows_are_reported_from_the_past(site_a, sandbox, columns):
+def test_live_rows_are_distinguished_from_the_past(site_a, sandbox, columns):
     connection, schema = sandbox
     table = f"{schema}.living"
     versions = BinlogServer(endpoint_of(site_a)).versions

@@ -240,7 +240,7 @@ def test_a_mapping_shapes_the_table(servers, source_db, position):
     with a.connect() as connection:
         if logs_no_generated(connection):
             found = check_channel(creating(a, b, [mapped]))
-            assert [f.position for f in found if f.code == "generated-columns"]
+            assert [f.location for f in found if f.code == "generated-columns"]
             mapped["read"] = "source"  # which is what this finding asks for
     keyless = {"from": f"{source_db}.keyless", "key": ["b", "a"]}
     left = {"from": f"{source_db}.keyless", "to": f"{source_db}.left_alone", "create": False}

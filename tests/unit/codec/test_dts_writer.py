@@ -359,7 +359,7 @@ _DATETIME = st.tuples(_DATE, st.integers(0, 23), _CLOCK).map(
 _TIMESTAMP = st.builds(timestamp_text, st.integers(0, 2**32 - 1), st.integers(0, 999_999))
 _TEXT = st.text(st.characters(codec="utf-8"), max_size=300)
 _LABEL = _TEXT | _TEXT.map(marked)  # see `setl.model.labels`
-_DECIMAL = st.decimals(-(10**20), 10**20, positions=4).map(lambda number: f"{number:f}")
+_DECIMAL = st.decimals(-(10**20), 10**20, places=4).map(lambda number: f"{number:f}")
 _COLUMNS = {
     Kind.INTEGER: (WireColumn(T.LONGLONG), st.integers(-(2**63), 2**64 - 1)),
     Kind.BIT: (WireColumn(T.BIT, 64), st.integers(0, 2**64 - 1)),

@@ -170,7 +170,7 @@ def test_decimals_get_the_digits_of_their_column_and_lose_none():
 @given(
     st.one_of(
         st.integers(-(2**63), 2**64),
-        st.decimals(allow_nan=False, allow_infinity=False, positions=4),
+        st.decimals(allow_nan=False, allow_infinity=False, places=4),
         st.datetimes(),
         st.datetimes(timezones=st.just(UTC)),
         st.timedeltas(timedelta(hours=-838), timedelta(hours=838)),

@@ -167,7 +167,7 @@ def test_an_integer_is_the_same_in_every_form_that_takes_it(number):
         assert int(float(number)) != number
 
 
-@given(st.decimals(allow_nan=False, allow_infinity=False, positions=10, min_value=-(10**20)))
+@given(st.decimals(allow_nan=False, allow_infinity=False, places=10, min_value=-(10**20)))
 def test_a_decimal_never_changes_its_value(number):
     written = f"{number:f}"
     row = one(Kind.DECIMAL, written)

@@ -68,7 +68,7 @@ class Keys:
 
 
 def keys_of(*answers, replicates=True):
-    keys = ActingKeys(cast("Any", Codec()), cast("Any", Keys(*answers)), replicates=replicates)
+    keys = ActingKeys(cast("Any", Codec()), cast("Any", Keys(*answers)), passes=replicates)
     keys.begin(CHECKPOINT)
     return keys
 
@@ -159,7 +159,7 @@ def test_a_look_that_failed_is_made_up_for():
 
 
 def test_a_target_without_such_keys():
-    keys = ActingKeys(cast("Any", Codec()), None, replicates=True)
+    keys = ActingKeys(cast("Any", Codec()), None, passes=True)
     keys.begin(CHECKPOINT)
     assert not keys.after_changes()
     assert (keys.tables, keys.actions, keys.known) == (frozenset(), (), ())

@@ -368,13 +368,13 @@ def test_a_busy_source_is_throttle_count_to():
     assert bench.reported.waits_for == ""
 
 
-def test_a_target_that_is_behind_is_throttle_count_to():
+def test_a_load_is_throttled_while_the_target_is_behind():
     bench = Bench(Tables(a=5000), limits=LoadLimits(lag=2.0))
     bench.begin(TableLoad("x", taken=()))
-    bench.loading._way._lag = lambda: 2.5
+    bench.loading._throttle._lag = lambda: 2.5
     assert bench.step() is None
     assert bench.reported.waits_for == "the target is 2.5 s behind"
-    bench.loading._way._lag = lambda: None
+    bench.loading._throttle._lag = lambda: None
     assert bench.step() is not None
 
 

@@ -110,7 +110,7 @@ def message(said: SiteWrites | None = SAID, **values):
 
 def reported(of, **mapping):
     found = Histories(router(**mapping))
-    found.tell(of, 9)
+    found.add_report(of, 9)
     return found.collected()
 
 

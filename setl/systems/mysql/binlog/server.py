@@ -241,7 +241,7 @@ class BinlogServer:
         return str(row[0] or "row_start"), str(row[1] or "row_end")
 
     def generated(self, schema: str, table: str) -> list[str]:
-        """The generated columns of a table, see `setl.codec.binlog.rows.unlogged_columns.Generated`.
+        """The generated columns of a table (`setl.codec.binlog.rows.unlogged_columns.Generated`).
 
         Raises TransientError.
         """

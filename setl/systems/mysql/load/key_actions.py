@@ -76,9 +76,9 @@ def delete_children(
     """
     with _checking(connection):
         for (plan, change), action in acting:
-            positions = _positions(change, action.parent_columns)
-            statement = _found_by(plan, change, positions, action.columns, _what(action, described))
-            keys = list(dict.fromkeys(tuple(row[i] for i in positions) for row in change.deletes))
+            indexes = _indexes(change, action.parent_columns)
+            statement = _found_by(plan, change, indexes, action.columns, _what(action, described))
+            keys = list(dict.fromkeys(tuple(row[i] for i in indexes) for row in change.deletes))
             _run(connection, statement, keys, limits)
 
 
@@ -94,9 +94,9 @@ def move_keys(
             names = [column.name for column in move.columns]
             own = [part for part in parts if part[1].target == move.target]
             for plan, change in own[:1]:
-                positions = _positions(change, names)
+                indexes = _indexes(change, names)
                 table = qualified(*move.target)
-                count = _found_by(plan, change, positions, names, f"SELECT COUNT(*) FROM {table}")
+                count = _found_by(plan, change, indexes, names, f"SELECT COUNT(*) FROM {table}")
                 with connection.cursor() as cursor:
                     cursor.execute(count.text([move.new]) + b" FOR UPDATE")
                     [(found,)] = cursor.fetchall()
@@ -111,11 +111,13 @@ def move_keys(
                     _run(connection, update, [move.old], limits)
 
 
-def _literal(statement: RowStatement, position: int, row: Row) -> str:
+def _literal(statement: RowStatement, index: int, row: Row) -> str:
     """One value of a key as SQL."""
-    numbers = tuple(n._replace(position=0) for n in statement.numbers if n.position == position)
-    own = replace(statement, columns=(statement.columns[position],), numbers=numbers, key=(0,))
-    (piece,), _ = own.rendered([(row[position],)])
+    numbers = tuple(
+        n._replace(column_index=0) for n in statement.numbers if n.column_index == index
+    )
+    own = replace(statement, columns=(statement.columns[index],), numbers=numbers, key=(0,))
+    (piece,), _ = own.rendered([(row[index],)])
     return piece
 
 
@@ -130,7 +132,7 @@ def _what(action: KeyAction, described: Callable[[Name], RowSchema]) -> str:
     return f"UPDATE {child} SET {','.join(sets)}"
 
 
-def _positions(change: TargetChanges, names: Sequence[str]) -> list[int]:
+def _indexes(change: TargetChanges, names: Sequence[str]) -> list[int]:
     """Where columns are among those of a key."""
     key = [change.columns[i].name.lower() for i in change.key]
     if sorted(key) != sorted(name.lower() for name in names):
@@ -147,7 +149,7 @@ def _positions(change: TargetChanges, names: Sequence[str]) -> list[int]:
 def _found_by(
     plan: TableWrites,
     change: TargetChanges,
-    positions: Sequence[int],
+    indexes: Sequence[int],
     names: Sequence[str],
     what: str,
 ) -> RowStatement:
@@ -155,7 +157,7 @@ def _found_by(
     deletes = plan.deletes
     stored = [
         replace(plan.generated.stored[change.key[i]], name=n)
-        for i, n in zip(positions, names, strict=True)
+        for i, n in zip(indexes, names, strict=True)
     ]
     condition = by_key(stored)
     return replace(
@@ -164,12 +166,12 @@ def _found_by(
         tail=condition.tail,
         between=condition.between,
         columns=tuple(
-            replace(deletes.columns[i], name=n) for i, n in zip(positions, names, strict=True)
+            replace(deletes.columns[i], name=n) for i, n in zip(indexes, names, strict=True)
         ),
         numbers=tuple(
-            each._replace(position=positions.index(each.position)) for each in deletes.numbers
+            each._replace(column_index=indexes.index(each.column_index)) for each in deletes.numbers
         ),
-        key=tuple(range(len(positions))),
+        key=tuple(range(len(indexes))),
         limited=False,
         bytewise=(),
     )

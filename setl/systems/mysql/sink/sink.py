@@ -278,10 +278,10 @@ class MysqlSink:
             ExactLoad(connection, parts, limits, refuse_of, ticket.catching_up).run()
 
         for plan, change in plans:
-            if not plan.alone:
+            if not plan.single_writer:
                 load = GeneratedLoad(connection, write_apart, refuse_of, limits, self._sessions)
                 load.run([(plan, change)])
-        alone = [(plan, change) for plan, change in plans if plan.alone]
+        alone = [(plan, change) for plan, change in plans if plan.single_writer]
         for target in dict.fromkeys(change.target for _, change in alone):
             parts = [part for part in alone if part[1].target == target]
             GeneratedLoad(connection, write_together, refuse_of, limits, self._sessions).run(parts)
@@ -414,7 +414,7 @@ class MysqlSink:
         result = list(changes)
         positions: dict[tuple[str, str], list[int]] = {}
         for i, (change, plan) in enumerate(zip(changes, writes, strict=True)):
-            if plan.alone:
+            if plan.single_writer:
                 positions.setdefault(change.target, []).append(i)
         for own in positions.values():
             parts = [changes[i] for i in own]
@@ -501,7 +501,7 @@ def _raise_with(change: TargetChanges) -> Refuse:
 
 def _refuse_shared(changes: Sequence[TargetChanges], writes: Sequence[TableWrites]) -> None:
     for change, plan in zip(changes, writes, strict=True):
-        if plan.alone and change.shared:
+        if plan.single_writer and change.shared:
             raise SharedTableError(
                 "the unique keys of the target table have changed: one task has to write it now",
                 table=".".join(change.target),

@@ -45,7 +45,7 @@ class Guard:
     """Finds values that a column would change.
 
     Attributes:
-        position: of the column in a row.
+        column_index: of the column in a row.
         changes: whether it would change a value, which is not NULL unless `nulls` is set.
         reason: what it would do, the end of a sentence.
         nulls: whether it is NULL that is changed.
@@ -53,7 +53,7 @@ class Guard:
             each of them: whether none can be changed.
     """
 
-    position: int
+    column_index: int
     changes: Callable[[Any], bool]
     reason: str
     nulls: bool = False
@@ -73,11 +73,11 @@ class Numbers(NamedTuple):
     """Makes numbers of the labels of a column.
 
     Attributes:
-        position: of the column in a row.
+        column_index: of the column in a row.
         number_of: gives the number of a value that is not NULL.
     """
 
-    position: int
+    column_index: int
     number_of: NumberOf
 
     def of(self, values: Sequence[Any], *, lacking: int | None = None) -> list[Any]:
@@ -116,11 +116,11 @@ def guards_for(columns: Sequence[Column]) -> tuple[Guard, ...]:
     """
     return tuple(
         guard
-        for position, column in enumerate(columns)
+        for column_index, column in enumerate(columns)
         if column.capacity is not None
         for guard in (
-            *_conversion_guards(position, column.kind, column.capacity),
-            *_guards(position, column, column.capacity),
+            *_conversion_guards(column_index, column.kind, column.capacity),
+            *_guards(column_index, column, column.capacity),
         )
     )
 
@@ -135,8 +135,8 @@ def is_watched(column: Column, target: Column) -> bool:
 def blanks_of(columns: Sequence[Column]) -> tuple[tuple[int, str], ...]:
     """Places of columns that have ENUM's number for what is no label, and how rows hold that."""
     return tuple(
-        (position, of_numbers(Kind.ENUM, column.capacity.labels)(0))
-        for position, column in enumerate(columns)
+        (column_index, of_numbers(Kind.ENUM, column.capacity.labels)(0))
+        for column_index, column in enumerate(columns)
         if column.kind is Kind.ENUM
         and column.capacity
         and column.capacity.type == "enum"
@@ -147,13 +147,15 @@ def blanks_of(columns: Sequence[Column]) -> tuple[tuple[int, str], ...]:
 def as_numbers(columns: Sequence[Column]) -> tuple[tuple[Column, ...], tuple[Numbers, ...]]:
     """The columns, those of labels that text may not find as numbers; and what makes these."""
     numbers = tuple(
-        Numbers(position, to_numbers(_LABEL_KINDS[column.capacity.type], column.capacity.labels))
-        for position, column in enumerate(columns)
+        Numbers(
+            column_index, to_numbers(_LABEL_KINDS[column.capacity.type], column.capacity.labels)
+        )
+        for column_index, column in enumerate(columns)
         if column.capacity is not None and is_numbered(column)
     )
     reported = list(columns)
-    for position, _ in numbers:
-        reported[position] = replace(reported[position], kind=Kind.INTEGER, unsigned=True)
+    for column_index, _ in numbers:
+        reported[column_index] = replace(reported[column_index], kind=Kind.INTEGER, unsigned=True)
     return tuple(reported), numbers
 
 
@@ -162,77 +164,81 @@ def is_single(column: Column) -> bool:
     return column.capacity is not None and column.capacity.type == "float"
 
 
-def _guards(position: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
+def _guards(column_index: int, column: Column, capacity: Capacity) -> Iterator[Guard]:
     kind, scale = column.kind, capacity.scale
     if capacity.fills_null:
-        yield Guard(position, lambda v: v is None, "put a value of its own for NULL", nulls=True)
+        yield Guard(
+            column_index, lambda v: v is None, "put a value of its own for NULL", nulls=True
+        )
     if kind in _MOMENTS and capacity.type == "date":
-        yield _ending_guard(position, "00:00:00.000000", "cut the time of day off")
+        yield _ending_guard(column_index, "00:00:00.000000", "cut the time of day off")
     elif kind in _MOMENTS and scale is not None and scale < 6:
-        yield _ending_guard(position, "0" * (6 - scale), f"keep {scale} digits of the second")
+        yield _ending_guard(column_index, "0" * (6 - scale), f"keep {scale} digits of the second")
     elif kind is Kind.DECIMAL and scale is not None and (not column.scale or column.scale > scale):
-        yield Guard(position, lambda v: _digits(v) > scale, f"round it to {scale} digits")
+        yield Guard(column_index, lambda v: _digits(v) > scale, f"round it to {scale} digits")
     elif kind is Kind.FLOAT:
-        yield from _float_guards(position, capacity)
+        yield from _float_guards(column_index, capacity)
     elif kind is Kind.INTEGER and capacity.type in _HOLDS:
         holds = _HOLDS[capacity.type]
-        yield Guard(position, lambda v: not holds(v), "round it to the digits that it has")
+        yield Guard(column_index, lambda v: not holds(v), "round it to the digits that it has")
     elif kind is Kind.TEXT and capacity.type in _CLOCKS:
-        yield _written_guard(position, 6 if scale is None else scale)
+        yield _written_guard(column_index, 6 if scale is None else scale)
     elif kind is Kind.BINARY and capacity.type == "binary":
         size = capacity.length
-        yield Guard(position, lambda v: len(v) != size, f"fill it up to {size} bytes")
+        yield Guard(column_index, lambda v: len(v) != size, f"fill it up to {size} bytes")
     elif capacity.labels and kind not in _LABELLESS and not is_numbered(column):
-        yield _label_guard(position, kind, capacity)
+        yield _label_guard(column_index, kind, capacity)
     elif kind is Kind.TEXT and capacity.type == "char":
-        yield Guard(position, lambda v: v[-1:] == " ", "cut the spaces at its end off")
+        yield Guard(column_index, lambda v: v[-1:] == " ", "cut the spaces at its end off")
     elif kind is Kind.TEXT and capacity.type in _CUT_SPACES:
-        yield _spaces_guard(position, capacity.length, in_bytes=capacity.type != "varchar")
+        yield _spaces_guard(column_index, capacity.length, in_bytes=capacity.type != "varchar")
 
 
-def _conversion_guards(position: int, kind: Kind, capacity: Capacity) -> Iterator[Guard]:
+def _conversion_guards(column_index: int, kind: Kind, capacity: Capacity) -> Iterator[Guard]:
     if changes := change_of(kind, capacity):
-        yield Guard(position, changes, f"make another value of it, as {capacity.type}")
+        yield Guard(column_index, changes, f"make another value of it, as {capacity.type}")
 
 
-def _ending_guard(position: int, ending: str, reason: str) -> Guard:
+def _ending_guard(column_index: int, ending: str, reason: str) -> Guard:
     """For values that fit if they end in this."""
     ends = methodcaller("endswith", ending)
-    return Guard(position, lambda v: not ends(v), reason, harmless=lambda vs: all(map(ends, vs)))
+    return Guard(
+        column_index, lambda v: not ends(v), reason, harmless=lambda vs: all(map(ends, vs))
+    )
 
 
-def _written_guard(position: int, scale: int) -> Guard:
+def _written_guard(column_index: int, scale: int) -> Guard:
     """For moments in text, of whose seconds servers drop digits without a note."""
 
     def changes(text: str) -> bool:
         found = _FRACTION.search(text)
         return found is not None and len(found[1].rstrip("0")) > scale
 
-    return Guard(position, changes, f"keep {scale} digits of the second")
+    return Guard(column_index, changes, f"keep {scale} digits of the second")
 
 
-def _spaces_guard(position: int, size: int, *, in_bytes: bool) -> Guard:
+def _spaces_guard(column_index: int, size: int, *, in_bytes: bool) -> Guard:
     """For values that are cut to the column's size if it is only spaces that are lost."""
     measure, most = (_utf8_bytes, size // 4) if in_bytes else (len, size)
     return Guard(
-        position,
+        column_index,
         lambda v: v[-1:] == " " and measure(v) > size,
         "cut the spaces at its end off",
         harmless=lambda vs: max(map(len, vs)) <= most,
     )
 
 
-def _float_guards(position: int, capacity: Capacity) -> Iterator[Guard]:
+def _float_guards(column_index: int, capacity: Capacity) -> Iterator[Guard]:
     scale = capacity.scale
     if capacity.type == "float":
-        yield Guard(position, is_longer_than_single, "round it to what four bytes hold")
+        yield Guard(column_index, is_longer_than_single, "round it to what four bytes hold")
     if capacity.type in {"float", "double"} and scale is not None:
-        yield _digits_guard(position, scale, single=capacity.type == "float")
+        yield _digits_guard(column_index, scale, single=capacity.type == "float")
     elif capacity.type.endswith("int"):
-        yield Guard(position, lambda v: not v.is_integer(), "round it to a whole number")
+        yield Guard(column_index, lambda v: not v.is_integer(), "round it to a whole number")
 
 
-def _digits_guard(position: int, scale: int, *, single: bool) -> Guard:
+def _digits_guard(column_index: int, scale: int, *, single: bool) -> Guard:
     """For FLOAT(M,D) and DOUBLE(M,D), which are rounded as the server does it.
 
     It rounds the part of a number that is above the next lower whole one. So -0.1 is kept as
@@ -245,8 +251,10 @@ def _digits_guard(position: int, scale: int, *, single: bool) -> Guard:
         return whole + round((value - whole) * power) / power
 
     if not single:
-        return Guard(position, lambda v: stored(v) != v, f"round it to {scale} digits")
-    return Guard(position, lambda v: not _same_single(stored(v), v), f"round it to {scale} digits")
+        return Guard(column_index, lambda v: stored(v) != v, f"round it to {scale} digits")
+    return Guard(
+        column_index, lambda v: not _same_single(stored(v), v), f"round it to {scale} digits"
+    )
 
 
 def _same_single(first: float, second: float) -> bool:
@@ -257,14 +265,14 @@ def _same_single(first: float, second: float) -> bool:
         return first == second
 
 
-def _label_guard(position: int, kind: Kind, capacity: Capacity) -> Guard:
+def _label_guard(column_index: int, kind: Kind, capacity: Capacity) -> Guard:
     labels = frozenset(capacity.labels)
     if capacity.type == "set":
         parts = labels | {""}
-        return Guard(position, lambda v: not parts.issuperset(v.split(",")), "lack that label")
+        return Guard(column_index, lambda v: not parts.issuperset(v.split(",")), "lack that label")
     known = labels | ({""} if kind is Kind.ENUM else frozenset[str]())
     # Of a label that has no UTF-8 form the server knows whether the column has it.
-    return Guard(position, lambda v: v not in known and not is_lost(v), "lack that label")
+    return Guard(column_index, lambda v: v not in known and not is_lost(v), "lack that label")
 
 
 def _digits(text: str) -> int:

@@ -256,7 +256,7 @@ def test_a_member_fetches_nothing(opened):
     reader, client = opened
     given, ended = [], []
     reader.subscribe(given.append, lambda: ended.append("revoked"), lambda: ended.append("lost"))
-    position = client_module.StartPoint("orders", 0)
+    position = client_module.ConsumerPartition("orders", 0)
     client.callbacks["on_assign"](client, [position])
     assert client.assigned == {0: -1001}
     assert client.paused == [position]

@@ -98,15 +98,15 @@ def earlier_prepare(events, _):
 
 
 def begun_by_start(events, _):
-    TruncatedFiles(ENDPOINT, Server(), lambda *_: Client(events)).after_cut(START)  # pyright: ignore[reportArgumentType]
+    files = TruncatedFiles(ENDPOINT, Server(), lambda *_: Client(events))  # pyright: ignore[reportArgumentType]
+    files.after_cut(START)
 
 
 def whole(events, _):
     start = [EventWriter(mariadb=True, file=OTHER).format_description(created=1)]
     clients = iter((start, events))
-    TruncatedFiles(ENDPOINT, Server(), lambda *_: Client(next(clients))).is_whole(
-        START, lambda: True
-    )  # pyright: ignore[reportArgumentType]
+    files = TruncatedFiles(ENDPOINT, Server(), lambda *_: Client(next(clients)))  # pyright: ignore[reportArgumentType]
+    files.is_whole(START, lambda: True)
 
 
 def statement(events, monkeypatch):
