@@ -31,7 +31,7 @@ _CACHE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _CachedFacts:
     """Facts that were read.
 
     Attributes:
@@ -92,7 +92,7 @@ class Arbiter:
         self._znodes = znodes
         self._paths = Paths.under(root)
         self._monotonic = monotonic
-        self._stored: _Kept | None = None
+        self._stored: _CachedFacts | None = None
         tree = Tree(znodes, self._paths)
         self.session: Session = znodes
         self.nodes = Nodes(tree)
@@ -130,7 +130,7 @@ class Arbiter:
         if self._stored is not None and self._stored.hold(news, change, now):
             return self._stored.facts
         facts = read_facts(self._znodes, self._paths)
-        self._stored = None if news is None else _Kept(news, change, now, facts)
+        self._stored = None if news is None else _CachedFacts(news, change, now, facts)
         return facts
 
     def close(self) -> None:

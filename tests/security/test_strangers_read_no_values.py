@@ -51,7 +51,7 @@ class MarkedNode(Node):
         if error is None:
             return reported
         lines = tuple(
-            replace(line, unable=str(error), decision=f"cannot lead: {error}")
+            replace(line, not_ready=str(error), decision=f"cannot lead: {error}")
             for line in reported.pipelines
         )
         return replace(reported, pipelines=lines, problem=unexpected(ValueError(MARKER)))
@@ -84,7 +84,9 @@ def mark(node, error):
     node.arbiter.history.add(THERE, item)
     for nid, arbiter in (("n1", node.arbiter), ("n2", node.operator)):
         known = node.operator.facts().nodes[nid]
-        arbiter.nodes.announce(replace(known, unable={THERE: str(error)}, read_key="key-of-" + nid))
+        arbiter.nodes.announce(
+            replace(known, not_ready={THERE: str(error)}, read_key="key-of-" + nid)
+        )
     node.look()
     facts = node.snapshot.facts
     channels = {name: replace(each, damage=MARKER) for name, each in facts.channels.items()}

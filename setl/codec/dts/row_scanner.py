@@ -99,39 +99,39 @@ class DtsRowScanner:
                     and payload[begin] == mark
                     and payload[begin + 1] & payload[begin + 2] & payload[begin + 3] & MORE
                 ):
-                    offset = begin + text_end + len(common)
+                    cursor = begin + text_end + len(common)
                 else:
-                    offset = self._origin_end(payload, begin)
+                    cursor = self._origin_end(payload, begin)
                     mark, middle, _, text_end = alike_front(payload, begin) or _UNUSUAL
-                    common = payload[begin + text_end : offset]
-                op = OPERATION_BYTES.get(payload[offset])
-                offset += 1
+                    common = payload[begin + text_end : cursor]
+                op = OPERATION_BYTES.get(payload[cursor])
+                cursor += 1
                 if op is None:
                     break
-                if not payload.startswith(self._said, offset):
-                    self._identify(payload, begin, offset)
-                offset += len(self._said)
+                if not payload.startswith(self._said, cursor):
+                    self._identify(payload, begin, cursor)
+                cursor += len(self._said)
                 row: Row | int | None = None
                 if op is Op.UPDATE:
-                    key, behind = key_of(payload, offset)
+                    key, behind = key_of(payload, cursor)
                     after = payload.find(between, behind, end) + 1
                     if not after or payload.find(between, after, end) >= 0:
                         # Bytes that occur once are those between the images, which are always
                         # there. A value may hold such bytes, too.
-                        key, after = key_and_end(payload, offset)
+                        key, after = key_and_end(payload, cursor)
                     # Mostly the key stands in front, and nothing before it was changed.
-                    alike = payload.startswith(payload[offset:behind], after)
+                    alike = payload.startswith(payload[cursor:behind], after)
                     if not alike and key_of(payload, after)[0] != key:
                         break
-                    row = offset = after
+                    row = cursor = after
                 elif op is Op.DELETE:
-                    key, offset = key_and_end(payload, offset)
-                elif payload[offset]:
+                    key, cursor = key_and_end(payload, cursor)
+                elif payload[cursor]:
                     break  # an insert with an image before it
                 else:
-                    row, offset = self._image(payload, offset + 1)
+                    row, cursor = self._image(payload, cursor + 1)
                     key = of_row(row)
-                if offset > end or end > total:
+                if cursor > end or end > total:
                     break  # cut off, and read on in the next record
                 keys.append(key)
                 rows.append(row)

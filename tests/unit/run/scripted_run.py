@@ -236,7 +236,7 @@ class Bench:
             select=SelectLoop(self.source, settings, epoch=5, name="shop/orders"),
             generation=changes.pop("generation", 1),
             store_every=changes.pop("store_every", 0.0),
-            background=changes.pop("beside", None),
+            background=changes.pop("background", None),
         )
         self.run = PipelineRun(parts, leading, self.progress, clock)
         self.error = None

@@ -537,7 +537,7 @@ def test_a_quiet_run_wakes_up_for_checkpoints_where_heartbeats_are_absorbed(begu
     beats = HeartbeatStatus()
     heartbeat = SimpleNamespace(status=lambda: beats, stop=lambda: None, interval=1)
     bench = begun(TWO, heartbeat=heartbeat)
-    monkeypatch.setattr(type(bench.run._stored), "quiet", True)
+    monkeypatch.setattr(type(bench.run._checkpoints), "quiet", True)
     bench.progress.enter(RunState.RUNNING)
     assert bench.run._patience() == QUIET_SECONDS
     for seldom in (False, True):

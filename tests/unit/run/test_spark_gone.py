@@ -179,4 +179,4 @@ def test_another_failure_of_a_start_is_reported_in_one_line(jvm):
 def test_a_start_on_a_full_disk_says_where_to_make_room():
     reported = start_error(OSError(28, "No space left on device"))
     assert "No space left" in reported.message
-    assert reported.hint.startswith("Make room")
+    assert reported.hint.startswith("Free space")

@@ -97,7 +97,7 @@ def test_the_store_that_was_written_last_is_not_passed_over(error):
     with pytest.raises(FatalError, match=error.message):
         lookup(own, *others, noted="kafka").load()
     assert own.stored == []
-    with pytest.raises(FatalError, match=r"kept in the target some position, .* no such target"):
+    with pytest.raises(FatalError, match=r"stored in the target some position, .* no such target"):
         lookup(own, *others[1:], noted="target").load()
 
 

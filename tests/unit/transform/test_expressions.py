@@ -44,7 +44,9 @@ def packed(*records):
     )
     partitions = []
     for result in packer(PLAN, evaluation, 1)(iter([batch])):
-        partitions += [pickle.loads(partition) for partition in result.column("share").to_pylist()]
+        partitions += [
+            pickle.loads(partition) for partition in result.column("partition").to_pylist()
+        ]
     return partitions
 
 

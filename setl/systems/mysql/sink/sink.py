@@ -345,8 +345,8 @@ class MysqlSink:
         refuse: Refuse,
     ) -> None:
         if plan.strategy is Strategy.DELETE_INSERT:
-            anew = DeleteInsertRows(plan, change.key, change.upserts, refuse, change.partial)
-            delete_insert_rows(connection, [anew], limits)
+            rows = DeleteInsertRows(plan, change.key, change.upserts, refuse, change.partial)
+            delete_insert_rows(connection, [rows], limits)
             return
         data = None
         if bulk_of(connection) is None and takes_new_rows(plan, change, limits):

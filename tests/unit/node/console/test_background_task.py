@@ -75,10 +75,10 @@ def test_what_runs_ends_with_a_node_that_is_killed():
             sys.executable,
             "-c",
             (
-                "import os, sys; from setl.node.console.actions.cli_subprocess import Beside, "
-                "_PROGRAM\n"
+                "import os, sys\n"
+                "from setl.node.console.actions.cli_subprocess import _PROGRAM, CliSubprocess\n"
                 "slow = _PROGRAM.replace('from setl', 'import time; time.sleep(600)\\nfrom setl')\n"
-                "Beside(dict(os.environ), (sys.executable, '-c', slow)).output(['verify'])"
+                "CliSubprocess(dict(os.environ), (sys.executable, '-c', slow)).output(['verify'])"
             ),
         ]
     )

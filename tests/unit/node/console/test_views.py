@@ -163,7 +163,7 @@ def test_what_is_wrong_is_found(options, level, words):
 
 def test_who_does_not_reach_zookeeper_is_reported_why():
     arbiter: Any = MemoryArbiter(MemoryCluster(ManualClock()))
-    arbiter.session.connect_failures = lambda: "zk1:2181: Connection refused"
+    arbiter.session.problem = lambda: "zk1:2181: Connection refused"
     words = _contact_words(arbiter, 1e9)
     assert words == "lost (zk1:2181: Connection refused)"
     (found,) = [p for p in problems_of(view(), contact=words) if p.subject == "this node"]

@@ -107,7 +107,7 @@ def test_fields_that_would_refuse_or_alter(kind, field, more, reason):
         (Kind.INTEGER, "double", {}, "beyond 9007199254740992 inexactly"),
         (Kind.INTEGER, "float", {"extent": INT}, "inexactly"),
         (Kind.FLOAT, "float", {}, "inexactly"),
-        (Kind.DECIMAL, "float", {"precision": 9, "scale": 2}, "tells only 6 digits apart"),
+        (Kind.DECIMAL, "float", {"precision": 9, "scale": 2}, "distinguishes only 6 digits"),
         (Kind.DECIMAL, {"type": "scaled_float", "scaling_factor": 10}, {"precision": 9,
                                                                        "scale": 2}, "rounds"),
         (Kind.TEXT, "keyword", {"extent": Extent(length=1 << 16)}, "32,766 bytes"),

@@ -127,7 +127,7 @@ def test_a_position_inside_a_transaction_is_refused():
     for offset in (0, 5, 6, 7, 9):
         search(FakeTopic(values)).check_between(offset)
     for offset in (1, 2, 3, 4, 8):
-        with pytest.raises(ConfigurationError, match=f"place {offset} is inside") as raised:
+        with pytest.raises(ConfigurationError, match=f"position {offset} is inside") as raised:
             search(FakeTopic(values)).check_between(offset)
         assert f"ends before {9 if offset == 8 else 5}:" in raised.value.hint
     with pytest.raises(ConfigurationError) as raised:
