@@ -24,7 +24,7 @@ class StandingVerification(StrictModel):
     """Tables are compared with their targets while the pipeline runs."""
 
     every: Duration = Field(
-        description="Interval between the beginnings of two skips all tables: `6h`, `90m`,"
+        description="Interval between the starts of two passes over all tables: `6h`, `90m`,"
         " `1d 12h`, or seconds. If a pass takes longer, the next one follows at once.",
     )
     rate: int = Field(

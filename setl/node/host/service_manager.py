@@ -137,7 +137,7 @@ class Systemd:
             self._said, self._last_ping = "", None
             if not self._failed:
                 _log.warning(
-                    "the service manager is unknown how this process does",
+                    "the service manager cannot be notified of this process's state",
                     extra=fields(error=str(error)),
                 )
             self._failed = True

@@ -111,7 +111,7 @@ class RunRequests:
             if event is None:
                 why = self._controls.failed()
                 text = f"it has failed: {why}" if why else "nothing runs"
-                self._answer(signal, SignalState.REFUSED, f"{text}; a restart restarts")
+                self._answer(signal, SignalState.REFUSED, f"{text}; a restart starts it again")
                 return
             text = "rolled back to the checkpoint and reading from there"
             self._under_way = _UnderWay(signal, event.is_set, text, tries)

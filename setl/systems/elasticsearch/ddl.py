@@ -319,7 +319,7 @@ def _nested(ddl: TableDdl, route: Route) -> str:
     if _removes_rows(ddl) or _rows_leave(ddl):
         raise _refused(
             ddl,
-            f"its rows are shown in documents of {index}, which nothing deletes and inserts",
+            f"its rows are shown in documents of {index}, which nothing rebuilds",
             "update a column of each row whose document has them",
         )
     return f"documents of {index} show it when they are written next: {ddl.text}"

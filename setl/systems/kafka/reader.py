@@ -172,7 +172,7 @@ class TopicReader(TopicClient):
 
         Args:
             assigned: called inside `poll` with what the group has given to this member.
-            revoked: called inside `poll` when the group deals its partitions out again.
+            revoked: called inside `poll` when the group reassigns its partitions.
             lost: called inside `poll` when the group has excluded this member, or its
                 coordinator has been silent for the time of a session.
         """

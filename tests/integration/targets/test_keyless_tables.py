@@ -407,7 +407,7 @@ def test_columns_that_are_named_without_any_index_at_the_target(servers, keyless
     warnings = " ".join(said(file, "warning"))
     assert "agree in them become one row" in warnings
     assert "b, named under `key`, may be NULL" in warnings
-    assert "deleted and deleted and inserted" in warnings
+    assert "row is deleted and inserted" in warnings
     running = position.lead(file)
     execute(
         servers[0],

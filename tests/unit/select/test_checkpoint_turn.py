@@ -172,7 +172,7 @@ def test_a_commit_that_was_decided_in_an_earlier_turn_is_not_sent(group):
     reader = Reader()
 
     def another_turn():
-        group.revoked("the group deals its partitions out again")
+        group.revoked("the group reassigns its partitions")
         group.give()
 
     with pytest.raises(TransientError, match="no turn"):

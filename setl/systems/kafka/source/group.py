@@ -256,7 +256,7 @@ class GroupMembership:
             check_single(partitions)
             reader.subscribe(
                 self.assigned,
-                partial(self.revoked, "the group deals its partitions out again"),
+                partial(self.revoked, "the group reassigns its partitions"),
                 # Also when its coordinator is silent for the time of a session: it may have given
                 # the partition to another member, and nobody says so here.
                 partial(self.revoked, "the group has excluded this node"),

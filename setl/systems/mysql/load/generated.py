@@ -158,7 +158,7 @@ class GeneratedLoad:
             # What is refused stays as it was before, as everywhere else.
             ask(f"ROLLBACK TO SAVEPOINT {_BEFORE}")
         raise DataError(
-            "rows that are put aside stay in the way of others, indefinitely",
+            "rows that are put aside would conflict with others for ever",
             hint="Correct the first of the rows that the dead letters name",
             table=parts[0][0].inserts.table,
         )

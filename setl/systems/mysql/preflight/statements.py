@@ -65,7 +65,7 @@ def check_statements(server: Server, router: Router, report: Report) -> None:
             code=STATEMENT,
         )
     if selected:
-        report.ok(f"statements instead of rows pass of {', '.join(selected)}")
+        report.ok(f"statements instead of rows are accepted for {', '.join(selected)}")
 
 
 def _check_sessions(server: Server, report: Report) -> None:

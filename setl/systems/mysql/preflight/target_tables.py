@@ -304,7 +304,7 @@ def _check_key(
     if flow.route.key and not own & {target.lower() for _, target in selected}:
         report.warning(
             f"no unique key of the target table has just {shown}, by which its rows are found: each"
-            " row is deleted and deleted and inserted, and without an index the whole table is "
+            " row is deleted and inserted, and without an index the whole table is "
             "read for it",
             f"ALTER TABLE {table} ADD UNIQUE KEY ({names});",
             code="key-slow",

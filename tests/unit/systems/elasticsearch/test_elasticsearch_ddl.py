@@ -89,7 +89,7 @@ def wait_for_end(monkeypatch, indices):
         ("ALTER TABLE other EXCHANGE PARTITION p WITH TABLE items", "moves rows of shop.items"),
         ("DROP DATABASE shop", "tables of shop are mapped"),
         ("DROP DATABASE both", "tables of both are mapped"),
-        ("CREATE OR REPLACE TABLE items (id INT PRIMARY KEY)", "nothing deletes and inserts"),
+        ("CREATE OR REPLACE TABLE items (id INT PRIMARY KEY)", "nothing rebuilds"),
         ("RENAME TABLE both.a TO both.b", "do not move"),
         ("ALTER TABLE both.a RENAME TO both.b", "do not move"),
     ],
