@@ -90,7 +90,7 @@ def test_mysql_a_target_that_was_set_back_is_not_passed_over(mysql):
             store.store(THREE, 1)
     with pytest.raises(FatalError, match="has none: it was set back") as lost:
         mysql.store().load()
-    assert "kept in the target" in lost.value.message
+    assert "stored in the target" in lost.value.message
     assert "since epoch 1" in lost.value.message
     assert "setl position reset" in lost.value.hint
 

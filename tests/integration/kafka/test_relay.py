@@ -310,10 +310,10 @@ def test_a_topic_of_something_else_is_refused(servers, db, topic, position):
     assert topic.name in str(error)
 
 
-def test_an_idle_relay_stores_its_readers_informed(servers, db, topic, other_position):
+def test_an_idle_relay_stores_its_readers_informed(servers, db, topic, position):
     a, b = servers
-    other_position.lead(relay(a, topic, f"{db}.orders"), "r").runs()
-    reading = other_position.lead(reader(topic, b, f"{db}.orders")).runs()
+    position.lead(relay(a, topic, f"{db}.orders"), "r").runs()
+    reading = position.lead(reader(topic, b, f"{db}.orders")).runs()
     seen = set()
 
     def lag_is_told_again_and_again():

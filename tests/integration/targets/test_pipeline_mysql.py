@@ -147,7 +147,7 @@ def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers,
 def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, position):
     a, b = servers
     seen = []
-    reported = SimpleNamespace(tell=seen.extend)
+    reported = SimpleNamespace(export=seen.extend)
     position.build_run = partial(position.build_run, tracer=reported)
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
     execute(a, f"INSERT INTO {db}.orders (id, name) VALUES (1, 'one'), (2, 'two')")
