@@ -94,7 +94,7 @@ def memory_store():
 
 
 @pytest.fixture
-def zookeeper_place(zookeeper):
+def zookeeper_store(zookeeper):
     position = ZooKeeperStore(zookeeper.hosts)
     yield position
     position.close()
@@ -109,7 +109,7 @@ def secured_ensemble(stack_folder):
 
 
 @pytest.fixture
-def ensemble_place(secured_ensemble):
+def ensemble_store(secured_ensemble):
     ensemble, security = secured_ensemble
     password = security.passwords["setl"]
     login = {"mechanism": "DIGEST-MD5", "username": "setl", "password": password}
@@ -129,9 +129,9 @@ def ensemble_place(secured_ensemble):
 
 @pytest.fixture(
     params=[
-        "memory_place",
-        pytest.param("zookeeper_place", marks=pytest.mark.servers),
-        pytest.param("ensemble_place", marks=pytest.mark.servers),
+        "memory_store",
+        pytest.param("zookeeper_store", marks=pytest.mark.servers),
+        pytest.param("ensemble_store", marks=pytest.mark.servers),
     ]
 )
 def position(request):

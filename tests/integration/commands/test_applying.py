@@ -33,7 +33,7 @@ def apply(zookeeper, root, tmp_path):
 
 
 @pytest.fixture
-def stored(zookeeper, root):
+def saved(zookeeper, root):
     """What is stored, read in a session of its own."""
     arbiter = ZooKeeperArbiter(zookeeper.hosts, root=root)
     arbiter.start()
@@ -56,10 +56,10 @@ def test_of_many_who_changed_the_same_file_one_stores_his(apply, saved, capsys):
     assert apply(6, revision_of(stored)) == 0
 
 
-def test_of_many_who_make_the_same_channel_one_does(apply, stored, capsys):
+def test_of_many_who_make_the_same_channel_one_does(apply, saved, capsys):
     with ThreadPoolExecutor(4) as people:
         statuses = list(people.map(lambda window: apply(window, "none"), (2, 3, 4, 5)))
     assert sorted(statuses) == [0, 1, 1, 1]
-    assert stored().definition == definition(window=2 + statuses.index(0))
-    assert stored().revision == 0
+    assert saved().definition == definition(window=2 + statuses.index(0))
+    assert saved().revision == 0
     assert capsys.readouterr().err.count("there is a channel shop already, of revision") == 3

@@ -197,7 +197,7 @@ def edits_a_channel_file(channel, address, visitor):
     page.wait_for_selector("text=things are as they should be", timeout=120_000)
     page.click("button:text-is('Plan')")
     page.wait_for_selector("text=batch_rows: 10000 → 777")
-    assert "end in order and restart: ab, ba" in visitor.text()
+    assert "stop cleanly and restart: ab, ba" in visitor.text()
     assert visitor.violations() == []
     before = {p["epoch"] for p in channel.listed().values()}
     page.click("button:text-is('Apply')")

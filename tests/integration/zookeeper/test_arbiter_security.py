@@ -607,18 +607,18 @@ def test_a_session_that_cannot_come_back_says_why(secured, security, joined, tmp
     use_files(security.authority.issue("first"))
     files = {"certificate": str(certificate), "key": str(key), "key_password": ""}
     arbiter = joined(secured.hosts, Access(sasl=sasl(security), tls=tls(security, **files)))
-    assert arbiter.session.connect_failures() == ""
+    assert arbiter.session.problem() == ""
     whole = certificate.read_bytes()
     certificate.write_bytes(whole[: len(whole) // 2])  # as while it is being copied
     arbiter._znodes.drop()
-    eventually(lambda: str(certificate) in arbiter.session.connect_failures(), 30)
+    eventually(lambda: str(certificate) in arbiter.session.problem(), 30)
     assert arbiter.session.contact() is not Contact.CONNECTED
     use_files(security.authority.issue("late", life=timedelta(minutes=-1)))
-    eventually(lambda: f"{certificate}, expired at 20" in arbiter.session.connect_failures(), 30)
+    eventually(lambda: f"{certificate}, expired at 20" in arbiter.session.problem(), 30)
     # Renewed, with another key. Nothing is started again.
     use_files(security.authority.issue("renewed"))
     eventually(lambda: arbiter.session.contact() is Contact.CONNECTED, 30)
-    assert arbiter.session.connect_failures() == ""
+    assert arbiter.session.problem() == ""
 
 
 def test_a_server_that_did_not_trust_a_certificate_at_its_start_names_it(tmp_path, joined):
