@@ -243,8 +243,9 @@ def version_text(version: int, near: Position | None, files: FileCount = BY_NUMB
 
     Args:
         version: what `document_version` gave.
-        near: any position of the same stream, which tells what versions do not: the topic, or
-            how binlog files are called. None gives the bare numbers.
+        near: a position of the same stream, which tells what versions do not: the topic, or how
+            binlog files are called; and of a file that is still being read, how far beyond 4 GiB
+            it reaches. None gives the bare numbers.
         files: how they are counted.
     """
     major = version >> OFFSET_BITS & (1 << FILE_BITS) - 1
@@ -254,6 +255,7 @@ def version_text(version: int, near: Position | None, files: FileCount = BY_NUMB
     if near is None:
         return f"{major}:{minor}"
     name, _, number = near.file.rpartition(".")
-    found, behind = files.number(major, binlog_file_number(near.file))
+    known = binlog_file_number(near.file)
+    found, behind = files.past(known, near.offset).number(major, known)
     offset = (behind << OFFSET_BITS) + minor
     return str(BinlogPosition(f"{name}.{found:0{len(number)}d}", offset))

@@ -980,7 +980,7 @@ def test_what_is_stored_of_alarms_is_compared_and_set(position, a, b, read, stor
         getattr(a.alarms, store)({"raised": []}, 0)
     revision = getattr(a.alarms, store)({"raised": [{"rule": "lag", "text": "é"}]}, None)
     assert getattr(b.alarms, read)() == ({"raised": [{"rule": "lag", "text": "é"}]}, revision)
-    with pytest.raises(Conflict, match="somebody else"):
+    with pytest.raises(Conflict, match="changed concurrently"):
         getattr(b.alarms, store)({}, None)
     newer = getattr(b.alarms, store)({"raised": []}, revision)
     with pytest.raises(Conflict):

@@ -90,8 +90,8 @@ class MysqlSource(SourceConfig):
     start: _BinlogStart = Field(
         default="latest",
         description="Where to start when there is no checkpoint yet: with the rows that the tables"
-        " have (load), at the latest or earliest position of the binlog, at another position in it, or"
-        " after a set of GTIDs. All but load leave rows alone that were there before.",
+        " have (load), at the latest or earliest position of the binlog, at another position in it,"
+        " or after a set of GTIDs. All but load leave rows alone that were there before.",
     )
 
     @property
