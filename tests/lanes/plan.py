@@ -112,17 +112,17 @@ _ELSEWHERE = (*_ALONE, *_TABLES)
 
 
 LANES = (
-    Lane("mariadb", 1000, _INTEGRATION, _ELSEWHERE),
-    Lane("mysql", 880, _INTEGRATION, _ELSEWHERE),
-    Lane("tables on mysql", 650, _TABLES),
-    Lane("nodes", 500, _NODES),
-    Lane("drills", 650, ("tests/drills",)),
-    Lane("tables on mariadb", 500, _TABLES),
-    Lane("clusters", 410, _CLUSTERS),
-    Lane("services", 270, _SERVICES),
-    Lane("unit", 100, ("tests/unit",), tuple(path for paths in _UNIT.values() for path in paths)),
+    Lane("mariadb", 1340, _INTEGRATION, _ELSEWHERE),
+    Lane("mysql", 1260, _INTEGRATION, _ELSEWHERE),
+    Lane("tables on mysql", 760, _TABLES),
+    Lane("nodes", 630, _NODES),
+    Lane("drills", 720, ("tests/drills",)),
+    Lane("tables on mariadb", 380, _TABLES),
+    Lane("clusters", 320, _CLUSTERS),
+    Lane("services", 320, _SERVICES),
+    Lane("unit", 220, ("tests/unit",), tuple(path for paths in _UNIT.values() for path in paths)),
     *(Lane(name, 100, paths) for name, paths in _UNIT.items()),
-    Lane("drills on mysql", 150, ("tests/drills",)),
+    Lane("drills on mysql", 130, ("tests/drills",)),
     Lane("bench", 100, ("tests/bench/test_bench.py",)),
 )
 
