@@ -132,11 +132,11 @@ class ActingKeys:
     ) -> Iterator[tuple[RowSchema, Row, Row]]:
         """The images of rows of which one of these columns is another one afterwards."""
         schema, _, images = self._codec.decode(entry.payload, entry.context)
-        positions = _positions(schema, columns)
+        indexes = _indexes(schema, columns)
         for before, after in images:
             if before is None or after is None:
                 continue
-            if any(after[i] is not ABSENT and after[i] != before[i] for i in positions):
+            if any(after[i] is not ABSENT and after[i] != before[i] for i in indexes):
                 yield schema, before, after
 
     # -- for the run's thread ---------------------------------------------------------------
@@ -250,17 +250,17 @@ class ActingKeys:
         return found
 
 
-def _positions(schema: RowSchema, columns: Collection[str]) -> list[int]:
+def _indexes(schema: RowSchema, columns: Collection[str]) -> list[int]:
     return [i for i, column in enumerate(schema.columns) if column.name.lower() in columns]
 
 
 def _move(
     target: Name, schema: RowSchema, before: Row, after: Row, columns: Collection[str]
 ) -> KeyMove:
-    positions = _positions(schema, columns)
+    indexes = _indexes(schema, columns)
     return KeyMove(
         target,
-        tuple(schema.columns[i] for i in positions),
-        tuple(before[i] for i in positions),
-        tuple(before[i] if after[i] is ABSENT else after[i] for i in positions),
+        tuple(schema.columns[i] for i in indexes),
+        tuple(before[i] for i in indexes),
+        tuple(before[i] if after[i] is ABSENT else after[i] for i in indexes),
     )

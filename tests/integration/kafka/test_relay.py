@@ -310,7 +310,7 @@ def test_a_topic_of_something_else_is_refused(servers, db, topic, position):
     assert topic.name in str(error)
 
 
-def test_an_idle_relay_stores_its_readers_informed(servers, db, topic, position):
+def test_an_idle_relay_keeps_its_readers_informed(servers, db, topic, position):
     a, b = servers
     position.lead(relay(a, topic, f"{db}.orders"), "r").runs()
     reading = position.lead(reader(topic, b, f"{db}.orders")).runs()

@@ -145,7 +145,7 @@ def test_long_files_move_up_those_behind_them():
     assert count.past_all([(106, 100), (107, 4 * GIB)]).of(108) == 108 + 2 + 100 + 1
 
 
-def test_a_load_over_the_end_of_a_long_file_reports_the_two_apart():
+def test_a_load_over_the_end_of_a_long_file_keeps_the_two_apart():
     tracker = CheckpointTracker(Checkpoint(at(5, 4)))
     long, behind = at(5, 5 * GIB), at(6, 200)
     reached = tracker.advance_all(

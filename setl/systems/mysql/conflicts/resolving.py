@@ -1,8 +1,8 @@
 """Loads the rows that both sites write, in one transaction of the target.
 
 The order of what the source says counts, also between tables. What is delivered again must be
-reported from what is new: it could undo what was written at the target meanwhile. So one task takes
-all of it, and says in the same transaction how far it has come.
+distinguished from what is new: it could undo what was written at the target meanwhile. So one task
+takes all of it, and says in the same transaction how far it has come.
 """
 
 from __future__ import annotations
