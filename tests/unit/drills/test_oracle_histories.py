@@ -93,7 +93,7 @@ def test_an_online_change_stays_whole_when_a_history_is_made_smaller():
         assert alters.change()
     moves = [m for seed in range(30) for m in history(seed) if "_t1_gho` LIKE" in m[0].sql]
     assert moves
-    assert all([step.joined for step in move] == [False] + [True] * 5 for move in moves)
+    assert all([step.joined for step in move] == [False] + [True] * 7 for move in moves)
 
 
 def test_rows_for_tables_of_any_character_set_are_what_latin1_holds():
