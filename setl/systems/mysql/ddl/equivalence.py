@@ -9,8 +9,10 @@ from pymysql.connections import Connection
 
 from setl.codec.sql.table_ddl import column_words
 from setl.codec.sql.tokens import TokenKind, tokenize
+from setl.model.labels import print_alike
 from setl.model.session import StatementSession
 from setl.systems.mysql.catalog import read_unique_keys, unescaped
+from setl.systems.mysql.column_labels import labels_of
 from setl.systems.mysql.ddl.conversions import converts_alike, is_moment
 from setl.systems.mysql.ddl.effects import Effects
 from setl.systems.mysql.identifiers import qualified, quote
@@ -25,6 +27,7 @@ _OF_MOMENTS: Final = BY_TIME_ZONE | {"TIMESTAMP"}
 
 _ZONE: Final = "the time zone of the session that did is not in the stream"
 _SETTINGS: Final = "settings of the session that did, such as lc_time_names, are not in the stream"
+_LABELS: Final = "servers copy them by their labels, of which two are alike"
 REASON_ROWS_LOST: Final = "it removes rows that have the same key, and which of them stays is open"
 """Of ALTER IGNORE, where there are such rows."""
 
@@ -216,10 +219,11 @@ def reason_copies_differ(
 
 
 def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
-    """Why rows that were copied into a shadow may hold other computed values than before, or "".
+    """Why rows that were copied into a shadow may hold other values than before, or "".
 
     What a STORED generated column computes of a moment, or by a setting, it computes again when a
-    row is copied, in that session. The target's rows keep what their own sessions computed.
+    row is copied, in that session. The target's rows keep what their own sessions computed. An ENUM
+    or SET is copied by its label, so that of several numbers with one label the first is left.
 
     Args:
         state: of the target's table.
@@ -238,8 +242,18 @@ def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
                 by_settings.add(column)
     if (again := [column for column in state.stored if column in by_zone]) and not utc:
         return _copied("computed", again, _ZONE)
-    again = [column for column in state.stored if column in by_settings]
-    return _copied("computed", again, _SETTINGS) if again else ""
+    if again := [column for column in state.stored if column in by_settings]:
+        return _copied("computed", again, _SETTINGS)
+    if labelled := [c for c, kind in state.definitions.items() if _has_labels_alike(kind)]:
+        return _copied("changed", labelled, _LABELS)
+    return ""
+
+
+def _has_labels_alike(definition: str) -> bool:
+    """Whether two numbers of an ENUM or SET have labels that a server may take for one."""
+    if definition.lower().partition("(")[0] not in ("enum", "set"):
+        return False
+    return print_alike([label.casefold().rstrip() for label in labels_of(definition)])
 
 
 def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:

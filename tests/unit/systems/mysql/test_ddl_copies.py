@@ -125,6 +125,23 @@ def test_stored_columns_that_are_computed_again(expression):
     )
 
 
+@pytest.mark.parametrize(
+    ("definition", "differs"),
+    [
+        ("set('y','')", True),
+        ("ENUM('','a')", True),
+        ("enum('a','b','A')", True),
+        ("enum('a','b')", False),
+        ("set('\u00fc','u')", False),
+        ("varchar(2)", False),
+    ],
+)
+def test_labels_that_are_alike_do_not_survive_copying(definition, differs):
+    reason = reason_stored_rows_differ(TableState(definitions={"id": "int", "c": definition}))
+    assert bool(reason) is differs
+    assert not differs or "changed c when it copied" in reason
+
+
 def test_a_statement_that_was_logged_with_another_zone_was_not_copied_under_utc():
     effects = effects_of(parsed("ALTER TABLE s.t MODIFY d TIMESTAMP"))
     session = StatementSession(sql_mode=0, explicit_timestamps=True)
