@@ -107,10 +107,7 @@ def run(  # noqa: PLR0917 - click passes options by name
     zookeeper: str,
     root: str,
     record: Path | None,
-    folder: Path | None,
-    keep: bool,  # noqa: FBT001
-    slack: float,
-    sites: str,
+    **how: Any,
 ) -> None:
     """Run drills by NAME, or all of them. Exit status 0 only if all passed, else 1.
 
@@ -118,11 +115,11 @@ def run(  # noqa: PLR0917 - click passes options by name
     --live says so.
     """
     if live is not None:
-        _run_live(names, live, yes=yes, zookeeper=zookeeper, root=root, record=record)
+        _run_live(names, live, record, yes=yes, zookeeper=zookeeper, root=root)
         return
     chosen = _chosen(names)
     numbers = [seed] if seed is not None else list(range(1, seeds + 1))
-    _run(chosen, numbers, record=record, folder=folder, keep=keep, slack=slack, sites=sites)
+    _run(chosen, numbers, record, **how)
 
 
 @drill.command()
@@ -139,15 +136,7 @@ def run(  # noqa: PLR0917 - click passes options by name
 @_KEEP
 @_SLACK
 @_SITES
-def soak(  # noqa: PLR0917 - click passes options by name
-    minutes: float,
-    seed: int,
-    record: Path | None,
-    folder: Path | None,
-    keep: bool,  # noqa: FBT001
-    slack: float,
-    sites: str,
-) -> None:
+def soak(minutes: float, seed: int, record: Path | None, **how: Any) -> None:
     """Let random faults follow each other for minutes while both sites write.
 
     Memory, threads, file handles and connections of the nodes must stay flat, and nothing may
@@ -155,15 +144,7 @@ def soak(  # noqa: PLR0917 - click passes options by name
     """
     from setl_drills.soak import soak_drill  # noqa: PLC0415 - slow, see `_run`
 
-    _run(
-        [soak_drill(minutes)],
-        [seed],
-        record=record,
-        folder=folder,
-        keep=keep,
-        slack=slack,
-        sites=sites,
-    )
+    _run([soak_drill(minutes)], [seed], record, **how)
 
 
 @drill.command()
@@ -203,17 +184,7 @@ def soak(  # noqa: PLR0917 - click passes options by name
 )
 @_FOLDER
 @_SITES
-def oracle(  # noqa: PLR0917 - click passes options by name
-    seed: int,
-    minutes: float,
-    first: int,
-    adapters: bool,  # noqa: FBT001
-    without: tuple[str, ...],
-    shrink: float,
-    replay: Path | None,
-    folder: Path | None,
-    sites: str,
-) -> None:
+def oracle(*, minutes: float, adapters: bool, without: tuple[str, ...], **how: Any) -> None:
     """Compare what setl makes of random histories with what the server's own replica makes of them.
 
     Sessions, tables, rows and schema changes are random. They go through a node and a channel with
@@ -233,17 +204,7 @@ def oracle(  # noqa: PLR0917 - click passes options by name
         )
     play = _play_adapters if adapters else _play_node
     try:
-        wrong = play(
-            _console(),
-            sites=sites,
-            seed=seed,
-            folder=folder,
-            seconds=minutes * 60,
-            first=first,
-            without=frozenset(without),
-            shrink=shrink,
-            replay=replay,
-        )
+        wrong = play(_console(), seconds=minutes * 60, without=frozenset(without), **how)
     except EmbeddedError as error:
         raise click.ClickException(f"servers could not be started: {error}") from error
     if wrong:
@@ -302,17 +263,8 @@ def _play_node(
     return bool(tally.wrong)
 
 
-def _run(
-    chosen: list[Drill],
-    seeds: list[int],
-    *,
-    record: Path | None,
-    folder: Path | None,
-    keep: bool,
-    slack: float,
-    sites: str,
-) -> None:
-    """Run drills on servers of their own, and say what came of them."""
+def _run(chosen: list[Drill], seeds: list[int], record: Path | None, **how: Any) -> None:
+    """Run drills on servers of their own, and say what came of them; `how` is a `Runner`'s."""
     # Imported late: with them come Spark and the servers' clients, which `setl --help` need not
     # wait for.
     from setl_drills.runner import Runner  # noqa: PLC0415
@@ -320,14 +272,7 @@ def _run(
     from setl_embedded import EmbeddedError  # noqa: PLC0415
 
     console = _console()
-    runner = Runner(
-        say=_progress(console),
-        folder=folder,
-        keep=keep,
-        slack=slack,
-        sites=sites,
-        done=lambda result: _say_done(console, result),
-    )
+    runner = Runner(say=_progress(console), done=lambda result: _say_done(console, result), **how)
     try:
         results = runner.run(chosen, seeds)
     except (EmbeddedError, DidNotHappenError) as error:
@@ -338,13 +283,7 @@ def _run(
 
 
 def _run_live(
-    names: tuple[str, ...],
-    channel: str,
-    *,
-    yes: bool,
-    zookeeper: str,
-    root: str,
-    record: Path | None,
+    names: tuple[str, ...], channel: str, record: Path | None, *, yes: bool, **where: str
 ) -> None:
     """Rehearse on a live cluster, after explicit confirmation."""
     from setl_drills import live  # noqa: PLC0415 - slow, see `_run`
@@ -353,12 +292,13 @@ def _run_live(
         raise click.BadParameter(
             f"only {', '.join(live.HARMLESS)} may be run on a live cluster", param_hint="NAME"
         )
-    command = live.setl_command({"SETL_ZOOKEEPER": zookeeper, "SETL_ROOT": root})
+    command = live.setl_command({f"SETL_{name.upper()}": value for name, value in where.items()})
     try:
         pipelines = live.pipelines_of(channel, command)
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
-    question = f"Hand {', '.join(pipelines)} to another node and back, on the cluster {zookeeper}?"
+    moved = f"{', '.join(pipelines)} to another node and back"
+    question = f"Hand {moved}, on the cluster {where['zookeeper']}?"
     if not yes and not click.confirm(question):
         raise click.Abort
     console = _console()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from arbiter.values import PipelineId
 from setl_drills.binlog import binlog_end, read_transactions
@@ -16,7 +17,6 @@ from setl_drills.other_tools import OtherTools
 from setl_drills.setting import Setting
 from setl_drills.verification import Verification
 from setl_drills.waiting import DidNotHappenError, wait_for
-from setl_drills.workload import PACE
 from setl_drills.world import World
 
 TAKEOVER_ALLOWANCE = 2.0
@@ -50,18 +50,9 @@ class DrillRun(Setting):
         result: what comes of it.
     """
 
-    def __init__(
-        self,
-        world: World,
-        drill: str,
-        seed: int,
-        *,
-        search: bool = False,
-        pace: float = PACE,
-        calm: bool = False,
-    ) -> None:
-        """See `Setting`."""
-        super().__init__(world, drill, seed, search=search, pace=pace, calm=calm)
+    def __init__(self, world: World, drill: str, seed: int, **options: Any) -> None:
+        """Describe it; options are those of `Setting`."""
+        super().__init__(world, drill, seed, **options)
         self.result = DrillResult(drill, seed)
 
     # -- faults ---------------------------------------------------------------------------

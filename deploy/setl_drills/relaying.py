@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
@@ -9,11 +10,9 @@ from setl_drills.binlog import binlog_end, read_changes
 from setl_drills.checkers import Advance, check_relay_positions, check_stream, longest_silence
 from setl_drills.drill import DrillResult
 from setl_drills.drill_run import DrillRun
-from setl_drills.setting import FENCE_TIMEOUT
-from setl_drills.tables import RELAY, binlog_of, relay, topic_of, two_way, whole_topic
+from setl_drills.tables import RELAY, binlog_of, relay, topic_of, whole_topic
 from setl_drills.topic import TopicWatch, changes_in, read_committed
 from setl_drills.waiting import DidNotHappenError, wait_for
-from setl_drills.workload import PACE
 from setl_drills.world import Needs, World
 
 NEEDS = Needs(kafka=True, relays=True)
@@ -37,7 +36,13 @@ class RelayDrillRun(DrillRun):
     """
 
     def __init__(
-        self, world: World, drill: str, seed: int, *, pace: float = PACE, **target: Any
+        self,
+        world: World,
+        drill: str,
+        seed: int,
+        *,
+        target: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         """Describe it.
 
@@ -45,13 +50,13 @@ class RelayDrillRun(DrillRun):
             world: where.
             drill: the drill's name.
             seed: its seed.
-            pace: small transactions a second and site.
-            **target: of the relays, beside the topic.
+            target: of the relays, beside the topic.
+            **options: those of `Setting`.
         """
-        super().__init__(world, drill, seed, pace=pace, calm=True)
+        super().__init__(world, drill, seed, **{"calm": True, **options})
         self.topics = {self.relay(site): f"{self.channel}-{site}" for site in world.sites}
         self.redundant: dict[str, int] = {}
-        self._target = target
+        self._target = target or {}
         self._watch = TopicWatch(world.kafka.brokers, self.topics)
 
     def relay(self, site: str) -> str:
@@ -75,7 +80,7 @@ class RelayDrillRun(DrillRun):
         wait_for("both topics to be there", self._relaying, _START_LIMIT)
         self._watch.start()
         begun.callback(self._watch.stop)
-        self._start_channel(two_way(self.channel, self.schema, sources, FENCE_TIMEOUT), begun)
+        self._start_readers(sources, begun)
 
     def _relaying(self) -> bool:
         return all(self.statuses.latest(key).state == "running" for key in self.topics)

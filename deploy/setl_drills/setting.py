@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from itertools import count
 from typing import Any, Self
@@ -53,6 +54,7 @@ class Setting:
         search: bool = False,
         pace: float = PACE,
         calm: bool = False,
+        prefer: Sequence[str] = (),
     ) -> None:
         """Describe it.
 
@@ -63,6 +65,7 @@ class Setting:
             search: whether a search index follows site A as well.
             pace: small transactions a second and site, at the world's full tempo.
             calm: wait until all nodes are warm, since outages will be judged.
+            prefer: nodes and relays that lead everything as long as they can.
         """
         self.world = world
         self.random = random.Random(f"{drill}/{seed}")
@@ -73,6 +76,7 @@ class Setting:
         self.stored: dict[str, list[Transaction]] = {}
         self.begun = 0.0
         self._calm = calm
+        self._prefer = list(prefer)
         self._exit = ExitStack()
         self._offsets: dict[str, int] = {}
         sites = world.sites
@@ -115,12 +119,19 @@ class Setting:
     def _start_channels(self, begun: ExitStack) -> None:
         """Start all channels; `begun` will remove them."""
         sources = {name: binlog_of(name, begin) for name, begin in self.begins.items()}
+        self._start_readers(sources, begun)
+
+    def _start_readers(self, sources: Mapping[str, Any], begun: ExitStack) -> None:
+        """Start what keeps sites and index in step, given where it reads each site's changes."""
         self._start_channel(two_way(self.channel, self.schema, sources, FENCE_TIMEOUT), begun)
         if self.search_key:
             name = self.search_key.partition("/")[0]
             self._start_channel(to_search(name, self.schema, sources["a"]), begun)
 
     def _start_channel(self, definition: dict[str, Any], begun: ExitStack) -> None:
+        if self._prefer:
+            for pipeline in definition["pipelines"]:
+                pipeline["nodes"] = {"prefer": self._prefer}
         # A mistake in it is said here, and not in the log of a node.
         resolve_and_parse(definition, next(iter(self.world.nodes.values())).environment)
         channel = self.world.arbiter.channels.put(definition["channel"], definition)

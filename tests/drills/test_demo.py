@@ -34,7 +34,7 @@ def test_it_survives_its_leader_shows_the_console_and_leaves_nothing_behind(tmp_
         page = urllib.request.Request(console, headers={"Accept": "text/html"})  # as browsers do
         with urllib.request.urlopen(page, timeout=20) as answer:
             assert "<title>" in answer.read().decode()
-        (folder,) = re.findall(r"Logs and channel files: (\S+)", said)
+        (folder,) = re.findall(r"Logs: (\S+)", said)
         assert Path(folder, "n2.log").exists()
         children = psutil.Process(demo.pid).children(recursive=True)
         assert len(children) > 5

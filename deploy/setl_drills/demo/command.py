@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -74,8 +75,9 @@ def demo(
     # They import Spark and all of setl, which takes seconds that help need not wait.
     from rich.console import Console  # noqa: PLC0415
 
-    from setl_drills.demo.demonstration import Demonstration, Options  # noqa: PLC0415
-    from setl_embedded.errors import EmbeddedError  # noqa: PLC0415
+    from setl_drills.demo.scenario import Demonstration, Options  # noqa: PLC0415
+    from setl_drills.waiting import DidNotHappenError  # noqa: PLC0415
+    from setl_embedded import EmbeddedError  # noqa: PLC0415
 
     for number in (signal.SIGINT, signal.SIGTERM):  # a shell's background jobs ignore the first
         signal.signal(number, _interrupt)
@@ -86,10 +88,10 @@ def demo(
     demonstration = Demonstration(console, options)
     try:
         result = demonstration.run()
-    except EmbeddedError as error:
-        raise click.ClickException(str(error)) from error
+    except (EmbeddedError, DidNotHappenError) as error:
+        raise click.ClickException(f"{error}\nLogs: {demonstration.folder}") from error
     except KeyboardInterrupt:
-        demonstration.stack.remove()  # a folder is kept for an error, and this is none
+        shutil.rmtree(demonstration.folder, ignore_errors=True)
         console.print("Stopped, and removed everything.")
         sys.exit(_STATUS_INTERRUPTED)
     if picture is not None:
@@ -98,7 +100,9 @@ def demo(
         picture.write_text(re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL))
     if record is not None:
         record.write_text(json.dumps(result.to_json(), indent=2, default=str) + "\n")
-    sys.exit(0 if result.good else 1)
+    if not result.passed:
+        raise click.ClickException(f"not equal; logs are in {demonstration.folder}")
+    shutil.rmtree(demonstration.folder, ignore_errors=True)
 
 
 def _interrupt(number: int, _frame: object) -> NoReturn:

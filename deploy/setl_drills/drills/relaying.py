@@ -62,7 +62,7 @@ def freeze_relay(world: World, seed: int, **target: Any) -> DrillResult:
     when it goes on, before it has learned that it no longer leads.
     """
     target = {"kafka": {"linger.ms": int(_LINGER * 1000)}, **target}
-    with RelayDrillRun(world, "freeze-relay", seed, **target) as run:
+    with RelayDrillRun(world, "freeze-relay", seed, target=target) as run:
         draw = run.random
         run.play(draw.uniform(0.5, 1.5))
         if draw.random() < 0.5:
