@@ -81,7 +81,7 @@ def read_changes(
 ) -> Iterator[KeyChange]:
     """All row changes of a schema between two places of a site's binlog, in their order."""
     codec = BinlogRowCodec()
-    for entry in _entries(server, begin, end):
+    for entry in entries_between(server, begin, end):
         if entry.kind is EntryKind.ROWS and entry.schema == schema:
             yield from key_changes(codec.decode(entry.payload, entry.context))
 
@@ -110,7 +110,7 @@ def read_transactions(
     """The transactions between two places of a site's binlog that touch `schema` or ``retl``."""
     codec = BinlogRowCodec()
     current = Transaction()
-    for entry in _entries(server, begin, end):
+    for entry in entries_between(server, begin, end):
         if entry.kind is EntryKind.BEGIN:
             current = Transaction()
         elif entry.kind is EntryKind.ROWS and _counts(entry, schema):
@@ -126,7 +126,10 @@ def _counts(entry: Entry, schema: str) -> bool:
     return entry.schema == "retl" or (entry.schema == schema and not entry.table.startswith("_"))
 
 
-def _entries(server: DatabaseServer, begin: BinlogPosition, end: BinlogPosition) -> Iterator[Entry]:
+def entries_between(
+    server: DatabaseServer, begin: BinlogPosition, end: BinlogPosition
+) -> Iterator[Entry]:
+    """All entries between two places of a server's binlog."""
     if begin.order >= end.order:
         return
     reader = BinlogHeaderReader(begin)

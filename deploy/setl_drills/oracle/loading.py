@@ -5,22 +5,18 @@ from __future__ import annotations
 import itertools
 import pickle
 import random
-import struct
-import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-
-from mysql_event_stream import BinlogClient
 
 from setl.channel.file import Pipeline
 from setl.channel.routes.routing import Router
 from setl.clock import SystemClock
-from setl.codec.binlog.header import BinlogHeaderReader
 from setl.errors import SetlError, SharedTableError
 from setl.load.sink import LoadTicket
 from setl.model.entry import Entry, EntryKind
 from setl.model.leadership import Leadership
-from setl.model.position import BinlogPosition, document_version
+from setl.model.position import document_version
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.load.fence import MysqlFence
 from setl.systems.mysql.sink.single_writer import MysqlSingleWriterTables
@@ -32,46 +28,6 @@ from setl_embedded import DatabaseServer
 
 TASKS = 3
 _MARK = 4711
-_READ_LIMIT = 30.0
-_ROTATE = 4
-
-
-def entries_between(
-    server: DatabaseServer, start: BinlogPosition, end: BinlogPosition
-) -> list[Entry]:
-    """All entries of a server's binlog between two places, of which the second is reached."""
-    reader = BinlogHeaderReader(start)
-    client = BinlogClient(
-        host=server.host,
-        port=server.port,
-        user=server.user,
-        password=server.password,
-        server_id=4712,
-        start_binlog_file=start.file,
-        start_binlog_position=start.offset,
-        read_timeout_s=20,
-        allow_public_key_retrieval=True,
-    )
-    client.connect()
-    client.start()
-    entries: list[Entry] = []
-    file, deadline = start.file, time.monotonic() + _READ_LIMIT
-    try:
-        while time.monotonic() < deadline:
-            for result in client.poll_batch(256):
-                if result.data is None:
-                    continue
-                entries.extend(reader.read(result.data, checksum=result.checksum_enabled))
-                if result.data[4] == _ROTATE:
-                    name = result.data[27 : -4 if result.checksum_enabled else None]
-                    file = name.decode()
-                    continue
-                (offset,) = struct.unpack_from("<I", result.data, 13)
-                if file == end.file and offset >= end.offset:
-                    return entries
-    finally:
-        client.close()
-    raise TimeoutError(f"the binlog of {server.name} does not get to {end}")
 
 
 class Loading:
@@ -83,29 +39,39 @@ class Loading:
         target: DatabaseServer,
         tables: tuple[str, str],
         chance: random.Random,
+        key: Sequence[str] = (),
     ) -> None:
-        """Take the target over; `tables` are the source's and the target's, with schemas."""
+        """Take the target over.
+
+        Args:
+            source: has the entries.
+            target: gets the rows.
+            tables: the source's and the target's, with schemas.
+            chance: decides what is cut where, and how rows are sent.
+            key: the key that the mapping names, if it names one.
+        """
         self._chance = chance
         self._name = tables[1].replace(".", "_")[:60]
         schema, _, table = tables[1].partition(".")
         self._target = (schema, table)
         endpoint = MysqlEndpoint(target.host, target.port, target.user, target.password)
-        settings = MysqlSinkSettings(endpoint, _MARK)
+        settings = MysqlSinkSettings(endpoint, _MARK, bulk_rows=chance.choice([None, 1, 50]))
+        mapping: dict[str, object] = {"from": tables[0], "to": tables[1]}
         endpoints = {
             "source": {**_endpoint(source), "start": "latest"},
             "target": _endpoint(target),
-            "tables": [{"from": tables[0], "to": tables[1]}],
+            "tables": [{**mapping, "key": list(key)} if key else mapping],
         }
         pipeline = Pipeline.model_validate({"name": "p", **endpoints})
-        keys = MysqlSingleWriterTables(endpoint, SystemClock())
-        self._plan = TransformPlan(
-            "binlog", Router(pipeline), single_writer=keys.among([self._target])
-        )
+        keys = MysqlSingleWriterTables(endpoint, SystemClock()).among([self._target])
+        if chance.random() < 0.2:
+            keys = frozenset()  # the target's keys may have changed in the last minute
+        self._plan = TransformPlan("binlog", Router(pipeline), single_writer=keys)
         MysqlFence(endpoint, self._ticket(0, 0).pipeline_key, 1.0).raise_to(1, "oracle")
         numbers = itertools.count(1)
         self._sinks = [MysqlSink(settings, lambda: f"n{next(numbers)}") for _ in range(TASKS)]
 
-    def run(self, entries: Sequence[Entry]) -> SetlError | None:
+    def run(self, entries: Iterable[Entry]) -> SetlError | None:
         """Apply everything, cut at random and partly again; returns what it has stopped with."""
         items = [
             WorkItem((0,), document_version(1, e.position), e.context, e.payload)
@@ -138,15 +104,30 @@ class Loading:
             shares = self._shuffled(items, tasks)
             order = [slot for slot in range(tasks) if shares[slot] and slot in only]
             self._chance.shuffle(order)
-            try:
-                for slot in order:
-                    parts = [part for share in shares[slot] for part in share.changes]
-                    ticket = self._ticket(slot, items[-1].version)
-                    self._sinks[slot].apply(ticket, merge(parts))
-            except SharedTableError:
-                self._plan = replace(self._plan, single_writer=frozenset([self._target]))
-            else:
+            errors = self._write(order, shares, items[-1].version)
+            if not errors:
                 return
+            for error in errors:
+                if not isinstance(error, SharedTableError):
+                    raise error
+            self._plan = replace(self._plan, single_writer=frozenset([self._target]))
+
+    def _write(
+        self, order: Sequence[int], shares: list[list[Partition]], through: int
+    ) -> list[SetlError]:
+        """Have tasks write, one after another or at once; returns their errors."""
+        errors: list[SetlError] = []
+
+        def write(slot: int) -> None:
+            changes = merge([part for share in shares[slot] for part in share.changes])
+            try:
+                self._sinks[slot].apply(self._ticket(slot, through), changes)
+            except SetlError as error:
+                errors.append(error)
+
+        with ThreadPoolExecutor(self._chance.choice([1, TASKS])) as pool:
+            list(pool.map(write, order))
+        return errors
 
     def _shuffled(self, items: Sequence[WorkItem], tasks: int) -> list[list[Partition]]:
         positions = range(1, len(items))

@@ -18,8 +18,9 @@ import yaml
 
 from setl.cli.main import run
 from setl.systems.mysql.sql_files import system_table_statements
+from setl_drills.binlog import binlog_end
 from setl_drills.nodes import Cluster
-from setl_drills.oracle.replica import Replication, end_of
+from setl_drills.oracle.replica import Replication
 from setl_drills.waiting import wait_for
 from setl_embedded import DatabaseServer, MariaDb, MySql, ZooKeeper
 from setl_embedded.ports import free_port
@@ -172,12 +173,12 @@ class NodeWorld:
     def follow(self) -> None:
         """Have the replica begin where the source is now."""
         self._replication.stop()
-        self._replication.start("", end_of(self.source))
+        self._replication.start("", binlog_end(self.source))
 
     def wait_replicated(self) -> str:
         """Wait for the replica; returns "" or the error that it has stopped with."""
         try:
-            return self._replication.reach(end_of(self.source))
+            return self._replication.reach(binlog_end(self.source))
         except TimeoutError as error:
             return str(error)
 

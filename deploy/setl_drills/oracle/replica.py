@@ -18,15 +18,6 @@ def is_mariadb(server: DatabaseServer) -> bool:
         return "mariadb" in str(cursor.fetchone()[0]).lower()
 
 
-def end_of(server: DatabaseServer) -> BinlogPosition:
-    """Where a server's binlog ends now."""
-    statement = "SHOW MASTER STATUS" if is_mariadb(server) else "SHOW BINARY LOG STATUS"
-    with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute(statement)
-        row = cursor.fetchone()
-    return BinlogPosition(str(row[0]), int(row[1]))
-
-
 class Replication:
     """A replica that follows a source of the same product, from a file and offset on."""
 

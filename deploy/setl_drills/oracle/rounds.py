@@ -11,10 +11,11 @@ import pymysql
 
 from setl.systems.mysql.load.rows import CollisionError
 from setl.systems.mysql.sql_files import system_table_statements
+from setl_drills.binlog import binlog_end, entries_between
 from setl_drills.oracle.comparison import Row, rows_of_table
 from setl_drills.oracle.histories import rows_of
-from setl_drills.oracle.loading import Loading, entries_between
-from setl_drills.oracle.replica import Replication, end_of, is_mariadb
+from setl_drills.oracle.loading import Loading
+from setl_drills.oracle.replica import Replication, is_mariadb
 from setl_drills.oracle.shapes import Shape, shapes_of
 from setl_drills.oracle.tables import COLLATIONS, random_table
 from setl_embedded import DatabaseServer
@@ -74,13 +75,13 @@ def play(servers: Servers, number: str, *, statements: int = 120) -> Round:
     schema, copy = (f"oracle{kind}_{uuid.uuid4().hex[:8]}" for kind in ("", "_setl"))
     name, target = f"{schema}.t", f"{copy}.t"
     replication = Replication(servers.replica, servers.source)
-    before = end_of(servers.source)
+    before = binlog_end(servers.source)
     _execute(servers.source, f"CREATE DATABASE {schema}", table.create(name))
     _execute(servers.target, f"CREATE DATABASE {copy}", table.create(target))
     _execute(servers.target, *(s.format(t=target) for s in table.target))
     try:
         replication.start(schema, before)
-        created = replication.reach(end_of(servers.source))
+        created = replication.reach(binlog_end(servers.source))
         if created:
             raise RuntimeError(f"the replica has not even the table: {created}")
         _execute(
@@ -88,11 +89,12 @@ def play(servers: Servers, number: str, *, statements: int = 120) -> Round:
             "SET SESSION sql_log_bin = 0",
             *(s.format(t=name) for s in table.target),
         )
-        start = end_of(servers.source)
+        start = binlog_end(servers.source)
         shape = shapes_of(servers.source, schema)["t"]
         taken = _write(servers.source, schema, shape, chance, statements)
-        end = end_of(servers.source)
-        stopped = Loading(servers.source, servers.target, (name, target), chance).run(
+        end = binlog_end(servers.source)
+        key = table.key if table.mapped else ()
+        stopped = Loading(servers.source, servers.target, (name, target), chance, key).run(
             entries_between(servers.source, start, end)
         )
         replica_stopped = replication.reach(end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 COLLATIONS: Final = {
@@ -74,6 +74,7 @@ class RandomTable:
         columns: its columns.
         key: parts of its primary key.
         unique: parts of each further unique key.
+        mapped: whether the key is the mapping's, and to the server one more unique key.
         twist: what the target's differs in, "" if in nothing.
         target: statements that make the target's table out of the source's, ``{t}`` its name.
     """
@@ -83,10 +84,12 @@ class RandomTable:
     unique: tuple[tuple[str, ...], ...]
     twist: str = ""
     target: tuple[str, ...] = field(default=())
+    mapped: bool = False
 
     def create(self, name: str) -> str:
         """CREATE TABLE for the source."""
-        keys = [f"PRIMARY KEY ({', '.join(self.key)})"]
+        kind = "UNIQUE KEY" if self.mapped else "PRIMARY KEY"
+        keys = [f"{kind} ({', '.join(self.key)})"]
         keys += [f"UNIQUE KEY u{i} ({', '.join(u)})" for i, u in enumerate(self.unique)]
         parts = ", ".join([*(c.definition() for c in self.columns), *keys])
         return f"CREATE TABLE {name} ({parts}) ENGINE=InnoDB"
@@ -108,7 +111,8 @@ def random_table(chance: random.Random, collations: Sequence[str], *, twisted: b
         ("a(2)",), ("k",), ("k(3)", "c"), ("d(1)", "a"),
     ]  # fmt: skip
     unique = tuple(chance.sample(choices, chance.choice([0, 1, 1, 2, 3])))
-    table = RandomTable(columns, key, unique)
+    mapped = not any("(" in part for part in key) and chance.random() < 0.2
+    table = RandomTable(columns, key, unique, mapped=mapped)
     return _twisted(chance, table, collations) if twisted else table
 
 
@@ -135,4 +139,4 @@ def _twisted(chance: random.Random, table: RandomTable, collations: Sequence[str
         ),
     }
     twist = chance.choice(sorted(twists))
-    return RandomTable(table.columns, table.key, table.unique, twist, twists[twist])
+    return replace(table, twist=twist, target=twists[twist])

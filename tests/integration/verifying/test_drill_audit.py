@@ -6,11 +6,10 @@ from contextlib import contextmanager
 import pytest
 
 from setl.systems.mysql.stored.marks import MARK_STATEMENT, mark_id
-from setl_drills.binlog import binlog_begin, binlog_end, read_transactions
-from setl_drills.checkers import check_bank, check_epochs, check_set, count_echoes
+from setl_drills.binlog import binlog_end, read_transactions
+from setl_drills.checkers import check_epochs, count_echoes
 from setl_drills.connections import connections, open_transactions, working_transactions
-from setl_drills.tables import ACCOUNTS, BALANCE, create_tables, drop_tables
-from setl_drills.workload import SiteWriter
+from setl_drills.tables import create_tables, drop_tables
 from tests.integration.pipelines import execute, fresh_name, install_system_tables
 from tests.waiting import INNODB_RENEWED, eventually
 
@@ -96,33 +95,3 @@ def test_marks_fences_and_rows_are_read_in_order(site_a, schema):
     read = list(read_transactions(site_a, schema, begin, binlog_end(site_a)))
     assert check_epochs(read, KEY)
     assert count_echoes(read, "a") == 1
-
-
-def test_nothing_is_read_where_nothing_is(site_a, schema):
-    end = binlog_end(site_a)
-    assert list(read_transactions(site_a, schema, end, end)) == []
-    assert binlog_begin(site_a).order <= end.order
-
-
-def test_users_know_what_they_committed(site_a, schema):
-    writer = SiteWriter(site_a, schema, "a", seed="1", pace=100)
-    writer.open_accounts()
-    writer.start()
-    writer.large(1500)
-    eventually(lambda: writer.committed.transactions > 20, 30)
-    writer.pause()
-    before = writer.committed.transactions
-    writer.resume()
-    committed = writer.committed
-    eventually(lambda: committed.transactions > before, 30)
-    last = writer.finish()
-    for table, ids in (("entries", committed.entries), ("bulk", committed.bulk)):
-        found = {row[0] for row in execute(site_a, f"SELECT id FROM {schema}.{table}")}
-        verdict = check_set(ids, committed.uncertain, found)
-        assert not verdict.lost
-        assert not verdict.unexpected
-    assert last == max(committed.entries)
-    assert len(committed.bulk) == 1500
-    balances = dict(execute(site_a, f"SELECT id, balance FROM {schema}.accounts"))
-    assert check_bank(balances, ACCOUNTS, BALANCE) == []
-    assert len(set(balances.values())) > 1, "money moved"
