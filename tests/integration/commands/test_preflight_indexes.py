@@ -1,10 +1,6 @@
 """What `setl check` says of indexes: the mapping that setl will make, and what does not fit."""
 
-import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import ClassVar
 
 import pytest
 from elasticsearch import Elasticsearch
@@ -17,6 +13,7 @@ from setl.systems.elasticsearch.preflight.target import check_elasticsearch_targ
 from setl.systems.finding import Report
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, mysql
+from tests.search_server import SearchServer
 
 TABLE = """CREATE TABLE {db}.orders (
     id BIGINT UNSIGNED PRIMARY KEY, small SMALLINT, name VARCHAR(40), price DECIMAL(20,2),
@@ -239,42 +236,16 @@ def test_numbers_whose_sign_a_subscription_does_not_tell(check, kafka):
     assert [f for f in check.findings(source=source) if f.level != "ok"] == []
 
 
-class Cluster(BaseHTTPRequestHandler):
-    """Says what a real cluster does and the embedded one does not."""
-
-    answers: ClassVar[dict[str, tuple[int, dict]]] = {}
-
-    def do_GET(self):
-        path = self.path.partition("?")[0]
-        status, body = self.answers.get(path, (404, {"error": {"type": "none"}, "status": 404}))
-        text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(text)))
-        self.send_header("x-elastic-product", "Elasticsearch")
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(text)
-
-    do_HEAD = do_POST = do_GET  # noqa: N815
-
-    def log_message(self, format, *args):  # noqa: A002
-        pass
-
-
 @pytest.fixture
 def cluster():
-    Cluster.answers = {
+    """Says what a real cluster does and the embedded one does not."""
+    answers = {
         "/": (200, {"version": {"number": "8.15.0"}}),
         "/_cluster/health": (200, {"status": "green"}),
     }
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Cluster)
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", Cluster.answers
-    server.shutdown()
-    thread.join(30)
-    server.server_close()
+    unknown = 404, {"error": {"type": "none"}, "status": 404}
+    with SearchServer(lambda _, path, __: answers.get(path, unknown)) as server:
+        yield server.url, answers
 
 
 def test_an_account_that_may_not_look_at_index_templates(site_a, cluster):

@@ -1,11 +1,9 @@
 """What a stale leader still sends to Elasticsearch changes nothing, deletes included (I2, I12)."""
 
-import json
 import random
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -15,8 +13,9 @@ from setl.model.position import BinlogPosition, document_version
 from setl.systems.elasticsearch.client import ElasticEndpoint
 from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl.systems.elasticsearch.mapping import GC_DELETES_SECONDS
-from tests.integration.search.test_elasticsearch_sink import ID, NAME, Search, changes
+from tests.integration.search.test_elasticsearch_sink import ID, INDEX, NAME, Search, changes
 from tests.loading import ticket_for
+from tests.search_server import SearchServer
 
 OLD = ticket_for("to-search", epoch=1, nid="n1")
 NEW = ticket_for("to-search", epoch=2, nid="n2")
@@ -76,17 +75,16 @@ def test_a_source_that_starts_over_wins_by_its_generation(leaders):
 # delete), which setl sets to an hour for the indexes that it creates. This one keeps it for ever.
 
 
-class RememberingCluster(ThreadingHTTPServer):
+class RememberingCluster(SearchServer):
     """Applies bulk requests by ``external_gte``: what is older than what is known is refused."""
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(self.said)
         self.known = {}  # id -> version and document, None once deleted
         self.lock = threading.Lock()
 
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
+    def said(self, method, _, lines):
+        return 200, INDEX if method == "GET" else {"items": self.apply(lines)}
 
     @property
     def documents(self):
@@ -109,46 +107,12 @@ class RememberingCluster(ThreadingHTTPServer):
         return items
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        self._answer({"i": {"mappings": {"properties": {"id": {}, "name": {}}}}})
-
-    def do_PUT(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        assert isinstance(self.server, RememberingCluster)
-        items = self.server.apply([json.loads(line) for line in body.splitlines()])
-        self._answer({"items": items})
-
-    do_POST = do_PUT  # noqa: N815
-
-    def _answer(self, body):
-        text = json.dumps(body).encode()
-        self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(text)))
-        self.send_header("x-elastic-product", "Elasticsearch")
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, format, *args):  # noqa: A002
-        pass
-
-
 @contextmanager
 def remembering():
-    cluster = RememberingCluster()
-    thread = threading.Thread(target=cluster.serve_forever, args=(0.05,))
-    thread.start()
-    sink = ElasticsearchSink(ElasticsearchSinkSettings(ElasticEndpoint((cluster.url,))))
-    try:
-        yield cluster, sink
-    finally:
-        sink.close()
-        cluster.shutdown()
-        thread.join(30)
-        cluster.server_close()
+    with RememberingCluster() as cluster:
+        sink = ElasticsearchSink(ElasticsearchSinkSettings(ElasticEndpoint((cluster.url,))))
+        with closing(sink):
+            yield cluster, sink
 
 
 def test_a_late_write_does_not_bring_a_deleted_document_back():

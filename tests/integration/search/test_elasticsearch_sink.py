@@ -1,9 +1,8 @@
 """The Elasticsearch sink against a server: versions, outcomes of single items, indexes, errors."""
 
-import json
 import threading
+from contextlib import ExitStack
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from elasticsearch import Elasticsearch
@@ -17,6 +16,7 @@ from setl.systems.elasticsearch.load.index import ensure_index
 from setl.systems.elasticsearch.load.sink import ElasticsearchSink, ElasticsearchSinkSettings
 from setl_embedded.ports import free_port
 from tests.loading import ticket_for, unique
+from tests.search_server import SearchServer
 
 ID = Column("id", Kind.INTEGER)
 NAME = Column("name", Kind.TEXT)
@@ -275,46 +275,27 @@ def test_a_server_that_is_down_is_transient_after_several_attempts():
     search.close()
 
 
-class Cluster(ThreadingHTTPServer):
+INDEX = {"i": {"mappings": {"properties": {"id": {}, "name": {}}}}}
+
+
+class Cluster(SearchServer):
     """Answers bulk requests as told: for each one, statuses of its items, or of the request."""
 
     def __init__(self, answers):
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__(self.said)
         self.answers = list(answers)
         self.ids = []
         self.meeting = None
 
-    def meet(self):
-        """Wait until as many requests have come as are to be under way at once."""
-        if self.meeting is not None:
-            self.meeting.wait()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_port}"
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    @property
-    def cluster(self):
-        assert isinstance(self.server, Cluster)
-        return self.server
-
-    def do_GET(self):
-        self._answer(200, {"i": {"mappings": {"properties": {"id": {}, "name": {}}}}})
-
-    def do_PUT(self):
-        body = self.rfile.read(int(self.headers["content-length"]))
-        lines = [json.loads(line) for line in body.splitlines()]
+    def said(self, method, _, lines):
+        if method == "GET":
+            return 200, INDEX
         # A delete has no document in the line after it.
         actions = [line for line in lines if {"index", "delete"} & line.keys()]
-        self.cluster.ids.append([next(iter(a.values()))["_id"] for a in actions])
-        reported = self.cluster.answers.pop(0)
+        self.ids.append([next(iter(a.values()))["_id"] for a in actions])
+        reported = self.answers.pop(0)
         if isinstance(reported, int):
-            self._answer(reported, {"error": {"type": "told", "reason": "so"}, "status": reported})
-            return
+            return reported, {"error": {"type": "told", "reason": "so"}, "status": reported}
         items = []
         for action, status in zip(actions, reported, strict=False):
             (operation,) = action
@@ -324,43 +305,22 @@ class _Handler(BaseHTTPRequestHandler):
             if status == 404:
                 result["error"]["type"] = "index_not_found_exception"
             items.append({operation: result})
-        failed = any(status >= 300 for status in reported)
-        self.cluster.meet()
-        self._answer(200, {"errors": failed, "items": items})
-
-    do_POST = do_PUT  # noqa: N815
-
-    def _answer(self, status, body):
-        text = json.dumps(body, separators=(",", ":")).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(text)))
-        self.send_header("x-elastic-product", "Elasticsearch")
-        self.end_headers()
-        self.wfile.write(text)
-
-    def log_message(self, format, *args):  # noqa: A002
-        pass
+        if self.meeting is not None:  # until as many have come as are to be under way at once
+            self.meeting.wait()
+        return 200, {"errors": any(status >= 300 for status in reported), "items": items}
 
 
 @pytest.fixture
 def cluster():
-    running = []
+    with ExitStack() as running:
 
-    def start(*answers, **options):
-        server = Cluster(answers)
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        search = Search(server.url, **options)
-        running.append((server, thread, search))
-        return server, search
+        def start(*answers, **options):
+            server = running.enter_context(Cluster(answers))
+            search = Search(server.url, **options)
+            running.callback(search.close)
+            return server, search
 
-    yield start
-    for server, thread, search in running:
-        search.close()
-        server.shutdown()
-        thread.join(30)
-        server.server_close()
+        yield start
 
 
 def test_only_items_that_may_yet_succeed_are_sent_again(cluster):
