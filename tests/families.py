@@ -83,7 +83,6 @@ MIXED = frozenset(
     {
         f"{_I}types/test_checksums.py",
         f"{_I}targets/test_keyless_tables.py",
-        f"{_I}targets/test_pipeline_mysql.py",
         f"{_I}targets/test_target_creation.py",
         f"{_I}types/test_types_mysql.py",
     }

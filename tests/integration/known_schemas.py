@@ -1,6 +1,6 @@
-"""Schemas like those that MySQL's documentation comes with, made here: a shop of films, a company.
+"""A schema like those that MySQL's documentation comes with, made here: a shop of films.
 
-They have what schemas of people have: keys of one column and of several, foreign keys, triggers
+It has what schemas of people have: keys of one column and of several, foreign keys, triggers
 that write other tables, views, labels, years, places, texts in several character sets, columns that
 the server fills. Rows are made from their numbers. Foreign keys have no actions: `setl check`
 refuses those, since MariaDB does not log what they change.
@@ -11,8 +11,6 @@ from __future__ import annotations
 FILMS = 240
 COPIES = 600
 RENTALS = 3_000
-PEOPLE = 1_500
-
 # In an order in which they can be created; `{n}` is made from a row's number.
 SHOP = {
     "language": """language_id TINYINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, name CHAR(20) NOT NULL,
@@ -109,56 +107,6 @@ SHOP_ROWS = {
         "({n}, {n}, {n} % 900 / 100, NOW(), JSON_OBJECT('n', {n}, 'é', '\"'))",
     ),
 }
-COMPANY = {
-    "employees": """emp_no INT PRIMARY KEY, birth_date DATE NOT NULL,
-        first_name VARCHAR(14) NOT NULL, last_name VARCHAR(16) NOT NULL,
-        gender ENUM('M','F') NOT NULL, hire_date DATE NOT NULL""",
-    "departments": """dept_no CHAR(4) PRIMARY KEY, dept_name VARCHAR(40) NOT NULL UNIQUE""",
-    "dept_emp": """emp_no INT NOT NULL, dept_no CHAR(4) NOT NULL, from_date DATE NOT NULL,
-        to_date DATE NOT NULL, PRIMARY KEY (emp_no, dept_no),
-        FOREIGN KEY (emp_no) REFERENCES employees (emp_no),
-        FOREIGN KEY (dept_no) REFERENCES departments (dept_no)""",
-    "titles": """emp_no INT NOT NULL, title VARCHAR(50) NOT NULL, from_date DATE NOT NULL,
-        to_date DATE, PRIMARY KEY (emp_no, title, from_date),
-        FOREIGN KEY (emp_no) REFERENCES employees (emp_no)""",
-    "salaries": """emp_no INT NOT NULL, salary INT NOT NULL, from_date DATE NOT NULL,
-        to_date DATE NOT NULL, PRIMARY KEY (emp_no, from_date),
-        FOREIGN KEY (emp_no) REFERENCES employees (emp_no)""",
-}
-COMPANY_EXTRAS = (
-    (
-        "CREATE VIEW dept_emp_latest_date AS SELECT emp_no, MAX(from_date) AS from_date"
-        " FROM dept_emp GROUP BY emp_no"
-    ),
-)
-COMPANY_ROWS = {
-    "employees": (
-        PEOPLE,
-        (
-            "(10000 + {n}, '1952-02-01' + INTERVAL {n} DAY, CONCAT('N', {n}), 'Facello',"
-            " 1 + {n} % 2, '1985-01-01' + INTERVAL {n} DAY)"
-        ),
-    ),
-    "departments": (9, "(CONCAT('d00', {n}), CONCAT('Department ', {n}))"),
-    "dept_emp": (
-        PEOPLE,
-        "(10000 + {n}, CONCAT('d00', 1 + {n} % 8), '1990-01-01', '9999-01-01')",
-    ),
-    "titles": (
-        PEOPLE,
-        (
-            "(10000 + {n}, ELT(1 + {n} % 3, 'Engineer', 'Senior Engineer', 'Staff'), '1990-01-01',"
-            " '9999-01-01')"
-        ),
-    ),
-    "salaries": (
-        6_000,
-        (
-            "(10001 + {n} % 1500, 40000 + {n}, '1986-06-26' + INTERVAL {n} DIV 1500 YEAR,"
-            " '9999-01-01')"
-        ),
-    ),
-}
 
 
 def changes_of_shop(draw, number):
@@ -208,30 +156,6 @@ def changes_of_shop(draw, number):
                     f"UPDATE address SET location = ST_GeomFromText('POINT({number} 0)')"
                     f" WHERE address_id = {film}"
                 )
-            ],
-        ]
-    )
-
-
-def changes_of_company(draw, number):
-    """Statements of one transaction."""
-    who, other = (10_001 + draw.randrange(PEOPLE) for _ in range(2))
-    return draw.choice(
-        [
-            [f"UPDATE salaries SET salary = salary + 1 WHERE emp_no = {who}"],
-            [f"DELETE FROM salaries WHERE emp_no = {who} LIMIT 2"],
-            [f"UPDATE IGNORE titles SET title = 'Manager {number}' WHERE emp_no = {who}"],
-            [f"UPDATE IGNORE dept_emp SET dept_no = 'd009' WHERE emp_no = {who}"],
-            [
-                f"DELETE FROM {table} WHERE emp_no = {who}"
-                for table in ("salaries", "titles", "dept_emp", "employees")
-            ],
-            [
-                (
-                    f"INSERT IGNORE INTO employees VALUES ({other + 5_000}, '1970-01-01', 'new',"
-                    " 'x', 'F', '2026-01-01')"
-                ),
-                f"INSERT IGNORE INTO salaries VALUES ({other + 5_000}, 1, CURDATE(), '9999-01-01')",
             ],
         ]
     )

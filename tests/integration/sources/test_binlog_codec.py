@@ -7,19 +7,12 @@ from setl.codec.binlog.event import is_mariadb
 from setl.codec.binlog.rows.decoding import BinlogRowCodec
 from setl.errors import ConfigurationError, DataError
 from setl.extract.ddl import refuse_temporary
-from setl.model.change import ABSENT, Op
+from setl.model.change import Op
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.schema import Kind
 from setl.systems.mysql.binlog.server import BinlogServer
-from tests.integration.every_type import (
-    CHARSETS,
-    EVERY_TYPE,
-    TYPES,
-    run,
-    sandbox_database,
-    stream,
-)
+from tests.integration.every_type import CHARSETS, EVERY_TYPE, TYPES, run, sandbox_database, stream
 from tests.loading import endpoint_of
 from tests.mysql_servers import logs_no_generated, needs_mariadb
 from tests.unit.codec.binlog_server import (
@@ -159,27 +152,6 @@ def test_updates_and_deletes_of_many_rows(site_a, sandbox):
     assert 3008 * 0.8 < estimated < 3008 * 1.2
 
 
-def test_images_without_all_columns_have_absent_values(site_a, sandbox):
-    connection, schema = sandbox
-    table = f"{schema}.minimal"
-    entries = stream(
-        site_a,
-        connection,
-        f"CREATE TABLE {table} (id INT PRIMARY KEY, a VARCHAR(9), b INT, c INT DEFAULT 5)",
-        "SET SESSION binlog_row_image = MINIMAL",
-        f"INSERT INTO {table} VALUES (1, 'a', NULL, 5)",
-        f"UPDATE {table} SET a = 'x' WHERE id = 1",
-        f"DELETE FROM {table}",
-        "SET SESSION binlog_row_image = FULL",
-    )
-    images = [image for _, rows in decoded(BinlogRowCodec(), entries) for image in rows.images]
-    assert images == [
-        (None, (1, "a", None, 5)),
-        ((1, ABSENT, ABSENT, ABSENT), (ABSENT, "x", ABSENT, ABSENT)),
-        ((1, ABSENT, ABSENT, ABSENT), None),
-    ]
-
-
 @pytest.mark.parametrize("images", ["MINIMAL", "NOBLOB"])
 @pytest.mark.parametrize(
     "statement",
@@ -267,26 +239,6 @@ def test_binlogs_without_column_names_are_refused(site_a, sandbox):
         run(connection, "SET GLOBAL binlog_row_metadata = FULL")
     with pytest.raises(ConfigurationError, match="binlog_row_metadata=FULL"):
         decoded(BinlogRowCodec(), entries)
-
-
-def test_schema_follows_the_stream_over_ddl(site_a, sandbox):
-    connection, schema = sandbox
-    table = f"{schema}.changing"
-    entries = stream(
-        site_a,
-        connection,
-        f"CREATE TABLE {table} (id INT PRIMARY KEY, e ENUM('a','b'))",
-        f"INSERT INTO {table} VALUES (1, 'b')",
-        f"ALTER TABLE {table} MODIFY e ENUM('z','a','b'), ADD n INT",
-        f"INSERT INTO {table} VALUES (2, 'b', 5)",
-        f"ALTER TABLE {table} RENAME COLUMN n TO m",
-        f"INSERT INTO {table} VALUES (3, 'z', 6)",
-    )
-    rows = [r for _, r in decoded(BinlogRowCodec(), entries)]
-    assert [r.schema.names for r in rows] == [("id", "e"), ("id", "e", "n"), ("id", "e", "m")]
-    assert [r.images[0][1] for r in rows] == [(1, "b"), (2, "b", 5), (3, "z", 6)]
-    ddl = [(e.schema, e.table) for e in entries if e.kind is EntryKind.DDL]
-    assert ddl == [(schema, "changing")] * 3
 
 
 @pytest.mark.family("mariadb", why="MySQL has no binlog_alter_two_phase")
@@ -459,24 +411,6 @@ def test_shapes_of_transactions(site_a, sandbox):
     transactions = [e.transaction for e in entries]
     assert all(transactions)
     assert len(set(transactions)) == 6
-
-
-def test_statements_instead_of_rows(site_a, sandbox):
-    connection, schema = sandbox
-    table = f"{schema}.statements"
-    run(connection, f"CREATE TABLE {table} (id INT PRIMARY KEY)")
-    statement = f"INSERT INTO {table} VALUES (1)"
-    entries = stream(
-        site_a,
-        connection,
-        "SET SESSION binlog_format = STATEMENT",
-        statement,
-        "SET SESSION binlog_format = ROW",
-    )
-    entries = of_clients(entries)
-    assert [e.kind.name for e in entries] == ["BEGIN", "STATEMENT", "COMMIT"]
-    assert entries[1].statement == statement
-    assert entries[1].session is not None
 
 
 @pytest.mark.family("mariadb", why="MySQL has no mysql56_temporal_format")

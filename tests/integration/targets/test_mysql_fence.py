@@ -7,7 +7,7 @@ from typing import Any
 import pymysql
 import pytest
 
-from setl.errors import ConfigurationError, FencedError, TransientError
+from setl.errors import FencedError, TransientError
 from setl.model.change import TargetChanges
 from setl.model.schema import Column, Kind
 from setl.systems.mysql.connection import MysqlEndpoint, connect
@@ -21,7 +21,6 @@ from setl.systems.mysql.stored.marks import mark_id
 from tests.loading import (
     MARK,
     create_system_tables,
-    endpoint_of,
     execute,
     nonces,
     rows_of,
@@ -133,18 +132,6 @@ def test_the_first_leadership_and_those_after_it(site):
         site.fence().raise_to(6, "n1")
     assert caught.value.where["pipeline"] == site.key
     assert site.epoch() == (2**63 - 1, "n2")
-
-
-def test_leaders_that_come_at_the_same_time_leave_the_highest_epoch(site):
-    with (
-        in_background(site.fence(5).raise_to, 3, "n3") as third,
-        in_background(site.fence(5).raise_to, 1, "n1") as first,
-        in_background(site.fence(5).raise_to, 2, "n2") as second,
-    ):
-        pass
-    assert third == [None]
-    assert site.epoch() == (3, "n3")
-    assert all(o[0] is None or isinstance(o[0], FencedError) for o in (first, second))
 
 
 def test_a_row_that_comes_between_two_statements_holds_nobody_back(site, monkeypatch):
@@ -300,41 +287,6 @@ def test_a_sink_that_lost_its_connection_ends_what_the_server_still_runs_for_it(
         connection.query("SELECT 1")
     assert len(site.recorded()) == 1
     sink.close()
-
-
-@pytest.fixture
-def own_server(another_server, tmp_path):
-    with another_server(tmp_path / "own", "own", server_id=190) as server:
-        yield server
-
-
-def test_a_target_that_restarts_in_between(own_server):
-    server = own_server
-    with pytest.raises(ConfigurationError, match=r"1146|1049"):
-        MysqlFence(endpoint_of(server), "shop/p", 1.0).raise_to(1, "n1")
-    site = Site(server)
-    site.fence().raise_to(1, "n1")
-    sink = site.sink()
-    sink.apply(site.ticket(1), site.changes(1))
-    frozen = site.open_transaction(1, 10)
-    server.kill()
-    with pytest.raises(TransientError):
-        site.fence().raise_to(2, "n2")
-    with pytest.raises(TransientError):
-        sink.apply(site.ticket(1), site.changes(2))
-    server.start()
-    # The old leader comes back first: it is still the leader, as far as the target knows.
-    sink.apply(site.ticket(1), site.changes(3))
-    site.fence().raise_to(2, "n2")
-    assert site.epoch() == (2, "n2")
-    assert site.rows() == [1, 3]
-    with pytest.raises(FencedError):
-        sink.apply(site.ticket(1), site.changes(4))
-    sink.close()
-    frozen.drop()
-    # Records of connections from before the restart are gone with the next leader.
-    site.fence().raise_to(3, "n3")
-    assert site.recorded() == []
 
 
 def test_a_leader_that_must_not_write_any_more_ends_its_own_writers(site):

@@ -5,33 +5,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from setl.errors import ConfigurationError, FencedError
-from setl.run.measured.figures import RunState
+from setl.errors import ConfigurationError
 from setl.run.runners import table_by_table
 from setl.transform.spark_on_demand import SparkOnDemand
-from tests.integration.pipelines import (
-    execute,
-    mysql,
-    one_way,
-    rows,
-    seven_changes,
-)
-from tests.waiting import eventually
+from tests.integration.pipelines import execute, mysql, one_way, rows
 
 
-def test_rows_arrive_as_they_left(servers, db, position):
-    a, b = servers
-    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
-    execute(
-        a,
-        *seven_changes(db),
-    )
-    running = position.lead(file)
-    assert running.applied(7).rows_applied == 7
-    assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
-
-
-@pytest.mark.not_mixed(why="what Spark makes of rows is the same on all servers")
 def test_expressions_where_and_column_lists(servers, db, position):
     a, b = servers
     execute(b, f"CREATE TABLE {db}.report (id BIGINT PRIMARY KEY, who TEXT, total DECIMAL(30,6))")
@@ -58,21 +37,6 @@ def test_expressions_where_and_column_lists(servers, db, position):
     assert [r[0] for r in rows(b, f"{db}.report")] == [1, 3]
 
 
-@pytest.mark.not_mixed(why="what Spark makes of rows is the same on all servers")
-def test_a_batch_of_nothing_but_deletes_of_a_table_with_expressions(servers, db, position):
-    a, b = servers
-    execute(b, f"ALTER TABLE {db}.orders ADD twice DECIMAL(30,6)")
-    mapping = {"from": f"{db}.orders", "columns": {"twice": "amount * 2"}}
-    file = one_way(a, mysql(b), [mapping])
-    execute(a, f"INSERT INTO {db}.orders (id, amount) VALUES (1, 1), (2, 2), (3, 3)")
-    running = position.lead(file)
-    running.applied(3)
-    execute(a, f"DELETE FROM {db}.orders WHERE id < 3")
-    running.applied(5)
-    assert [row[0] for row in rows(b, f"{db}.orders")] == [3]
-
-
-@pytest.mark.not_mixed(why="how rows are distributed is of no family")
 @pytest.mark.parametrize("columns", [{}, {"name": "upper(name)"}], ids=["plain", "expressions"])
 def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, position, columns):
     a, b = servers
@@ -93,7 +57,6 @@ def test_a_large_batch_is_dealt_out_to_several_tasks(servers, db, position, colu
     assert rows(b, f"{db}.orders") == rows(a, f"{db}.orders")
 
 
-@pytest.mark.not_mixed(why="source and checkpoint have one server each")
 def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.orders"}], batch_rows=500, window=1)
@@ -112,22 +75,6 @@ def test_a_take_over_inside_a_large_transaction_applies_each_row_once(servers, d
     assert len(rows(b, f"{db}.orders")) == 20_000
 
 
-@pytest.mark.not_mixed(why="the fence is the target's alone")
-def test_a_stale_leader_is_fenced_off_and_writes_nothing_more(servers, db, position):
-    a, b = servers
-    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
-    stale = position.lead(file)
-    eventually(lambda: stale.figures.state is RunState.RUNNING, 30)
-    leader = position.lead(file, nid="n2")
-    eventually(lambda: leader.figures.state is RunState.RUNNING, 30)
-    execute(a, f"INSERT INTO {db}.orders (id) VALUES (1), (2)")
-    leader.applied(2)
-    assert isinstance(stale.ends(), FencedError)
-    marks = execute(b, "SELECT CHANNEL_INFO FROM retl.retl_mark ORDER BY CHANNEL_INFO")
-    assert not any(mark and mark.startswith(f"{position.epoch - 1}.") for (mark,) in marks)
-
-
-@pytest.mark.not_mixed(why="the refusal is the target's alone")
 def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers, db, position):
     a, b = servers
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}])
@@ -143,7 +90,6 @@ def test_a_table_that_is_missing_stops_the_pipeline_and_nothing_is_lost(servers,
     assert len(rows(b, f"{db}.orders")) == 1
 
 
-@pytest.mark.not_mixed("when tasks began to write, and how long statements took, is of no family")
 def test_what_tasks_measure_comes_back_with_what_they_return(servers, db, position):
     a, b = servers
     seen = []
@@ -178,7 +124,6 @@ class NoSession(SparkOnDemand):
         return super().session
 
 
-@pytest.mark.not_mixed("what Spark starts is of no family")
 def test_only_spark_sql_needs_a_session(servers, db, position, spark):
     a, b = servers
     on_demand = NoSession(lambda: spark.sparkContext)
@@ -195,7 +140,6 @@ def test_only_spark_sql_needs_a_session(servers, db, position, spark):
     assert on_demand.session is spark, "there is one in a process"
 
 
-@pytest.mark.not_mixed(why="how rows are distributed is of no family")
 def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_has_whole_tables(
     servers, db, position, monkeypatch
 ):
@@ -256,7 +200,6 @@ def test_rows_that_move_between_tables_of_one_target_are_right_where_each_task_h
     assert rows(b, f"{db}.other") == rows(a, f"{db}.other")
 
 
-@pytest.mark.not_mixed(why="how rows are distributed is of no family")
 def test_a_row_that_went_unseen_and_came_again_is_right_although_all_rows_are_new(
     servers, db, position, caplog
 ):

@@ -68,42 +68,6 @@ def test_a_row_that_is_missing_one_too_many_and_one_that_differs(pair):
     assert (price.source, price.target) == ("9999999999.99", "1.5")
 
 
-@pytest.mark.parametrize(
-    ("column", "value"),
-    [
-        ("created", "'2026-01-02 03:04:05.000002'"),
-        ("buyer", "'Ann '"),
-        ("buyer", "'ANN'"),
-        ("buyer", "''"),
-        ("buyer", "NULL"),
-        ("note", "'plaim'"),
-        ("price", "1.51"),
-        ("weight", "1.1000001"),
-        ("paid", "b'100'"),
-        ("raw", "x'00ff00'"),
-        ("state", "'draft'"),
-        ("at", "'2026-01-02 03:04:05.124'"),
-        ("took", "'-100:11:12.35'"),
-    ],
-)
-def test_the_smallest_difference_is_found(pair, column, value):
-    pair.orders()
-    pair.run(
-        pair.target, "SET time_zone='+00:00'", f"UPDATE orders SET {column} = {value} WHERE id = 1"
-    )
-    assert named(pair.verdict()) == [("1", What.DIFFERENT, [column])]
-
-
-@pytest.mark.parametrize(
-    ("id_", "column", "value"),
-    [(4, "buyer", "NULL"), (3, "buyer", "''"), (3, "note", "'𝄟 🧀 größe'"), (4, "paid", "NULL")],
-)
-def test_null_and_nothing_and_four_bytes(pair, id_, column, value):
-    pair.orders()
-    pair.run(pair.target, f"UPDATE orders SET {column} = {value} WHERE id = {id_}")
-    assert named(pair.verdict()) == [(str(id_), What.DIFFERENT, [column])]
-
-
 def test_a_wider_decimal_holds_the_same_value_or_another_one(pair):
     pair.orders()
     pair.run(pair.target, "ALTER TABLE orders MODIFY price DECIMAL(14,3) NOT NULL")
@@ -450,7 +414,8 @@ def test_more_differences_than_are_named_or_read_again(pair):
 
 @pytest.mark.parametrize("checksums", [True, False])
 def test_numbers_of_labels_that_print_alike_differ(pair, checksums):
-    settings = replace(AT_ONCE, checksums=checksums)
+    # In ranges by such keys where servers make the checksums of them.
+    settings = replace(AT_ONCE, checksums=checksums, rows_per_part=3 if checksums else 1000)
     pair.both("SET sql_mode = ''")
     for i, (definition, numbers) in enumerate(LABELS.values()):
         pair.both(f"CREATE TABLE t{i} (k {definition} NOT NULL PRIMARY KEY, v {definition})")

@@ -261,20 +261,6 @@ def test_a_frozen_server_is_noticed_and_no_call_hangs(own_server, joined):
     assert arbiter.channels.one("shop").name == "shop"
 
 
-def test_a_short_freeze_stores_the_session(own_server, joined):
-    arbiter = joined(own_server.hosts, session_timeout=20.0)
-    arbiter.channels.put("shop", {})
-    held = arbiter.leader_locks.campaign(PIPELINE, "n1")
-    freeze(own_server)
-    try:
-        eventually(contact_is(arbiter, Contact.SUSPENDED), 15)
-    finally:
-        own_server.resume()
-    eventually(contact_is(arbiter, Contact.CONNECTED), 30)
-    assert arbiter.leader_locks.one(PIPELINE) == held
-    assert held.session == arbiter.session.session_id()
-
-
 def test_close_does_not_wait_for_a_frozen_server(own_server, joined):
     arbiter = joined(own_server.hosts, session_timeout=30.0)
     freeze(own_server)
