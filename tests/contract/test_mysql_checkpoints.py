@@ -20,14 +20,7 @@ from setl.select.checkpoints.arbiter import ArbiterNotes
 from setl.select.checkpoints.note import CheckpointNote
 from setl.systems.mysql.stored import checkpoints
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster
-from tests.contract.checkpoint_backends import (
-    ONE,
-    THREE,
-    TWO,
-    MysqlBackend,
-    install,
-    mysql_store,
-)
+from tests.contract.checkpoint_backends import ONE, THREE, TWO, MysqlBackend, install, mysql_store
 from tests.waiting import eventually
 
 
@@ -225,7 +218,7 @@ def test_mysql_a_missing_table_is_a_matter_of_configuration(another_server, tmp_
     with another_server(tmp_path, "bare", 1) as server:
         arbiter = MemoryArbiter(MemoryCluster())
         arbiter.channels.put("shop", {})
-        store = mysql_store(server, "shop/x", arbiter, timeout=5.0)
+        store = mysql_store(server, "shop/x", arbiter, timeout=3.0)
         with pytest.raises(ConfigurationError, match="retl"):
             store.load()
         install(server)

@@ -6,7 +6,9 @@ import uuid
 from contextlib import contextmanager
 from functools import partial
 
-from setl.channel.file import DtsTarget
+import pytest
+
+from setl.channel.file import DtsTarget, MysqlTarget
 from setl.channel.reading import parse_channel
 from setl.clock import SystemClock
 from setl.errors import SetlError
@@ -44,6 +46,44 @@ def install_system_tables(server):
     execute(server, *system_table_statements())
 
 
+@contextmanager
+def new_database(servers, prefix, *statements, options=""):
+    """A database of its own on servers while the block lasts; statements say {db} for its name."""
+    name = fresh_name(prefix)
+    for server in servers:
+        made = (statement.format(db=name) for statement in statements)
+        execute(server, f"CREATE DATABASE {name} {options}", *made)
+    try:
+        yield name
+    finally:
+        for server in servers:
+            execute(server, "SET foreign_key_checks = 0", f"DROP DATABASE IF EXISTS {name}")
+
+
+def on_both(prefix, *statements, options=""):
+    """A fixture: the name of a database on both servers, with what statements make in it."""
+
+    @pytest.fixture
+    def made(servers):
+        with new_database(servers, prefix, *statements, options=options) as name:
+            yield name
+
+    return made
+
+
+def on_a(prefix, *statements, options="", system_tables=False):
+    """A fixture: as `on_both`, on the first server alone."""
+
+    @pytest.fixture
+    def made(site_a):
+        if system_tables:
+            install_system_tables(site_a)
+        with new_database([site_a], prefix, *statements, options=options) as name:
+            yield name
+
+    return made
+
+
 def mysql(server):
     return {
         "type": "mysql",
@@ -52,6 +92,18 @@ def mysql(server):
         "user": server.user,
         "password": server.password,
     }
+
+
+def hasty(file):
+    """A channel whose leaders wait a second for what others have left open, and not five."""
+
+    def changed(pipeline):
+        target = pipeline.target
+        if isinstance(target, MysqlTarget):
+            target = target.model_copy(update={"fence_timeout": 1.0})
+        return pipeline.model_copy(update={"target": target})
+
+    return file.model_copy(update={"pipelines": [changed(each) for each in file.pipelines]})
 
 
 def binlog_end(server):
@@ -186,7 +238,7 @@ class Site:
         target = next(p.target for p in file.pipelines if p.name == pipeline)
         build = build_relay_run if isinstance(target, DtsTarget) else self.build_run
         run = build(
-            file,
+            hasty(file),
             Leadership(file.channel, pipeline, nid, epoch or self.epoch),
             arbiter=self.arbiter,
             progress=progress,

@@ -64,7 +64,7 @@ class Channel:
                         {
                             "name": name,
                             "source": {**ends[begin], **source},
-                            "target": ends[1 - begin],
+                            "target": {**ends[1 - begin], "fence_timeout": 1},
                             "tables": tables,
                         }
                         for begin, name in enumerate(("ab", "ba"))

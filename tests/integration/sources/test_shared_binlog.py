@@ -137,6 +137,7 @@ def rest(server, table, readers):
     eventually(lambda: share(server, table, readers), 60, interval=0.3)
 
 
+@pytest.mark.family("mariadb", why="who waits for whom; where each goes on is looked at below")
 def test_readers_of_different_speed_partition_one_connection(server, table):
     with pipelines(server, 5, SharedReaders(KEPT)) as readers:
         rest(server, table, readers)

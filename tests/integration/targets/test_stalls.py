@@ -113,6 +113,7 @@ def both_lines(caplog, reason):
     return said
 
 
+@pytest.mark.family("mariadb", why="who holds a lock is asked above; this is about attempts")
 def test_attempts_that_give_up_on_a_lock_do_not_hide_it(servers, db, watched, monkeypatch):
     a, b = servers
     hasty = functools.partial(MysqlSinkSettings, lock_wait=1)
@@ -126,14 +127,14 @@ def test_attempts_that_give_up_on_a_lock_do_not_hide_it(servers, db, watched, mo
         with holder.cursor() as cursor:
             cursor.execute(f"UPDATE {db}.orders SET name = 'held' WHERE id = 1")
         execute(a, f"UPDATE {db}.orders SET name = 'wanted' WHERE id = 1")
-        eventually(lambda: running.figures.retries >= 4, SOON)
+        eventually(lambda: running.figures.retries >= 2, SOON)
         # Who holds the lock is told if somebody waited for it a moment ago, and not between two
         # attempts that are further apart.
         holds = f"connection {holder.thread_id()} "
         stalls(running, "waiting for lock", "attempts have failed", holds)
         # Not for a moment does it look as if it went on, whatever an attempt is doing.
         before = running.figures.retries
-        while running.figures.retries < before + 3:
+        while running.figures.retries < before + 1:
             assert running.thread.is_alive(), running.error
             assert running.figures.stalled_reason == "waiting for lock"
             threading.Event().wait(0.05)
@@ -170,36 +171,27 @@ def test_a_slow_statement_is_the_targets_fault_but_a_long_load_that_advances_is_
     running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]), limit)
     execute(a, f"INSERT INTO {db}.orders VALUES (0, 'n')")
     running.applied(1)  # so that a busy machine is done with beginning
-    values = ", ".join(f"({i}, 'n')" for i in range(1, 800))
+    values = ", ".join(f"({i}, 'n')" for i in range(1, 500))
     execute(a, f"INSERT INTO {db}.orders VALUES {values}")
     seen = set()
     longest = 0.0
-    while running.figures.rows_total < 800:
+    while running.figures.rows_total < 500:
         assert running.thread.is_alive(), running.error
         seen.add(running.figures.stalled)
         longest = max(longest, running.figures.stage_seconds)
         threading.Event().wait(0.05)
     assert longest > 2 * limit, "the load was no long one"
     assert seen == {""}
-    execute(b, f"DROP TRIGGER {db}.slow", f"{slow}(IF(NEW.id = 1000, 15, 0))")
+    execute(b, f"DROP TRIGGER {db}.slow", f"{slow}(IF(NEW.id = 1000, 10, 0))")
     execute(a, f"INSERT INTO {db}.orders VALUES (1000, 'slow')")
     figures = stalls(running, "target slow")
     assert figures.stalled_stage == "load"
     assert "runs for" in figures.stalled
-    running.applied(801)
+    running.applied(501)
     goes_on(running)
 
 
-def test_a_pipeline_without_work_does_not_stall(servers, db, watched):
-    a, b = servers
-    running = watched(one_way(a, mysql(b), [{"from": f"{db}.orders"}]))
-    execute(a, f"INSERT INTO {db}.orders VALUES (1, 'one')")
-    running.applied(1)
-    eventually(lambda: running.figures.stage_seconds > 3 * LIMIT, SOON)
-    assert running.figures.stage.value == "select"
-    assert running.figures.stalled == ""
-
-
+@pytest.mark.family("mariadb", why="of a server that is silent nothing can be told")
 def test_a_frozen_target_does_not_answer(servers, another_server, watched, tmp_path):
     a, _ = servers
     db = fresh_name("shop")
@@ -223,6 +215,7 @@ def test_a_frozen_target_does_not_answer(servers, another_server, watched, tmp_p
     execute(a, f"DROP DATABASE {db}")
 
 
+@pytest.mark.family("mariadb", why="what does not come is of no family")
 def test_a_source_that_swallows_heartbeats_is_silent(servers, another_server, watched, tmp_path):
     _, b = servers
     db = fresh_name("shop")

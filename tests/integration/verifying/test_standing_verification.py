@@ -14,14 +14,7 @@ from setl.channel.reading import parse_channel
 from setl.node.metrics.node_metrics import NodeCollector
 from setl.node.status import NodeStatus, PipelineStatus
 from setl.run.verification.store import StoredVerification
-from tests.integration.pipelines import (
-    binlog_end,
-    execute,
-    fresh_name,
-    mysql,
-    rows,
-    two_way,
-)
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, two_way
 from tests.integration.search.test_pipeline_search import Index, elasticsearch_target
 from tests.integration.table_loads.test_table_load import fill
 from tests.waiting import eventually
@@ -150,6 +143,7 @@ def test_what_is_damaged_by_hand_is_found_reported_and_repaired_while_a_writer_w
     eventually(lambda: rows(b, f"{db}.orders") == rows(a, f"{db}.orders"), 60)
 
 
+@pytest.mark.family("mariadb", why="what is stored of it is setl's own")
 def test_the_position_survives_a_change_of_leader_and_what_differs_stays_reported(
     servers, db, position
 ):
