@@ -20,13 +20,7 @@ from setl.systems.mysql.sql_files import system_table_statements
 from setl_drills.node import ZOOKEEPER, Node
 from setl_drills.nodes import Cluster
 from setl_drills.proxy import Links
-from setl_drills.replication import (
-    MARIADB_OPTIONS,
-    follow,
-    promote,
-    replica_of,
-    wait_caught_up,
-)
+from setl_drills.replication import MARIADB_OPTIONS, follow, promote, replica_of, wait_caught_up
 from setl_drills.waiting import wait_for
 from setl_embedded import DatabaseServer, Kafka, Stack, ZooKeeper, ZooKeeperEnsemble
 

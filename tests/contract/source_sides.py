@@ -12,9 +12,7 @@ from kafka import KafkaProducer
 
 from setl.channel.file import DtsSource
 from setl.codec.dts.header import read_header
-from setl.errors import (
-    SetlError,
-)
+from setl.errors import SetlError
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, KafkaPosition
 from setl.select.identity import replica_id

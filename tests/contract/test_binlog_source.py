@@ -13,12 +13,7 @@ import pytest
 
 from setl.channel.file import BinlogStart, GtidStart
 from setl.codec.binlog.transactions.gtid import same_gtids
-from setl.errors import (
-    ConfigurationError,
-    FatalError,
-    PositionLostError,
-    TransientError,
-)
+from setl.errors import ConfigurationError, FatalError, PositionLostError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition

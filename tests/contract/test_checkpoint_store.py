@@ -10,11 +10,7 @@ import pytest
 from arbiter.values import PipelineId
 from arbiter.zookeeper import ZooKeeperArbiter
 from setl.clock import SystemClock
-from setl.errors import (
-    FatalError,
-    FencedError,
-    TransientError,
-)
+from setl.errors import FatalError, FencedError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.select.checkpoints.arbiter import ArbiterCheckpointStore
 from tests.arbiter_in_memory import MemoryArbiter, MemoryCluster

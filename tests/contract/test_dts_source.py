@@ -15,11 +15,7 @@ from setl.channel.file import DtsSource, OffsetStart, TimestampStart
 from setl.channel.routes.routing import Route
 from setl.codec.dts.relayed import HEADER, LAST, RelayPosition, RelayTransaction
 from setl.codec.dts.rows import DtsRowCodec
-from setl.errors import (
-    ConfigurationError,
-    FatalError,
-    PositionLostError,
-)
+from setl.errors import ConfigurationError, FatalError, PositionLostError
 from setl.extract.extractor import Extractor
 from setl.extract.loopback import MarkIdentity
 from setl.model.batch import Batch

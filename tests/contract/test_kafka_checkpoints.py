@@ -6,12 +6,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from arbiter.values import PipelineId
-from setl.errors import (
-    ConfigurationError,
-    FatalError,
-    FencedError,
-    TransientError,
-)
+from setl.errors import ConfigurationError, FatalError, FencedError, TransientError
 from setl.model.checkpoint import Checkpoint
 from setl.model.position import KafkaPosition
 from setl.systems.kafka.checkpoints import KafkaCheckpointStore
@@ -19,9 +14,7 @@ from setl.systems.kafka.commit import read_commit
 from setl.systems.kafka.errors import commit_error
 from setl.systems.kafka.reader import open_reader
 from setl_embedded import Kafka
-from tests.contract.checkpoint_backends import (
-    KafkaBackend,
-)
+from tests.contract.checkpoint_backends import KafkaBackend
 
 
 @pytest.fixture

@@ -8,13 +8,7 @@ from setl.transform.spark_on_demand import SparkOnDemand
 from setl_drills.nodes import Cluster
 from setl_embedded import ZooKeeper
 from setl_embedded.ports import free_port
-from tests.integration.pipelines import (
-    ORDERS,
-    execute,
-    fresh_name,
-    install_system_tables,
-    site,
-)
+from tests.integration.pipelines import ORDERS, install_system_tables, on_both, site
 from tests.integration.two_nodes import TOKEN, Channel, command, is_warm
 from tests.waiting import eventually
 
@@ -34,15 +28,8 @@ def position(spark):
         yield position
 
 
-@pytest.fixture
-def db(servers):
-    """A database with one table of many types, on both servers."""
-    name = fresh_name("shop")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name}", ORDERS.format(db=name))
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+db = on_both("shop", ORDERS)
+"""A database with one table of many types, on both servers."""
 
 
 @pytest.fixture(scope="package")

@@ -2,8 +2,11 @@
 
 from difflib import unified_diff
 
+import pytest
+
 from setl.channel.routes.routing import Router
 from setl.codec.sql.created_table import without_next_number
+from setl.errors import FatalError
 from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.entry import EntryKind
 from setl.model.leadership import Leadership
@@ -77,6 +80,12 @@ class TwoSites:
             unread=unread,
         )
         return (ddl or self.ddl).apply(ticket, change)
+
+    def refused(self, *applied, why, hint="state = 'done'", **more):
+        """See that what is to be applied is refused, with a hint that has these words."""
+        with pytest.raises(FatalError, match=why) as caught:
+            self.apply(*applied, **more)
+        assert hint in caught.value.hint
 
     def run(self, *statements):
         for entry in self.entries(*statements):

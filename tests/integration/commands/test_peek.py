@@ -35,6 +35,7 @@ from tests.integration.pipelines import (
     fresh_name,
     install_system_tables,
     mysql,
+    on_a,
 )
 from tests.loading import endpoint_of
 from tests.unit.codec.dts_records import fixture_records, integer, record, row_record
@@ -307,16 +308,7 @@ def test_no_offset_is_committed_and_no_group_joined(kafka, topic, objects):
 # ---- binlog
 
 
-@pytest.fixture
-def db(site_a):
-    name = fresh_name("peek")
-    execute(
-        site_a,
-        f"CREATE DATABASE {name}",
-        f"CREATE TABLE {name}.t (id INT PRIMARY KEY, v VARCHAR(300), b VARBINARY(100))",
-    )
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+db = on_a("peek", "CREATE TABLE {db}.t (id INT PRIMARY KEY, v VARCHAR(300), b VARBINARY(100))")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from setl.operate.check import check_pipeline
 from setl.systems.pipeline_check import PipelineCheck
-from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
+from tests.integration.pipelines import execute, mysql, new_database, one_way
 
 BIN = "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 CI = "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
@@ -12,14 +12,9 @@ UNI = "VARCHAR(20) CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci"
 
 
 @pytest.fixture(scope="module")
-def sites(site_a, site_b):
-    db = fresh_name("keys")
-    for server in (site_a, site_b):
-        install_system_tables(server)
-        execute(server, f"CREATE DATABASE {db}")
-    yield site_a, site_b, db
-    for server in (site_a, site_b):
-        execute(server, f"DROP DATABASE {db}")
+def sites(servers):
+    with new_database(servers, "keys") as db:
+        yield *servers, db
 
 
 def said(sites, there, here, **mapping):

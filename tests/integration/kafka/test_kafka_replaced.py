@@ -108,6 +108,24 @@ def read_dts(source, position, count):
     return single(read_until(source, lambda found: len(single(found)) >= count))
 
 
+@pytest.fixture
+def streamed(dts):
+    """Writes transactions of two rows into a topic, so many seconds apart, and reads them."""
+    made = []
+
+    def fill(brokers, count, apart=30):
+        topic = Topic(brokers, f"dts-{uuid.uuid4().hex[:8]}")
+        made.append(topic)
+        for number in range(count):
+            topic.transaction(number, BASE + apart * number)
+        source = dts(brokers, topic.name)
+        return topic, source, read_dts(source, source.initial(), 4 * count)
+
+    yield fill
+    for topic in made:
+        topic.close()
+
+
 def commits(entries):
     return [i for i, entry in enumerate(entries) if entry.kind is EntryKind.COMMIT]
 
@@ -116,13 +134,8 @@ def payloads(entries):
     return [e.payload for e in entries if e.kind is EntryKind.ROWS]
 
 
-def test_another_kafka_is_found_by_time_and_nothing_is_lost(brokers, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(brokers().brokers, name)
-    for number in range(20):
-        topic.transaction(number, BASE + 30 * number)
-    source = dts(topic.brokers, name)
-    entries = read_dts(source, source.initial(), 80)
+def test_another_kafka_is_found_by_time_and_nothing_is_lost(brokers, streamed):
+    topic, source, entries = streamed(brokers().brokers, 20)
     checkpoint = checkpoint_at(entries, 48)  # the end of the twelfth
     assert checkpoint.resume == entries[47].position
     assert entries[47].position.timestamp == BASE + 30 * 11
@@ -131,7 +144,7 @@ def test_another_kafka_is_found_by_time_and_nothing_is_lost(brokers, dts):
 
     brokers()
     # It has the stream from a later beginning, so that offsets mean something else there.
-    again = Topic(topic.brokers, name)
+    again = Topic(topic.brokers, topic.name)
     for number in range(5, 20):
         again.transaction(number, BASE + 30 * number)
     moved = source.locate(checkpoint)
@@ -153,16 +166,11 @@ def test_another_kafka_is_found_by_time_and_nothing_is_lost(brokers, dts):
     again.close()
 
 
-def test_a_kafka_replaced_while_it_is_read_is_not_read_on_at_the_old_offset(brokers, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(brokers().brokers, name)
-    for number in range(5):
-        topic.transaction(number, BASE + 30 * number)
-    source = dts(topic.brokers, name)
-    entries = read_dts(source, source.initial(), 20)
+def test_a_kafka_replaced_while_it_is_read_is_not_read_on_at_the_old_offset(brokers, streamed):
+    topic, source, entries = streamed(brokers().brokers, 5)
     topic.close()
     brokers()
-    again = Topic(topic.brokers, name)
+    again = Topic(topic.brokers, topic.name)
     for number in range(9):
         again.transaction(100 + number, BASE + 30 * number)
     with pytest.raises(TransientError, match="looked up again"):
@@ -182,20 +190,15 @@ def remake(brokers, name):
     admin.close()
 
 
-def test_a_topic_made_again_that_does_not_reach_back_is_lost(kafka, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(kafka.brokers, name)
-    for number in range(6):
-        topic.transaction(number, BASE + 30 * number)
-    source = dts(kafka.brokers, name)
-    entries = read_dts(source, source.initial(), 24)
+def test_a_topic_made_again_that_does_not_reach_back_is_lost(kafka, streamed):
+    topic, source, entries = streamed(kafka.brokers, 6)
     checkpoint = checkpoint_at(entries, 12)
     topic.close()
-    remake(kafka.brokers, name)
+    remake(kafka.brokers, topic.name)
     with pytest.raises(PositionLostError, match="the topic is empty") as raised:
         source.locate(checkpoint)
     assert "--to earliest" in raised.value.hint
-    topic = Topic(kafka.brokers, name)
+    topic = Topic(kafka.brokers, topic.name)
     topic.transaction(50, BASE + 3000)
     with pytest.raises(PositionLostError, match=r"it was made again.*nothing in it is older than"):
         source.locate(checkpoint)
@@ -206,45 +209,33 @@ def test_a_topic_made_again_that_does_not_reach_back_is_lost(kafka, dts):
     topic.close()
 
 
-def test_a_topic_that_has_not_come_that_far_is_read_on_without_a_gap(kafka, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(kafka.brokers, name)
-    for number in range(8):
-        topic.transaction(number, BASE + 300 * number)
-    source = dts(kafka.brokers, name)
-    entries = read_dts(source, source.initial(), 32)
+def test_a_topic_that_has_not_come_that_far_is_read_on_without_a_gap(kafka, streamed):
+    topic, source, entries = streamed(kafka.brokers, 8, apart=300)
     checkpoint = checkpoint_at(entries, 28)
     topic.close()
-    remake(kafka.brokers, name)
-    topic = Topic(kafka.brokers, name)
+    remake(kafka.brokers, topic.name)
+    topic = Topic(kafka.brokers, topic.name)
     for number in range(3, 5):
         topic.transaction(number, BASE + 300 * number)
     moved = source.locate(checkpoint)
-    assert (
-        str(moved.resume) == f"{name}[0]@4"
-    )  # its newest transaction, of long before the position
+    # Its newest transaction, of long before the position.
+    assert str(moved.resume) == f"{topic.name}[0]@4"
     for number in range(5, 8):
         topic.transaction(number, BASE + 300 * number)
     assert payloads(read_dts(source, moved.resume, 16)) == payloads(entries[16:])
     topic.close()
 
 
-def test_expired_records_are_lost_and_not_looked_for_by_time(kafka, dts):
-    name = f"dts-{uuid.uuid4().hex[:8]}"
-    topic = Topic(kafka.brokers, name)
-    for number in range(6):
-        topic.transaction(number, BASE + 30 * number)
-    source = dts(kafka.brokers, name)
-    entries = read_dts(source, source.initial(), 24)
+def test_expired_records_are_lost_and_not_looked_for_by_time(kafka, streamed):
+    topic, source, entries = streamed(kafka.brokers, 6)
     checkpoint = checkpoint_at(entries, 8)
     admin = KafkaAdminClient(bootstrap_servers=kafka.brokers)
-    admin.delete_records({TopicPartition(name, 0): 16})
+    admin.delete_records({TopicPartition(topic.name, 0): 16})
     admin.close()
     with pytest.raises(PositionLostError, match="offset 8 has expired; the topic holds 16 to 24"):
         source.locate(checkpoint)
     # Where the record before the position has just expired, nothing is missing.
     assert source.locate(checkpoint_at(entries, 16)).generation == 1
-    topic.close()
 
 
 def test_a_transaction_that_the_topic_has_lost_the_end_of_is_applied_again(kafka, dts):

@@ -14,14 +14,7 @@ from setl.codec.dts.relayed import relay_position_of
 from setl.codec.dts.rows import DtsRowCodec
 from setl.errors import ConfigurationError
 from setl.model.entry import EntryKind
-from tests.integration.pipelines import (
-    binlog_end,
-    execute,
-    fresh_name,
-    mysql,
-    rows,
-    seven_changes,
-)
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, rows, seven_changes
 from tests.mysql_servers import is_mariadb
 from tests.unit.codec.dts_records import AT, as_published
 from tests.waiting import eventually

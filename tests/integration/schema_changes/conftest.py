@@ -3,19 +3,14 @@
 import pytest
 
 from tests.integration.ddl_sites import TABLES, TwoSites
-from tests.integration.pipelines import execute, fresh_name
+from tests.integration.pipelines import new_database
 from tests.mysql_servers import is_mariadb
 
 
 @pytest.fixture
 def sites(servers):
-    name = fresh_name("rows")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name}", *(t.format(db=name) for t in TABLES))
-    a, b = servers
-    yield TwoSites(a, b, name)
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+    with new_database(servers, "rows", *TABLES) as name:
+        yield TwoSites(*servers, name)
 
 
 @pytest.fixture

@@ -9,7 +9,15 @@ from setl.channel.reading import parse_channel
 from setl.errors import FatalError, FencedError, TransientError
 from setl.run.measured.figures import RunState
 from tests.held_points import held
-from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
+from tests.integration.pipelines import (
+    binlog_end,
+    execute,
+    fresh_name,
+    mysql,
+    on_both,
+    one_way,
+    rows,
+)
 from tests.integration.types.test_global_settings import reported
 from tests.waiting import eventually
 
@@ -21,15 +29,7 @@ SHAPE = (
 )
 
 
-@pytest.fixture
-def db(servers):
-    """A database with a small table on both servers."""
-    name = fresh_name("ddl")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name}", TABLE.format(db=name))
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+db = on_both("ddl", TABLE)
 
 
 def shape(server, db):

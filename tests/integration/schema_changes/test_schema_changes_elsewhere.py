@@ -4,26 +4,20 @@ import json
 import urllib.request
 from urllib.error import HTTPError
 
-import pytest
-
 from setl.channel.reading import parse_channel
 from setl.errors import FatalError
-from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
+from tests.integration.pipelines import (
+    binlog_end,
+    execute,
+    fresh_name,
+    mysql,
+    on_both,
+    one_way,
+    rows,
+)
 from tests.waiting import eventually
 
-
-@pytest.fixture
-def db(servers):
-    name = fresh_name("ddl")
-    for server in servers:
-        execute(
-            server,
-            f"CREATE DATABASE {name}",
-            f"CREATE TABLE {name}.t (id INT PRIMARY KEY, a INT, b VARCHAR(40))",
-        )
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+db = on_both("ddl", "CREATE TABLE {db}.t (id INT PRIMARY KEY, a INT, b VARCHAR(40))")
 
 
 class Index:

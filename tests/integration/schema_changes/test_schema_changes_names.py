@@ -64,8 +64,6 @@ def test_columns_are_named_with_their_table(renamed):
 
 @pytest.mark.family("mariadb", why="MySQL takes no name that begins with a dot")
 def test_names_begin_with_a_dot(renamed, mariadb):
-    if not mariadb:
-        pytest.skip("MySQL takes no name that begins with a dot")
     for statement in MARIADB:
         renamed.run(statement.format(db=renamed.db))
     assert_same_tables(renamed)

@@ -5,27 +5,19 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-import pytest
-
-from tests.integration.pipelines import execute, fresh_name, install_system_tables
+from tests.integration.pipelines import execute, fresh_name, on_a
 from tests.integration.table_loads.test_table_load import loading, wait_until_loaded
 from tests.waiting import eventually
 
-
-@pytest.fixture
-def shop(site_a):
-    install_system_tables(site_a)
-    name = fresh_name("shop")
-    execute(
-        site_a,
-        f"CREATE DATABASE {name} CHARACTER SET utf8mb4",
-        f"CREATE TABLE {name}.orders (id BIGINT UNSIGNED PRIMARY KEY, name VARCHAR(40),"
-        " amount DECIMAL(20,6), at DATETIME(6), kind ENUM('a','b'), raw BLOB, n INT)",
-        f"CREATE TABLE {name}.items (id INT PRIMARY KEY, order_id BIGINT UNSIGNED, sku CHAR(9),"
-        " KEY (order_id))",
-    )
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+shop = on_a(
+    "shop",
+    "CREATE TABLE {db}.orders (id BIGINT UNSIGNED PRIMARY KEY, name VARCHAR(40),"
+    " amount DECIMAL(20,6), at DATETIME(6), kind ENUM('a','b'), raw BLOB, n INT)",
+    "CREATE TABLE {db}.items (id INT PRIMARY KEY, order_id BIGINT UNSIGNED, sku CHAR(9),"
+    " KEY (order_id))",
+    options="CHARACTER SET utf8mb4",
+    system_tables=True,
+)
 
 
 def asked(elasticsearch, path, method="GET", body=None) -> Any:

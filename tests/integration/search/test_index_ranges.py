@@ -15,7 +15,7 @@ from setl.operate.position_waiter import StoredArrivals, WaitContext
 from setl.operate.waiting import Health
 from setl.run.verification.comparers import standing_comparers
 from setl.transform.spark_on_demand import SparkOnDemand
-from tests.integration.pipelines import execute, fresh_name, one_way
+from tests.integration.pipelines import execute, new_database, one_way
 from tests.integration.search.test_pipeline_search import Index, elasticsearch_target
 from tests.waiting import eventually
 
@@ -102,10 +102,8 @@ class Indexed:
 
 @pytest.fixture
 def indexed(site_a, elasticsearch, position, spark):
-    db = fresh_name("indexed")
-    execute(site_a, f"CREATE DATABASE {db} CHARACTER SET utf8mb4")
-    yield Indexed(site_a, elasticsearch, db, position, spark)
-    execute(site_a, f"DROP DATABASE {db}")
+    with new_database([site_a], "indexed", options="CHARACTER SET utf8mb4") as db:
+        yield Indexed(site_a, elasticsearch, db, position, spark)
 
 
 class Writer:

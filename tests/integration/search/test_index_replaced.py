@@ -16,21 +16,11 @@ from setl.run.table_loads.requests import StoredLoadRequests
 from setl.run.targets import identities
 from setl.systems.registry import system_of
 from tests.checking import check_channel
-from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
+from tests.integration.pipelines import execute, on_a, one_way
 from tests.waiting import eventually
 
-
-@pytest.fixture
-def db(site_a):
-    install_system_tables(site_a)
-    name = fresh_name("shop")
-    execute(
-        site_a,
-        f"CREATE DATABASE {name}",
-        f"CREATE TABLE {name}.orders (id BIGINT PRIMARY KEY, v VARCHAR(40))",
-    )
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+TABLE = "CREATE TABLE {db}.orders (id BIGINT PRIMARY KEY, v VARCHAR(40))"
+db = on_a("shop", TABLE, system_tables=True)
 
 
 class Cluster:

@@ -5,17 +5,12 @@ from elasticsearch import Elasticsearch
 
 from setl.errors import ConfigurationError, SetlError
 from tests.checking import check_channel
-from tests.integration.pipelines import execute, fresh_name, one_way
+from tests.integration.pipelines import execute, fresh_name, on_a, one_way
 
 TABLE = "CREATE TABLE {db}.t ({columns}, v INT NOT NULL, PRIMARY KEY (k)) CHARACTER SET latin1"
 
 
-@pytest.fixture
-def db(servers):
-    name = fresh_name("ids")
-    execute(servers[0], f"CREATE DATABASE {name}")
-    yield name
-    execute(servers[0], f"DROP DATABASE {name}")
+db = on_a("ids")
 
 
 @pytest.fixture

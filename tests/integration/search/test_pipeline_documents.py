@@ -4,20 +4,14 @@ import pytest
 from elasticsearch import Elasticsearch
 
 from setl.operate.verify import verify_pipeline
-from tests.integration.pipelines import execute, fresh_name, install_system_tables, one_way
+from tests.integration.pipelines import execute, fresh_name, on_a, one_way
 
 ORDERS = """CREATE TABLE {db}.{table} (
     shop INT, id INT, city VARCHAR(20) NULL, amount DECIMAL(10,2), PRIMARY KEY (shop, id))"""
 
 
-@pytest.fixture
-def db(site_a):
-    install_system_tables(site_a)
-    name = fresh_name("docs")
-    tables = [ORDERS.format(db=name, table=table) for table in ("orders", "part_1", "part_2")]
-    execute(site_a, f"CREATE DATABASE {name}", *tables)
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+TABLES = [ORDERS.replace("{table}", table) for table in ("orders", "part_1", "part_2")]
+db = on_a("docs", *TABLES, system_tables=True)
 
 
 @pytest.fixture

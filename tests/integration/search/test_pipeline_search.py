@@ -5,37 +5,20 @@ import urllib.request
 from typing import Any
 from urllib.error import HTTPError
 
-import pytest
-
 from setl.errors import DataError
-from tests.integration.pipelines import (
-    execute,
-    fresh_name,
-    install_system_tables,
-    one_way,
-)
+from tests.integration.pipelines import execute, fresh_name, on_a, one_way
 
-
-@pytest.fixture
-def db(site_a):
-    install_system_tables(site_a)
-    name = fresh_name("shop")
-    execute(
-        site_a,
-        f"CREATE DATABASE {name} CHARACTER SET utf8mb4",
-        f"CREATE TABLE {name}.orders (id BIGINT PRIMARY KEY, user_name VARCHAR(40) NULL,"
-        " price DECIMAL(12,2) NULL, quantity INT NULL, status VARCHAR(10) NULL,"
-        " created DATETIME(3) NULL)",
-    )
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+ORDERS = """CREATE TABLE {db}.orders (id BIGINT PRIMARY KEY, user_name VARCHAR(40) NULL,
+    price DECIMAL(12,2) NULL, quantity INT NULL, status VARCHAR(10) NULL, created DATETIME(3) NULL)
+    CHARACTER SET utf8mb4"""
+db = on_a("shop", ORDERS, system_tables=True)
 
 
 class Index:
     """An index and the little of Elasticsearch's API that the tests need."""
 
     def __init__(self, server, name):
-        self.url = f"{server.url}/{name}"
+        self.name, self.url = name, f"{server.url}/{name}"
 
     def call(self, method, path, body=None):
         request = urllib.request.Request(

@@ -12,7 +12,7 @@ import pytest
 from setl.codec.binlog.transactions.gtid import MysqlGtids, same_gtids
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
-from tests.integration.pipelines import execute, fresh_name
+from tests.integration.pipelines import execute, new_database
 from tests.integration.table_loads.test_requested_loads import commits_that_hang
 from tests.loading import endpoint_of
 from tests.waiting import eventually
@@ -24,10 +24,8 @@ ANSWERS, WRITERS = 15, 4  # every third answer is wrong where only the server is
 
 @pytest.fixture
 def table(site_a):
-    name = fresh_name("ends")
-    execute(site_a, f"CREATE DATABASE {name}")
-    yield f"{name}.t"
-    execute(site_a, f"DROP DATABASE {name}")
+    with new_database([site_a], "ends") as name:
+        yield f"{name}.t"
 
 
 def end_of(source):

@@ -19,6 +19,7 @@ from tests.integration.pipelines import (
     fresh_name,
     install_system_tables,
     mysql,
+    on_a,
     one_way,
     rows,
 )
@@ -204,18 +205,12 @@ def test_a_session_that_logs_statements_stops_the_pipeline(servers, db, position
     assert (behind.file, behind.offset) == (end["file"], end["offset"])
 
 
-@pytest.fixture
-def beside(servers):
-    """A database of the source that no pipeline maps."""
-    name = fresh_name("beside")
-    execute(
-        servers[0],
-        f"CREATE DATABASE {name}",
-        f"CREATE TABLE {name}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(99)) ENGINE=InnoDB",
-        f"CREATE TABLE {name}.u (id INT PRIMARY KEY, v VARCHAR(99)) ENGINE=MyISAM",
-    )
-    yield name
-    execute(servers[0], f"DROP DATABASE {name}")
+beside = on_a(
+    "beside",
+    "CREATE TABLE {db}.t (id INT PRIMARY KEY AUTO_INCREMENT, v VARCHAR(99)) ENGINE=InnoDB",
+    "CREATE TABLE {db}.u (id INT PRIMARY KEY, v VARCHAR(99)) ENGINE=MyISAM",
+)
+"""A database of the source that no pipeline maps."""
 
 
 @pytest.mark.parametrize("form", ["STATEMENT", "MIXED"])

@@ -13,20 +13,10 @@ from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog import source as source_module
 from setl.systems.mysql.binlog.earlier_prepares import EarlierPrepares
 from setl.systems.registry import system_of
-from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, on_a
 
-
-@pytest.fixture
-def db(site_a):
-    name = fresh_name("xa")
-    execute(
-        site_a,
-        f"CREATE DATABASE {name}",
-        f"CREATE TABLE {name}.mapped (id INT PRIMARY KEY)",
-        f"CREATE TABLE {name}.other (id INT PRIMARY KEY)",
-    )
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+TABLES = [f"CREATE TABLE {{db}}.{name} (id INT PRIMARY KEY)" for name in ("mapped", "other")]
+db = on_a("xa", *TABLES)
 
 
 def position(server):

@@ -15,7 +15,7 @@ from setl.model.entry import EntryKind
 from setl.select.identity import temporary_server_id
 from setl.systems.mysql.binlog.source import MysqlBinlogSource
 from setl.systems.mysql.binlog.stream import StreamLimits
-from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
+from tests.integration.pipelines import execute, fresh_name, mysql, on_a, one_way, rows
 from tests.loading import endpoint_of
 from tests.waiting import eventually
 
@@ -66,14 +66,8 @@ def single(entries):
     return found
 
 
-@pytest.fixture
-def schema(site_a):
-    name = fresh_name("runs")
-    execute(site_a, f"CREATE DATABASE {name}")
-    for table in ("t", "u"):
-        execute(site_a, f"CREATE TABLE {name}.{table} (id INT PRIMARY KEY, n INT, v TEXT)")
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+TABLES = [f"CREATE TABLE {{db}}.{name} (id INT PRIMARY KEY, n INT, v TEXT)" for name in "tu"]
+schema = on_a("runs", *TABLES)
 
 
 def write(server, schema, statements=600, seed=3):

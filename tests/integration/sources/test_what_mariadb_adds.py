@@ -6,28 +6,13 @@ import pytest
 from setl.errors import CollisionError
 from setl.operate.check import check_pipeline
 from setl.systems.pipeline_check import PipelineCheck
-from tests.integration.pipelines import (
-    execute,
-    fresh_name,
-    install_system_tables,
-    mysql,
-    one_way,
-    rows,
-)
+from tests.integration.pipelines import execute, mysql, on_both, one_way, rows
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.family("mariadb", why="MySQL has none of it")
 
 
-@pytest.fixture
-def db(servers):
-    name = fresh_name("added")
-    for server in servers:
-        install_system_tables(server)
-        execute(server, f"CREATE DATABASE {name}")
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+db = on_both("added")
 
 
 def both(servers, *statements):

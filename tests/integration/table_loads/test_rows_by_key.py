@@ -11,7 +11,7 @@ from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import connect
 from setl.systems.mysql.reading.table_reader import TableReader
 from setl.systems.mysql.values.conditions import Condition
-from tests.integration.pipelines import execute, fresh_name
+from tests.integration.pipelines import execute, on_a
 from tests.integration.type_catalogue import KEYS, LABELS
 from tests.integration.types.test_types_mysql import LENIENT
 from tests.loading import endpoint_of
@@ -26,12 +26,7 @@ KINDS = {**KEYS, **LABELS, **MORE}
 _MARIADB = pytest.mark.family("mariadb", why="MySQL has no such type")
 
 
-@pytest.fixture
-def schema(site_a):
-    name = fresh_name("by_key")
-    execute(site_a, f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+schema = on_a("by_key", options="CHARACTER SET utf8mb4")
 
 
 def reader_of(server, schema, table):

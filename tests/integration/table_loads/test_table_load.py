@@ -15,9 +15,12 @@ from tests.integration.pipelines import (
     ORDERS,
     execute,
     fresh_name,
+    install_system_tables,
     mysql,
+    new_database,
     rows,
 )
+from tests.integration.search.test_pipeline_search import Index
 from tests.waiting import eventually
 
 # Of a writer between transactions: some dozen come in each step of a load. More of them show no
@@ -176,19 +179,14 @@ VALUES = {
 
 def test_every_kind_of_key(servers, position, small_steps):
     a, b = servers
-    name = fresh_name("keys")
     count = {"label": 4}
-    try:
-        for server in servers:
-            execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-            for table, key in KEYS.items():
-                execute(server, f"CREATE TABLE {name}.k_{table} ({key}, v INT)")
-            execute(
-                server,
-                f"CREATE TABLE {name}.k_two (a INT, b VARCHAR(20), v INT, PRIMARY KEY (b, a))",
-                f"CREATE TABLE {name}.k_none (a INT NOT NULL, v INT)",
-                f"CREATE TABLE {name}.k_empty (a INT PRIMARY KEY)",
-            )
+    made = [
+        *(f"CREATE TABLE {{db}}.k_{table} ({key}, v INT)" for table, key in KEYS.items()),
+        "CREATE TABLE {db}.k_two (a INT, b VARCHAR(20), v INT, PRIMARY KEY (b, a))",
+        "CREATE TABLE {db}.k_none (a INT NOT NULL, v INT)",
+        "CREATE TABLE {db}.k_empty (a INT PRIMARY KEY)",
+    ]
+    with new_database(servers, "keys", *made, options="CHARACTER SET utf8mb4") as name:
         values = {
             **VALUES,
             "two": "{i}, IF({i} % 2, 'same', {i} DIV 50)",
@@ -204,9 +202,6 @@ def test_every_kind_of_key(servers, position, small_steps):
             here, there = (rows(s, f"{name}.k_{table}") for s in servers)
             assert sorted(map(str, here)) == sorted(map(str, there)), table
         assert reported.rows == 600 * (len(KEYS) - 1) + 4 + 1200
-    finally:
-        for server in servers:
-            execute(server, f"DROP DATABASE IF EXISTS {name}")
 
 
 @pytest.mark.family("mariadb", why="Spark maps rows that are the same by then")
@@ -284,14 +279,11 @@ def test_tables_that_come_together_take_no_row_from_each_other(servers, db, posi
     assert len(rows(b, f"{db}.all")) == 1
 
 
+@pytest.mark.family("mariadb", why="how many tables a load has is setl's own")
 def test_a_hundred_small_tables(servers, position):
     a, b = servers
-    name = fresh_name("many")
-    try:
-        for server in servers:
-            execute(server, f"CREATE DATABASE {name}")
-            for i in range(100):
-                execute(server, f"CREATE TABLE {name}.t{i} (id INT PRIMARY KEY, v INT)")
+    made = [f"CREATE TABLE {{db}}.t{i} (id INT PRIMARY KEY, v INT)" for i in range(100)]
+    with new_database(servers, "many", *made) as name:
         for i in range(100):
             execute(
                 a, f"INSERT INTO {name}.t{i} SELECT seq, {i} FROM (SELECT 1 seq UNION SELECT 2) s"
@@ -302,40 +294,26 @@ def test_a_hundred_small_tables(servers, position):
         assert running.figures.loads <= 20
         for i in range(100):
             assert rows(b, f"{name}.t{i}") == ((1, i), (2, i))
-    finally:
-        for server in servers:
-            execute(server, f"DROP DATABASE IF EXISTS {name}")
 
 
 @pytest.mark.family("mariadb", why="Elasticsearch as the target; rows are the same by then")
 def test_documents_are_loaded(site_a, position, elasticsearch, small_steps):
-    name = fresh_name("docs")
-    index = fresh_name("idx")
-    from tests.integration.pipelines import install_system_tables
-
+    index = Index(elasticsearch, fresh_name("idx"))
     install_system_tables(site_a)
-    execute(site_a, f"CREATE DATABASE {name}", ORDERS.format(db=name))
-    try:
+    with new_database([site_a], "docs", ORDERS) as name:
         fill(site_a, f"{name}.orders", 600)
         target = {"type": "elasticsearch", "hosts": [elasticsearch.url]}
-        table = {"from": f"{name}.orders", "to": index, "include": ["id", "name"]}
+        table = {"from": f"{name}.orders", "to": index.name, "include": ["id", "name"]}
         with written(site_a, f"{name}.orders", 720):
             running = position.lead(loading(site_a, target, [table]))
             wait_until_loaded(running)
-        import json
-        import urllib.request
 
         def same():
-            urllib.request.urlopen(
-                urllib.request.Request(f"{elasticsearch.url}/{index}/_refresh", method="POST")
-            )
-            with urllib.request.urlopen(f"{elasticsearch.url}/{index}/_search?size=5000") as answer:
-                found = json.load(answer)["hits"]["hits"]
+            index.call("POST", "/_refresh")
+            found = index.call("GET", "/_search?size=5000")["hits"]["hits"]
             docs = {int(h["_id"]): h["_source"]["name"] for h in found}
             there = dict(execute(site_a, f"SELECT id, name FROM {name}.orders"))
             assert docs == there
             return True
 
         eventually(same, 60, interval=0.3)
-    finally:
-        execute(site_a, f"DROP DATABASE {name}")

@@ -9,7 +9,7 @@ from setl.systems.mysql.creation.reading import Planner
 from setl.systems.mysql.preflight.new_tables import statements_of
 from setl.systems.mysql.server import Server
 from setl.systems.mysql.table_facts import TableText
-from tests.integration.pipelines import execute, fresh_name
+from tests.integration.pipelines import execute, on_both
 from tests.loading import endpoint_of
 
 TABLES = {
@@ -66,14 +66,7 @@ MARIADB = {
 }
 
 
-@pytest.fixture
-def db(servers):
-    name = fresh_name("made")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name}", f"CREATE TABLE {name}.p (id INT PRIMARY KEY)")
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+db = on_both("made", "CREATE TABLE {db}.p (id INT PRIMARY KEY)")
 
 
 def stored(text):

@@ -17,14 +17,7 @@ from setl.operate.dead_letters import Loadable, forced_elsewhere, loadable, seek
 from setl.operate.stranded_dead_letters import stranded_letters
 from setl.systems.registry import system_of
 from setl.transform.processing import processor_named
-from tests.integration.pipelines import (
-    binlog_end,
-    execute,
-    fresh_name,
-    mysql,
-    one_way,
-    rows,
-)
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way, rows
 from tests.integration.search.test_pipeline_search import Index, elasticsearch_target
 from tests.letters import content_of
 from tests.loading import fence_for, sink_on, ticket_for

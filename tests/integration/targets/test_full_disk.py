@@ -9,7 +9,7 @@ import pytest
 from setl.clock import SystemClock
 from setl.node.leading.stall_watch import StallWatch
 from setl.run.measured.figures import RunState
-from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
+from tests.integration.pipelines import execute, mysql, new_database, one_way, rows
 from tests.waiting import eventually
 
 pytestmark = pytest.mark.family(
@@ -20,23 +20,16 @@ pytestmark = pytest.mark.family(
 @pytest.fixture
 def full(servers):
     """A schema on both servers; on site B only some rows of `notes` find room."""
-    name = fresh_name("shop")
-    for server in servers:
+    table = "CREATE TABLE {db}.notes (id INT PRIMARY KEY, t VARCHAR(200))"
+    with new_database(servers, "shop", table) as name:
         execute(
-            server,
-            f"CREATE DATABASE {name}",
-            f"CREATE TABLE {name}.notes (id INT PRIMARY KEY, t VARCHAR(200))",
+            servers[1],
+            "SET SESSION max_heap_table_size = 16384",
+            f"CREATE TABLE {name}.room (t CHAR(200)) ENGINE = MEMORY",
+            f"CREATE TRIGGER {name}.takes_room AFTER INSERT ON {name}.notes FOR EACH ROW"
+            f" INSERT INTO {name}.room VALUES (NEW.t)",
         )
-    execute(
-        servers[1],
-        "SET SESSION max_heap_table_size = 16384",
-        f"CREATE TABLE {name}.room (t CHAR(200)) ENGINE = MEMORY",
-        f"CREATE TRIGGER {name}.takes_room AFTER INSERT ON {name}.notes FOR EACH ROW"
-        f" INSERT INTO {name}.room VALUES (NEW.t)",
-    )
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+        yield name
 
 
 def write(server, table, first, count):

@@ -3,9 +3,7 @@
 import random
 import threading
 
-import pytest
-
-from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
+from tests.integration.pipelines import execute, mysql, on_both, one_way, rows
 from tests.waiting import eventually
 
 ORPHANS = (
@@ -14,21 +12,13 @@ ORPHANS = (
 )
 
 
-@pytest.fixture
-def parents(servers):
-    """Orders and their items, with a foreign key, on both servers."""
-    name = fresh_name("groups")
-    for server in servers:
-        execute(
-            server,
-            f"CREATE DATABASE {name}",
-            f"CREATE TABLE {name}.orders (id INT PRIMARY KEY, code INT UNIQUE)",
-            f"CREATE TABLE {name}.items (id INT PRIMARY KEY, parent INT NOT NULL, n INT,"
-            f" FOREIGN KEY (parent) REFERENCES {name}.orders (id))",
-        )
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+parents = on_both(
+    "groups",
+    "CREATE TABLE {db}.orders (id INT PRIMARY KEY, code INT UNIQUE)",
+    "CREATE TABLE {db}.items (id INT PRIMARY KEY, parent INT NOT NULL, n INT,"
+    " FOREIGN KEY (parent) REFERENCES {db}.orders (id))",
+)
+"""Orders and their items, with a foreign key, on both servers."""
 
 
 class Reader:

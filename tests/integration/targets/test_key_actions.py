@@ -15,7 +15,7 @@ from setl.channel.reading import parse_channel
 from setl.errors import ConfigurationError, FatalError
 from setl.model.load_request import LoadRequest
 from setl.run.table_loads.requests import StoredLoadRequests
-from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows
+from tests.integration.pipelines import execute, fresh_name, mysql, on_both, one_way, rows
 from tests.waiting import eventually
 
 TABLES = {
@@ -149,15 +149,7 @@ LIFE = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def empty(servers):
-    """A database without tables on both servers."""
-    name = fresh_name("keys")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name}")
-    yield name
-    for server in servers:
-        execute(server, "SET foreign_key_checks = 0", f"DROP DATABASE {name}")
+empty = on_both("keys")
 
 
 @pytest.mark.parametrize("ahead", [False, True])

@@ -16,14 +16,7 @@ from setl.operate.verify import verify_pipeline
 from setl_jsonlines.lines import file_of, rows_in
 from setl_jsonlines.sink import JsonLinesSinkSettings
 from tests.checking import check_channel
-from tests.integration.pipelines import (
-    ORDERS,
-    execute,
-    fresh_name,
-    install_system_tables,
-    one_way,
-    site,
-)
+from tests.integration.pipelines import ORDERS, execute, install_system_tables, on_a, one_way, site
 from tests.loading import ticket_for
 
 ROWS = "INSERT INTO {db}.orders (id, name, amount, payload) VALUES {rows}"
@@ -35,12 +28,7 @@ def server(site_a):
     return site_a
 
 
-@pytest.fixture
-def db(server):
-    name = fresh_name("lines")
-    execute(server, f"CREATE DATABASE {name}", ORDERS.format(db=name))
-    yield name
-    execute(server, f"DROP DATABASE {name}")
+db = on_a("lines", ORDERS, system_tables=True)
 
 
 def rows(numbers):

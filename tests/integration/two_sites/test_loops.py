@@ -12,25 +12,16 @@ from tests.integration.pipelines import (
     fresh_name,
     install_system_tables,
     mysql,
+    on_both,
     one_way,
     rows,
     two_way,
 )
 from tests.waiting import eventually
 
-
-@pytest.fixture
-def numbers(servers):
-    """A database with one narrow table, on both servers."""
-    name = fresh_name("loops")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t {TABLE}")
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
-
-
 TABLE = "(id INT PRIMARY KEY, v VARCHAR(20))"
+numbers = on_both("loops", f"CREATE TABLE {{db}}.t {TABLE}")
+"""A database with one narrow table, on both servers."""
 MANY = 200_000  # tens of batches, in which leaders can die; test_bounds has more rows
 _AT = MANY / 20
 

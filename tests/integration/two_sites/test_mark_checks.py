@@ -19,6 +19,7 @@ from tests.integration.pipelines import (
     fresh_name,
     install_system_tables,
     mysql,
+    on_both,
     one_way,
 )
 from tests.loading import endpoint_of
@@ -145,12 +146,5 @@ def test_unless_it_is_asked_for_nothing_is_written_and_that_is_said(servers, sub
         assert [f.level for f in findings] == ["warning"]
 
 
-@pytest.fixture
-def marked(servers):
-    """A database with one table, on both servers."""
-    name = fresh_name("marks")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name}", f"CREATE TABLE {name}.t (id INT PRIMARY KEY)")
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+marked = on_both("marks", "CREATE TABLE {db}.t (id INT PRIMARY KEY)")
+"""A database with one table, on both servers."""

@@ -1,11 +1,9 @@
 """Triggers of a target that make other rows than the source has."""
 
-import pytest
-
 from setl.errors import ConfigurationError
 from setl.systems.mysql.preflight import trigger_watch
 from tests.checking import check_channel
-from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
+from tests.integration.pipelines import execute, fresh_name, mysql, on_both, one_way, rows, two_way
 from tests.waiting import eventually
 
 MAPPED = ("items", "audit")
@@ -24,19 +22,11 @@ NOTED = """CREATE FUNCTION noted(x INT) RETURNS INT DETERMINISTIC MODIFIES SQL D
     BEGIN CALL note(x); RETURN x; END"""
 
 
-@pytest.fixture
-def db(servers):
-    name = fresh_name("triggers")
-    for server in servers:
-        execute(
-            server,
-            f"CREATE DATABASE {name}",
-            f"CREATE TABLE {name}.items (id INT PRIMARY KEY, name VARCHAR(20))",
-            f"CREATE TABLE {name}.audit (id INT PRIMARY KEY, item INT)",
-        )
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+db = on_both(
+    "triggers",
+    "CREATE TABLE {db}.items (id INT PRIMARY KEY, name VARCHAR(20))",
+    "CREATE TABLE {db}.audit (id INT PRIMARY KEY, item INT)",
+)
 
 
 def channel(servers, db, accept=()):

@@ -19,7 +19,7 @@ from setl.model.schema import Kind
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import MysqlEndpoint
 from setl.systems.mysql.reading.table_reader import TableReader
-from tests.integration.pipelines import execute, fresh_name
+from tests.integration.pipelines import execute, on_both
 from tests.integration.type_catalogue import columns, known
 from tests.mysql_servers import is_mariadb
 
@@ -27,15 +27,8 @@ LENIENT = "SET sql_mode = 'ALLOW_INVALID_DATES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_S
 UTC = "SET time_zone = '+00:00'"
 
 
-@pytest.fixture
-def fresh(site_a, site_b):
-    """A database on both servers, empty."""
-    name = fresh_name("sums")
-    for server in (site_a, site_b):
-        execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-    yield name
-    for server in (site_a, site_b):
-        execute(server, f"DROP DATABASE {name}")
+fresh = on_both("sums", options="CHARACTER SET utf8mb4")
+"""A database on both servers, empty."""
 
 
 def table_reader(server, database, table) -> TableReader:

@@ -10,20 +10,17 @@ from setl.systems.mysql.connection import connect, is_mariadb
 from setl.systems.mysql.reading.table_reader import TableReader
 from setl.systems.mysql.values.conditions import Condition
 from setl.systems.mysql.values.row_text import VALUES
-from tests.integration.pipelines import execute, fresh_name
+from tests.integration.pipelines import execute, on_a
 from tests.loading import endpoint_of
 
 ALL = Condition("TRUE", ())
 
 
-@pytest.fixture
-def schema(site_a):
-    name = fresh_name("settings")
-    execute(site_a, f"CREATE DATABASE {name}")
-    execute(site_a, f"CREATE TABLE {name}.t (id INT PRIMARY KEY, a INT, b INT)")
-    execute(site_a, f"INSERT INTO {name}.t VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)")
-    yield name
-    execute(site_a, f"DROP DATABASE {name}")
+schema = on_a(
+    "settings",
+    "CREATE TABLE {db}.t (id INT PRIMARY KEY, a INT, b INT)",
+    "INSERT INTO {db}.t VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)",
+)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import pytest
 from setl.bulk.verify_target import VerifySettings
 from setl.operate.verify import verify_pipeline
 from tests.checking import check_channel
-from tests.integration.pipelines import execute, fresh_name, mysql, one_way, rows, two_way
+from tests.integration.pipelines import execute, mysql, on_both, one_way, rows, two_way
 from tests.mysql_servers import is_mariadb
 from tests.waiting import eventually
 
@@ -20,14 +20,7 @@ TABLE = """CREATE TABLE {db}.t (
 ROW = "'naïve 🦊', -1.50, '2026-01-02 03:04:05.678901', '2026-01-02 03:04:05.6', '二手', x'00FF'"
 
 
-@pytest.fixture
-def mixed(servers):
-    name = fresh_name("mixed")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+mixed = on_both("mixed", options="CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from setl.channel.reading import parse_channel
 from setl.errors import DataError
 from setl.operate.verify import verify_pipeline
 from setl_embedded import MariaDb
-from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, one_way
+from tests.integration.pipelines import binlog_end, execute, fresh_name, mysql, on_both, one_way
 from tests.integration.type_catalogue import KEYS, LABELS, LABELS_OF_MARIADB, columns, known
 from tests.waiting import eventually
 
@@ -57,15 +57,8 @@ def writer(servers):
     writer.connection.close()
 
 
-@pytest.fixture
-def fresh_db(servers):
-    """A database on both servers, empty."""
-    name = fresh_name("types")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-    yield name
-    for server in servers:
-        execute(server, f"DROP DATABASE {name}")
+fresh_db = on_both("types", options="CHARACTER SET utf8mb4")
+"""A database on both servers, empty."""
 
 
 def create(servers, *statements):
