@@ -1,7 +1,5 @@
 """Schema changes that reach a search index, or come through a relay and Kafka."""
 
-import json
-import urllib.request
 from urllib.error import HTTPError
 
 from setl.channel.reading import parse_channel
@@ -15,32 +13,19 @@ from tests.integration.pipelines import (
     one_way,
     rows,
 )
+from tests.integration.search.test_pipeline_search import Index
 from tests.waiting import eventually
 
 db = on_both("ddl", "CREATE TABLE {db}.t (id INT PRIMARY KEY, a INT, b VARCHAR(40))")
 
 
-class Index:
-    """What is in an index, and its mapping."""
-
-    def __init__(self, server, name):
-        self.url = f"{server.url}/{name}"
-
-    def call(self, path):
-        with urllib.request.urlopen(self.url + path, timeout=10) as answer:
-            return json.load(answer)
-
-    def fields(self):
-        try:
-            (described,) = self.call("/_mapping").values()
-        except HTTPError:
-            return {}
-        fields = described["mappings"].get("properties", {})
-        return {name: field.get("type") for name, field in fields.items()}
-
-    def ids(self):
-        urllib.request.urlopen(urllib.request.Request(self.url + "/_refresh", method="POST"))
-        return sorted(hit["_id"] for hit in self.call("/_search?size=100")["hits"]["hits"])
+def fields(index):
+    """The fields of an index, with their types; none while it is not there."""
+    try:
+        (described,) = index.call("GET", "/_mapping").values()
+    except HTTPError:
+        return {}
+    return {name: f.get("type") for name, f in described["mappings"].get("properties", {}).items()}
 
 
 def into_index(servers, elasticsearch, db, **options):
@@ -61,21 +46,21 @@ def test_fields_are_added_and_a_table_that_is_emptied_empties_its_index(
         a, f"ALTER TABLE {db}.t ADD c DATETIME NULL, ADD (d BIGINT UNSIGNED, `e f` DECIMAL(9,2))"
     )
     wanted = {"c": "date", "d": "unsigned_long", "e f": "double"}
-    eventually(lambda: wanted.items() <= index.fields().items(), 30)
+    eventually(lambda: wanted.items() <= fields(index).items(), 30)
     execute(a, f"ALTER TABLE {db}.t RENAME COLUMN b TO bb")
     execute(a, f"INSERT INTO {db}.t (id, bb) VALUES (3, 'z')")
     running.applied(3)
-    assert index.ids() == ["1", "2", "3"]
-    assert index.call("/_doc/3")["_source"]["bb"] == "z"
+    assert sorted(index.documents()) == ["1", "2", "3"]
+    assert index.document(3)["bb"] == "z"
     execute(a, f"TRUNCATE {db}.t", f"INSERT INTO {db}.t (id) VALUES (2), (4)")
     running.applied(5)
-    assert index.ids() == ["2", "4"]
+    assert sorted(index.documents()) == ["2", "4"]
     table = f"CREATE TABLE {db}.t (id INT PRIMARY KEY, a INT)"
     execute(a, f"RENAME TABLE {db}.t TO {db}._t_old", table, f"INSERT INTO {db}.t VALUES (7, 7)")
     running.applied(6)
-    assert index.ids() == ["7"]
+    assert sorted(index.documents()) == ["7"]
     execute(a, f"DROP TABLE {db}.t")
-    eventually(lambda: index.ids() == [], 30)
+    eventually(lambda: sorted(index.documents()) == [], 30)
     eventually(lambda: running.figures.ddl_replicated == 6, 30)  # counted after it can be seen
 
 
@@ -104,7 +89,7 @@ def test_an_index_of_several_tables_is_not_emptied_for_one(servers, elasticsearc
     error = running.ends()
     assert isinstance(error, FatalError)
     assert "other tables" in str(error)
-    assert Index(elasticsearch, f"{db}-both").ids() == ["t-1", "u-1"]
+    assert sorted(Index(elasticsearch, f"{db}-both").documents()) == ["t-1", "u-1"]
 
 
 def test_changes_pass_through_a_relay_and_kafka(servers, kafka, db, position):

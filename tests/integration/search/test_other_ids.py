@@ -1,11 +1,11 @@
 """Rows that would come under other ids than the documents that are there."""
 
 import pytest
-from elasticsearch import Elasticsearch
 
 from setl.errors import ConfigurationError, SetlError
 from tests.checking import check_channel
 from tests.integration.pipelines import execute, fresh_name, on_a, one_way
+from tests.integration.search.test_pipeline_search import Index
 
 TABLE = "CREATE TABLE {db}.t ({columns}, v INT NOT NULL, PRIMARY KEY (k)) CHARACTER SET latin1"
 
@@ -15,14 +15,8 @@ db = on_a("ids")
 
 @pytest.fixture
 def documents(elasticsearch, db):
-    with Elasticsearch(elasticsearch.url) as client:
-
-        def found():
-            client.indices.refresh(index=f"{db}-t")
-            hits = client.search(index=f"{db}-t", size=100)["hits"]["hits"]
-            return {hit["_id"]: hit["_source"]["v"] for hit in hits}
-
-        yield found
+    index = Index(elasticsearch, f"{db}-t")
+    return lambda: {id_: document["v"] for id_, document in index.documents().items()}
 
 
 def channel(server, elasticsearch, db, ddl="ignore", name=None, **more):

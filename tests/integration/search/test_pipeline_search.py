@@ -38,6 +38,12 @@ class Index:
                 raise
             return None
 
+    def documents(self):
+        """All documents by their ids, some thousand at most."""
+        self.call("POST", "/_refresh")
+        hits = self.call("GET", "/_search?size=5000")["hits"]["hits"]
+        return {hit["_id"]: hit["_source"] for hit in hits}
+
 
 def elasticsearch_target(server):
     return {"type": "elasticsearch", "hosts": [server.url]}

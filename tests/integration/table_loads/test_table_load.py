@@ -309,9 +309,7 @@ def test_documents_are_loaded(site_a, position, elasticsearch, small_steps):
             wait_until_loaded(running)
 
         def same():
-            index.call("POST", "/_refresh")
-            found = index.call("GET", "/_search?size=5000")["hits"]["hits"]
-            docs = {int(h["_id"]): h["_source"]["name"] for h in found}
+            docs = {int(id_): found["name"] for id_, found in index.documents().items()}
             there = dict(execute(site_a, f"SELECT id, name FROM {name}.orders"))
             assert docs == there
             return True
