@@ -2,7 +2,7 @@
 
 import random
 
-from tests.integration.pipelines import execute, fresh_name, mysql, rows
+from tests.integration.pipelines import mysql, new_database, rows
 from tests.integration.table_loads.test_table_load import (
     loading,
     small_steps,  # noqa: F401 - a fixture
@@ -64,12 +64,9 @@ def test_each_row_arrives_once_whatever_the_collation(servers, position, small_s
     a, b = servers
     with a.connect() as connection:
         tables = BOTH | (OF_MARIADB if is_mariadb(connection) else OF_MYSQL)
-    name, draw = fresh_name("keys"), random.Random(17)
-    try:
-        for server in servers:
-            execute(server, f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
-            for table, key in tables.items():
-                execute(server, f"CREATE TABLE {name}.{table} ({key}, v INT)")
+    draw = random.Random(17)
+    made = (f"CREATE TABLE {{db}}.{table} ({key}, v INT)" for table, key in tables.items())
+    with new_database(servers, "keys", *made, options="CHARACTER SET utf8mb4") as name:
         with a.connect() as connection, connection.cursor() as cursor:
             for table, key in tables.items():
                 n = ", 1" if " n INT" in key else ""
@@ -84,6 +81,3 @@ def test_each_row_arrives_once_whatever_the_collation(servers, position, small_s
             assert here == there, table
             assert len(here) > 100, table
         assert reported.rows == count
-    finally:
-        for server in servers:
-            execute(server, f"DROP DATABASE IF EXISTS {name}")

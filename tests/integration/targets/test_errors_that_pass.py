@@ -10,17 +10,15 @@ from setl.run.measured.figures import RunState
 from setl.systems.mysql.connection import connect
 from setl.systems.mysql.endpoint import mysql_endpoint
 from tests.checking import check_channel
-from tests.integration.pipelines import execute, fresh_name, install_system_tables, mysql, one_way
+from tests.integration.pipelines import execute, fresh_name, mysql, on_both, one_way
 from tests.waiting import eventually
 
+db = on_both("limits", "CREATE TABLE {db}.t (id INT PRIMARY KEY)")
 
-def test_an_account_that_has_used_up_what_it_may_do(servers, position):
+
+def test_an_account_that_has_used_up_what_it_may_do(servers, db, position):
     a, b = servers
-    db = fresh_name("limits")
     user = fresh_name("u")[:16]
-    install_system_tables(b)
-    for server in servers:
-        execute(server, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
     execute(b, f"CREATE USER {user}@'%' IDENTIFIED BY 'pw'", f"GRANT ALL ON *.* TO {user}@'%'")
     limited = f"ALTER USER {user}@'%' WITH MAX_UPDATES_PER_HOUR"
     execute(b, f"{limited} 1")
@@ -42,5 +40,3 @@ def test_an_account_that_has_used_up_what_it_may_do(servers, position):
     (found,) = [f for f in check_channel(file) if f.code == "account-refused"]
     assert "not be locked" in found.hint[0]
     execute(b, f"DROP USER {user}@'%'")
-    for server in servers:
-        execute(server, f"DROP DATABASE {db}")

@@ -2,22 +2,21 @@
 
 from setl.channel.reading import parse_channel
 from setl.errors import FatalError
-from tests.integration.pipelines import execute, fresh_name, mysql, one_way
+from tests.integration.pipelines import execute, mysql, on_both, one_way
 from tests.waiting import eventually
 
 ROWS = 6
 
 
-def test_unique_values_that_moved_on(servers, position):
+db = on_both(
+    "back",
+    "CREATE TABLE {db}.t (id INT PRIMARY KEY, code INT NULL UNIQUE)",
+    "CREATE TABLE {db}.other (id INT PRIMARY KEY)",
+)
+
+
+def test_unique_values_that_moved_on(servers, db, position):
     a, b = servers
-    db = fresh_name("back")
-    for server in servers:
-        execute(
-            server,
-            f"CREATE DATABASE {db}",
-            f"CREATE TABLE {db}.t (id INT PRIMARY KEY, code INT NULL UNIQUE)",
-            f"CREATE TABLE {db}.other (id INT PRIMARY KEY)",
-        )
     small = {"batch_rows": 2, "window": 2, "batch_wait": 0.01}
     file = one_way(a, mysql(b), [{"from": f"{db}.*"}], **small)
     running = position.lead(file)
@@ -52,18 +51,13 @@ def test_unique_values_that_moved_on(servers, position):
     # Rows are counted a moment after they can be seen.
     eventually(lambda: running.figures.rows_applied > 16 * ROWS, 10, message="all came again")
     assert execute(b, f"SELECT * FROM {db}.t WHERE id < 100 ORDER BY id") == want
-    for server in servers:
-        execute(server, f"DROP DATABASE {db}")
 
 
-def test_a_target_that_was_set_back_and_its_checkpoint_was_not(servers, position):
+def test_a_target_that_was_set_back_and_its_checkpoint_was_not(servers, db, position):
     a, b = servers
-    db = fresh_name("back")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {db}", f"CREATE TABLE {db}.t (id INT PRIMARY KEY)")
     file = one_way(a, mysql(b), [{"from": f"{db}.t"}], checkpoint="zookeeper")
     for id_ in (1, 2):
-        execute(a, f"INSERT INTO {db}.t VALUES ({id_})")
+        execute(a, f"INSERT INTO {db}.t VALUES ({id_}, NULL)")
         running = position.lead(file)
         running.applied(id_)
         running.stop()

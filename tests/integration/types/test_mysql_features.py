@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.integration.pipelines import execute, fresh_name, mysql, one_way
+from tests.integration.pipelines import execute, mysql, on_both, one_way
 
 pytestmark = pytest.mark.family("mysql", why="MariaDB has none of these")
 
@@ -87,14 +87,14 @@ def content(server, table):
     return execute(server, f"SELECT {', '.join(columns)} FROM {table} ORDER BY id")
 
 
+db = on_both(
+    "features", *(f"CREATE TABLE {{db}}.{table} ({text})" for table, (text, _, _) in TABLES.items())
+)
+
+
 @pytest.mark.parametrize("session", SESSIONS)
-def test_what_only_mysql_has_arrives(servers, position, session):
+def test_what_only_mysql_has_arrives(servers, db, position, session):
     a, b = servers
-    db = fresh_name("features")
-    for server in servers:
-        execute(server, f"CREATE DATABASE {db}")
-        for table, (definition, _, _) in TABLES.items():
-            execute(server, f"CREATE TABLE {db}.{table} ({definition})")
     running = position.lead(one_way(a, mysql(b), [{"from": f"{db}.*"}]))
     inserts = [
         f"INSERT INTO {db}.{table} (id, {columns}) VALUES ({i}, {values})"
@@ -113,17 +113,13 @@ def test_what_only_mysql_has_arrives(servers, position, session):
         found = content(b, f"{db}.{table}")
         assert found == content(a, f"{db}.{table}"), table
         assert len(found) == 2
-    for server in servers:
-        execute(server, f"DROP DATABASE {db}")
 
 
-def test_a_key_that_nobody_sees(servers, position):
+def test_a_key_that_nobody_sees(servers, db, position):
     a, b = servers
-    db = fresh_name("unseen")
     for server in servers:
         execute(
             server,
-            f"CREATE DATABASE {db}",
             "SET SESSION sql_generate_invisible_primary_key = ON",
             f"CREATE TABLE {db}.t (id INT, v VARCHAR(9))",
         )
@@ -137,5 +133,3 @@ def test_a_key_that_nobody_sees(servers, position):
     running.applied(5)
     question = f"SELECT my_row_id, id, v FROM {db}.t ORDER BY 1"
     assert execute(b, question) == execute(a, question) == ((1, 1, "a"), (2, 1, "c"))
-    for server in servers:
-        execute(server, f"DROP DATABASE {db}")
