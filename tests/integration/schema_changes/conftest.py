@@ -9,8 +9,9 @@ from tests.mysql_servers import is_mariadb
 
 @pytest.fixture
 def sites(servers):
+    a, b = servers
     with new_database(servers, "rows", *TABLES) as name:
-        yield TwoSites(*servers, name)
+        yield TwoSites(a, b, name)
 
 
 @pytest.fixture
