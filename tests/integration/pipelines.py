@@ -99,7 +99,7 @@ def hasty(file):
 
     def changed(pipeline):
         target = pipeline.target
-        if isinstance(target, MysqlTarget):
+        if isinstance(target, MysqlTarget) and "fence_timeout" not in target.model_fields_set:
             target = target.model_copy(update={"fence_timeout": 1.0})
         return pipeline.model_copy(update={"target": target})
 

@@ -145,7 +145,9 @@ def test_attempts_that_give_up_on_a_lock_do_not_hide_it(servers, db, watched, mo
 
 def test_a_lock_on_the_fence_holds_up_the_take_over(servers, db, watched):
     a, b = servers
-    file = one_way(a, mysql(b), [{"from": f"{db}.orders"}])
+    # One attempt has to wait for longer than the watch has patience.
+    target = {**mysql(b), "fence_timeout": 5}
+    file = one_way(a, target, [{"from": f"{db}.orders"}])
     key = f"{file.channel}/p"
     execute(b, f"INSERT INTO retl.setl_fence (pipeline, epoch, nid) VALUES ('{key}', 1, 'n0')")
     with b.connect(autocommit=False) as holder:
