@@ -41,7 +41,7 @@ class _Daemon(Server):
             return tried.connect_ex((HOST, self._web_port)) == 0
 
     def _settings(self) -> dict[str, str]:
-        """What setl's sessions ask of master and workers, see ``docs/pages/cluster.md``."""
+        """What setl's sessions ask of master and workers, see ``docs/pages/service.md``."""
         return {
             "spark.authenticate": "true",
             "spark.authenticate.secret": self.secret,
