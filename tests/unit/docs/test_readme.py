@@ -5,7 +5,7 @@ import re
 from .pages import PAGES, README, anchors, prose
 
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
-LONGEST = 200
+LONGEST = 120
 
 
 def links():
