@@ -58,7 +58,7 @@ _SAME_RULE: Final = frozenset({"MinuteAlarm", "FiveMinuteAlarm", "TenMinuteAlarm
 """Rules that differ from `_RULE` in the default of `for` alone: they have no table of their own."""
 _DAYS: Final = "[dhmsDHMS]"
 """Stands in the pattern of a duration, which is explained once, above the tables."""
-_PLAIN: Final = {"string": "text", "integer": "whole number", "number": "number"}
+_PLAIN: Final = {"string": "text", "integer": "integer", "number": "number"}
 _REFERENCE: Final = "#/$defs/"
 
 
@@ -156,7 +156,7 @@ def _object_text(name: str, part: Json, definitions: dict[str, Json]) -> str:
             "required" if field in required else _default_of(name, field, value, definitions),
             _cleaned(str(value["description"])),
         )
-        lines.append(f"| {' | '.join(cells)} |")
+        lines.append(" ".join(["|", *(f"{cell} |".lstrip() for cell in cells)]))
     return "\n".join(lines)
 
 
@@ -178,7 +178,7 @@ def _default_of(name: str, field: str, value: Json, definitions: dict[str, Json]
 def _default_text(value: Json) -> str:
     default = value.get("default")
     if default is None or default in ("", [], {}):
-        return "none"
+        return ""
     if isinstance(default, bool):
         return "`true`" if default else "`false`"
     if isinstance(default, float) and default.is_integer():
@@ -221,11 +221,11 @@ def _typed(value: Json) -> Iterator[str]:
     if kind == "null":
         return
     if kind == "array":
-        yield f"list: {_type_text(cast('Json', value['items']))}"
+        yield f"list of {_type_text(cast('Json', value['items']))}"
     elif kind == "object":
-        yield f"mapping: name → {_values_of(value)}"
+        yield f"map of {_values_of(value)}"
     elif kind == "boolean":
-        yield "`true` or `false`"
+        yield "boolean"
     else:
         yield f"{_PLAIN[kind]}{_bounds(value)}"
 
@@ -239,6 +239,8 @@ def _values_of(value: Json) -> str:
 
 
 def _bounds(value: Json) -> str:
+    if {"minimum", "maximum"} <= value.keys():
+        return f", {value['minimum']:,} to {value['maximum']:,}"
     words = {
         "minimum": "at least",
         "exclusiveMinimum": "more than",

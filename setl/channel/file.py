@@ -111,26 +111,24 @@ class Pipeline(StrictModel):
     )
     create: bool = Field(
         default=False,
-        description="Whether missing target tables are created from the source's tables and the"
-        " mapping. Existing tables are never altered.",
+        description="Create missing target tables from the source's tables and the mapping."
+        " Existing tables are never altered.",
     )
     ddl: Literal["ignore", "stop", "pass"] = Field(
         default="ignore",
-        description="What to do with DDL on a mapped table. ignore: report it and continue. stop:"
-        " stop the pipeline with an error. pass: run it on the target too.",
+        description="DDL on a mapped table. ignore: report it and continue. stop: stop the pipeline"
+        " with an error. pass: run it on the target too.",
     )
     faulty_rows: Literal["stop", "dead_letter"] = Field(
         default="stop",
-        description="What to do with a row that cannot be decoded, transformed or stored. stop:"
-        " stop the pipeline with the error. dead_letter: store the row in the target's table"
-        " retl.setl_deadletter or index setl-deadletter, and continue.",
+        description="A row that cannot be decoded, transformed or stored. stop: stop the pipeline"
+        " with the error. dead_letter: store the row as a dead letter, and continue.",
     )
     dead_letter_limit: int = Field(
         default=10_000,
         ge=1,
         le=1_000_000,
-        description="Open dead letters above which the pipeline stops, since the cause is then"
-        " probably not the rows.",
+        description="Open dead letters above which the pipeline stops.",
     )
     accept: list[Text] = Field(
         default_factory=list[str],
@@ -140,8 +138,8 @@ class Pipeline(StrictModel):
     checkpoint: Literal["target", "zookeeper", "kafka", "file"] | None = Field(
         default=None,
         description="Where the checkpoint is stored. Default: in the target if it can store it,"
-        " else in ZooKeeper. kafka: as the committed offset of the group `sid` of a DTS source."
-        " file: in `checkpoint_file`, for a pipeline that only one node ever leads.",
+        " else in ZooKeeper. kafka: as the committed offset of the group `sid`. file: in"
+        " `checkpoint_file`, for a pipeline that only one node ever leads.",
     )
     checkpoint_file: Text | None = Field(
         default=None,
@@ -152,8 +150,8 @@ class Pipeline(StrictModel):
         default=5.0,
         ge=0,
         le=60,
-        description="Seconds between checkpoints in Kafka or in a file. In the target and in"
-        " ZooKeeper, one is stored with every load.",
+        description="Seconds between checkpoints in Kafka or in a file; elsewhere one is stored"
+        " with every load.",
     )
     load_limits: LoadLimits = Field(
         default_factory=LoadLimits,
@@ -161,8 +159,8 @@ class Pipeline(StrictModel):
     )
     verify: StandingVerification | None = Field(
         default=None,
-        description="Compare its tables with their targets continuously while it runs. Default:"
-        " the channel's `verify`.",
+        description="Compare its tables with their targets continuously. Default: the channel's"
+        " `verify`.",
     )
     alarms: Alarms | None = Field(
         default=None,
@@ -172,8 +170,8 @@ class Pipeline(StrictModel):
         default=1,
         ge=1,
         lt=1 << GENERATION_BITS,
-        description="Raise it by one to begin at `start` again. Not needed if a replica with the"
-        " same GTIDs replaces the source; to move elsewhere, use `setl position reset`.",
+        description="Raise it by one to begin at `start` again. To move elsewhere, use"
+        " `setl position reset`.",
     )
     nodes: NodeChoice = Field(
         default_factory=NodeChoice,
@@ -219,14 +217,12 @@ class ChannelFile(StrictModel):
         ge=1,
         lt=1 << 31,
         description="Number of this channel in retl.retl_mark, unique among the channels on the"
-        " same servers. By default derived from the channel's name.",
+        " same servers. Default: derived from the channel's name.",
     )
     otter_info: Text | None = Field(
         default=None,
-        description="The channelInfo of an Otter channel that writes alongside this one: "
-        "transactions"
-        " with this CHANNEL_INFO are dropped as the channel's own. Set `mark_id` to that channel's"
-        " number.",
+        description="The channelInfo of an Otter channel that writes alongside this one, and whose"
+        " transactions are dropped as the channel's own. Set `mark_id` to its number.",
     )
     home: Name | None = Field(
         default=None,
@@ -235,9 +231,8 @@ class ChannelFile(StrictModel):
     )
     verify: StandingVerification | None = Field(
         default=None,
-        description="Compare all tables with their targets continuously while the channel runs. A"
-        " pipeline may override it. Default: only pipelines with a `verify` of their own are"
-        " compared.",
+        description="Compare all tables with their targets continuously. A pipeline may override"
+        " it.",
     )
     alarms: Alarms = Field(
         default_factory=Alarms,

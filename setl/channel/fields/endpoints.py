@@ -60,7 +60,7 @@ class MysqlSource(SourceConfig):
     system: ClassVar[str] = "setl.systems.mysql.source_system:MysqlSourceSystem"
     reads_origin: ClassVar[bool] = True
 
-    type: Literal["mysql"] = Field(description="A MySQL or MariaDB server, read by its binlog.")
+    type: Literal["mysql"] = Field(description="MySQL or MariaDB.")
     host: Host = Field(description="Host name or address.")
     port: Port = Field(default=3306, description="TCP port.")
     user: Text = Field(description=USER)
@@ -72,13 +72,13 @@ class MysqlSource(SourceConfig):
         default=None,
         ge=1,
         le=(1 << 32) - 1,
-        description="Replica id, unique among the source's replicas. By default derived from the"
+        description="Replica id, unique among the source's replicas. Default: derived from the"
         " names of channel and pipeline.",
     )
     shared: bool = Field(
         default=False,
-        description="Whether pipelines of a node with the same server and account share a binlog"
-        " connection once they have reached the binlog's end. Cannot be combined with `server_id`.",
+        description="Pipelines of a node with the same server and account share a binlog"
+        " connection once they have reached the binlog's end. Not with `server_id`.",
     )
     heartbeat: float = Field(
         default=1.0,
@@ -89,9 +89,8 @@ class MysqlSource(SourceConfig):
     )
     start: _BinlogStart = Field(
         default="latest",
-        description="Where to start when there is no checkpoint yet: with the rows that the tables"
-        " have (load), at the latest or earliest position of the binlog, at another position in it,"
-        " or after a set of GTIDs. All but load leave rows alone that were there before.",
+        description="Where to start while there is no checkpoint: with a load of the existing"
+        " rows, at the end or beginning of the binlog, at a position in it, or after GTIDs.",
     )
 
     @property
@@ -138,7 +137,7 @@ class MysqlTarget(TargetConfig):
     system: ClassVar[str] = "setl.systems.mysql.target_system:MysqlTargetSystem"
     stores_checkpoints: ClassVar[bool] = True
 
-    type: Literal["mysql"] = Field(description="A MySQL or MariaDB server.")
+    type: Literal["mysql"] = Field(description="MySQL or MariaDB.")
     host: Host = Field(description="Host name or address.")
     port: Port = Field(default=3306, description="TCP port.")
     user: Text = Field(description=USER)
@@ -174,17 +173,17 @@ class ElasticsearchTarget(TargetConfig):
     system: ClassVar[str] = "setl.systems.elasticsearch.target_system:ElasticsearchTargetSystem"
     holds_documents: ClassVar[bool] = True
 
-    type: Literal["elasticsearch"] = Field(description="An Elasticsearch cluster.")
+    type: Literal["elasticsearch"] = Field(description="Elasticsearch.")
     hosts: list[Url] = Field(min_length=1, description="URLs of its nodes, http or https.")
     user: str = Field(default="", description=USER)
     password: str = Field(default="", repr=False, description=CREDENTIAL)
     api_key: str = Field(
-        default="", repr=False, description="API key, in place of an account. Write ${NAME}."
+        default="", repr=False, description="API key, as ${NAME}, in place of an account."
     )
     ca_certs: str = Field(
         default="",
-        description="File on the nodes with trusted certificate authorities. Default: those of the"
-        " system.",
+        description="File on the nodes with trusted certificate authorities. Default: the"
+        " system's.",
     )
     request_timeout: Seconds = Field(
         default=30.0, description="Seconds to wait for an answer before a request counts as lost."

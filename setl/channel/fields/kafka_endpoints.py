@@ -61,7 +61,7 @@ class DtsSource(SourceConfig):
     system: ClassVar[str] = "setl.systems.kafka.source_system:KafkaSource"
     has_signs: ClassVar[bool] = False
 
-    type: Literal["dts"] = Field(description="A DTS subscription, read from Kafka.")
+    type: Literal["dts"] = Field(description="DTS records on Kafka.")
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
     topic: Text = Field(description="Topic of the subscription.")
     partition: int = Field(default=0, ge=0, description="The partition; DTS uses 0 only.")
@@ -69,8 +69,8 @@ class DtsSource(SourceConfig):
         default=None,
         ge=1,
         le=1024,
-        description="Number of partitions of the topic, in place of `partition`. Creates one"
-        " pipeline for each, with -0, -1 and so on appended to the name.",
+        description="Partitions of the topic, in place of `partition`: one pipeline for each, with"
+        " -0, -1 and so on appended to its name.",
     )
     mode: Literal["assign", "subscribe"] = Field(
         default="assign",
@@ -88,26 +88,25 @@ class DtsSource(SourceConfig):
     ssl_ca: str = Field(default="", description=KAFKA_SSL_CA)
     logical_names: bool = Field(
         default=True,
-        description="Whether records of DRDS and PolarDB-X count as rows of their logical table,"
-        " which their tags name, instead of the physical table of a shard.",
+        description="Records of DRDS and PolarDB-X count as rows of their logical table, instead of"
+        " the physical table of a shard.",
     )
     database: Database | None = Field(
         default=None,
-        description="The database behind the subscription, if nodes and operators can reach it."
-        " `setl verify` and `setl check` use it, and whole tables are loaded from it; changes are"
-        " never read from it. Name the server itself, not a replica that may lag.",
+        description="The database behind the subscription, for loads of whole tables, `setl verify`"
+        " and `setl check`; changes are never read from it. Name the server itself, not a replica"
+        " that may lag.",
     )
     start: _KafkaStart = Field(
         default="latest",
-        description="Where to start when there is no checkpoint yet: with the rows that the tables"
-        " of `database` have (load), at the latest or earliest record, at a commit time, or at an"
+        description="Where to start while there is no checkpoint: with a load of the existing rows"
+        " from `database`, at the end or beginning of the topic, at a commit time, or at an"
         " offset.",
     )
     kafka: dict[str, KafkaSetting] = Field(
         default_factory=dict[str, KafkaSetting],
         repr=False,
-        description="Further settings of librdkafka's consumer, by its names. Names of"
-        " kafka-python work where librdkafka has the same setting.",
+        description="Further settings of librdkafka's consumer, by its or kafka-python's names.",
     )
 
     @property
@@ -175,7 +174,7 @@ class DtsTarget(TargetConfig):
     system: ClassVar[str] = "setl.systems.kafka.target_system:KafkaTarget"
     is_log: ClassVar[bool] = True
 
-    type: Literal["dts"] = Field(description="A Kafka topic, written as DTS records by a relay.")
+    type: Literal["dts"] = Field(description="DTS records on Kafka.")
     brokers: list[Broker] = Field(min_length=1, description="Kafka brokers, each host:port.")
     topic: Text = Field(description="Topic to write; created if it does not exist.")
     partitions: int = Field(
@@ -183,16 +182,15 @@ class DtsTarget(TargetConfig):
     )
     partition_by: Literal["order", "table", "key"] = Field(
         default="order",
-        description="order: everything goes to partition 0, in the source's order. table: each"
-        " table, or table group, keeps its order in one partition. key: each row does. Order and"
-        " transactions do not extend across partitions.",
+        description="What keeps its order, in one partition. order: everything, in partition 0."
+        " table: each table, or table group. key: each row.",
     )
     delivery: Literal["transactional", "idempotent", "one_in_flight"] = Field(
         default="transactional",
-        description="transactional: Kafka fences a former leader, and readers of committed records"
-        " see each record once. idempotent, for brokers without transactions: a former leader may"
-        " repeat what it had in flight, which setl's readers drop. one_in_flight, for brokers"
-        " without idempotent producers: a batch may be repeated too.",
+        description="transactional: readers of committed records see each record once. idempotent,"
+        " for brokers without transactions: a former leader may repeat what it had in flight, which"
+        " setl's readers drop. one_in_flight, for brokers without idempotent producers: a batch may"
+        " be repeated too.",
     )
     heartbeat: float = Field(
         default=1.0,

@@ -13,14 +13,13 @@ class LoadLimits(StrictModel):
     rows_per_second: int | None = Field(
         default=None,
         ge=1,
-        description="Average rows a second. Default: no limit.",
+        description="Average rows a second.",
     )
     threads_running: int | None = Field(
         default=None,
         ge=1,
-        description="The load pauses while more statements run on the source (Threads_running)."
-        " The count includes setl's own query, each reader of the binlog and the event scheduler."
-        " Default: not checked.",
+        description="The load pauses while more statements run on the source (Threads_running),"
+        " setl's own query, readers of the binlog and the event scheduler included.",
     )
     lag: float | None = Field(
         default=None,
@@ -32,6 +31,5 @@ class LoadLimits(StrictModel):
         default=None,
         gt=0,
         description="The load pauses while a replica of the target (its `replicas`) lags by more"
-        " than this many seconds. A replica that does not answer counts as lagging. Default: not"
-        " checked.",
+        " than this many seconds, or does not answer.",
     )

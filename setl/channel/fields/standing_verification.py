@@ -24,8 +24,8 @@ class StandingVerification(StrictModel):
     """Tables are compared with their targets while the pipeline runs."""
 
     every: Duration = Field(
-        description="Interval between the starts of two passes over all tables: `6h`, `90m`,"
-        " `1d 12h`, or seconds. If a pass takes longer, the next one follows at once.",
+        description="Interval between the starts of two passes over all tables. If a pass takes"
+        " longer, the next one follows at once.",
     )
     rate: int = Field(
         default=20_000,
@@ -35,16 +35,16 @@ class StandingVerification(StrictModel):
     )
     repair: bool = Field(
         default=False,
-        description="Whether rows that differ are sent again from the source, and compared once"
-        " more. Rows that only the target has are deleted. In a two-way channel each table needs a"
-        " `conflict` policy, which decides, and nothing is deleted.",
+        description="Resend rows that differ, delete rows that only the target has, and compare"
+        " again. In a two-way channel each table needs a `conflict` policy, which decides, and"
+        " nothing is deleted.",
     )
     repair_limit: int = Field(
         default=1_000,
         ge=1,
         le=100_000,
         description="Keys that one pass repairs at most. If more differ, it stops repairing and"
-        " reports that.",
+        " says so.",
     )
 
 

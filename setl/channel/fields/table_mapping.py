@@ -64,13 +64,7 @@ _Conflict = Annotated[
 
 
 class TableMapping(StrictModel):
-    """Which source tables go where, and how.
-
-    `from` names ``schema.table``; ``*`` and ``?`` stand for any text and any character, and
-    ``[1-128]`` for a number in a range. All columns pass under their own names unless
-    `include` or `exclude` say otherwise; `columns` adds or replaces target columns, each with
-    a Spark SQL expression over the source's columns (a bare column name renames).
-    """
+    """Which source tables go where, and how."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -98,8 +92,8 @@ class TableMapping(StrictModel):
         default=None,
         description="Target table (schema.table, or table to keep the schema) or index. Each *"
         " carries over what the wildcard at its position in `from` stood for; without any, all"
-        " tables come together in one. Default: the same schema and table, or an index with"
-        " the table's name in lower case.",
+        " tables go into one. Default: the same schema and table, or an index with the table's"
+        " name in lower case.",
     )
     columns: dict[Text, Text] = Field(
         default_factory=dict[str, str],
@@ -116,13 +110,13 @@ class TableMapping(StrictModel):
     )
     where: Text | None = Field(
         default=None,
-        description="Spark SQL condition over the source's columns. The target has only rows for"
+        description="Spark SQL condition over the source's columns; the target has only rows for"
         " which it is true.",
     )
     group: Name | None = Field(
         default=None,
-        description="Tables of one group keep the source's order among each other and share"
-        " transactions, at the price of fewer parallel tasks.",
+        description="Tables of one group share transactions, in the source's order, at the price"
+        " of fewer parallel tasks.",
     )
     key: list[Text] | None = Field(
         default=None,
@@ -132,36 +126,33 @@ class TableMapping(StrictModel):
 
     load: bool | None = Field(
         default=None,
-        description="Whether the existing rows of these tables are loaded, once, when this is"
-        " first set. Default: as the source's `start` says.",
+        description="Load the existing rows of these tables, once, when this is first set."
+        " Default: as the source's `start` says.",
     )
     create: bool | None = Field(
         default=None,
-        description="Whether missing target tables are created. Default: as the pipeline says.",
+        description="Create missing target tables. Default: as the pipeline says.",
     )
     read: Literal["event", "source"] | None = Field(
         default=None,
-        description="Where the values of a changed row come from. event (default): from the"
-        " stream. source: the row is read from the source when its change is loaded, as it is"
-        " then.",
+        description="Where the values of a changed row come from. event (default): the stream."
+        " source: the source's table, when the change is loaded.",
     )
     unchanged: Literal["send", "skip"] | None = Field(
         default=None,
-        description="What to do with an update that changes no column of the target. send"
-        " (default): write the row again, which adds it if the target lacks it. skip: omit it;"
-        " needs `include` or `exclude`.",
+        description="An update that changes no column of the target. send (default): write the"
+        " row again, which adds it if the target lacks it. skip: omit it; needs `include` or"
+        " `exclude`.",
     )
     nested: list[NestedRows] = Field(
         default_factory=list[NestedRows],
         description="Elasticsearch: rows of other tables inside the documents, such as an order's"
-        " items. A document is read from the source and rewritten when its row or one of these"
-        " rows changes.",
+        " items.",
     )
     processor: PythonFunction | None = Field(
         default=None,
         description="Python function, as module:function, that processes every change of these"
-        " tables. The module has to be installed where tasks run, or sent by the node's"
-        " --py-files.",
+        " tables. It is installed where tasks run, or sent by the node's --py-files.",
     )
 
     id: Annotated[Text, AfterValidator(_id)] | None = Field(
@@ -177,21 +168,20 @@ class TableMapping(StrictModel):
     )
     zero_dates: Literal["refuse", "as_null"] | None = Field(
         default=None,
-        description="Elasticsearch: what to do with dates that do not exist, such as 0000-00-00"
-        " and 2024-00-10. refuse (default): an error. as_null: the field is null.",
+        description="Elasticsearch: dates that do not exist, such as 2024-00-10. refuse (default):"
+        " an error. as_null: the field is null.",
     )
     geometry: Literal["base64", "wkt"] | None = Field(
         default=None,
-        description="Elasticsearch: form of spatial values. base64 (default): all bytes, not"
-        " searchable. wkt: well-known text in a geo_shape, for SRID 0 and 4326, longitude first,"
-        " without the SRID.",
+        description="Elasticsearch: spatial values. base64 (default): all bytes, not searchable."
+        " wkt: well-known text in a geo_shape, for SRID 0 and 4326.",
     )
 
     conflict: _Conflict = Field(
         default=None,
-        description="Which row stays if both sites changed it, in a two-way channel. source"
-        " (default): whatever arrives, so rows that both sites write can end up different. home:"
-        " that of the channel's `home` site. newest: the one with the greater value in a column.",
+        description="Which row stays if both sites changed it. source (default): whatever arrives,"
+        " so they can end up different. home: that of the channel's `home` site. newest: the one"
+        " with the greater value in a column.",
     )
 
     @classmethod
