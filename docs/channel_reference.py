@@ -56,6 +56,34 @@ _BASES: Final = (_RULE, "Database")
 """Objects whose fields others have as well; these have only their further fields in a table."""
 _SAME_RULE: Final = frozenset({"MinuteAlarm", "FiveMinuteAlarm", "TenMinuteAlarm"})
 """Rules that differ from `_RULE` in the default of `for` alone: they have no table of their own."""
+_TOGETHER: Final = {
+    **dict.fromkeys(("LagAlarm", "CountAlarm", "VerificationAgeAlarm"), _RULE),
+    **dict.fromkeys(("PositionAlarm", "ExpiryAlarm", "TargetDiskAlarm"), _RULE),
+    **dict.fromkeys(("GtidStart", "LoadStart", "TimestampStart", "OffsetStart"), "BinlogStart"),
+}
+"""Objects of a field or two → the object in whose table they stand."""
+_HEADINGS: Final = {
+    _RULE: ("One alarm rule", "Fields of all rules, then those of some."),
+    "BinlogStart": (
+        "Start positions",
+        "Where `start` of a source may begin, each with its fields.",
+    ),
+}
+"""Headings of these tables, and what they show."""
+_OBJECTS: Final = {
+    "LagAlarm": "`lag`",
+    "CountAlarm": "`dead_letters`, `echoes`, `verification_differences`",
+    "VerificationAgeAlarm": "`verification_age`",
+    "PositionAlarm": "`position`",
+    "ExpiryAlarm": "`expiry`",
+    "TargetDiskAlarm": "`target_disk`",
+    "BinlogStart": "Binlog",
+    "GtidStart": "GTIDs",
+    "LoadStart": "Load",
+    "TimestampStart": "Time",
+    "OffsetStart": "Kafka",
+}
+"""What a row of these tables begins with: the object that has the field."""
 _DAYS: Final = "[dhmsDHMS]"
 """Stands in the pattern of a duration, which is explained once, above the tables."""
 _PLAIN: Final = {"string": "text", "integer": "integer", "number": "number"}
@@ -65,7 +93,13 @@ _REFERENCE: Final = "#/$defs/"
 def reference_text(schema: Json) -> str:
     """The tables of all objects of a schema, the file first, then in the order of their use."""
     definitions = cast("dict[str, Json]", schema["$defs"])
-    parts = [_object_text(name, part, definitions) for name, part in _objects(schema)]
+    objects = dict(_objects(schema))
+    parts: list[str] = []
+    for name, part in objects.items():
+        if name not in _TOGETHER:
+            together = [name, *(each for each in objects if _TOGETHER.get(each) == name)]
+            rows = [row for each in together for row in _rows(each, objects[each], definitions)]
+            parts.append("\n".join([*_head(name, part, definitions), *rows]))
     return "\n\n".join(parts)
 
 
@@ -130,16 +164,13 @@ def _inherited(name: str, definitions: dict[str, Json]) -> Json:
     return cast("Json", definitions[base]["properties"]) if base else {}
 
 
-def _object_text(name: str, part: Json, definitions: dict[str, Json]) -> str:
-    title = _TITLES.get(name, name)
-    required = cast("list[str]", part.get("required", []))
-    fields = cast("dict[str, Json]", part["properties"])
-    inherited = _inherited(name, definitions)
-    about = _cleaned(str(part["description"]))
-    if inherited:
-        base = _base_of(name, definitions)
+def _head(name: str, part: Json, definitions: dict[str, Json]) -> list[str]:
+    own = _TITLES.get(name, name), _cleaned(str(part["description"]))
+    title, about = _HEADINGS.get(name, own)
+    base = _base_of(name, definitions)
+    if base:
         about += f" It also has the fields of [{_TITLES[base].lower()}](#{_anchor(base)})."
-    lines = [
+    return [
         f"### {title} {{ #{_anchor(name)} }}",
         "",
         about,
@@ -147,6 +178,14 @@ def _object_text(name: str, part: Json, definitions: dict[str, Json]) -> str:
         "| field | type | default | meaning |",
         "|---|---|---|---|",
     ]
+
+
+def _rows(name: str, part: Json, definitions: dict[str, Json]) -> list[str]:
+    required = cast("list[str]", part.get("required", []))
+    fields = cast("dict[str, Json]", part["properties"])
+    inherited = _inherited(name, definitions)
+    of = f"{_OBJECTS[name]}: " if name in _OBJECTS else ""
+    lines: list[str] = []
     for field, value in fields.items():
         if field in inherited:
             continue
@@ -154,14 +193,14 @@ def _object_text(name: str, part: Json, definitions: dict[str, Json]) -> str:
             f"`{field}`",
             _type_text(value),
             "required" if field in required else _default_of(name, field, value, definitions),
-            _cleaned(str(value["description"])),
+            of + _cleaned(str(value["description"])),
         )
         lines.append(" ".join(["|", *(f"{cell} |".lstrip() for cell in cells)]))
-    return "\n".join(lines)
+    return lines
 
 
 def _anchor(name: str) -> str:
-    return name.lower() or "file"
+    return _TOGETHER.get(name, name).lower() or "file"
 
 
 def _default_of(name: str, field: str, value: Json, definitions: dict[str, Json]) -> str:
