@@ -2,7 +2,7 @@
 
 import gc
 import os
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ from hypothesis import settings
 from setl_embedded import Elasticsearch, Kafka, ZooKeeper
 from tests.databases import GIVEN, Databases, new_server
 from tests.families import Pair, pair_of, pairs_of, suits
+from tests.mysql_servers import given_servers, is_mariadb
 
 # A property test that fails must fail again: examples come from the test's own code, and a
 # busy machine makes none of them fail.
@@ -66,6 +67,24 @@ def pytest_collection_modifyitems(config, items):
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = stored
+
+
+@cache
+def _given_families():
+    """Of which families the servers are that somebody else runs."""
+    found = set()
+    for server in given_servers(GIVEN):
+        with server.connect() as connection:
+            found.add("mariadb" if is_mariadb(connection) else "mysql")
+    return found
+
+
+def pytest_runtest_setup(item):
+    """Skip what is about another family than that of the servers that somebody else runs."""
+    if pair_of(item) is Pair.GIVEN and (marks := [*item.iter_markers("family")]):
+        wanted = {family for mark in marks for family in mark.args}
+        if not _given_families() <= wanted:
+            pytest.skip("; ".join(mark.kwargs["why"] for mark in marks))
 
 
 @pytest.fixture(scope="session")

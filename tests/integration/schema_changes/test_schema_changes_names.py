@@ -63,7 +63,7 @@ def test_columns_are_named_with_their_table(renamed):
 
 
 @pytest.mark.family("mariadb", why="MySQL takes no name that begins with a dot")
-def test_names_begin_with_a_dot(renamed, mariadb):
+def test_names_begin_with_a_dot(renamed):
     for statement in MARIADB:
         renamed.run(statement.format(db=renamed.db))
     assert_same_tables(renamed)
@@ -147,9 +147,7 @@ CREATED = {
 @pytest.mark.family("mysql", why="MariaDB does not log one that did nothing")
 @pytest.mark.parametrize("how", CREATED)
 @pytest.mark.parametrize("lacking", [False, True])
-def test_if_not_exists_does_what_it_did_at_the_source(sites, mariadb, how, lacking):
-    if mariadb:
-        pytest.skip("MariaDB does not log one that did nothing")
+def test_if_not_exists_does_what_it_did_at_the_source(sites, how, lacking):
     if lacking:
         execute(sites.b, f"DROP TABLE {sites.db}.t")
     (entry,) = sites.entries(CREATED[how])

@@ -287,7 +287,7 @@ def collations(server, schema):
 
 
 @pytest.mark.family("mariadb", why="MySQL has no such modes")
-def test_types_mean_what_they_mean_in_the_session(sites, mariadb):
+def test_types_mean_what_they_mean_in_the_session(sites):
     sites.run("SET sql_mode = 'ORACLE'", "ALTER TABLE t ADD c DATE, ADD e VARCHAR2(20)")
     sites.run("SET sql_mode = 'EMPTY_STRING_IS_NULL'", "ALTER TABLE t ADD f VARCHAR(3) DEFAULT ''")
     sites.assert_same()
@@ -321,9 +321,7 @@ def test_options_that_the_target_does_not_know_are_those_of_the_source(sites):
 @pytest.mark.parametrize(
     "statement", [*REFUSED, *(pytest.param(s, marks=OF_MARIADB) for s in REFUSED_OF_MARIADB)]
 )
-def test_what_nothing_reports_is_refused_with_the_hint(sites, mariadb, statement):
-    if statement in REFUSED_OF_MARIADB and not mariadb:
-        pytest.skip("MySQL refuses it itself")
+def test_what_nothing_reports_is_refused_with_the_hint(sites, statement):
     (entry,) = sites.entries(statement)
     before = sites.shape(sites.b), sites.shape(sites.b, "nokey")
     sites.refused(entry, why=(REFUSED | REFUSED_OF_MARIADB)[statement])
@@ -679,9 +677,7 @@ REPLACED = pytest.param(
 
 
 @pytest.mark.parametrize("which", ["all kinds", "swapped", REPLACED])
-def test_nothing_comes_back(sites, mariadb, which):
-    if which == "replaced" and not mariadb:
-        pytest.skip("MySQL has no OR REPLACE")
+def test_nothing_comes_back(sites, which):
     opposite, ddl = (
         Opposite(sites),
         sites.ddl_context(marked_drops=True, accept=["replaced-table@*"]),
@@ -695,7 +691,7 @@ def test_nothing_comes_back(sites, mariadb, which):
 
 
 @pytest.mark.family("mariadb", why="MySQL has no OR REPLACE")
-def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(sites, mariadb):
+def test_a_table_that_cannot_be_replaced_is_not_dropped_at_the_other_site(sites):
     execute(sites.a, f"CREATE TABLE {sites.db}.parent (id INT PRIMARY KEY)")  # the target lacks it
     opposite, ddl = Opposite(sites), sites.ddl_context(marked_drops=True)
     statement = (
@@ -719,7 +715,7 @@ FAILING = [
 
 @pytest.mark.family("mariadb", why="MySQL logs no statement that failed")
 @pytest.mark.parametrize("both_ways", [False, True])
-def test_a_table_is_gone_that_could_not_be_replaced_at_the_source(sites, mariadb, both_ways):
+def test_a_table_is_gone_that_could_not_be_replaced_at_the_source(sites, both_ways):
     ddl = sites.ddl_context(marked_drops=both_ways, accept=["replaced-table@*"])
     opposite = Opposite(sites)
     for number, statement in enumerate(FAILING):
