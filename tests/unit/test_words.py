@@ -57,9 +57,7 @@ NAMES = {
 }
 """Not as words of names in setl and arbiter; in prose some of them are plain English."""
 
-ALLOWED = {
-    "dead_lettered": "metric and figure: how many rows became dead letters",
-}
+ALLOWED = {"dead_lettered": "metric and figure: how many rows became dead letters"}
 """Names that have such a word for a reason."""
 
 

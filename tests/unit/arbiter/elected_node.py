@@ -4,11 +4,7 @@ from arbiter.campaign import Campaign
 from arbiter.election import Action, ElectionSettings
 from arbiter.snapshot import look
 from arbiter.turns import ANY
-from arbiter.values import (
-    EVERYTHING,
-    NodeInfo,
-    PipelineId,
-)
+from arbiter.values import EVERYTHING, NodeInfo, PipelineId
 from tests.arbiter_in_memory import MemoryArbiter
 
 PIPELINE = PipelineId("shop", "there")

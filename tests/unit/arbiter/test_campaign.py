@@ -9,12 +9,7 @@ from arbiter.election import MAX_TURN, Action
 from arbiter.errors import Conflict, Contact, Unreachable
 from arbiter.snapshot import look
 from arbiter.turns import Preference
-from arbiter.values import (
-    ChannelState,
-    LeaderLockStatus,
-    NodeInfo,
-    PipelineId,
-)
+from arbiter.values import ChannelState, LeaderLockStatus, NodeInfo, PipelineId
 from tests.arbiter_in_memory import MemoryArbiter
 from tests.unit.arbiter.elected_node import PIPELINE, RULES, Node, lead, set_state
 

@@ -76,10 +76,7 @@ def test_the_named_node_went_away_before_the_time_came(cluster, n1, n2, operator
     n2.link.close()
     cluster.advance(30)
     assert n1.act() is Action.LEAD
-    assert outcome(operator) == (
-        SignalState.REFUSED,
-        "there is no live node n2; live: n1",
-    )
+    assert outcome(operator) == (SignalState.REFUSED, "there is no live node n2; live: n1")
 
 
 def test_a_scheduled_switchover_happens_at_its_time(cluster, n1, n2, operator):

@@ -2,13 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from arbiter.handover import (
-    EARLY,
-    answers,
-    handover_due,
-    handover_in_vacancy,
-    objection,
-)
+from arbiter.handover import EARLY, answers, handover_due, handover_in_vacancy, objection
 from arbiter.turns import ANY, Preference
 from arbiter.values import (
     ChannelState,

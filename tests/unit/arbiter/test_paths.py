@@ -22,8 +22,7 @@ def test_the_tree_is_as_designed():
 
 
 @pytest.mark.parametrize(
-    ("root", "nodes"),
-    [("/", "/nodes"), ("/setl/", "/setl/nodes"), ("/a/b-c", "/a/b-c/nodes")],
+    ("root", "nodes"), [("/", "/nodes"), ("/setl/", "/setl/nodes"), ("/a/b-c", "/a/b-c/nodes")]
 )
 def test_roots(root, nodes):
     assert Paths.under(root).nodes == nodes

@@ -5,13 +5,7 @@ import pytest
 from arbiter import requests
 from arbiter.requests import Refused, Requester
 from arbiter.turns import ANY, Preference
-from arbiter.values import (
-    ChannelState,
-    NodeInfo,
-    PipelineId,
-    SignalKind,
-    SignalState,
-)
+from arbiter.values import ChannelState, NodeInfo, PipelineId, SignalKind, SignalState
 from tests.arbiter_in_memory import MemoryArbiter
 
 PIPELINE = PipelineId("shop", "there")

@@ -38,10 +38,7 @@ keys_of_two = st.tuples(st.integers(-5, 5), st.text("abc", max_size=2))
 
 
 @settings(deadline=None)
-@given(
-    rows=st.sets(keys_of_two, max_size=30),
-    limits=st.sets(keys_of_two, max_size=5),
-)
+@given(rows=st.sets(keys_of_two, max_size=30), limits=st.sets(keys_of_two, max_size=5))
 def test_every_row_is_in_one_chunk(rows, limits):
     found = []
     for chunk in chunks_between(sorted(limits)):
@@ -49,11 +46,7 @@ def test_every_row_is_in_one_chunk(rows, limits):
     assert sorted(found) == sorted(rows)
 
 
-@given(
-    lowest=st.integers(-(10**6), 10**6),
-    width=st.integers(0, 10**6),
-    parts=st.integers(-1, 20),
-)
+@given(lowest=st.integers(-(10**6), 10**6), width=st.integers(0, 10**6), parts=st.integers(-1, 20))
 def test_integer_chunks_meet_and_are_open_at_both_ends(lowest, width, parts):
     chunks = integer_chunks(lowest, lowest + width, parts)
     assert 1 <= len(chunks) <= max(1, parts)

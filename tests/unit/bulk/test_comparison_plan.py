@@ -4,12 +4,7 @@ from typing import Any
 import pytest
 
 from setl.bulk.checksums import Form, Normal
-from setl.bulk.comparison_plan import (
-    ComparedTable,
-    common_form,
-    plan_comparison,
-    plan_ranges,
-)
+from setl.bulk.comparison_plan import ComparedTable, common_form, plan_comparison, plan_ranges
 from setl.channel.routes.routing import Route
 from setl.model.schema import Capacity, Column, Kind, RowSchema
 from setl.transform.columns import ColumnPlan

@@ -10,12 +10,7 @@ MYSQL = {"type": "mysql", "host": "a", "user": "u"}
 
 @pytest.mark.parametrize(
     ("of_all", "own", "created"),
-    [
-        (None, None, False),
-        (True, None, True),
-        (True, False, False),
-        (False, True, True),
-    ],
+    [(None, None, False), (True, None, True), (True, False, False), (False, True, True)],
 )
 def test_who_says_whether_a_table_is_created(of_all, own, created):
     table = {"from": "shop.orders"} | ({} if own is None else {"create": own})

@@ -390,10 +390,7 @@ def test_checkpoint_in_elasticsearch_is_refused():
 
 def test_pipelines_have_names_of_their_own():
     definition = changed("pipelines[1]", ONE_WAY["pipelines"][0])
-    assert only_problem(definition) == (
-        "pipelines[1].name",
-        "is already the name of pipelines[0]",
-    )
+    assert only_problem(definition) == ("pipelines[1].name", "is already the name of pipelines[0]")
 
 
 def test_pipelines_read_one_server_under_ids_of_their_own():

@@ -214,11 +214,7 @@ def test_a_switchover_is_scheduled_once_and_taken_back(pair, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "status"),
-    [
-        (("--at", "tomorrow"), 2),
-        (("--at", "2001-01-01T00:00"), 1),
-        (("--cancel", "--to", "n2"), 2),
-    ],
+    [(("--at", "tomorrow"), 2), (("--at", "2001-01-01T00:00"), 1), (("--cancel", "--to", "n2"), 2)],
 )
 def test_wrong_times_and_options(pair, arguments, status):
     assert pair.run("switchover", "ab", *arguments) == status

@@ -62,11 +62,7 @@ def test_tls_is_on_when_any_of_its_variables_is_set(variables, tls):
 
 def test_all_mistakes_are_named_at_once_and_no_value_is_shown():
     found = mistakes(
-        DIGEST="hunter2",
-        SASL="me@home:hunter2",
-        TLS="no",
-        CA="hunter2",
-        KEY="hunter2",
+        DIGEST="hunter2", SASL="me@home:hunter2", TLS="no", CA="hunter2", KEY="hunter2"
     )
     assert found == [
         "  SETL_ZOOKEEPER_TLS says no, but there is SETL_ZOOKEEPER_CA, SETL_ZOOKEEPER_KEY",

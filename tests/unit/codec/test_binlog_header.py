@@ -242,8 +242,7 @@ def test_checksums_are_not_taken_for_text(checksum):
 
 @pytest.mark.parametrize(("flags", "front"), [(1, b""), (3, b"\xff" * 8)])
 @pytest.mark.parametrize(
-    ("extra", "kind"),
-    [(0, "DDL"), (1, "DDL"), (2, "HEARTBEAT"), (4, "DDL"), (8, "HEARTBEAT")],
+    ("extra", "kind"), [(0, "DDL"), (1, "DDL"), (2, "HEARTBEAT"), (4, "DDL"), (8, "HEARTBEAT")]
 )
 def test_an_alter_that_begins_or_fails_changes_nothing(flags, front, extra, kind):
     writer = EventWriter(mariadb=True)
@@ -342,10 +341,7 @@ def test_a_file_that_is_another_than_was_meant_is_refused_before_any_entry(other
         entries_of(events, replace(start, origin=origin._replace(**other)))
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["GRANT ALL ON *.* TO a", "CREATE USER a", "FLUSH TABLES"],
-)
+@pytest.mark.parametrize("text", ["GRANT ALL ON *.* TO a", "CREATE USER a", "FLUSH TABLES"])
 def test_statements_that_change_no_table_only_move_the_position(text):
     writer = EventWriter()
     entries, _ = entries_of([*writer.opening(), writer.gtid(1), writer.query(text)])

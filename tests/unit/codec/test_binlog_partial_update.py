@@ -83,10 +83,7 @@ def test_changes_are_applied_to_the_value_before():
     assert rows.images == [
         (
             (7, '{"a": 1, "name": "é", "list": [1, 2.5]}'),
-            (
-                7,
-                '{"a": 9223372036854775808, "list": [1, [true, null], 2.5], "odd name": {"x": 1}}',
-            ),
+            (7, '{"a": 9223372036854775808, "list": [1, [true, null], 2.5], "odd name": {"x": 1}}'),
         )
     ]
 

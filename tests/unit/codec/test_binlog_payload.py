@@ -20,14 +20,7 @@ from setl.model.checkpoint import Checkpoint, CheckpointTracker
 from setl.model.entry import EntryKind
 from setl.model.position import BinlogPosition, document_version
 from setl.select.batching import BatchAssembler, BatchSettings
-from tests.unit.codec.binlog_events import (
-    START,
-    EventWriter,
-    compressed,
-    entries_of,
-    names,
-    stored,
-)
+from tests.unit.codec.binlog_events import START, EventWriter, compressed, entries_of, names, stored
 
 SERVER = "9d437549-9a4c-11ea-9659-9efc635af2ae"
 INT = (3, b"")

@@ -102,10 +102,7 @@ def reported(changes):
 def test_an_insert_lends_nothing_to_an_update_behind_it(changes):
     """The row moves to another key, and its generated columns have other values there."""
     found = written(Route(0, ("x", "t")), *changes[:3])
-    assert reported(found) == {
-        ((), ALL): [(2, 2, 3, 4, "c")],
-        (("v", "s"), TOLD): [(5, 8, "b")],
-    }
+    assert reported(found) == {((), ALL): [(2, 2, 3, 4, "c")], (("v", "s"), TOLD): [(5, 8, "b")]}
     assert [key for change in found for key in change.deletes] == [(1,)]
     assert not any(change.partial for change in found)
 
@@ -146,10 +143,7 @@ def test_a_renamed_column_is_missing_under_its_new_name(changes):
 )
 def test_a_target_that_computes_it_needs_no_value(v, given, missing):
     target = RowSchema(
-        "x",
-        "t",
-        (Column("id", Kind.INTEGER), Column("v", Kind.INTEGER, generated=v)),
-        (0,),
+        "x", "t", (Column("id", Kind.INTEGER), Column("v", Kind.INTEGER, generated=v)), (0,)
     )
     columns = (Column("id", Kind.INTEGER), *(Column(name, Kind.INTEGER) for name in given))
     change = TargetChanges(("x", "t"), columns, (0,), unlogged=("V", "elsewhere"))

@@ -9,14 +9,7 @@ from setl.codec.dts.header_reader import DtsHeaderReader
 from setl.errors import DataError, FatalError
 from setl.model.entry import EntryKind
 from setl.model.position import KafkaPosition
-from tests.unit.codec.dts_records import (
-    AT,
-    character,
-    fixture_records,
-    integer,
-    record,
-    row_record,
-)
+from tests.unit.codec.dts_records import AT, character, fixture_records, integer, record, row_record
 
 KINDS = {
     "BEGIN": EntryKind.BEGIN,

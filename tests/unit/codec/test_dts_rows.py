@@ -145,15 +145,7 @@ def test_values_of_every_branch(number, value, expected, kind):
     ],
 )
 def test_times_with_a_zone_move_to_utc(zone, expected):
-    when = {
-        "year": 2026,
-        "month": 1,
-        "day": 2,
-        "hour": 3,
-        "minute": 4,
-        "second": 5,
-        "millis": 6,
-    }
+    when = {"year": 2026, "month": 1, "day": 2, "hour": 3, "minute": 4, "second": 5, "millis": 6}
     value = branch("TimestampWithTimeZone", value=when, timezone=zone)
     assert decode_value(12, value) == (expected, decode_value(12, value)[1])
 
@@ -372,9 +364,7 @@ _NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=20)
 _COLUMN = st.one_of(
     st.integers(-(2**63), 2**64).map(lambda v: (8, integer(v), v)),
     st.text(max_size=30).map(lambda v: (253, character(v.encode("utf-8", "replace")), v)),
-    st.binary(max_size=30).map(
-        lambda v: (252, branch("BinaryObject", type="BLOB", value=v), v),
-    ),
+    st.binary(max_size=30).map(lambda v: (252, branch("BinaryObject", type="BLOB", value=v), v)),
     st.floats(allow_nan=False).map(
         lambda v: (5, branch("Float", value=v, precision=1, scale=0), v)
     ),

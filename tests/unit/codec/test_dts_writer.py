@@ -151,10 +151,7 @@ def test_rows_have_every_member():
             "server_id": "9",
             "readerThroughoutTime": "1624468556441",
         },
-        "fields": [
-            {"name": "id", "dataTypeNumber": 8},
-            {"name": "name", "dataTypeNumber": 253},
-        ],
+        "fields": [{"name": "id", "dataTypeNumber": 8}, {"name": "name", "dataTypeNumber": 253}],
         "beforeImages": [
             (PREFIX + "Integer", {"precision": 8, "value": "1"}),
             (PREFIX + "Character", {"charset": "utf8mb4", "value": b"a"}),
@@ -167,10 +164,7 @@ def test_rows_have_every_member():
 
 @pytest.mark.parametrize(
     ("op", "image", "written"),
-    [
-        (Op.INSERT, (None, (1, "a")), "afterImages"),
-        (Op.DELETE, ((1, "a"), None), "beforeImages"),
-    ],
+    [(Op.INSERT, (None, (1, "a")), "afterImages"), (Op.DELETE, ((1, "a"), None), "beforeImages")],
 )
 def test_an_insert_has_no_image_before_it_and_a_delete_none_after(op, image, written):
     (record,) = write(form_of(ID, NAME), op, image)

@@ -27,10 +27,7 @@ OTHER = StatementKind.HARMLESS
         ("REPLACE t SELECT 1", StatementKind.ROWS),
         ("LOAD DATA INFILE 'x' INTO TABLE t", StatementKind.ROWS),
         ("WITH x AS (SELECT 1) UPDATE t SET a = 1", StatementKind.ROWS),
-        (
-            "CREATE MASKING POLICY m (c) CASE WHEN CURRENT_USER_IN('a') THEN c ELSE '' END",
-            OTHER,
-        ),
+        ("CREATE MASKING POLICY m (c) CASE WHEN CURRENT_USER_IN('a') THEN c ELSE '' END", OTHER),
         ("DROP MASKING POLICY IF EXISTS m", OTHER),
         ("GRANT SELECT ON *.* TO a", OTHER),
         ("CREATE USER a", OTHER),

@@ -121,10 +121,7 @@ def test_heartbeats_are_read_in_seconds():
     removed = stream.codec.put(XDUAL_SCHEMA, Op.DELETE, (7, None), None)
     stream.add(EntryKind.ROWS, schema="retl", table="xdual", rows=1, payload=removed)
     extracted = extractor_for(stream).extract(stream.batch())
-    assert extracted.heartbeats == [
-        HeartbeatSeen(3, 1772359200.25),
-        HeartbeatSeen(6, 1772359201.0),
-    ]
+    assert extracted.heartbeats == [HeartbeatSeen(3, 1772359200.25), HeartbeatSeen(6, 1772359201.0)]
     assert extracted.counts.heartbeats == 5
 
 

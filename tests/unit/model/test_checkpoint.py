@@ -290,10 +290,7 @@ def test_who_asks_to_start_over():
             {"file": "b.000001", "offset": 4, "gtid": "0-1-1"},
             BinlogPosition("b.000001", 4, "0-1-1"),
         ),
-        (
-            {"topic": "t", "partition": 0, "offset": 9, "timestamp": 5},
-            KafkaPosition("t", 0, 9, 5),
-        ),
+        ({"topic": "t", "partition": 0, "offset": 9, "timestamp": 5}, KafkaPosition("t", 0, 9, 5)),
     ],
 )
 def test_checkpoints_stored_by_the_first_version_are_read(value, position):

@@ -247,10 +247,7 @@ def test_a_new_session_does_not_lead_by_what_the_old_one_saw(node):
 def test_a_leadership_of_an_earlier_session_of_the_same_node_is_not_its_own(node):
     node.operator.leader_locks.campaign(THERE, "n1")
     node.look()
-    assert answer(node, "/leader/shop/there") == (
-        503,
-        "an earlier session of n1 leads shop/there",
-    )
+    assert answer(node, "/leader/shop/there") == (503, "an earlier session of n1 leads shop/there")
 
 
 def test_unknown_and_ambiguous_names_give_the_choices(node):
@@ -450,10 +447,7 @@ def test_what_is_not_there_is_said_in_json(node, method, path, code):
 
 @pytest.mark.parametrize(
     ("host", "announced"),
-    [
-        ("127.0.0.1", "http://127.0.0.1:"),
-        ("0.0.0.0", f"http://{socket.gethostname()}:"),
-    ],
+    [("127.0.0.1", "http://127.0.0.1:"), ("0.0.0.0", f"http://{socket.gethostname()}:")],
 )
 def test_the_announced_address_can_be_called_by_others(node, monkeypatch, host, announced):
     node.serve()

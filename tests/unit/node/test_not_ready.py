@@ -4,12 +4,7 @@ import pytest
 
 from arbiter import requests
 from arbiter.values import ChannelState
-from setl.errors import (
-    LoginRefusedError,
-    NodeFullError,
-    NodeNotReadyError,
-    UntrustedServerError,
-)
+from setl.errors import LoginRefusedError, NodeFullError, NodeNotReadyError, UntrustedServerError
 from setl.run.measured.figures import RunState
 from tests.unit.node.candidate import PIPELINE, Node
 from tests.waiting import eventually

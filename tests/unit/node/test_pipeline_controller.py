@@ -6,12 +6,7 @@ from arbiter import requests
 from arbiter.requests import Requester
 from arbiter.snapshot import look
 from arbiter.values import ChannelState, SignalKind, SignalState
-from setl.errors import (
-    ConfigurationError,
-    FatalError,
-    FencedError,
-    TransientError,
-)
+from setl.errors import ConfigurationError, FatalError, FencedError, TransientError
 from setl.run.measured.figures import RunState
 from tests.unit.node.candidate import PIPELINE, Node, answer, leading, leading_nothing
 from tests.waiting import eventually

@@ -24,10 +24,7 @@ START = Checkpoint(BinlogPosition("binlog.000007", 4, "", BinlogOrigin("srv-1"))
 
 def table(schema, name, key=(0,), kind=Kind.INTEGER, binary=True):
     return RowSchema(
-        schema,
-        name,
-        (Column("id", kind, binary_order=binary), Column("v", Kind.TEXT)),
-        key,
+        schema, name, (Column("id", kind, binary_order=binary), Column("v", Kind.TEXT)), key
     )
 
 

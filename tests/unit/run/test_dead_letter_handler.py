@@ -168,12 +168,7 @@ def test_a_letter_with_which_no_load_works_stops_no_other(scene):
 
 @pytest.mark.parametrize(
     "error",
-    [
-        TransientError("gone"),
-        FencedError("newer"),
-        TargetReplacedError("other"),
-        spark_gone(-9),
-    ],
+    [TransientError("gone"), FencedError("newer"), TargetReplacedError("other"), spark_gone(-9)],
     ids=str,
 )
 def test_an_error_that_is_about_no_letter_ends_the_look(scene, error):

@@ -7,12 +7,7 @@ import pytest
 from setl.model.entry import Entry, EntryKind
 from setl.model.position import BinlogPosition
 from setl.model.table_load import TableLoad
-from setl.run.table_loads.rearranged_tables import (
-    mixed,
-    read_again,
-    read_whole_again,
-    rearranged,
-)
+from setl.run.table_loads.rearranged_tables import mixed, read_again, read_whole_again, rearranged
 
 
 def ddl(statement):

@@ -6,10 +6,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from setl.errors import (
-    FencedError,
-    TransientError,
-)
+from setl.errors import FencedError, TransientError
 from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.run.measured.figures import RunState

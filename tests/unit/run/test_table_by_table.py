@@ -83,11 +83,7 @@ def test_tables_that_come_together_in_one_target_have_one_task():
 
 
 def test_also_by_another_way():
-    twice = {
-        "a": (route("x"), route("y", 1)),
-        "b": (route("y"), route("z", 1)),
-        "c": (route("z"),),
-    }
+    twice = {"a": (route("x"), route("y", 1)), "b": (route("y"), route("z", 1)), "c": (route("z"),)}
     both = (0, 1)
     linked = [item("c"), item("a", routes=both), item("b", routes=both)]
     assert shuffled(plan(twice), *linked, item("d", 30)) == [["c", "a", "b"], ["d"]]

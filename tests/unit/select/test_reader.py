@@ -242,8 +242,7 @@ def test_an_error_comes_after_what_was_read_before_it(make):
 
 
 @pytest.mark.parametrize(
-    "error",
-    [LOST, PositionLostError("binlog.000001 was purged"), FatalError("statement format")],
+    "error", [LOST, PositionLostError("binlog.000001 was purged"), FatalError("statement format")]
 )
 def test_an_error_of_opening_is_handed_on(make, error):
     source = ScriptedSource(transactions(1), open_errors=[error])

@@ -73,9 +73,7 @@ SEQUENCES = {
     "direct cycle in one record": (
         [
             update(
-                (row(1, "x"), row(2, "x")),
-                (row(2, "y"), row(3, "y")),
-                (row(3, "z"), row(1, "z")),
+                (row(1, "x"), row(2, "x")), (row(2, "y"), row(3, "y")), (row(3, "z"), row(1, "z"))
             )
         ],
         {(1,): row(1, "z"), (2,): row(2, "x"), (3,): row(3, "y")},

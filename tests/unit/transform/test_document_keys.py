@@ -83,10 +83,7 @@ def test_rows_that_belong_to_no_order_ask_for_nothing():
 
 
 def test_changes_of_the_order_itself():
-    entries = (
-        (ORDERS, Op.UPDATE, [(("a", 1), ("a", 5))]),
-        (ORDERS, Op.INSERT, [(None, ("b", 1))]),
-    )
+    entries = ((ORDERS, Op.UPDATE, [(("a", 1), ("a", 5))]), (ORDERS, Op.INSERT, [(None, ("b", 1))]))
     keys, _ = keys_of(("shop", "orders"), *entries, source=Source(("a", 5), ("b", 1)))
     (result,) = keys.survivors()
     assert sorted(zip(result.upserts, result.upsert_versions, strict=True)) == [

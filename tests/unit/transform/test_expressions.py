@@ -55,10 +55,7 @@ END = (_COUNTS, 0, (1, 0, 0.0), False, None)
 
 def test_a_delete_in_a_later_insert_partition_of_the_same_task_wins():
     (partition,) = packed(
-        (UPSERT, 10, (1, "a"), True, "A"),
-        END,
-        (_DELETE, 20, (1,), False, None),
-        END,
+        (UPSERT, 10, (1, "a"), True, "A"), END, (_DELETE, 20, (1,), False, None), END
     )
     (changes,) = merge(partition.changes)
     assert changes.upserts == []

@@ -58,10 +58,7 @@ def test_an_update_is_a_row_that_goes_and_one_that_comes():
     taken.add_many(DecodedRows(SCHEMA, Op.UPDATE, [((1, 0.5), (ABSENT, 0.75))]), 4)
     taken.add_many(DecodedRows(SCHEMA, Op.DELETE, [((1, 0.5), None)]), 5)
     (group,) = taken.survivors()
-    assert (group.upserts, group.upsert_versions) == (
-        [(1, 0.5), (1, 0.5), (1, 0.75)],
-        [3, 3, 4],
-    )
+    assert (group.upserts, group.upsert_versions) == ([(1, 0.5), (1, 0.5), (1, 0.75)], [3, 3, 4])
     assert (group.deletes, group.delete_versions) == ([(1, 0.5), (1, 0.5)], [4, 5])
     assert group.keyless
 

@@ -324,12 +324,7 @@ def test_tables_are_shown_with_their_defaults():
 
 @pytest.mark.parametrize(
     ("written", "hidden"),
-    [
-        ("hunter2", True),
-        ("${PW:-hunter2}", True),
-        ("x${PW}hunter2", True),
-        ("${PW}", False),
-    ],
+    [("hunter2", True), ("${PW:-hunter2}", True), ("x${PW}hunter2", True), ("${PW}", False)],
 )
 def test_no_secret_is_ever_shown(written, hidden):
     source = {"type": "mysql", "host": "a", "user": "retl", "password": written}

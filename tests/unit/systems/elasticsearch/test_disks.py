@@ -119,8 +119,7 @@ def test_what_is_not_reported_is_not_known(cluster, status, body):
 
 
 @pytest.mark.parametrize(
-    "answers",
-    [(503, {"error": {"type": "no_master", "reason": "none"}, "status": 503}), (200, [])],
+    "answers", [(503, {"error": {"type": "no_master", "reason": "none"}, "status": 503}), (200, [])]
 )
 def test_a_cluster_that_does_not_answer_is_an_error(cluster, answers):
     cluster.answers = answers

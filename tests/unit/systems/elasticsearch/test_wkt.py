@@ -38,14 +38,8 @@ HOLE = path((0.1, 0.1), (0.2, 0.1), (0.2, 0.2), (0.1, 0.1))
             "POLYGON ((0 0, 1 0, 1 1, 0 0), (0.1 0.1, 0.2 0.1, 0.2 0.2, 0.1 0.1))",
         ),
         (head(4) + number(2) + point(1, 2) + point(3, 4), "MULTIPOINT ((1 2), (3 4))"),
-        (
-            head(5) + number(1) + head(2) + path((0, 0), (1, 2)),
-            "MULTILINESTRING ((0 0, 1 2))",
-        ),
-        (
-            head(6) + number(1) + head(3) + number(1) + RING,
-            "MULTIPOLYGON (((0 0, 1 0, 1 1, 0 0)))",
-        ),
+        (head(5) + number(1) + head(2) + path((0, 0), (1, 2)), "MULTILINESTRING ((0 0, 1 2))"),
+        (head(6) + number(1) + head(3) + number(1) + RING, "MULTIPOLYGON (((0 0, 1 0, 1 1, 0 0)))"),
         (
             head(7) + number(2) + point(1, 2, ">") + head(2) + path((0, 0), (1, 2)),
             "GEOMETRYCOLLECTION (POINT (1 2), LINESTRING (0 0, 1 2))",

@@ -10,13 +10,7 @@ from setl.model.position import KafkaOrigin, KafkaPosition
 from setl.systems.kafka import reader as kafka_reader
 from setl.systems.kafka.source import access as kafka_access
 from tests.unit.codec.dts_records import record as dts_record
-from tests.unit.systems.kafka.fake_reader import (
-    OUT_OF_RANGE,
-    FakeReader,
-    config,
-    records,
-    valued,
-)
+from tests.unit.systems.kafka.fake_reader import OUT_OF_RANGE, FakeReader, config, records, valued
 
 
 def test_whoever_connects_asks_for_the_partitions_once(monkeypatch):

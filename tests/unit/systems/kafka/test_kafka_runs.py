@@ -12,10 +12,7 @@ from setl.model.position import KafkaPosition
 from setl.systems.kafka.source import row_chunks as kafka_runs
 from tests.unit.codec.dts_records import integer, row_record
 from tests.unit.codec.dts_records import record as dts_record
-from tests.unit.systems.kafka.fake_reader import (
-    give_header,
-    valued,
-)
+from tests.unit.systems.kafka.fake_reader import give_header, valued
 
 TRANSACTIONS = [RelayTransaction(1, "mariadb-bin.000003", begin) for begin in (100, 200, 300)]
 

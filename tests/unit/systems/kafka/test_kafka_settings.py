@@ -3,11 +3,7 @@
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
 
-from setl.channel.fields.kafka_settings import (
-    CONSUMER_SETTINGS,
-    OF_KAFKA_PYTHON,
-    PRODUCER_SETTINGS,
-)
+from setl.channel.fields.kafka_settings import CONSUMER_SETTINGS, OF_KAFKA_PYTHON, PRODUCER_SETTINGS
 from setl.channel.reading import parse_channel
 from setl.channel.text.problems import ChannelFileError
 from setl.errors import ConfigurationError

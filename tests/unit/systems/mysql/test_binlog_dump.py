@@ -357,12 +357,7 @@ def test_a_large_compressed_transaction_waits_for_its_reader(monkeypatch):
     """What waits to be read stays within the limit, though one event holds it all."""
     limits = StreamLimits(bytes=8 << 20)
     stream = BinlogStream(
-        DB,
-        4711,
-        POSITION,
-        limits=limits,
-        server=cast("Any", Tables()),
-        cut=cast("Any", None),
+        DB, 4711, POSITION, limits=limits, server=cast("Any", Tables()), cut=cast("Any", None)
     )
     monkeypatch.setattr(stream, "_client", Replay(payload_of(4000, 40_000)))
     stream.open()

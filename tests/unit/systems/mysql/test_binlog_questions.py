@@ -4,13 +4,7 @@ from functools import partial
 import pytest
 from mysql_event_stream import MesConnectionError, MesError, MesErrorCode
 
-from setl.errors import (
-    ConfigurationError,
-    FatalError,
-    LoginRefusedError,
-    SetlError,
-    TransientError,
-)
+from setl.errors import ConfigurationError, FatalError, LoginRefusedError, SetlError, TransientError
 from setl.model.position import BinlogOrigin, BinlogPosition
 from setl.systems.mysql.binlog import server as binlog_server
 from setl.systems.mysql.binlog import session as binlog_session

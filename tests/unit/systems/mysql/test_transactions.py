@@ -36,11 +36,7 @@ def test_only_large_tables():
 
 
 def test_a_group_stays_together_and_counts_together():
-    given = (
-        changes("orders", 6, group="g"),
-        changes("a", 7),
-        changes("items", 6, group="g"),
-    )
+    given = (changes("orders", 6, group="g"), changes("a", 7), changes("items", 6, group="g"))
     assert dealt(*given) == [["a"], ["orders", "items"]]
 
 

@@ -23,8 +23,7 @@ from setl.systems.mysql.preflight.transport import check_transport
 )
 def test_connections_that_leave_this_machine(host, authority, cipher, said):
     server: Any = SimpleNamespace(
-        endpoint=MysqlEndpoint(host, ssl_ca=authority),
-        rows=lambda _: [("Ssl_cipher", cipher)],
+        endpoint=MysqlEndpoint(host, ssl_ca=authority), rows=lambda _: [("Ssl_cipher", cipher)]
     )
     report = Report("here")
     check_transport(server, report)
