@@ -26,12 +26,6 @@ def first_turns(vacant, facts, preferences=None):
     return [dealt[pipeline][0] for pipeline in sorted(vacant, key=str)]
 
 
-def test_many_vacancies_at_once_are_spread_evenly():
-    vacant = [ident(f"p{i}") for i in range(12)]
-    counts = Counter(first_turns(vacant, facts("n1", "n2", "n3")))
-    assert counts == {"n1": 4, "n2": 4, "n3": 4}
-
-
 def test_what_a_node_leads_already_counts():
     vacant = [ident("p1"), ident("p2")]
     assert first_turns(vacant, facts("n1", "n2", leads=["n1", "n1"])) == ["n2", "n2"]
@@ -44,30 +38,6 @@ def test_weights_are_shares():
     assert counts == {"n1": 6, "n2": 2}
 
 
-def test_the_most_preferred_live_node_comes_first_whatever_it_leads():
-    wish = {ident("p"): Preference(prefer=("n3", "n2"))}
-    seen = facts("n1", "n2", "n3", leads=["n3", "n3", "n2"])
-    assert queues([ident("p")], seen, wish)[ident("p")] == ("n3", "n2", "n1")
-    seen = facts("n1", "n2", leads=["n2"])
-    assert queues([ident("p")], seen, wish)[ident("p")] == ("n2", "n1")
-
-
-def test_a_cold_node_and_one_with_the_weight_0_are_in_no_queue():
-    wish = {ident("p"): Preference(prefer=("n1",), weights={"n2": 0.0})}
-    seen = facts("n1", "n2", "n3", cold=["n1"])
-    assert queues([ident("p")], seen, wish) == {ident("p"): ("n3",)}
-
-
-def test_nobody_is_ready():
-    assert queues([ident("p")], facts("n1", cold=["n1"]), {}) == {ident("p"): ()}
-
-
-@pytest.mark.parametrize("weight", [0, 0.0])
-def test_weight_0_forbids(weight):
-    assert Preference(weights={"n1": weight}).why_never("n1", EVERYTHING) == "its weight is 0"
-    assert ANY.why_never("n1", EVERYTHING) == ""
-
-
 def mixed():
     """Two nodes of each kind, one that does not say what it serves, and a cold one."""
     kinds = {"l1": "load", "l2": "load", "r1": "relay", "r2": "relay", "r3": "relay"}
@@ -75,26 +45,35 @@ def mixed():
     return Facts(nodes={**nodes, "old": NodeInfo("old", ready=True)})
 
 
+@pytest.mark.parametrize(
+    ("wish", "seen", "queue"),
+    [
+        # The most preferred live node comes first, whatever it leads.
+        (Preference(("n3", "n2")), facts("n1", "n2", "n3", leads=["n3", "n3", "n2"]),
+         ("n3", "n2", "n1")),
+        (Preference(("n3", "n2")), facts("n1", "n2", leads=["n2"]), ("n2", "n1")),
+        # A cold node, one with the weight 0 and one that does not serve are in no queue.
+        (Preference(("n1",), {"n2": 0.0}), facts("n1", "n2", "n3", cold=["n1"]), ("n3",)),
+        (ANY, facts("n1", cold=["n1"]), ()),
+        (Preference(("l1", "r2"), {"l2": 9.0, "r1": 0.0}, "relay"), mixed(), ("r2", "old")),
+    ],
+)  # fmt: skip
+def test_the_queue_for_a_pipeline(wish, seen, queue):
+    assert queues([ident("p")], seen, {ident("p"): wish}) == {ident("p"): queue}
+
+
 def test_a_node_that_does_not_serve_a_pipeline_is_in_no_queue_for_it():
     wish = {ident("a"): Preference(needs="load"), ident("b"): Preference(needs="relay")}
     dealt = queues(wish, mixed(), wish)
     assert set(dealt[ident("a")]) == {"l1", "l2", "old"}
     assert set(dealt[ident("b")]) == {"r1", "r2", "old"}
-
-
-def test_not_even_if_it_is_preferred():
-    wish = Preference(prefer=("l1", "r2"), weights={"l2": 9.0, "r1": 0.0}, needs="relay")
-    assert queues([ident("p")], mixed(), {ident("p"): wish}) == {ident("p"): ("r2", "old")}
+    assert set(queues([ident("p")], mixed(), {})[ident("p")]) == {"l1", "l2", "r1", "r2", "old"}
 
 
 def test_pipelines_of_one_kind_are_spread_over_the_nodes_that_serve_it():
     wish = {ident(f"p{i}"): Preference(needs="relay") for i in range(6)}
     counts = Counter(first_turns(list(wish), mixed(), wish))
     assert counts == {"r1": 2, "r2": 2, "old": 2}
-
-
-def test_a_pipeline_that_needs_nothing_takes_any_node():
-    assert set(queues([ident("p")], mixed(), {})[ident("p")]) == {"l1", "l2", "r1", "r2", "old"}
 
 
 @pytest.mark.parametrize(
@@ -111,6 +90,8 @@ def test_why_a_node_never_leads(serves, why):
     wish = Preference(needs="relay")
     assert wish.why_never("n1", serves) == why
     assert wish.served_by(serves) == (not why)
+    assert Preference(weights={"n1": 0}).why_never("n1", EVERYTHING) == "its weight is 0"
+    assert ANY.why_never("n1", EVERYTHING) == ""
 
 
 names = st.sets(st.sampled_from([f"n{i}" for i in range(6)]), min_size=1)

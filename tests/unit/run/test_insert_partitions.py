@@ -70,33 +70,24 @@ def test_rows_whose_order_or_key_is_not_that_of_their_table_do_not(options):
     assert not new_rows_alone(plan(route(**options)), LoadWork([item()]), CODEC)
 
 
-def test_nor_do_other_changes():
-    work = LoadWork([item(), item(payload=OTHER)])
-    assert not new_rows_alone(plan(route()), work, CODEC)
+BOTH = plan(route(), route(1))
 
 
-def test_nor_do_two_tables_that_come_together_in_one():
-    assert not new_rows_alone(plan(route()), LoadWork([item(), item("more")]), CODEC)
-
-
-def test_nor_does_a_table_that_goes_to_one_target_twice():
-    both = plan(route(), route(1))
-    assert not new_rows_alone(both, LoadWork([item(routes=(0, 1))]), CODEC)
-    assert new_rows_alone(both, LoadWork([item()]), CODEC) == HERE
-
-
-def test_nor_do_tables_that_one_task_writes():
-    assert not new_rows_alone(
-        plan(route(), single_writer=frozenset(HERE)), LoadWork([item()]), CODEC
-    )
-
-
-def test_nor_does_what_is_decoded_or_transformed_already():
-    decoded = item()._replace(decoded=cast("Any", "rows"))
-    assert not new_rows_alone(plan(route()), LoadWork([decoded]), CODEC)
-    assert not new_rows_alone(plan(route()), LoadWork([item()], ready=[b"share"]), CODEC)
-    branch = {(0, "shop", "orders"): [item()]}
-    assert not new_rows_alone(plan(route()), LoadWork([item()], branch), CODEC)
+@pytest.mark.parametrize(
+    ("of", "work"),
+    [
+        (plan(route()), LoadWork([item(), item(payload=OTHER)])),
+        (plan(route()), LoadWork([item(), item("more")])),  # two tables that come together in one
+        (BOTH, LoadWork([item(routes=(0, 1))])),
+        (plan(route(), single_writer=frozenset(HERE)), LoadWork([item()])),
+        (plan(route()), LoadWork([item()._replace(decoded=cast("Any", "rows"))])),
+        (plan(route()), LoadWork([item()], ready=[b"share"])),
+        (plan(route()), LoadWork([item()], {(0, "shop", "orders"): [item()]})),
+    ],
+)
+def test_nor_does_anything_else(of, work):
+    assert not new_rows_alone(of, work, CODEC)
+    assert new_rows_alone(BOTH, LoadWork([item()]), CODEC) == HERE
 
 
 @pytest.fixture

@@ -45,13 +45,8 @@ def test_a_stage_that_does_not_advance_is_a_stall_from_the_limit_on(stage):
     almost = Pace(stage=stage, in_stage=59.9, still=59.9, attempt=300)
     assert diagnose(Situation(almost)) is None
     stall = named(Situation(replace(almost, in_stage=60, still=60)))
-    assert (stall.stage, stall.seconds) == (stage, 60)
-
-
-def test_the_limit_can_be_chosen():
-    pace = Pace(stage=Stage.EXTRACT, in_stage=3, still=3, attempt=3)
-    assert reason(Situation(pace), limit=3) is Reason.UNKNOWN
-    assert reason(Situation(pace), limit=4) is None
+    assert (stall.stage, stall.seconds, stall.reason) == (stage, 60, Reason.UNKNOWN)
+    assert reason(Situation(almost), limit=59) is Reason.UNKNOWN
 
 
 def test_a_run_that_is_over_or_idle_does_not_stall():
@@ -63,9 +58,7 @@ def test_a_run_that_is_over_or_idle_does_not_stall():
     assert diagnose(Situation(idle, queue=QueueView(silent=90, heartbeats=1))) is None
     # A source without heartbeats may be silent for as long as it likes.
     assert diagnose(Situation(idle, queue=QueueView(silent=1e6, heartbeats=0))) is None
-
-
-def test_a_long_load_that_advances_is_none():
+    # Nor does a long load that advances.
     pace = Pace(stage=Stage.LOAD, in_stage=3600, still=12, attempt=9000)
     full = QueueView(unacked=4, full=True)
     assert diagnose(Situation(pace, queue=full, job=RUNS, target=ANSWERS)) is None
@@ -105,18 +98,13 @@ def test_a_lock_names_who_waits_for_whom():
         "load: no progress for 70 s, waiting for lock: connection 23 wants a lock on shop.orders,"
         " which connection 57 (app@10.0.0.5) holds for 75 s, idle in its transaction"
     )
-
-
-def test_of_several_locks_the_oldest_holder_is_named_and_the_others_are_counted():
+    # Of several the oldest holder is named, and the others are counted.
     other = replace(WAIT, waiting=24, holder=58, held=3)
     stall = named(Situation(LOADING, target=replace(ANSWERS, waits=(other, WAIT))))
     assert "connection 57 " in stall.detail
     assert stall.detail.endswith("1 more")
-
-
-def test_a_lock_whose_holder_cannot_be_seen():
-    table = LockWait(waiting=23, seconds=80, doing="Waiting for table metadata lock")
-    stall = named(Situation(LOADING, target=replace(ANSWERS, waits=(table,))))
+    unseen = LockWait(waiting=23, seconds=80, doing="Waiting for table metadata lock")
+    stall = named(Situation(LOADING, target=replace(ANSWERS, waits=(unseen,))))
     assert stall.reason is Reason.LOCK
     assert "Waiting for table metadata lock" in stall.detail
     assert "who holds it cannot be seen" in stall.detail
@@ -129,12 +117,11 @@ def test_a_target_that_does_not_answer(stage):
     assert reason(Situation(pace, target=silent)) is Reason.TARGET_SILENT
     # Whatever the target is like, it does not hold up a stage that does not use it.
     assert reason(Situation(replace(pace, stage=Stage.EXTRACT), target=silent)) is Reason.UNKNOWN
-
-
-def test_a_target_that_has_forgotten_our_connection():
-    stall = named(Situation(LOADING, job=RUNS, target=replace(ANSWERS, gone=(23,))))
-    assert stall.reason is Reason.TARGET_SILENT
-    assert "connection 23" in stall.detail
+    forgotten = Situation(LOADING, job=RUNS, target=replace(ANSWERS, gone=(23,)))
+    assert reason(forgotten) is Reason.TARGET_SILENT
+    assert "connection 23" in named(forgotten).detail
+    busy = replace(ANSWERS, rejecting="12 writes were rejected")
+    assert reason(Situation(LOADING, job=RUNS, target=busy)) is Reason.BACK_PRESSURE
 
 
 def test_a_commit_that_does_not_end_explains_locks_that_nobody_is_seen_to_hold():
@@ -167,11 +154,6 @@ def test_a_slow_statement_and_what_could_not_be_seen_of_it():
     assert stall.detail == (
         "a statement of connection 23 runs for 64 s (Update) on MySQL db:3306; no PROCESS"
     )
-
-
-def test_a_target_that_is_too_busy_pushes_back():
-    busy = replace(ANSWERS, rejecting="12 writes were rejected")
-    assert reason(Situation(LOADING, job=RUNS, target=busy)) is Reason.BACK_PRESSURE
 
 
 def test_no_load_may_start_while_suspended():
@@ -215,11 +197,8 @@ def test_without_another_reason_a_full_window_is_back_pressure_of_the_later_stag
     assert "Select waits: 4 batches" in stall.detail
     partly = QueueView(unacked=3)
     assert reason(Situation(pace, queue=partly, target=ANSWERS)) is Reason.UNKNOWN
-
-
-def test_a_full_window_is_mentioned_with_any_reason():
-    seen = Situation(LOADING, queue=QueueView(4, full=True), target=replace(ANSWERS, waits=(WAIT,)))
-    assert named(seen).detail.endswith("Select waits: 4 batches are unacknowledged")
+    with_lock = Situation(LOADING, queue=full, target=replace(ANSWERS, waits=(WAIT,)))
+    assert named(with_lock).detail.endswith("Select waits: 4 batches are unacknowledged")
 
 
 # -- retries ----------------------------------------------------------------------------------
@@ -231,9 +210,7 @@ def test_attempts_that_come_to_nothing_are_a_stall_of_the_stage_that_failed():
     stall = named(Situation(AGAIN))
     assert (stall.stage, stall.seconds, stall.reason) == (Stage.LOAD, 90, Reason.RETRYING)
     assert stall.detail == "7 attempts have failed, alike: MySQL: no connection [2003]"
-
-
-def test_a_failure_that_is_young_or_alone_is_no_stall_yet():
+    # One that is young or alone is none yet.
     assert diagnose(Situation(replace(AGAIN, retrying=failing(seconds=59)))) is None
     assert diagnose(Situation(replace(AGAIN, retrying=failing(attempts=1, same=1)))) is None
 

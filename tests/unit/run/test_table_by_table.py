@@ -44,10 +44,6 @@ def shuffled(plan, *items, tasks=2):
     return [[each.table[1] for each in mine] for mine in by_task(plan, LoadWork([*items]), tasks)]
 
 
-def test_each_table_has_one_task():
-    assert shuffled(plan(), item("a"), item("b"), item("a"), item("b")) == [["a", "a"], ["b", "b"]]
-
-
 def test_its_entries_stay_in_order_and_keep_what_they_are():
     items = [item("a", version=1), item("b", version=2), item("a", version=3)]
     first, second = by_task(plan(), LoadWork([*items, item("b", version=4)]), 2)
@@ -55,23 +51,20 @@ def test_its_entries_stay_in_order_and_keep_what_they_are():
     assert [each.version for each in second] == [2, 4]
 
 
-def test_tasks_get_about_as_much():
-    items = [item("a", 50), item("b", 30), item("c", 30), item("d", 30), item("e", 10)]
-    assert shuffled(plan(), *items) == [["a", "d"], ["b", "c", "e"]]
-
-
-def test_three_equal_tables_are_even_enough_for_two_tasks():
-    assert shuffled(plan(), item("a"), item("b"), item("c")) == [["a", "c"], ["b"]]
-
-
-def test_a_load_that_is_mostly_one_table_is_dealt_out_by_key():
-    assert shuffled(plan(), item("a", 71), item("b", 29)) == []
-    assert shuffled(plan(), item("a", 70), item("b", 30)) == [["a"], ["b"]]
-    assert shuffled(plan(), item("a")) == []
-
-
-def test_so_is_one_whose_tables_would_leave_tasks_without_work():
-    assert shuffled(plan(), item("a"), item("b"), tasks=8) == []
+@pytest.mark.parametrize(
+    ("sizes", "tasks", "shared"),
+    [
+        ({"a": 50, "b": 30, "c": 30, "d": 30, "e": 10}, 2, [["a", "d"], ["b", "c", "e"]]),
+        ({"a": 10, "b": 10, "c": 10}, 2, [["a", "c"], ["b"]]),  # even enough
+        # Mostly one table: by key.
+        ({"a": 71, "b": 29}, 2, []),
+        ({"a": 70, "b": 30}, 2, [["a"], ["b"]]),
+        ({"a": 10}, 2, []),
+        ({"a": 10, "b": 10}, 8, []),  # tasks would have no work
+    ],
+)
+def test_tasks_get_about_as_much(sizes, tasks, shared):
+    assert shuffled(plan(), *(item(*each) for each in sizes.items()), tasks=tasks) == shared
 
 
 def test_tables_that_come_together_in_one_target_have_one_task():
@@ -98,22 +91,18 @@ def test_tables_of_a_group_have_one_task():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"rereads": True}, {"documents": cast("Any", "some")}],
-    ids=lambda options: next(iter(options)),
+    ("of", "items"),
+    [
+        (plan({"a": (route("a", rereads=True),)}), [item("a"), item("b")]),
+        (plan({"a": (route("a", documents=cast("Any", "some")),)}), [item("a"), item("b")]),
+        (plan(decides=True), [item("a"), item("b")]),  # both sites write them
+        # It is not known where they go.
+        (plan(), [item("a"), item("b", routes=(0, 1))]),
+        (plan({"a": ()}), [item("a"), item("b")]),
+    ],
 )
-def test_rows_that_are_read_at_their_source_are_not_dealt_out_by_table(options):
-    some = {"a": (route("a", **options),)}
-    assert shuffled(plan(some), item("a"), item("b")) == []
-
-
-def test_nor_are_those_that_both_sites_write():
-    assert shuffled(plan(decides=True), item("a"), item("b")) == []
-
-
-def test_nor_those_of_which_it_is_not_known_where_they_go():
-    assert shuffled(plan(), item("a"), item("b", routes=(0, 1))) == []
-    assert shuffled(plan({"a": ()}), item("a"), item("b")) == []
+def test_what_is_not_dealt_out_by_table(of, items):
+    assert shuffled(of, *items) == []
 
 
 def test_nor_is_what_needs_spark_sql_or_is_transformed_already():
