@@ -27,7 +27,7 @@ from setl.systems.elasticsearch.client import ElasticEndpoint, make_client, tran
 from setl.systems.elasticsearch.load.document_origin import other_pipelines
 from setl.systems.elasticsearch.load.index import ensure_index
 from setl.systems.elasticsearch.mapping import fields_of, mapped_field
-from setl.systems.mysql.ddl.definitions import defined_columns
+from setl.systems.mysql.ddl.declared_columns import defined_columns
 from setl.systems.mysql.ddl.statements import parsed, refuse_other
 
 _DELETED: Final = frozenset({200, 404, 409})  # gone, was gone, or newer than the change

@@ -30,11 +30,14 @@ from setl.systems.mysql.catalog import OWN_SCHEMA, folds_names
 from setl.systems.mysql.connection import MysqlEndpoint, error_number, translate
 from setl.systems.mysql.creation.plan import TablePlan, added_keys
 from setl.systems.mysql.creation.reading import Planner
-from setl.systems.mysql.ddl.created_tables import CreatedTables
-from setl.systems.mysql.ddl.existing_tables import ExistingTables
-from setl.systems.mysql.ddl.pending_indexes import PendingIndexes, TableKeys
 from setl.systems.mysql.ddl.runner import DdlRunner
-from setl.systems.mysql.ddl.table_records import Name
+from setl.systems.mysql.ddl.table_records import (
+    CreatedTables,
+    ExistingTables,
+    Name,
+    PendingIndexes,
+    TableKeys,
+)
 from setl.systems.mysql.foreign_keys import refuse_cascades
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.load.writer import Writer

@@ -262,7 +262,7 @@ def test_settings_of_a_server_that_was_started_since_are_not_those_of_then(
         reference = "(id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES t (id) ON DELETE CASCADE)"
         statements = [f"CREATE TABLE s{i} {reference}" for i in range(3)]
     first, *others = sites.entries(*statements)
-    ahead = "setl.systems.mysql.ddl.server_settings.finds_server_start"
+    ahead = "setl.systems.mysql.ddl.settings.finds_server_start"
     with monkeypatch.context() as patched:
         patched.setattr(ahead, lambda *_: started)
         with pytest.raises(FatalError, match="was started again since") as caught:

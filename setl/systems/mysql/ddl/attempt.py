@@ -22,19 +22,12 @@ from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import error_number, is_mariadb, translate
 from setl.systems.mysql.ddl.advice import advice_on, reason_of
 from setl.systems.mysql.ddl.collating import default_collations
-from setl.systems.mysql.ddl.created_tables import CreatedTables
-from setl.systems.mysql.ddl.digest import digest_of
 from setl.systems.mysql.ddl.effects import with_ignore
-from setl.systems.mysql.ddl.existing_keys import with_existing_keys
-from setl.systems.mysql.ddl.existing_tables import ExistingTables
-from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, STORED, Ledger, Recorded
-from setl.systems.mysql.ddl.missing_constraints import drops_foreign_keys, without_missing
+from setl.systems.mysql.ddl.ledger import BEGUN, DONE, FAILED, STORED, Ledger, Recorded, digest_of
 from setl.systems.mysql.ddl.moved_rows import exchanges, refuse_second_move
-from setl.systems.mysql.ddl.outcome import as_it_came_out, did_nothing
-from setl.systems.mysql.ddl.plan import Name, Plan, Step, Swap
+from setl.systems.mysql.ddl.plan import Plan, Step, Swap
 from setl.systems.mysql.ddl.replaced import ReplacedTables
-from setl.systems.mysql.ddl.row_probe import MISSING_TABLE, has_rows
-from setl.systems.mysql.ddl.set_aside import SetAside
+from setl.systems.mysql.ddl.rewriting import drops_foreign_keys, with_existing_keys, without_missing
 from setl.systems.mysql.ddl.shadow_definition import NEUTRAL, constraining
 from setl.systems.mysql.ddl.shadow_swaps import (
     refuse_altered,
@@ -42,7 +35,15 @@ from setl.systems.mysql.ddl.shadow_swaps import (
     refuse_unseen,
 )
 from setl.systems.mysql.ddl.source_key import made_by
-from setl.systems.mysql.ddl.statements import dropped_databases, parsed, refuse_other
+from setl.systems.mysql.ddl.statements import (
+    as_it_came_out,
+    did_nothing,
+    dropped_databases,
+    parsed,
+    refuse_other,
+)
+from setl.systems.mysql.ddl.table_records import CreatedTables, ExistingTables, SetAside
+from setl.systems.mysql.ddl.table_state import MISSING_TABLE, Name, has_rows
 from setl.systems.mysql.ddl.target import DdlTarget, Run
 from setl.systems.mysql.identifiers import qualified
 from setl.systems.mysql.sink.loaded import loaded_all, unsure_of

@@ -24,10 +24,11 @@ from setl.load.sink import LoadTicket, SchemaChange
 from setl.model.position import BinlogPosition
 from setl.model.session import StatementSession
 from setl.systems.mysql.binlog.statements_ahead import finds_statement
-from setl.systems.mysql.connection import MysqlEndpoint, connect, is_mariadb
+from setl.systems.mysql.connection import MysqlEndpoint, connect
 from setl.systems.mysql.ddl.collating import collated, names_default, with_named_default
 from setl.systems.mysql.ddl.plan import Routing
 from setl.systems.mysql.ddl.table_records import TableRecord, TableRecords
+from setl.systems.mysql.ddl.table_state import default_collation, name_of_collation, value_of
 
 _KIND: Final = "default"
 _LIMIT: Final = 120.0  # seconds to read ahead; a gigabyte takes about 20
@@ -166,15 +167,6 @@ class DatabaseDefaults:
         connection.commit()
 
 
-def default_collation(connection: Connection[Any], schema: str) -> str:
-    """A database's default collation now, "" if there is no such database."""
-    return _value(
-        connection,
-        "SELECT DEFAULT_COLLATION_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = %s",
-        schema,
-    )
-
-
 def _changes(schema: str, default: str, text: str) -> bool:
     """Whether a statement may give a database another default collation."""
     upper = text[:200].upper()
@@ -199,30 +191,9 @@ def _collation_of(connection: Connection[Any], ddl: DatabaseDdl, change: SchemaC
     written = parse_database_ddl(text, "", quoting_of(session))
     if written is not None and written.collation:
         return written.collation
-    return _value(
+    return value_of(
         connection,
         "SELECT DEFAULT_COLLATE_NAME FROM information_schema.CHARACTER_SETS"
         " WHERE CHARACTER_SET_NAME = %s",
         "utf8mb3" if utf8 else ddl.charset,
     )
-
-
-def name_of_collation(connection: Connection[Any], number: int) -> str:
-    """What a server calls a collation."""
-    if is_mariadb(connection):
-        return _value(
-            connection,
-            "SELECT FULL_COLLATION_NAME FROM"
-            " information_schema.COLLATION_CHARACTER_SET_APPLICABILITY WHERE ID = %s",
-            number,
-        )
-    return _value(
-        connection, "SELECT COLLATION_NAME FROM information_schema.COLLATIONS WHERE ID = %s", number
-    )
-
-
-def _value(connection: Connection[Any], question: str, value: object) -> str:
-    with connection.cursor() as cursor:
-        cursor.execute(question, (value,))
-        row = cursor.fetchone()
-    return "" if row is None else str(row[0])

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
-
-from pymysql.connections import Connection
+from typing import Final
 
 from setl.codec.sql.table_ddl import column_words
 from setl.codec.sql.tokens import TokenKind, tokenize
-from setl.model.labels import print_alike
 from setl.model.session import StatementSession
-from setl.systems.mysql.catalog import read_unique_keys, unescaped
-from setl.systems.mysql.column_labels import labels_of
+from setl.systems.mysql.catalog import unescaped
 from setl.systems.mysql.ddl.conversions import converts_alike, is_moment
 from setl.systems.mysql.ddl.effects import Effects
-from setl.systems.mysql.identifiers import qualified, quote
+from setl.systems.mysql.ddl.table_state import TableState
 from setl.systems.mysql.session_functions import BY_SETTINGS, BY_TIME_ZONE, OF_DAYS
 
 _TIME_TYPES: Final = frozenset({"timestamp", "datetime", "date", "time"})
@@ -27,93 +23,8 @@ _OF_MOMENTS: Final = BY_TIME_ZONE | {"TIMESTAMP"}
 
 _ZONE: Final = "the time zone of the session that did is not in the stream"
 _SETTINGS: Final = "settings of the session that did, such as lc_time_names, are not in the stream"
-_LABELS: Final = "servers copy them by their labels, of which two are alike"
 REASON_ROWS_LOST: Final = "it removes rows that have the same key, and which of them stays is open"
 """Of ALTER IGNORE, where there are such rows."""
-
-
-class TableState(NamedTuple):
-    """How a table of the target is before a statement runs on it.
-
-    Attributes:
-        rows: whether it has any.
-        key: columns of its primary key in order, in lower case; () for none.
-        plain: whether rows are in that order on the disk: InnoDB, and no partitions.
-        types: the type of each column, in lower case.
-        counter: its AUTO_INCREMENT column in lower case, "" for none.
-        definitions: the type of each column with its digits.
-        stored: the expression of each STORED generated column, as the server writes it.
-        virtual: of each other generated column likewise.
-    """
-
-    rows: bool = False
-    key: tuple[str, ...] = ()
-    plain: bool = True
-    types: dict[str, str] = {}  # noqa: RUF012 - never changed
-    counter: str = ""
-    definitions: dict[str, str] = {}  # noqa: RUF012 - never changed
-    stored: dict[str, str] = {}  # noqa: RUF012 - never changed
-    virtual: dict[str, str] = {}  # noqa: RUF012 - never changed
-
-
-def state_of(connection: Connection[Any], name: tuple[str, str]) -> TableState:
-    """Look at a table; pymysql's errors pass through."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT COLUMN_NAME, DATA_TYPE, EXTRA, COLUMN_TYPE, GENERATION_EXPRESSION"
-            " FROM information_schema.COLUMNS"
-            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
-            name,
-        )
-        columns = [tuple(map(str, row)) for row in cursor.fetchall()]
-        if not columns:
-            return TableState()
-        cursor.execute(f"SELECT 1 FROM {qualified(*name)} LIMIT 1")
-        rows = cursor.fetchone() is not None
-        cursor.execute(
-            "SELECT ENGINE, CREATE_OPTIONS FROM information_schema.TABLES"
-            " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
-            name,
-        )
-        engine, options = (str(value).lower() for value in cursor.fetchone() or ("", ""))
-    return TableState(
-        rows,
-        key_of(connection, name),
-        engine == "innodb" and "partitioned" not in options,
-        {column.lower(): kind.lower() for column, kind, *_ in columns},
-        next((c.lower() for c, _, extra, *_ in columns if "auto_increment" in extra.lower()), ""),
-        {column.lower(): kind for column, _, _, kind, _ in columns},
-        {c.lower(): text for c, _, extra, _, text in columns if "STORED GENERATED" in extra},
-        {c.lower(): text for c, _, extra, _, text in columns if "VIRTUAL GENERATED" in extra},
-    )
-
-
-def key_of(connection: Connection[Any], name: tuple[str, str]) -> tuple[str, ...]:
-    """A table's primary key, in lower case; () for none. Raises SetlError."""
-    key = read_unique_keys(connection, *name).get("PRIMARY", ())
-    return tuple(column.lower() for column in key)
-
-
-def has_unnumbered(connection: Connection[Any], name: tuple[str, str], column: str) -> bool:
-    """Whether there are rows to which a counter would give a number."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"SELECT 1 FROM {qualified(*name)} WHERE {quote(column)} IS NULL"
-            f" OR {quote(column)} = 0 LIMIT 1"
-        )
-        return cursor.fetchone() is not None
-
-
-def system_zone(connection: Connection[Any]) -> tuple[str, str]:
-    """Name of a server's own time zone, and how far from UTC it is now."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET SESSION time_zone = 'SYSTEM'")
-        cursor.execute(
-            "SELECT @@system_time_zone, TIMESTAMPDIFF(MINUTE, UTC_TIMESTAMP(), LOCALTIMESTAMP())"
-        )
-        row = cursor.fetchone() or ("", "")
-        cursor.execute("SET SESSION time_zone = '+00:00'")
-        return str(row[0]), str(row[1])
 
 
 def reason_not_equivalent_without_rows(
@@ -219,11 +130,10 @@ def reason_copies_differ(
 
 
 def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
-    """Why rows that were copied into a shadow may hold other values than before, or "".
+    """Why rows that were copied into a shadow may hold other computed values than before, or "".
 
     What a STORED generated column computes of a moment, or by a setting, it computes again when a
-    row is copied, in that session. The target's rows keep what their own sessions computed. An ENUM
-    or SET is copied by its label, so that of several numbers with one label the first is left.
+    row is copied, in that session. The target's rows keep what their own sessions computed.
 
     Args:
         state: of the target's table.
@@ -242,18 +152,8 @@ def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
                 by_settings.add(column)
     if (again := [column for column in state.stored if column in by_zone]) and not utc:
         return _copied("computed", again, _ZONE)
-    if again := [column for column in state.stored if column in by_settings]:
-        return _copied("computed", again, _SETTINGS)
-    if labelled := [c for c, kind in state.definitions.items() if _has_labels_alike(kind)]:
-        return _copied("changed", labelled, _LABELS)
-    return ""
-
-
-def _has_labels_alike(definition: str) -> bool:
-    """Whether two numbers of an ENUM or SET have labels that a server may take for one."""
-    if definition.lower().partition("(")[0] not in ("enum", "set"):
-        return False
-    return print_alike([label.casefold().rstrip() for label in labels_of(definition)])
+    again = [column for column in state.stored if column in by_settings]
+    return _copied("computed", again, _SETTINGS) if again else ""
 
 
 def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:

@@ -27,38 +27,42 @@ from setl.systems.mysql.ddl.collating import (
     reason_charsets_differ,
     with_default,
 )
-from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults, default_collation
+from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.effects import Effects, effects_of, without_ignore
 from setl.systems.mysql.ddl.equivalence import (
     REASON_ROWS_LOST,
-    TableState,
-    has_unnumbered,
     reason_copies_differ,
     reason_not_equivalent_with_rows,
     reason_not_equivalent_without_rows,
     reason_not_reversible,
     reason_order_differs,
     reason_stored_rows_differ,
-    state_of,
-    system_zone,
 )
-from setl.systems.mysql.ddl.json_columns import json_as_text
 from setl.systems.mysql.ddl.late_created_tables import (
     existing_columns,
     reason_names_differ,
     reason_rows_differ,
     renames,
 )
+from setl.systems.mysql.ddl.mapping_limits import removes_rows
 from setl.systems.mysql.ddl.moved_rows import moved_by, reason_partitions_differ
-from setl.systems.mysql.ddl.other_objects import kind_of
-from setl.systems.mysql.ddl.plan import Name, Step
-from setl.systems.mysql.ddl.removal import removes_rows
+from setl.systems.mysql.ddl.plan import Step
 from setl.systems.mysql.ddl.reread_names import reason_reads_differ
-from setl.systems.mysql.ddl.row_probe import has_rows
-from setl.systems.mysql.ddl.sequences import without_sequences
+from setl.systems.mysql.ddl.rewriting import json_as_text, without_sequences
 from setl.systems.mysql.ddl.settings import is_system_zone, lenient_modes
-from setl.systems.mysql.ddl.target_tables import target_table
-from setl.systems.mysql.ddl.translating import TargetTable, Translation, translated
+from setl.systems.mysql.ddl.table_state import (
+    Name,
+    TableState,
+    TargetTable,
+    default_collation,
+    has_rows,
+    has_unnumbered,
+    kind_of,
+    state_of,
+    system_zone,
+    target_table,
+)
+from setl.systems.mysql.ddl.translating import Translation, translated
 from setl.systems.mysql.foreign_keys import (
     FOREIGN_KEY_ACTION,
     accepts_actions,

@@ -20,11 +20,10 @@ from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import Action, Role, TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
 from setl.systems.mysql.ddl.effects import Effects, effects_of
+from setl.systems.mysql.ddl.mapping_limits import removes_rows
 from setl.systems.mysql.ddl.moved_rows import moved_by, table_of_partition
-from setl.systems.mysql.ddl.other_objects import kind_of
-from setl.systems.mysql.ddl.removal import removes_rows
 from setl.systems.mysql.ddl.reread_names import given_up
-from setl.systems.mysql.ddl.row_probe import has_rows
+from setl.systems.mysql.ddl.table_state import has_rows, kind_of
 
 # Between these, a value that becomes another one is refused when its row is written.
 _AS_WRITTEN: Final = frozenset({

@@ -1,7 +1,7 @@
 """Takes out of a schema change what is only about columns that do not reach the target.
 
 A key over such a column is left out as a whole, as `create: true` leaves it out. What would need
-the column's values at the target stays, and `setl.systems.mysql.ddl.columns` refuses it.
+the column's values at the target stays, and `setl.systems.mysql.ddl.mapping_limits` refuses it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def narrowed(ddl: TableDdl, route: Route) -> Narrowed:
     return _Narrowing(ddl, stays).run() if ddl.action is Action.ALTER else Narrowed(ddl)
 
 
-def without_missing(ddl: TableDdl, keys: Collection[str]) -> Narrowed:
+def without_keys(ddl: TableDdl, keys: Collection[str]) -> Narrowed:
     """A statement without what it does to keys and constraints that the target has not got.
 
     Args:

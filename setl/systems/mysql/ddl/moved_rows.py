@@ -20,7 +20,7 @@ from setl.codec.sql.table_ddl import Role, TableDdl, TableName
 from setl.errors import FatalError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number
 from setl.systems.mysql.ddl.advice import LOAD_AFTER
-from setl.systems.mysql.ddl.equivalence import key_of
+from setl.systems.mysql.ddl.table_state import key_of
 from setl.systems.mysql.identifiers import qualified, quote
 
 _MOVES: Final = frozenset({

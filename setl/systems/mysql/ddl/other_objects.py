@@ -15,11 +15,9 @@ from pymysql.connections import Connection
 
 from setl.codec.sql.table_ddl import Action, Role, TableDdl, TableName
 from setl.systems.mysql.connection import MysqlEndpoint, connect
-from setl.systems.mysql.ddl.plan import Name, Routing
+from setl.systems.mysql.ddl.plan import Routing
+from setl.systems.mysql.ddl.table_state import Name, kind_of
 
-_KIND: Final = (
-    "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s"
-)
 _NO_TABLE: Final = frozenset({"VIEW", "SEQUENCE", ""})
 
 
@@ -59,14 +57,6 @@ def without_other_objects(
             for name in chain
         ]
     return replace(ddl, names=tuple(name for name in ddl.names if name not in left))
-
-
-def kind_of(connection: Connection[Any], name: Name) -> str:
-    """What a server calls an object, such as ``BASE TABLE``; "" if there is none."""
-    with connection.cursor() as cursor:
-        cursor.execute(_KIND, name)
-        row = cursor.fetchone()
-    return str(row[0]) if row else ""
 
 
 def _chains(ddl: TableDdl) -> Iterator[list[TableName]]:

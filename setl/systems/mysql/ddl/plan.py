@@ -21,14 +21,11 @@ from setl.codec.sql.table_ddl import Action, Role, TableDdl, TableName
 from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
 from setl.systems.mysql.ddl.advice import LOAD_AFTER
-from setl.systems.mysql.ddl.columns import refuse_columns
 from setl.systems.mysql.ddl.left_out import narrowed
+from setl.systems.mysql.ddl.mapping_limits import refuse_columns, refuse_removal
 from setl.systems.mysql.ddl.moved_rows import refuse_moves
-from setl.systems.mysql.ddl.removal import refuse_removal
+from setl.systems.mysql.ddl.table_state import Name
 from setl.systems.mysql.identifiers import qualified
-
-Name = tuple[str, str]
-"""(schema, table)."""
 
 # What a person does; `{by_hand}` stands for how.
 _WITHOUT_IT: Final = "Make the change on the target{by_hand}, without what names other tables"
@@ -81,7 +78,7 @@ class Step(NamedTuple):
             or renames.
         creation: the CREATE TABLE of a shadow, where the statement only stands for what is to be
             done, see `setl.systems.mysql.ddl.shadow_definition`.
-        aside: new names of tables that leave the mapping, see `setl.systems.mysql.ddl.set_aside`.
+        aside: new names of tables that leave the mapping, see `table_records.SetAside`.
         notes: what was taken out of it, see `setl.systems.mysql.ddl.left_out`; with no statement,
             all that there was.
         narrowed: whether the target need not have all keys of the source's table.

@@ -20,8 +20,8 @@ from setl.codec.sql.table_ddl import Action, parse_table_ddl
 from setl.errors import FatalError
 from setl.load.sink import LoadTicket
 from setl.systems.finding import accepting, finding_id
-from setl.systems.mysql.ddl.plan import Name, Step
-from setl.systems.mysql.ddl.row_probe import has_rows
+from setl.systems.mysql.ddl.plan import Step
+from setl.systems.mysql.ddl.table_state import Name, has_rows
 
 REPLACED_TABLE: Final = "replaced-table"
 """What `accept` of a pipeline calls it, see `setl.systems.finding.FOUND_LATER`."""

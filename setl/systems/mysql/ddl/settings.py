@@ -1,10 +1,22 @@
-"""Makes a schema change's session like the source's, as replication does."""
+"""Makes a schema change's session like the source's, as replication does.
+
+What the source's server takes over when it is started is in no event (I26): the zone of its
+machine, and whether it logs what foreign keys do. The server says what they are now. They were the
+same then if it has not been started since, which would show in the binlog. They were as well if
+they had the same values at a change before.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
+from pymysql.connections import Connection
+
+from setl.clock import SystemClock
 from setl.errors import FatalError
+from setl.load.sink import LoadTicket, SchemaChange
+from setl.model.position import BinlogPosition
 from setl.model.session import (
     CUTS_FRACTIONS,
     DIALECTS,
@@ -12,6 +24,9 @@ from setl.model.session import (
     ROUNDS_FRACTIONS,
     StatementSession,
 )
+from setl.systems.mysql.binlog.statements_ahead import finds_server_start
+from setl.systems.mysql.connection import MysqlEndpoint
+from setl.systems.mysql.ddl.table_records import TableRecord, TableRecords
 
 # How long a statement waits for whoever uses the table. Everybody else waits behind it.
 _TABLE_WAIT_SECONDS: Final = 20
@@ -22,6 +37,10 @@ _UNKNOWN_MODE: Final = "NO_ENGINE_SUBSTITUTION,ALLOW_INVALID_DATES,NO_AUTO_VALUE
 SYSTEM_ZONE: Final = "SYSTEM"
 _MILLION: Final = 1_000_000
 _STRICT: Final = MODES["STRICT_TRANS_TABLES"] | MODES["STRICT_ALL_TABLES"]
+
+
+_KIND: Final = "server"
+_LIMIT: Final = 120.0  # seconds to read ahead
 
 
 def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
@@ -107,3 +126,58 @@ def _modes(session: StatementSession, *, mariadb: bool) -> str:
     if not mariadb and cut:
         names.append("TIME_TRUNCATE_FRACTIONAL")
     return ",".join(dialects + names)
+
+
+class ServerSettings:
+    """Those of one pipeline's source, for one schema change."""
+
+    def __init__(
+        self,
+        source: MysqlEndpoint,
+        ticket: LoadTicket,
+        change: SchemaChange,
+        *,
+        connection: Callable[[], Connection[Any]],
+        begin: Callable[[], Connection[Any]],
+    ) -> None:
+        """Connect to nothing yet.
+
+        Args:
+            source: the source's server.
+            ticket: on whose behalf.
+            change: the schema change.
+            connection: to the target.
+            begin: begins a fenced transaction on it.
+        """
+        self._source, self._ticket, self._change = source, ticket, change
+        self._connection, self._begin = connection, begin
+
+    def had(self, setting: str, value: str) -> bool:
+        """Whether a setting had the value that it has now when the change ran.
+
+        Args:
+            setting: names it.
+            value: what it is now.
+
+        Returns:
+            False if that is not known. True also where no binlog is read: nothing tells there.
+
+        Raises:
+            SetlError: a server does not answer.
+        """
+        position, change = self._change.position, self._change
+        if not isinstance(position, BinlogPosition):
+            return True
+        known = self._records(self._connection()).of((setting, ""))
+        if known is not None and (known.generation, known.text) == (change.generation, value):
+            return True
+        if finds_server_start(self._source, position, SystemClock(), _LIMIT) is not False:
+            return False
+        connection = self._begin()
+        record = TableRecord(change.generation, change.version, value)
+        self._records(connection).write([(setting, "")], record)
+        connection.commit()
+        return True
+
+    def _records(self, connection: Connection[Any]) -> TableRecords:
+        return TableRecords(connection, self._ticket, _KIND, before=_KIND)

@@ -1,12 +1,22 @@
 """Has a table of the target be as its shadow was created, before it is altered as the shadow was.
 
-`shadow_constraints` says what differs by itself. A shadow that was created from a list of columns
-is created at the target as well, without rows and for a moment, so that the server says what it is.
+The target has no shadow: its table stays, and is altered as the shadow was. But the shadow was not
+created with the constraints of the table:
+
+- ``CREATE TABLE … LIKE`` copies no foreign keys. MySQL's also names all CHECKs again, in order, as
+  ``<table>_chk_<n>`` (prepare_check_constraints_for_create_like_table in sql/sql_table.cc).
+- pt-online-schema-change creates the shadow with other names of constraints, since MySQL has each
+  name only once in a schema.
+
+Where a name was made of the table's name, such as ``_t_new_ibfk_1``, servers rename the constraint
+with the table. A shadow that was created from a list of columns is created at the target as well,
+without rows and for a moment, so that the server says what it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -14,34 +24,164 @@ from zlib import crc32
 from pymysql.connections import Connection
 
 from setl.channel.names.shadow_tables import DROPPED_PREFIX
-from setl.codec.sql.created_table import actions_among, definitions_of, without_next_number
+from setl.codec.sql.created_table import (
+    Definition,
+    actions_among,
+    definitions_of,
+    foreign_key_of,
+    without_next_number,
+)
+from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import Role, TableDdl
 from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
 from setl.model.session import StatementSession
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.created_text import read_created_text
-from setl.systems.mysql.ddl.plan import Name, Routing, Step
-from setl.systems.mysql.ddl.shadow_constraints import (
-    CHECK,
-    FOREIGN_KEY,
-    Constraint,
-    changes,
-    constraints_of,
-    created_keys,
-    made_like,
-    renamed_with,
-    retained_keys,
-)
+from setl.systems.mysql.ddl.plan import Routing, Step
+from setl.systems.mysql.ddl.table_state import Name
 from setl.systems.mysql.identifiers import qualified, quote
 
-_KEYS: Final = ("KEY ", "FULLTEXT KEY ", "SPATIAL KEY ")
+FOREIGN_KEY: Final = "FOREIGN KEY"
+CHECK: Final = "CHECK"
+_MADE: Final = re.compile(r"_(?:ibfk|chk)_\d+")
+_KEY_WORDS: Final = ("KEY ", "FULLTEXT KEY ", "SPATIAL KEY ")
 """What begins keys that are not unique, as somebody makes for queries of the target."""
 NEUTRAL: Final = StatementSession(sql_mode=0, foreign_keys=False, unique_checks=True)
 """The session of the statement that setl makes. The source has checked the rows."""
-
 Run = Callable[[str, StatementSession], None]
 """Runs a statement at the target as a session of the source would; pymysql's errors pass."""
+
+
+class Constraint(NamedTuple):
+    """A foreign key or a CHECK that has a name of its own.
+
+    Attributes:
+        kind: `FOREIGN_KEY` or `CHECK`.
+        name: its name.
+        text: what stands behind the name in a definition; the same for the same constraint.
+        columns: the first part of the text of a foreign key, with the child's columns.
+    """
+
+    kind: str
+    name: str
+    text: str
+    columns: str = ""
+
+
+def constraints_of(created: str, table: Name) -> list[Constraint]:
+    """The constraints in a text of SHOW CREATE TABLE of a table, in order."""
+    found: list[Constraint] = []
+    for definition in definitions_of(created):
+        words = [token.word for token in definition.tokens[:3]]
+        if definition.is_foreign_key:
+            found.append(_foreign_key(definition, lambda name: (name[0] or table[0], name[1])))
+        elif words[0] == "CONSTRAINT" and words[2:] == [CHECK]:
+            text = definition.text[definition.tokens[2].start - definition.start :]
+            found.append(Constraint(CHECK, name_of(definition.tokens[1]), text))
+    return found
+
+
+def created_keys(
+    ddl: TableDdl, parent_of: Callable[[Name], Name | None]
+) -> list[Constraint] | None:
+    """The foreign keys that a CREATE TABLE with a list of columns makes, in order.
+
+    Args:
+        ddl: the statement.
+        parent_of: gives what a table is at the target that a foreign key refers to; None for
+            nothing. Its schema is "" where none is written.
+
+    Returns:
+        None if the text does not tell all their names. The text of one that refers to nothing at
+        the target is "".
+    """
+    found: list[Constraint] = []
+    numbered = 0
+    for definition in filter(lambda each: each.is_foreign_key, definitions_of(ddl.text)):
+        named = definition
+        if definition.tokens[0].word != "CONSTRAINT":
+            numbered += 1
+            name = quote(f"{ddl.subjects[0].table}_ibfk_{numbered}")
+            (named,) = definitions_of(f"(CONSTRAINT {name} {definition.text})")
+        if named.tokens[4].word != "(":
+            return None  # the name of an index, after which servers name the constraint or not
+        found.append(_foreign_key(named, parent_of))
+    # There are others: CONSTRAINT FOREIGN KEY (…), and REFERENCES in the definition of a column.
+    total = len(found) == sum(name.role is Role.REFERENCED for name in ddl.names)
+    return found if total else None
+
+
+def _foreign_key(definition: Definition, parent_of: Callable[[Name], Name | None]) -> Constraint:
+    key = foreign_key_of(definition)
+    assert key is not None, "has a name"
+    parent = parent_of((key.schema, key.parent))
+    words = [token.word for token in definition.tokens]
+    actions = words[len(words) - words[::-1].index(")") :]
+    columns, of_parent = (", ".join(map(quote, each)) for each in (key.columns, key.parent_columns))
+    begin = f"FOREIGN KEY ({columns})"
+    text = parent and f"{begin} REFERENCES {qualified(*parent)} ({of_parent})"
+    return Constraint(FOREIGN_KEY, key.name, " ".join((text, *actions)) if text else "", begin)
+
+
+def made_like(present: Iterable[Constraint], table: str, *, numbers: bool) -> list[Constraint]:
+    """The constraints that a shadow has after CREATE TABLE … LIKE, as they are called at the end.
+
+    Args:
+        present: of the table, in order.
+        table: its name.
+        numbers: whether the server names CHECKs again.
+    """
+    checks = [each for each in present if each.kind == CHECK]
+    if not numbers:
+        return checks
+    return [each._replace(name=f"{table}_chk_{n}") for n, each in enumerate(checks, 1)]
+
+
+def renamed_with(constraint: Constraint, old: str, new: str) -> Constraint:
+    """A constraint as it is called after a RENAME of its table."""
+    made = constraint.name[len(old) :] if constraint.name.startswith(old) else ""
+    return constraint._replace(name=new + made) if _MADE.fullmatch(made) else constraint
+
+
+def retained_keys(created: str, ddl: TableDdl, changed: Iterable[Constraint]) -> Iterator[str]:
+    """Clauses that keep the keys which a CREATE TABLE names, and a table has, under foreign keys.
+
+    A server that has made a key for a foreign key drops it when there is another one. A RENAME,
+    also to the name that it has, makes it a key of somebody's own.
+
+    Args:
+        created: the table's text of SHOW CREATE TABLE.
+        ddl: the CREATE TABLE.
+        changed: what the table loses and gets.
+    """
+    columns = {f"({each.columns.partition(' (')[2]}" for each in changed if each.columns}
+    named = {name for name, _ in _keys(ddl.text)}
+    for name, listed in _keys(created):
+        if name in named and listed in columns:
+            yield f"RENAME INDEX {quote(name)} TO {quote(name)}"
+
+
+def _keys(created: str) -> Iterator[tuple[str, str]]:
+    """Names of keys that are not unique, and their columns as they are written, in parentheses."""
+    for definition in definitions_of(created):
+        if definition.tokens[0].word in ("KEY", "INDEX") and len(definition.tokens) > 1:
+            end = definition.tokens[1].end - definition.start
+            yield (
+                name_of(definition.tokens[1]),
+                definition.text[end:].strip().replace("`,`", "`, `"),
+            )
+
+
+def changes(present: Sequence[Constraint], wanted: Sequence[Constraint]) -> Iterator[str]:
+    """The clauses of the ALTER TABLE that gives a table other constraints; none if it has these."""
+    for each in present:
+        if each not in wanted:
+            what = FOREIGN_KEY if each.kind == FOREIGN_KEY else "CONSTRAINT"
+            yield f"DROP {what} {quote(each.name)}"
+    for each in wanted:
+        if each not in present:
+            yield f"ADD CONSTRAINT {quote(each.name)} {each.text}"
 
 
 def creations(ddl: TableDdl, table: Name, routing: Routing) -> Iterator[Step]:
@@ -188,7 +328,7 @@ def _difference(created: str, of_shadow: str) -> str:
     """What of two tables differs beside their constraints, as texts of SHOW CREATE TABLE; or ""."""
     mine, its = (list(_parts(text)) for text in (created, of_shadow))
     lacks = ", ".join(part for part in its if part not in mine)
-    more = ", ".join(p for p in mine if p not in its and not p.startswith(_KEYS))
+    more = ", ".join(p for p in mine if p not in its and not p.startswith(_KEY_WORDS))
     if not lacks and not more:
         columns = ([part for part in parts if part.startswith("`")] for parts in (mine, its))
         return "" if next(columns) == next(columns) else "its columns are in another order"
@@ -201,7 +341,7 @@ def _retained(created: str, of_shadow: str, ddl: TableDdl) -> str:
     """The keys of a table that its shadow has not, but those that a foreign key may bring."""
     its = list(_parts(of_shadow))
     said = [d.text.replace("`", "") for d in definitions_of(ddl.text) if d.is_foreign_key]
-    more = [p for p in _parts(created) if p.startswith(_KEYS) and p not in its]
+    more = [p for p in _parts(created) if p.startswith(_KEY_WORDS) and p not in its]
     columns = [part[part.rfind("(") :].replace("`", "") for part in more]
     return ", ".join(
         part for part, key in zip(more, columns, strict=True) if not any(key in fk for fk in said)

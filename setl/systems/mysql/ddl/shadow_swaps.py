@@ -16,8 +16,9 @@ from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import NOT_COLUMNS, Action, Role, TableDdl, parse_table_ddl
 from setl.errors import FatalError
 from setl.systems.mysql.ddl.advice import LOAD_AFTER
-from setl.systems.mysql.ddl.plan import Name, Routing, Swap
+from setl.systems.mysql.ddl.plan import Routing, Swap
 from setl.systems.mysql.ddl.reread_names import defined_twice, names_given_again
+from setl.systems.mysql.ddl.table_state import Name
 
 _ALTERING: Final = frozenset({Action.ALTER, Action.INDEX})
 

@@ -15,8 +15,7 @@ from setl.load.sink import SchemaChange
 from setl.model.position import BinlogPosition
 from setl.systems.mysql.binlog.statements_ahead import finds_statement
 from setl.systems.mysql.connection import MysqlEndpoint, connect
-from setl.systems.mysql.ddl.equivalence import key_of
-from setl.systems.mysql.ddl.plan import Name
+from setl.systems.mysql.ddl.table_state import Name, key_of
 
 _LIMIT: Final = 120.0  # seconds to read ahead
 _OF_INDEXES: Final = frozenset({"KEY", "INDEX"})

@@ -1,18 +1,20 @@
-"""Records about tables of a target, in ``retl.setl_ddl``: one of each kind for a table.
+"""What ``retl.setl_ddl`` of a target says of tables: one record of each kind for a table.
 
 Their kind is the ``state`` of their row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from pymysql.connections import Connection
 
+from setl.load.creation import LoadEnd
 from setl.load.sink import LoadTicket
-
-Name = tuple[str, str]
+from setl.systems.mysql.ddl.table_state import Name
 
 _COLUMNS: Final = "generation, version, statement"
 _WRITE: Final = (
@@ -85,3 +87,122 @@ class TableRecords:
     def _run(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         with self._connection.cursor() as cursor:
             cursor.executemany(sql, rows)
+
+
+class CreatedTables:
+    """Which tables setl has created, and from which position on they are as they are.
+
+    With `ddl: pass`, the stream brings statements that lie before that position: the CREATE TABLE
+    itself, and every ALTER TABLE that the source had made by then. The table has all that already.
+    """
+
+    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
+        """Read and write over `connection`, inside its transaction."""
+        self._records = TableRecords(connection, ticket, "made", before="made")
+
+    def write(self, table: Name, position: LoadEnd) -> None:
+        """A table is made as the source's was at a position."""
+        self._records.write([table], TableRecord(position.generation, position.version))
+
+    def position(self, table: Name) -> LoadEnd | None:
+        """The position from which on a table is as it is; None for one that setl has not made."""
+        record = self._records.of(table)
+        return None if record is None else LoadEnd(record.generation, record.version)
+
+    def forget(self, table: Name) -> None:
+        """A table is gone; the next one of its name is another one."""
+        self._records.forget([table])
+
+
+class ExistingTables:
+    """Which tables of a target were there: those are not to be made twice.
+
+    A table that somebody has dropped would be made again without its rows, in silence.
+    """
+
+    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
+        """Read and write over `connection`, inside its transaction."""
+        self._records = TableRecords(connection, ticket, "there", before="there")
+        self._generation = ticket.generation
+
+    def among(self, tables: Collection[Name]) -> set[Name]:
+        """Those that were there, under this generation: who resets a position restarts."""
+        records = self._records.all()
+        known = {id_ for id_, record in records.items() if record.generation == self._generation}
+        return {table for table in tables if self._records.id_of(table) in known}
+
+    def write(self, tables: Iterable[Name]) -> None:
+        """These tables are there."""
+        self._records.write(tables, TableRecord(self._generation))
+
+    def forget(self, tables: Iterable[Name]) -> None:
+        """A schema change of the source may take these tables away, or their names."""
+        self._records.forget(tables)
+
+
+class SetAside:
+    """Tables that were renamed as the source's were, to names that are not mapped.
+
+    ``RENAME TABLE t TO _t_old`` may be the first half of an online schema change in two statements,
+    and then the target's table stays what it is: its shadow comes next. Where no shadow of it was
+    made, it is what it says. The table is out of the mapping then, and goes when the source drops
+    its own.
+    """
+
+    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
+        """Read and write over `connection`, inside its transaction."""
+        self._records = TableRecords(connection, ticket, "aside", before="aside")
+
+    def __contains__(self, table: Name) -> bool:
+        """Whether a table of the target is one."""
+        return self._records.of(table) is not None
+
+    def write(self, tables: Iterable[Name]) -> None:
+        """These tables are about to get these names."""
+        self._records.write(tables, TableRecord())
+
+    def forget(self, tables: Collection[Name]) -> None:
+        """These tables are gone."""
+        self._records.forget(tables)
+
+
+@dataclass(frozen=True, slots=True)
+class TableKeys:
+    """Keys that a table still has to get.
+
+    Attributes:
+        table: schema and table.
+        keys: their definitions.
+    """
+
+    table: Name
+    keys: tuple[str, ...]
+
+
+class PendingIndexes:
+    """The keys that one pipeline still has to add. pymysql's errors pass through."""
+
+    def __init__(self, connection: Connection[Any], ticket: LoadTicket) -> None:
+        """Read and write over `connection`, inside its transaction."""
+        self._records = TableRecords(connection, ticket, "keys", before="keys of")
+
+    def write(self, wanted: TableKeys) -> None:
+        """Keep the keys of a table in place of what was kept of it."""
+        if wanted.keys:
+            text = json.dumps([wanted.table, wanted.keys])
+            self._records.write([wanted.table], TableRecord(text=text))
+        else:
+            self.forget(wanted.table)
+
+    def forget(self, table: Name) -> None:
+        """The table has its keys."""
+        self._records.forget([table])
+
+    def all(self) -> Sequence[TableKeys]:
+        """What is kept."""
+        found = [json.loads(record.text) for record in self._records.all().values()]
+        return [TableKeys((name[0], name[1]), tuple(keys)) for name, keys in found]
+
+    def id_of(self, table: Name) -> str:
+        """What ``retl.setl_ddl`` calls the keys of a table."""
+        return self._records.id_of(table)

@@ -20,15 +20,15 @@ from setl.systems.mysql.ddl.database_defaults import DatabaseDefaults
 from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
 from setl.systems.mysql.ddl.late_created_tables import names_taken
 from setl.systems.mysql.ddl.other_objects import without_other_objects
-from setl.systems.mysql.ddl.outcome import as_it_came_out
-from setl.systems.mysql.ddl.plan import Name, Plan, Routing, Step, plan_ddl, rewritten, under_way
+from setl.systems.mysql.ddl.plan import Plan, Routing, Step, plan_ddl, rewritten, under_way
 from setl.systems.mysql.ddl.replaced import ReplacedTables
 from setl.systems.mysql.ddl.runner import DdlRunner
-from setl.systems.mysql.ddl.server_settings import ServerSettings
+from setl.systems.mysql.ddl.settings import ServerSettings
 from setl.systems.mysql.ddl.shadow_definition import creations
 from setl.systems.mysql.ddl.shadow_swaps import refuse_drop_before_swap
 from setl.systems.mysql.ddl.source_key import key_at_statement
-from setl.systems.mysql.ddl.statements import parsed
+from setl.systems.mysql.ddl.statements import as_it_came_out, parsed
+from setl.systems.mysql.ddl.table_state import Name
 from setl.systems.mysql.load.writer import Writer
 
 _LOCK_WAIT: Final = 10

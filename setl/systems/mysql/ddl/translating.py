@@ -25,6 +25,7 @@ from setl.systems.mysql.ddl.declared_columns import (
     is_column,
 )
 from setl.systems.mysql.ddl.left_out import with_commas
+from setl.systems.mysql.ddl.table_state import TargetTable
 from setl.systems.mysql.identifiers import quote
 from setl.systems.mysql.session_functions import BY_TIME_ZONE, CLOCK, NOW
 
@@ -80,20 +81,6 @@ class Translation(NamedTuple):
 
     text: str
     notes: tuple[str, ...] = ()
-
-
-class TargetTable(NamedTuple):
-    """The table of a statement, at the target.
-
-    Attributes:
-        collation: its default collation; of one that is to be created, that of its database.
-        keyed: columns of text that a unique key compares, in lower case.
-        primary: columns of the primary key, in lower case.
-    """
-
-    collation: str = ""
-    keyed: Collection[str] = ()
-    primary: Collection[str] = ()
 
 
 def translated(

@@ -7,7 +7,7 @@ from setl.channel.routes.routing import Router
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError
-from setl.systems.mysql.ddl.left_out import without_missing
+from setl.systems.mysql.ddl.left_out import without_keys
 from setl.systems.mysql.ddl.plan import Swap, plan_ddl
 
 
@@ -417,7 +417,7 @@ def test_what_is_only_about_columns_that_are_left_out_is_passed_over(text, becom
 def test_keys_that_were_left_out_are_not_dropped_later(text, left):
     ddl = parse_table_ddl(text, "shop")
     assert ddl is not None
-    found = without_missing(ddl, {"j", "primary"})
+    found = without_keys(ddl, {"j", "primary"})
     assert left == (found.ddl.text if found.ddl else None)
 
 

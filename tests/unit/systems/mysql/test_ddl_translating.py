@@ -4,7 +4,8 @@ import pytest
 
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.systems.mysql.creation.dialect import Dialect
-from setl.systems.mysql.ddl.translating import TargetTable, translated
+from setl.systems.mysql.ddl.table_state import TargetTable
+from setl.systems.mysql.ddl.translating import translated
 
 _NAMES = (
     ["general_ci", "bin", "unicode_ci", "unicode_520_ci"],

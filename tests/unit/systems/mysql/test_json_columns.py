@@ -3,7 +3,7 @@
 import pytest
 
 from setl.codec.sql.table_ddl import parse_table_ddl
-from setl.systems.mysql.ddl.json_columns import json_as_text
+from setl.systems.mysql.ddl.rewriting import json_as_text
 
 TEXT = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from setl.codec.sql.table_ddl import parse_table_ddl
-from setl.systems.mysql.ddl.shadow_constraints import (
+from setl.systems.mysql.ddl.shadow_definition import (
     changes,
     constraints_of,
     created_keys,
