@@ -16,8 +16,8 @@ from typing import Final, NamedTuple, Protocol
 from setl.codec.binlog.refused import past
 from setl.codec.sql.redaction import without_texts
 from setl.codec.sql.row_statement import Name, RowStatement, parse_row_statement
-from setl.codec.sql.statement import quoting_of
-from setl.codec.sql.table_ddl import Action, Role, parse_table_ddl
+from setl.codec.sql.statement import quoting_of, table_ddl_of
+from setl.codec.sql.table_ddl import Action, Role
 from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError
 from setl.model.entry import Entry
@@ -144,8 +144,7 @@ class SkippedStatements:
         """Something was created, altered or dropped at the source by DDL."""
         if self._effects is not None:
             self._effects.forget()
-        quoting = quoting_of(entry.session) if entry.session else Quoting()
-        ddl = parse_table_ddl(entry.statement, entry.default_schema, quoting)
+        ddl = table_ddl_of(entry)
         names = [(name.schema, name.table) for name in ddl.subjects] if ddl else []
         bound = ddl is not None and any(
             name.role in (Role.REFERENCED, Role.OTHER) for name in ddl.names

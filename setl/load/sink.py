@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from setl.clock import Clock
+from setl.codec.sql.statement import table_ddl
+from setl.codec.sql.table_ddl import TableDdl
 from setl.model.change import Row, TargetChanges
 from setl.model.checkpoint import ShownPosition
 from setl.model.conflict import History
@@ -321,6 +323,11 @@ class SchemaChange:
     version: int
     unread: Callable[[tuple[str, str]], bool] = lambda _: False
     position: Position | None = None
+
+    @property
+    def ddl(self) -> TableDdl | None:
+        """The statement as its session understood it; None if it is not about tables."""
+        return table_ddl(self.statement, self.session)
 
 
 class SchemaChanges(Protocol):

@@ -10,12 +10,13 @@ https://mariadb.com/kb/en/sql-statements/.
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
 from setl.codec.sql.names import behind_condition, name_of, read_name
 from setl.codec.sql.objects import ACCOUNTS, BESIDE, SCHEMAS, TABLES, is_server_wide, object_of
-from setl.codec.sql.table_ddl import TableDdl, behind_settings, read_table_ddl
+from setl.codec.sql.table_ddl import TableDdl, behind_settings, parse_table_ddl, read_table_ddl
 from setl.codec.sql.tokens import Quoting, Token, tokenize, tokens_of
 from setl.model.entry import Entry
 from setl.model.session import StatementSession
@@ -119,6 +120,20 @@ def parse_statement(
         if 0 < first < len(tokens):
             return parse_statement(text[tokens[first].start :], default_schema, quoting)
     return _short(front)
+
+
+@lru_cache(maxsize=16)
+def table_ddl(text: str, session: StatementSession) -> TableDdl | None:
+    """A statement about tables as its session understood it, None if it is about something else.
+
+    Each stage that a schema change passes asks for it, so the last ones are remembered.
+    """
+    return parse_table_ddl(text, session.schema, quoting_of(session))
+
+
+def table_ddl_of(entry: Entry) -> TableDdl | None:
+    """The `table_ddl` of a DDL entry."""
+    return table_ddl(entry.statement, entry.session or StatementSession(entry.schema))
 
 
 def tables_of(entry: Entry) -> tuple[tuple[str, str], ...]:

@@ -12,13 +12,12 @@ from typing import Final
 
 from setl.channel.routes.routing import Router
 from setl.codec.sql.names import name_of
-from setl.codec.sql.statement import quoting_of
-from setl.codec.sql.table_ddl import Action, Clause, TableDdl, parse_table_ddl
+from setl.codec.sql.statement import table_ddl_of
+from setl.codec.sql.table_ddl import Action, Clause, TableDdl
 from setl.errors import SetlError
 from setl.load.deadletters.dead_letter import DeadLetter, State
 from setl.model.entry import Entry
 from setl.model.faulty import SourceChange, TargetRow
-from setl.model.session import StatementSession
 from setl.model.target_name import target_name
 
 _OTHER_ROWS: Final = frozenset({Action.DROP, Action.RENAME, Action.TRUNCATE})
@@ -36,8 +35,7 @@ def changed_targets(
         that go there under another name, in lower case.
     """
     for entry in entries:
-        session = entry.session or StatementSession(entry.schema)
-        ddl = parse_table_ddl(entry.statement, session.schema, quoting_of(session))
+        ddl = table_ddl_of(entry)
         if ddl is None:
             continue
         for table in ddl.tables:

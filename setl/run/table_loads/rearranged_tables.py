@@ -18,9 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from setl.codec.sql.statement import quoting_of
-from setl.codec.sql.table_ddl import Action, Clause, Role, TableDdl, TableName, parse_table_ddl
-from setl.codec.sql.tokens import Quoting
+from setl.codec.sql.statement import table_ddl_of
+from setl.codec.sql.table_ddl import Action, Clause, Role, TableDdl, TableName
 from setl.model.entry import Entry
 from setl.model.table_load import TableLoad
 
@@ -53,16 +52,14 @@ def _whole(load: TableLoad, entry: Entry) -> tuple[str, ...]:
     """The tables without a key that a schema change is about and that were read before it."""
     if not load.whole:
         return ()
-    quoting = quoting_of(entry.session) if entry.session else Quoting()
-    ddl = parse_table_ddl(entry.statement, entry.default_schema, quoting)
+    ddl = table_ddl_of(entry)
     changed = [] if ddl is None else [".".join(name) for name in ddl.tables]
     return tuple(name for name in load.whole if name in changed)
 
 
 def rearranged(entry: Entry) -> Rearranged:
     """What a schema change of the stream does to tables."""
-    quoting = quoting_of(entry.session) if entry.session else Quoting()
-    ddl = parse_table_ddl(entry.statement, entry.default_schema, quoting)
+    ddl = table_ddl_of(entry)
     if ddl is None:
         return Rearranged()
     moves = tuple(_moves(ddl)) if ddl.action in (Action.ALTER, Action.RENAME) else ()

@@ -28,7 +28,7 @@ from setl.systems.elasticsearch.load.document_origin import other_pipelines
 from setl.systems.elasticsearch.load.index import ensure_index
 from setl.systems.elasticsearch.mapping import fields_of, mapped_field
 from setl.systems.mysql.ddl.declared_columns import defined_columns
-from setl.systems.mysql.ddl.statements import parsed, refuse_other
+from setl.systems.mysql.ddl.statements import refuse_other
 
 _DELETED: Final = frozenset({200, 404, 409})  # gone, was gone, or newer than the change
 _BY_IGNORING: Final = (
@@ -58,8 +58,7 @@ class ElasticsearchDdl:
 
     def apply(self, ticket: LoadTicket, change: SchemaChange) -> Sequence[str]:
         """See `setl.load.sink.SchemaChanges.apply`."""
-        ddl = parsed(change.statement, change.session)
-        if ddl is None:
+        if (ddl := change.ddl) is None:
             self._refuse_other(ticket, change)
             return ()
         try:

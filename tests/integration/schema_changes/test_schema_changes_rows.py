@@ -12,8 +12,8 @@ from setl.model.batch import Batch
 from setl.model.checkpoint import Checkpoint
 from setl.model.entry import EntryKind
 from setl.model.session import StatementSession
-from setl.systems.mysql.ddl import attempt as attempt_module
-from setl.systems.mysql.ddl.equivalence_check import EquivalenceCheck
+from setl.systems.mysql.ddl import equivalence
+from setl.systems.mysql.ddl import steps as steps_module
 from tests.integration.pipelines import execute, mysql, one_way
 from tests.mysql_servers import is_mariadb
 from tests.unit.codec.binlog_server import end_of, entries_between
@@ -44,11 +44,6 @@ FILLED = {
         "ALTER TABLE t MODIFY at DATETIME(6), CHANGE d e TIMESTAMP(6) NULL",
     ),
     "fractions": ("ALTER TABLE t MODIFY d DATETIME, MODIFY at TIMESTAMP(1) NULL",),
-    "a counter": (
-        "SET auto_increment_increment = 3, auto_increment_offset = 2",
-        "ALTER TABLE t ADD c INT AUTO_INCREMENT UNIQUE",
-    ),
-    "a plain counter": ("ALTER TABLE t ADD c SERIAL",),
     "a column that counts": (
         "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO'",
         "UPDATE t SET n = id",
@@ -204,41 +199,6 @@ def test_a_default_that_nothing_reports_stops(sites):
     assert "done before" in sites.apply(table)[0]
 
 
-def test_the_key_that_numbers_rows_is_that_of_then(sites):
-    """By now the source's table has another key; the target has the table from the stream."""
-    made, numbers, *_ = sites.entries(
-        "CREATE TABLE s (id INT PRIMARY KEY, b INT)",
-        "ALTER TABLE s ADD c INT AUTO_INCREMENT UNIQUE",
-        "ALTER TABLE s DROP PRIMARY KEY, DROP id, ADD PRIMARY KEY (c)",
-    )
-    sites.apply(made)
-    execute(sites.b, f"INSERT INTO {sites.db}.s VALUES (7, 1), (3, 2)")
-    sites.apply(numbers)
-    assert sites.rows(sites.b, "s") == ((3, 2, 1), (7, 1, 2))
-    # Nor does it matter that the statement itself takes the key away.
-    made, numbers = sites.entries(
-        "CREATE TABLE s2 (id INT PRIMARY KEY, b INT)",
-        "ALTER TABLE s2 DROP PRIMARY KEY, ADD c INT AUTO_INCREMENT PRIMARY KEY FIRST",
-    )
-    sites.apply(made)
-    execute(sites.b, f"INSERT INTO {sites.db}.s2 VALUES (7, 1), (3, 2)")
-    sites.apply(numbers)
-    assert sites.rows(sites.b, "s2") == ((1, 3, 2), (2, 7, 1))
-
-
-def test_rows_are_not_numbered_by_a_key_that_the_source_has_only_now(sites):
-    """The target has the table from elsewhere, with the key that the source's got later."""
-    for server, key in ((sites.a, "b"), (sites.b, "id")):
-        made = f"CREATE TABLE {sites.db}.s (id INT NOT NULL, b INT NOT NULL, PRIMARY KEY ({key}))"
-        execute(server, made, f"INSERT INTO {sites.db}.s VALUES (7, 1), (3, 2)")
-    numbers, _ = sites.entries(
-        "ALTER TABLE s ADD c INT AUTO_INCREMENT UNIQUE",
-        "ALTER TABLE s DROP PRIMARY KEY, ADD PRIMARY KEY (id)",
-    )
-    sites.refused(numbers, why=r"not known.* at the source")
-    assert sites.rows(sites.a, "s") == ((3, 2, 2), (7, 1, 1))  # what would be 1 and 2
-
-
 @pytest.mark.parametrize("started", [True, None])
 @pytest.mark.parametrize(
     "what",
@@ -257,12 +217,12 @@ def test_settings_of_a_server_that_was_started_since_are_not_those_of_then(
     if what == "zone":
         statements = [f"ALTER TABLE t ADD {c} DATETIME(6) DEFAULT NOW(6)" for c in "cef"]
     else:
-        reason = "_why_not_carried_out"
-        monkeypatch.setattr(EquivalenceCheck, reason, lambda *_: "the mapping has a `where`")
+        why_not = "why_not_carried_out"
+        monkeypatch.setattr(equivalence, why_not, lambda *_: "the mapping has a `where`")
         reference = "(id INT PRIMARY KEY, FOREIGN KEY (id) REFERENCES t (id) ON DELETE CASCADE)"
         statements = [f"CREATE TABLE s{i} {reference}" for i in range(3)]
     first, *others = sites.entries(*statements)
-    ahead = "setl.systems.mysql.ddl.settings.finds_server_start"
+    ahead = "setl.systems.mysql.ddl.source_settings.finds_server_start"
     with monkeypatch.context() as patched:
         patched.setattr(ahead, lambda *_: started)
         with pytest.raises(FatalError, match="was started again since") as caught:
@@ -294,9 +254,9 @@ def test_types_mean_what_they_mean_in_the_session(sites):
 
 
 REFUSED = {
-    "ALTER TABLE nokey ADD c INT AUTO_INCREMENT PRIMARY KEY": "order is open",
-    "ALTER TABLE t ADD c INT AUTO_INCREMENT UNIQUE, ORDER BY n": "order of its own",
-    "ALTER TABLE t DROP PRIMARY KEY, ADD c INT AUTO_INCREMENT PRIMARY KEY": "need not be",
+    "ALTER TABLE nokey ADD c INT AUTO_INCREMENT PRIMARY KEY": "it numbers rows",
+    "ALTER TABLE t ADD c SERIAL": "it numbers rows",
+    "ALTER TABLE t MODIFY n INT AUTO_INCREMENT, ADD UNIQUE (n)": "it numbers rows",
 }
 REFUSED_OF_MARIADB = {
     "ALTER TABLE t ADD c CHAR(36) DEFAULT (UUID())": "UUID",
@@ -347,25 +307,6 @@ def test_rows_that_nobody_lost_are_not_doubted(sites):
         execute(server, f"INSERT INTO {sites.db}.t VALUES (10, NULL, '2022-01-01', 7)")
     (entry,) = sites.entries("ALTER IGNORE TABLE t ADD UNIQUE u (n)")
     sites.refused(entry, why="which of them stays is open", hint="setl load --replace")
-    # The first in the order of the key stay, which is the source's in a table from the stream.
-    made, ignored = sites.entries(
-        "CREATE TABLE s (id INT PRIMARY KEY, k INT NOT NULL, v INT)",
-        "ALTER IGNORE TABLE s DROP PRIMARY KEY, ADD PRIMARY KEY (k), ADD UNIQUE (v)",
-    )
-    sites.apply(made)
-    values = "VALUES (9, 1, 1), (8, 2, 2), (5, 1, 3), (4, 3, 2), (3, 4, NULL), (2, 5, NULL)"
-    execute(sites.b, f"INSERT INTO {sites.db}.s {values}")
-    sites.apply(ignored)
-    assert sites.rows(sites.b, "s") == ((2, 5, None), (3, 4, None), (4, 3, 2), (5, 1, 3))
-    execute(
-        sites.a,
-        f"USE {sites.db}",
-        "DROP TABLE s",
-        made.statement,
-        f"INSERT INTO s {values}",
-        ignored.statement,
-    )
-    sites.assert_same("s")
 
 
 @pytest.mark.parametrize(
@@ -401,7 +342,7 @@ def test_what_rows_of_the_other_site_get_otherwise_does_not_pass_in_two_directio
     ("statement", "why"),
     [
         ("ALTER TABLE t ADD c DATETIME DEFAULT NOW()", "get the time of this change"),
-        ("ALTER TABLE t ADD c INT AUTO_INCREMENT UNIQUE", "or has others, too"),
+        ("ALTER TABLE t ADD c INT AUTO_INCREMENT UNIQUE", "it numbers rows"),
         ("ALTER TABLE t DROP n", "which lose it as well"),
         ("RENAME TABLE t TO kept", "it moves rows of a table"),
     ],
@@ -414,14 +355,6 @@ def test_rows_of_other_tables_in_the_same_one_stay_as_they_are(sites, statement,
     (entry,) = sites.entries(statement)
     sites.refused(entry, sites.ddl_context(marked_drops=False), why=why)
     assert (sites.shape(sites.b), sites.rows(sites.b)) == before
-
-
-def test_rows_are_not_numbered_in_the_order_of_another_key(sites):
-    execute(sites.b, f"UPDATE {sites.db}.t SET n = id WHERE n IS NULL")
-    execute(sites.b, f"ALTER TABLE {sites.db}.t DROP PRIMARY KEY, ADD PRIMARY KEY (n, id)")
-    (entry,) = sites.entries("ALTER TABLE t ADD c INT AUTO_INCREMENT UNIQUE")
-    with pytest.raises(FatalError, match=r"is \(id\) at the source and \(n, id\) at the target"):
-        sites.apply(entry)
 
 
 OF_A_SESSION = {
@@ -499,7 +432,7 @@ def test_rows_are_exchanged_once_whenever_a_leader_dies(parted, monkeypatch, poi
             if reached == point:
                 raise KeyboardInterrupt
 
-        patch.setattr(attempt_module.failpoints, "reached", dies)
+        patch.setattr(steps_module.failpoints, "reached", dies)
         with pytest.raises(KeyboardInterrupt):
             parted.apply(entry)
     assert parted.apply(entry, number=parted.number)

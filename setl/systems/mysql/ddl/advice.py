@@ -1,9 +1,12 @@
-"""What to do about a statement that the target's server refuses, by the error it gives."""
+"""What is said of a schema change that stops the pipeline, and what to do about it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
+
+from setl.codec.sql.redaction import redacted
+from setl.errors import FatalError
 
 LOAD_AFTER: Final = (
     "Make the target's tables{by_hand} as the source's are now. Mark the change as done as said"
@@ -19,6 +22,12 @@ _NO_FUNCTION: Final = frozenset({1046, 1305})
 _OF_ROWS: Final = frozenset(
     {1048, 1062, 1138, 1216, 1264, 1265, 1292, 1366, 1406, 1411, 1452, 1526, 3819, 4025}
 )
+
+
+def not_replicated(why: str, statement: str, hint: str = "") -> FatalError:
+    """A schema change that is a person's: the reason, the statement, and what to do."""
+    text = f"this schema change cannot be replicated: {why}: {redacted(statement)[:300]}"
+    return FatalError(text, hint=hint)
 
 
 def reason_of(number: int) -> str:

@@ -16,7 +16,7 @@ from setl.codec.sql.created_table import actions_among
 from setl.codec.sql.names import name_of
 from setl.codec.sql.sequence_defaults import sequence_defaults
 from setl.codec.sql.table_ddl import Action, TableDdl, column_words
-from setl.codec.sql.tokens import Token, TokenKind, tokenize
+from setl.codec.sql.tokens import Token, TokenKind
 from setl.systems.mysql.session_functions import CLOCK
 
 _CLOCK: Final = CLOCK | {"UNIX_TIMESTAMP"}
@@ -59,8 +59,6 @@ class Effects:
         unsure: functions whose values rows are filled with, and that nothing tells of.
         numbers: whether rows are numbered by a column that is added.
         numbered: an existing column that counts from now on, "" for none.
-        ordered: whether rows are put in another order.
-        rekeyed: whether the primary key becomes another one.
         loses: whether rows go that have the same key.
         retyped: columns that are defined again, in lower case → their type, with what stands in
             parentheses behind it.
@@ -78,8 +76,6 @@ class Effects:
     unsure: tuple[str, ...] = ()
     numbers: bool = False
     numbered: str = ""
-    ordered: bool = False
-    rekeyed: bool = False
     loses: bool = False
     retyped: Mapping[str, str] = field(default_factory=dict[str, str])
     computed: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
@@ -112,8 +108,6 @@ def effects_of(ddl: TableDdl) -> Effects:
         unsure=tuple(dict.fromkeys(c for c in calls if c not in _CLOCK | _SAME)),
         numbers=any(_counts(column) for column in added),
         numbered=next((name for name, column in changed if _counts(column)), ""),
-        ordered=any(c.words[:2] == ("ORDER", "BY") for c in ddl.clauses()),
-        rekeyed="PRIMARY" in words,
         loses=ignores and bool(words & _REPLACING),
         retyped={name: _type(c) for name, c in changed},
         computed=dict(_computed([*added, *(column for _, column in changed)])),
@@ -123,27 +117,6 @@ def effects_of(ddl: TableDdl) -> Effects:
         unclear=unclear,
         actions=actions,
     )
-
-
-def without_ignore(ddl: TableDdl, statement: str) -> str:
-    """An ALTER IGNORE as an ALTER, which is refused where it would remove rows.
-
-    Args:
-        ddl: the statement.
-        statement: its text.
-    """
-    for token in ddl.tokens[:4]:
-        if token.word == "IGNORE":
-            return statement[: token.start] + statement[token.end :].lstrip()
-    return statement
-
-
-def with_ignore(statement: str) -> str:
-    """An ALTER TABLE as an ALTER IGNORE TABLE."""
-    front = [token for token in tokenize(statement)[:4] if token.word in ("IGNORE", "TABLE")]
-    if not front or front[0].word == "IGNORE":
-        return statement
-    return f"{statement[: front[0].start]}IGNORE {statement[front[0].start :]}"
 
 
 def _added(ddl: TableDdl) -> Iterator[Sequence[Token]]:

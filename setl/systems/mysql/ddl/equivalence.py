@@ -1,210 +1,433 @@
-"""Tells whether a schema change does the same to rows at the target as at the source."""
+"""What a schema change has to meet so that rows of the target come out as those of the source.
+
+One table: each kind of change that may give rows other values, and the reason, if there is one, why
+it may do so here. What has a reason stops the pipeline, and a person makes it by hand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
 
-from setl.codec.sql.table_ddl import column_words
-from setl.codec.sql.tokens import TokenKind, tokenize
-from setl.model.session import StatementSession
-from setl.systems.mysql.catalog import unescaped
-from setl.systems.mysql.ddl.conversions import converts_alike, is_moment
-from setl.systems.mysql.ddl.effects import Effects
-from setl.systems.mysql.ddl.table_state import TableState
-from setl.systems.mysql.session_functions import BY_SETTINGS, BY_TIME_ZONE, OF_DAYS
+from pymysql.connections import Connection
 
-_TIME_TYPES: Final = frozenset({"timestamp", "datetime", "date", "time"})
-_NO_CHARACTER: Final = "\N{REPLACEMENT CHARACTER}"
-_UTC: Final = ("+00:00", "UTC", "Etc/UTC")
-# What makes a time of a moment, or a moment of a time.
-_OF_MOMENTS: Final = BY_TIME_ZONE | {"TIMESTAMP"}
+from setl.codec.sql.table_ddl import Action, Role, TableDdl
+from setl.errors import FatalError
+from setl.systems.mysql.catalog import read_table
+from setl.systems.mysql.connection import connect, is_mariadb
+from setl.systems.mysql.ddl import predicates
+from setl.systems.mysql.ddl.advice import not_replicated
+from setl.systems.mysql.ddl.collating import default_collations, reason_charsets_differ
+from setl.systems.mysql.ddl.context import ChangeContext
+from setl.systems.mysql.ddl.effects import Effects, effects_of
+from setl.systems.mysql.ddl.moved_rows import reason_partitions_differ
+from setl.systems.mysql.ddl.plan import Name, Step
+from setl.systems.mysql.ddl.settings import is_system_zone
+from setl.systems.mysql.ddl.source_settings import source_had
+from setl.systems.mysql.ddl.table_state import (
+    TableState,
+    has_unnumbered,
+    kind_of,
+    referring_tables,
+    state_of,
+    system_zone,
+)
+from setl.systems.mysql.foreign_keys import FOREIGN_KEY_ACTION, accepts_actions, logs_actions
+from setl.systems.mysql.server import Server
+
+COPIED_IN_UTC: Final = "copied-in-utc"
+SHADOW_DEFINITION: Final = "shadow-definition"
+"""What `accept` of a pipeline calls them, see `setl.systems.finding.FOUND_LATER`."""
+
+_LATER: Final = "load the table with `setl load --replace` when the pipeline runs again"
+_BY_HAND: Final = (
+    "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
+    " the future, add such a column without them, and fill it with an UPDATE, which replicates. Or"
+    f" make it with any values, and {_LATER}"
+)
+_OF_FILES: Final = (
+    "Nothing has to be made at the target: mark the change as done, as follows. When the source has"
+    " imported the table's rows, and the pipeline runs again, load it with `setl load --replace`"
+)
+_OF_LOSSES: Final = (
+    f"Make the change on the target{{by_hand}}, and {_LATER}: that brings the rows which the source"
+    " has kept, and removes others"
+)
+_OF_FAILED: Final = (
+    "Compare the table with the source's, and do to the target{by_hand} what was done there"
+)
+_OF_UNKNOWN: Final = f"Make the change on the target{{by_hand}}. If it changes rows, {_LATER}"
+_OF_ACTIONS: Final = (
+    "Where the reason can be removed, do so and start again. Else, at the source, make the foreign"
+    " key again without these actions, and change the child rows in the application; make the"
+    " change on the target{by_hand}. Where no such row ever goes, name"
+    f" {FOREIGN_KEY_ACTION}@schema.table under `accept` in the channel file"
+)
+_OF_BOTH_WAYS: Final = (
+    "Make the change on the target{by_hand}, with the values that the rows have at the source; in"
+    " the future, add such a column as NULL without them, and when it is at both sites change it"
+    " to what it shall be"
+)
+_OF_CHARSETS: Final = (
+    "Make the change on the target{by_hand}, with the collation that the column has at the source;"
+    " in the future, name character set and collation of such a column"
+)
+_OF_READS: Final = (
+    "Make the change on the target{by_hand}. Then load the table again, with `setl load --replace`,"
+    " since rows that were read at the source (`read: source`) may be wrong"
+)
+_OF_MOVES: Final = (
+    "Give the target's table the source's partitions{by_hand}, and start again. Or make the change"
+    " there by hand, and load both tables with `setl load --replace` when the pipeline runs again"
+)
+_OF_COPIES: Final = (
+    "Make the change on the target{by_hand}, under the time zone of the session that copied the"
+    " rows where it is known. Where it is not, or rows were filled in another way, make it all the"
+    f" same, and {_LATER}. Where online schema changes always copy times under UTC, name"
+    f" {COPIED_IN_UTC}@schema.table under `accept` in the channel file instead, and start again"
+)
+_OF_FAMILIES: Final = (
+    "If both kinds of servers compute these values alike, make the change on the target{by_hand};"
+    " else make it a plain column there, and load the table with `setl load --replace`"
+)
+_OF_DIFFERENCE: Final = (
+    "Make the table at the target{by_hand} as the shadow was made, and leave its later changes to"
+    " setl. Where the target's table differs from the source's on purpose, name"
+    f" {SHADOW_DEFINITION}@schema.table under `accept` in the channel file instead, and start again"
+)
+_BY_COLUMN: Final = (
+    "it is a part of a column's definition, where not every server makes a foreign key of it"
+)
+_UNREADABLE: Final = "some of its bytes are no characters of its session's character set"
+_ROWS_OF_FILES: Final = "its rows come from a file of the source's server, or go with one"
+_FAILED: Final = "at the source it failed half-way, with error {}"
+_LOST: Final = "it removes rows that have the same key, and which of them stays is open"
+_OF_OTHERS: Final = (
+    "rows of other tables, which are in the same one here, get the time of this change"
+)
+_UNSURE: Final = "existing rows get values of {}, different at each site"
+_NUMBERED: Final = "it numbers rows that are there, in an order that need not be the target's"
+_STARTED_SINCE: Final = (
+    "but the server was started again since, or there is too much ahead of the pipeline to see"
+    " whether it was"
+)
 
 
-_ZONE: Final = "the time zone of the session that did is not in the stream"
-_SETTINGS: Final = "settings of the session that did, such as lc_time_names, are not in the stream"
-REASON_ROWS_LOST: Final = "it removes rows that have the same key, and which of them stays is open"
-"""Of ALTER IGNORE, where there are such rows."""
+class Facts:
+    """What rules go by; servers are asked for a thing when a rule wants it first."""
+
+    def __init__(self, context: ChangeContext, step: Step) -> None:
+        """Ask nothing yet."""
+        self.context, self.step, self.session = context, step, step.session
+        self.ddl = step.ddl
+
+    @property
+    def target(self) -> Connection[Any]:
+        """A connection to the target."""
+        return self.context.connection
+
+    @cached_property
+    def effects(self) -> Effects:
+        """What the statement does to rows."""
+        return Effects() if self.ddl is None else effects_of(self.ddl)
+
+    @cached_property
+    def state(self) -> TableState:
+        """The target's table before the statement."""
+        return state_of(self.target, self.step.tables[0])
+
+    @property
+    def foreign(self) -> bool:
+        """Whether the source is known to be of the other family."""
+        return self.session.known and self.session.mariadb is not is_mariadb(self.target)
+
+    @property
+    def unreadable(self) -> bool:
+        """Whether its text has bytes that its session's character set does not have."""
+        return "\N{REPLACEMENT CHARACTER}" in self.step.statement
+
+    @property
+    def unsure(self) -> str:
+        """The functions that fill rows with other values at each site."""
+        return ", ".join(self.effects.unsure)
+
+    @property
+    def numbers(self) -> bool:
+        """Whether a counter gives numbers to rows that are there."""
+        column, state = self.effects.numbered, self.state
+        if not column or column == state.counter or column not in state.types:
+            return self.effects.numbers
+        name = self.step.tables[0]
+        return self.effects.numbers or has_unnumbered(self.target, name, column)
+
+    @property
+    def utc(self) -> bool:
+        """Whether somebody says that online schema changes copy rows under UTC."""
+        return self.context.target.accepts_of(COPIED_IN_UTC, self.step)
+
+    @property
+    def unread(self) -> bool:
+        """Whether all rows are still to be read at the source."""
+        return self.step.source is not None and self.context.change.unread(self.step.source)
 
 
-def reason_not_equivalent_without_rows(
-    effects: Effects, session: StatementSession, statement: str
-) -> str:
-    """Why a statement may mean something else at the target, whatever rows there are; or ""."""
-    if _NO_CHARACTER in statement:
-        return "some of its bytes are no characters of its session's character set"
-    if effects.files:
-        return "its rows come from a file of the source's server, or go with one"
-    if session.error:
-        return f"at the source it failed half-way, with error {session.error}"
-    if not session.known and effects.unclear:
-        return f"the session that ran it is not in the stream, and decides {effects.unclear}"
-    return ""
+@dataclass(frozen=True)
+class Rule:
+    """A kind of change, and when rows of the target need not come out as the source's.
 
-
-def reason_not_equivalent_with_rows(
-    effects: Effects, session: StatementSession, state: TableState, *, gathered: bool = False
-) -> str:
-    """Why rows of the table may differ from the source's afterwards, or ""; not of numbers.
-
-    Args:
-        effects: of the statement.
-        session: the statement's.
-        state: of the target's table.
-        gathered: whether rows of other tables may be there, which get their values at their own.
+    Attributes:
+        kind: what it is about.
+        why_not: gives the reason why not, "" where they come out alike.
+        advice: what to do then.
     """
-    if gathered and effects.clock:
-        return "rows of other tables, which are in the same one here, get the time of this change"
-    converts = effects.retyped and (
-        effects.times or any(state.types.get(c) in _TIME_TYPES for c in effects.retyped)
-    )
-    if effects.unsure:
-        return f"existing rows get values of {', '.join(effects.unsure)}, different at each site"
-    left_open = "" if session.known else _open(effects, converts=bool(converts))
-    unknown = "the session that ran it is not in the stream, and decides"
-    return f"{unknown} {left_open}" if left_open else ""
+
+    kind: str
+    why_not: Callable[[Facts], str]
+    advice: str = _BY_HAND
 
 
-def _open(effects: Effects, *, converts: bool) -> str:
-    """What of the rows only the session decides, "" for nothing."""
-    doubts = {
-        "which time existing rows get": effects.clock,
-        "whether a TIMESTAMP gets the time by itself": "TIMESTAMP" in effects.types
-        and not effects.retyped,
-        "how times are converted": converts,
-        "how its counter counts": effects.numbers or bool(effects.numbered),
-    }
-    return next((reason for reason, holds in doubts.items() if holds), "")
+def refuse_unequal(context: ChangeContext, step: Step) -> None:
+    """Refuse a step after which rows of the target may not be as the source's.
 
-
-def reason_not_reversible(effects: Effects, session: StatementSession) -> str:
-    """Why rows may differ that the target's clients wrote before the statement came there, or "".
-
-    They have come to the source, or are going to, without the column that it has already.
+    Raises:
+        FatalError: they may not.
+        SetlError: a server does not answer.
     """
-    by_itself = "TIMESTAMP" in effects.types and session.explicit_timestamps is False
-    filled = effects.clock or effects.renews or by_itself
-    if not (filled or effects.numbers):
+    facts = Facts(context, step)
+    found = why_not_equivalent(facts, OF_NAMES)
+    if not found and step.source is not None and facts.ddl is not None:
+        found = why_not_equivalent(facts, OF_STATEMENTS)
+        if not found and facts.ddl.action is Action.ALTER:
+            found = why_not_equivalent(facts, OF_ALTER)
+            if not found and facts.state.rows:
+                found = why_not_equivalent(facts, OF_ROWS)
+        found = found or why_not_equivalent(facts, OF_TEXTS)
+    if found:
+        raise not_replicated(found[0], step.statement, found[1])
+
+
+def why_not_equivalent(facts: Facts, rules: Sequence[Rule]) -> tuple[str, str] | None:
+    """The first reason why rows may not be as the source's, and what to do; None for none."""
+    found = ((rule.why_not(facts), rule.advice) for rule in rules)
+    return next(((reason, advice) for reason, advice in found if reason), None)
+
+
+def rows_lost(step: Step) -> FatalError | None:
+    """What to say where the target has rows of which the source has kept some only.
+
+    None if the statement is no ALTER IGNORE.
+    """
+    if step.ddl is None or not effects_of(step.ddl).loses:
+        return None
+    return not_replicated(_LOST, step.statement, _OF_LOSSES)
+
+
+def refuse_recomputed(context: ChangeContext, step: Step) -> None:
+    """Refuse a swap whose copying computed again what the table's rows had; raises FatalError."""
+    facts = Facts(context, step)
+    if step.source is not None and not facts.unread and facts.state.rows:
+        reason = predicates.reason_stored_rows_differ(facts.state, utc=facts.utc)
+        if reason:
+            raise not_replicated(reason, step.statement, _OF_COPIES)
+
+
+def refuse_difference(context: ChangeContext, step: Step, difference: str) -> None:
+    """Refuse to let a table be that its shadow was created with another definition than.
+
+    Raises:
+        FatalError: there is a difference, and nobody has accepted it.
+    """
+    if difference and not context.target.accepts_of(SHADOW_DEFINITION, step):
+        reason = f"an online schema change ends, and its shadow was made otherwise: {difference}"
+        raise not_replicated(reason, step.statement, _OF_DIFFERENCE)
+
+
+def refuse_actions(context: ChangeContext, step: Step, actions: Sequence[str]) -> None:
+    """Refuse actions of foreign keys that a table gets from its shadow; see `_why_not_acted`."""
+    if reason := _why_not_acted(context, step, actions):
+        raise not_replicated(reason, step.statement, _OF_ACTIONS)
+
+
+def _why_children_stay(facts: Facts) -> str:
+    """Why a table cannot be renamed before it is dropped: foreign keys would go with it."""
+    found = referring_tables(facts.target, facts.step.tables[0]) if facts.step.renames_away else ()
+    if not found:
         return ""
-    what = "the time" if filled else "the number"
     return (
-        f"rows that clients of the target wrote since get {what} of the change here, and"
-        f" {what} of their arrival at the source"
+        f"foreign keys of {', '.join(found)} refer to the table, and would refer to none any more"
     )
 
 
-def reason_copies_differ(
-    effects: Effects, session: StatementSession, types: Mapping[str, str], *, utc: bool = False
+def _why_other_table_was_read(facts: Facts) -> str:
+    """Why rows may have been read from another table than that which is renamed, or ""."""
+    source, step = facts.context.target.source, facts.step
+    if source is None or step.source is not None or not step.reread:
+        return ""
+    with closing(connect(source)) as connection:
+        again = next((name for name in step.reread if kind_of(connection, name)), None)
+    return f"the source has another table {'.'.join(again)} by now" if again else ""
+
+
+def _why_other_columns_were_read(facts: Facts) -> str:
+    """Why rows may have been read by names that mean something else by now, or ""."""
+    source, step = facts.context.target.source, facts.step
+    before = read_table(facts.target, *step.tables[0]) if source and step.reread else None
+    if source is None or before is None or facts.ddl is None:
+        return ""
+    with closing(connect(source)) as connection:
+        now = read_table(connection, *step.reread[0])
+    return predicates.reason_reads_differ(facts.ddl, before, now)
+
+
+def _why_actions_differ(facts: Facts) -> str:
+    if facts.step.creation is not None or facts.ddl is None:
+        return ""  # see `refuse_actions`
+    parents = [(n.schema, n.table) for n in facts.ddl.names if n.role is Role.REFERENCED]
+    alike = bool(facts.session.mariadb) and is_mariadb(facts.target)
+    why_not = "" if alike or not _is_by_column(facts.ddl) else _BY_COLUMN
+    return _why_not_acted(facts.context, facts.step, facts.effects.actions, parents, why_not)
+
+
+def _is_by_column(ddl: TableDdl) -> bool:
+    """Whether a foreign key is a part of a column's definition."""
+    words = [token.word for token in ddl.tokens]
+    return words.count("REFERENCES") > words.count("FOREIGN")
+
+
+def _why_not_acted(
+    context: ChangeContext,
+    step: Step,
+    actions: Sequence[str],
+    parents: Sequence[Name] = (),
+    why_not: str = "",
 ) -> str:
-    """Why rows may differ that were copied into a shadow, after a statement ran on it; or "".
+    """Why rows that foreign keys change by themselves are not in the stream, nor changed here.
 
-    Servers log the time zone with a statement that used it. The shadow was empty, so that the
-    statement did not. The copying did, and rows are logged without the session's settings.
-
-    Args:
-        effects: of the statement.
-        session: the statement's, which need not be that of the copying.
-        types: the types of the target's columns before the statement, by name in lower case.
-        utc: whether somebody says that rows are copied under UTC, as the statement runs here if it
-            was logged with no time zone.
-    """
-    utc = utc and session.time_zone in ("", *_UTC)
-    by_itself = "TIMESTAMP" in effects.types and not session.explicit_timestamps
-    if effects.clock or effects.numbers or effects.numbered or by_itself:
-        return "the online schema change filled rows when it copied them, and nothing tells how"
-    computed = [c for c, words in effects.computed.items() if _of_session(words, types)]
-    if computed and not utc:
-        return _copied("computed", computed, _ZONE)
-    called = {c: {word.upper() for word in words} for c, words in effects.computed.items()}
-    if by_settings := [c for c, words in called.items() if words & BY_SETTINGS]:
-        return _copied("computed", by_settings, _SETTINGS)
-    retyped = [(c, types[c], new) for c, new in effects.retyped.items() if c in types]
-    if converted := [c for c, old, new in retyped if is_moment(old) != is_moment(new)]:
-        if not utc:
-            return _copied("converted", converted, _ZONE)
-        retyped = [(c, _without_zone(old), _without_zone(new)) for c, old, new in retyped]
-    if converted := [c for c, old, new in retyped if not converts_alike(old, new)]:
-        why = "servers convert otherwise when they alter a table"
-        return _copied("converted", converted, why)
-    return ""
-
-
-def reason_stored_rows_differ(state: TableState, *, utc: bool = False) -> str:
-    """Why rows that were copied into a shadow may hold other computed values than before, or "".
-
-    What a STORED generated column computes of a moment, or by a setting, it computes again when a
-    row is copied, in that session. The target's rows keep what their own sessions computed.
+    What can be told of their tables is reported; of their columns, when they are there, see
+    `setl.systems.mysql.acting_keys`.
 
     Args:
-        state: of the target's table.
-        utc: whether somebody says that rows are copied under UTC.
+        context: the change.
+        step: makes them.
+        actions: what they do by themselves.
+        parents: the tables that they refer to, at the target, as far as they are known.
+        why_not: why setl cannot carry them out, if that is known already.
     """
-    expressions = {**state.virtual, **state.stored}
-    said = {column: tuple(tokenize(unescaped(text))) for column, text in expressions.items()}
-    by_zone: set[str] = set()
-    by_settings: set[str] = set()
-    for _ in said:  # each may be computed of others
-        for column, tokens in said.items():
-            names = {t.name.lower() for t in tokens if t.kind is TokenKind.NAME}
-            if names & by_zone or _of_session(column_words(tokens), state.definitions):
-                by_zone.add(column)
-            if names & by_settings or any(t.word in BY_SETTINGS for t in tokens):
-                by_settings.add(column)
-    if (again := [column for column in state.stored if column in by_zone]) and not utc:
-        return _copied("computed", again, _ZONE)
-    again = [column for column in state.stored if column in by_settings]
-    return _copied("computed", again, _SETTINGS) if again else ""
+    target = context.target
+    if not actions or not step.source or accepts_actions(target.accept, ".".join(step.source)):
+        return ""
+    why_not = why_not or why_not_carried_out(context, (step.tables[0], *parents))
+    reason = _why_not_logged(context, ", ".join(actions)) if why_not else ""
+    if reason and target.related is not None:
+        return f"{reason}, and setl cannot carry it out ({why_not})"
+    return reason
 
 
-def _of_session(words: Collection[str], types: Mapping[str, str]) -> bool:
-    """Whether an expression of these names and functions depends on a session's time zone.
-
-    Args:
-        words: in lower case.
-        types: the types of the table's columns, by name in lower case.
-    """
-    named = [types[word] for word in words if word in types]
-    called = {word.upper() for word in words}
-    if not _OF_MOMENTS.isdisjoint(called) or any(map(is_moment, named)):
-        return True
-    times = any(kind.lower().partition("(")[0] == "time" for kind in named)
-    return times and not OF_DAYS.isdisjoint(called)
+def why_not_carried_out(context: ChangeContext, tables: Sequence[Name]) -> str:
+    """Why setl cannot carry out what foreign keys between tables do, "" if it can."""
+    target = context.target
+    if target.related is None or target.source is None:
+        return "the source cannot be asked"
+    found = map(target.related.of_target, tables)
+    return next((f"{table.name}: {table.why_not}" for table in found if table.why_not), "")
 
 
-def _without_zone(kind: str) -> str:
-    return kind.lower().replace("timestamp", "datetime")
-
-
-def _copied(what: str, columns: Sequence[str], why: str) -> str:
-    return (
-        f"the online schema change {what} {', '.join(columns)} when it copied the rows, and {why}"
-    )
-
-
-def reason_order_differs(
-    effects: Effects, state: TableState, *, whole: bool, source_key: tuple[str, ...]
-) -> str:
-    """Why rows may be numbered in another order than at the source, or "".
-
-    Args:
-        effects: of a statement that numbers rows.
-        state: of the target's table.
-        whole: whether the target has all rows of the source's table.
-        source_key: the primary key at the source when the statement read the rows, () if there is
-            none or it is not known.
-    """
-    if not whole:
-        return "it numbers rows, and the target has not all of them, or has others, too"
-    if effects.ordered:
-        return "it numbers rows in an order of its own"
-    if not state.key:
-        return "it numbers rows of a table without a primary key, so that their order is open"
-    if (effects.rekeyed and not source_key) or not state.plain:
-        return "it numbers rows in an order that need not be the target's"
-    if source_key != state.key:
+def _why_not_logged(context: ChangeContext, actions: str) -> str:
+    logged, source = False, context.target.source
+    if source is not None:
+        with Server.opened(source) as server:
+            logged = logs_actions(server)
+    if not logged:
+        return f"rows that a foreign key changes by {actions} are not in the source's binlog"
+    if not source_had(context, "foreign keys", "logged"):
         return (
-            "it numbers rows in the order of the primary key, which is"
-            f" ({', '.join(source_key) or 'not known'}) at the source and"
-            f" ({', '.join(state.key)}) at the target"
+            f"rows that a foreign key changes by {actions} are in the source's binlog now;"
+            f" {_STARTED_SINCE}, and they need not have been before"
         )
     return ""
+
+
+def _why_zone_differs(facts: Facts) -> str:
+    if not is_system_zone(facts.session):
+        return ""
+    there, source = None, facts.context.target.source
+    if source is not None:
+        with closing(connect(source)) as connection:
+            there = system_zone(connection)
+    here = system_zone(facts.target)
+    what = "it depends on the time zone of the source's machine"
+    if there != here or there is None:
+        zone = "not known" if there is None else there[0]
+        return f"{what}, which is {zone}; the target's is {here[0]}"
+    if not source_had(facts.context, "zone", there[0]):
+        return f"{what}, which is {there[0]} now; {_STARTED_SINCE}, and it may have had another"
+    return ""
+
+
+def _why_partitions_differ(facts: Facts) -> str:
+    source, step = facts.context.target.source, facts.step
+    if facts.ddl is None or step.source is None:
+        return ""
+    return reason_partitions_differ(source, facts.target, facts.ddl, (step.source, step.tables[0]))
+
+
+def _why_families_differ(facts: Facts) -> str:
+    if not facts.foreign:
+        return ""
+    return predicates.reason_families_differ(facts.effects, facts.state.types)
+
+
+def _why_copies_differ(facts: Facts) -> str:
+    if not facts.step.copied or facts.unread:
+        return ""
+    types = facts.state.definitions
+    return predicates.reason_copies_differ(facts.effects, facts.session, types, utc=facts.utc)
+
+
+def _why_not_reversible(facts: Facts) -> str:
+    if not facts.context.target.marked_drops:
+        return ""
+    return predicates.why_not_reversible(facts.effects, facts.session)
+
+
+def _why_texts_differ(facts: Facts) -> str:
+    reason = reason_charsets_differ(facts.step.statement, facts.session)
+    return "" if reason and default_collations(facts.target, facts.session) else reason
+
+
+# A table of the target under other names.
+OF_NAMES: Final[tuple[Rule, ...]] = (
+    Rule("a table that is renamed before it is dropped", _why_children_stay),
+    Rule("a renamed table whose rows are read again", _why_other_table_was_read, _OF_READS),
+)
+# Any statement about a mapped table, whatever rows it has.
+OF_STATEMENTS: Final[tuple[Rule, ...]] = (
+    Rule("bytes that are no text", lambda f: _UNREADABLE if f.unreadable else ""),
+    Rule("DISCARD, IMPORT", lambda f: _ROWS_OF_FILES if f.effects.files else "", _OF_FILES),
+    Rule("failed", lambda f: _FAILED.format(e) if (e := f.session.error) else "", _OF_FAILED),
+    Rule("ambiguous text", lambda f: predicates.why_unclear(f.effects, f.session)),
+    Rule("CASCADE, SET NULL", _why_actions_differ, _OF_ACTIONS),
+    Rule("the time zone SYSTEM", _why_zone_differs),
+    Rule("EXCHANGE, CONVERT of partitions", _why_partitions_differ, _OF_MOVES),
+)
+OF_ALTER: Final[tuple[Rule, ...]] = (
+    Rule("columns by other names", _why_other_columns_were_read, _OF_READS),
+    Rule("unknown clauses", lambda f: predicates.why_unknown(f.ddl), _OF_UNKNOWN),
+)
+# An ALTER TABLE of a table with rows. All else gives values that are in the statement, or none.
+OF_ROWS: Final[tuple[Rule, ...]] = (
+    Rule("IGNORE", lambda f: _LOST if f.effects.loses and not f.step.whole else "", _OF_LOSSES),
+    Rule("NOW()", lambda f: _OF_OTHERS if f.effects.clock and f.step.gathered else ""),
+    Rule("other functions", lambda f: _UNSURE.format(n) if (n := f.unsure) else ""),
+    Rule("the session", lambda f: predicates.why_session_unknown(f.effects, f.session, f.state)),
+    Rule("expressions of the other family", _why_families_differ, _OF_FAMILIES),
+    Rule("values of rows in flight", _why_not_reversible, _OF_BOTH_WAYS),
+    Rule("copied rows", _why_copies_differ, _OF_COPIES),
+    Rule("AUTO_INCREMENT", lambda f: _NUMBERED if f.numbers else ""),
+)
+OF_TEXTS: Final[tuple[Rule, ...]] = (
+    Rule("NCHAR, NATIONAL, UNICODE", _why_texts_differ, _OF_CHARSETS),
+)

@@ -17,15 +17,23 @@ from typing import Any, Final, NamedTuple
 from pymysql.connections import Connection
 
 from setl.codec.sql.names import name_of
+from setl.codec.sql.redaction import redacted
 from setl.codec.sql.table_ddl import Action, Role, TableDdl
 from setl.codec.sql.tokens import Token, TokenKind
+from setl.errors import FatalError
+from setl.systems.mysql.ddl.context import ChangeContext
 from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.mapping_limits import removes_rows
 from setl.systems.mysql.ddl.moved_rows import moved_by, table_of_partition
-from setl.systems.mysql.ddl.reread_names import given_up
-from setl.systems.mysql.ddl.table_state import has_rows, kind_of
+from setl.systems.mysql.ddl.plan import Step
+from setl.systems.mysql.ddl.predicates import given_up
+from setl.systems.mysql.ddl.table_state import Name, has_rows, kind_of
 
 # Between these, a value that becomes another one is refused when its row is written.
+_ADVICE: Final = (
+    "The target's table has the change, so only mark it as done as said next. When the pipeline"
+    " runs again, load the table with `setl load --replace`"
+)
 _AS_WRITTEN: Final = frozenset({
     "tinyint", "smallint", "mediumint", "int", "bigint", "decimal",
     "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set",
@@ -51,9 +59,7 @@ class ExistingColumn(NamedTuple):
     computed: bool = False
 
 
-def reason_names_differ(
-    connection: Connection[Any], ddl: TableDdl, later: Collection[tuple[str, str]]
-) -> str:
+def reason_names_differ(connection: Connection[Any], ddl: TableDdl, later: Collection[Name]) -> str:
     """Why tables that had other names before a RENAME may not be distinguished by now, or "".
 
     Args:
@@ -71,8 +77,8 @@ def reason_names_differ(
 
 
 def names_taken(
-    connection: Connection[Any], ddl: TableDdl, later: Collection[tuple[str, str]]
-) -> tuple[tuple[str, str], ...]:
+    connection: Connection[Any], ddl: TableDdl, later: Collection[Name]
+) -> tuple[Name, ...]:
     """Created tables without rows that have the names which a statement gives.
 
     Args:
@@ -101,9 +107,39 @@ def renames(ddl: TableDdl) -> bool:
     return ddl.action is Action.RENAME or any(n.role is Role.NEW_NAME for n in ddl.names)
 
 
-def existing_columns(
-    connection: Connection[Any], name: tuple[str, str]
-) -> dict[str, ExistingColumn]:
+def refuse_rows_before(context: ChangeContext, step: Step, later: Collection[Name]) -> None:
+    """Refuse to skip a statement that the table has had since it was created.
+
+    Args:
+        context: the change.
+        step: with the statement.
+        later: those of its tables that were created after it, as the source had them.
+
+    Raises:
+        FatalError: it did something to rows that came before it, and the target has some.
+        SetlError: a server does not answer.
+    """
+    ddl, target = step.ddl, context.connection
+    if ddl is None:
+        return
+    reason, moved = "", moved_by(ddl) is not None
+    if renames(ddl):
+        reason = reason_names_differ(target, ddl, later)
+    held = step.tables if moved else step.tables[:1]
+    if not reason and ddl.action is Action.ALTER and any(has_rows(target, t) for t in held):
+        all_come = step.source is not None and context.change.unread(step.source)
+        # Rows that are read at the source are as they are there.
+        if not step.reread and (removes_rows(ddl) or moved or not all_come):
+            reason = reason_rows_differ(ddl, existing_columns(target, step.tables[0]))
+    if reason:
+        raise FatalError(
+            "rows of the target may not be as a schema change left them at the source, since setl"
+            f" created the table as it was later: {reason}: {redacted(step.statement)[:300]}",
+            hint=_ADVICE,
+        )
+
+
+def existing_columns(connection: Connection[Any], name: Name) -> dict[str, ExistingColumn]:
     """The columns of a table, by name in lower case; pymysql's errors pass through."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT VERSION()")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from setl.systems.mysql.connection import error_number, translate
 from setl.systems.mysql.created_text import read_created_text
 from setl.systems.mysql.ddl.moved_rows import rows_of_exchange
 from setl.systems.mysql.ddl.plan import Step
-from setl.systems.mysql.ddl.statements import parsed
 from setl.systems.mysql.ddl.table_state import MISSING_TABLE, Name
 
 MAX_DONE: Final = 500
@@ -50,6 +48,14 @@ class Recorded:
     state: str
     generation: int
     digest: str
+
+    def is_done(self, generation: int) -> bool:
+        """Whether it was done by hand, or at this position of the stream before.
+
+        Args:
+            generation: of now; after a done step the pipeline may have gone back to before it.
+        """
+        return self.state == DONE and self.generation >= generation
 
 
 class Ledger:
@@ -128,15 +134,6 @@ class Ledger:
         )
         return [str(shadow) for (shadow,) in rows]
 
-    def done(self) -> Iterator[tuple[str, StatementSession]]:
-        """The statements that were run on tables of the target, in their order."""
-        rows = self._rows(
-            "SELECT statement, session FROM retl.setl_ddl WHERE pipeline = %s AND state = 'done'"
-            " ORDER BY version, id, step"
-        )
-        for text, session in rows:
-            yield text, StatementSession(*json.loads(session))
-
     def forget(self, shadow: str) -> None:
         """Forget what was done to a shadow table before this change."""
         self._run(
@@ -170,15 +167,14 @@ class Ledger:
             cursor.execute(sql, (self._ticket.pipeline_key, *args))
 
 
-def digest_of(connection: Connection[Any], step: Step, session: StatementSession) -> str:
+def digest_of(connection: Connection[Any], step: Step) -> str:
     """A digest of how a step's tables are made, and of rows where nothing else changes.
 
     pymysql's errors pass through.
     """
     texts = [_look(connection, name) for name in step.tables]
-    ddl = parsed(step.statement, session)
-    if ddl is not None:
-        texts.append(rows_of_exchange(connection, ddl))
+    if step.ddl is not None:
+        texts.append(rows_of_exchange(connection, step.ddl))
     return hashlib.sha256("\n".join(filter(None, texts)).encode()).hexdigest()
 
 

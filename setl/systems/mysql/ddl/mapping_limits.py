@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from setl.channel.routes.routing import Route
 from setl.codec.sql.names import name_of
-from setl.codec.sql.redaction import redacted
 from setl.codec.sql.table_ddl import Action, Clause, TableDdl, column_words
 from setl.codec.sql.tokens import Token
-from setl.errors import FatalError
+from setl.systems.mysql.ddl.advice import not_replicated
 from setl.systems.mysql.ddl.left_out import named_key
 
 
@@ -28,27 +27,27 @@ def refuse_removal(ddl: TableDdl, route: Route, *, gathers: bool) -> None:
         FatalError: it removes such rows, or a column that rows of other tables have.
     """
     if gathers and (removes_rows(ddl) or ddl.action is Action.DROP):
-        raise FatalError(
-            "this schema change cannot be replicated: it removes rows of a table that go to"
-            f" {'.'.join(route.target)}, where rows of other tables go, too, and does not say"
-            f" which: {redacted(ddl.text)[:300]}",
-            hint="Remove those that came from this table on the target with DELETE, in a channel of"
+        raise not_replicated(
+            f"it removes rows of a table that go to {'.'.join(route.target)}, where rows of other"
+            " tables go, too, and does not say which",
+            ddl.text,
+            "Remove those that came from this table on the target with DELETE, in a channel of"
             " two directions after SET SESSION sql_log_bin = 0",
         )
     if gathers and (column := _dropped_column(ddl)):
-        raise FatalError(
-            f"this schema change cannot be replicated: it drops the column {column} of a table that"
-            f" goes to {'.'.join(route.target)}, where rows of other tables go, too, which lose it"
-            f" as well: {redacted(ddl.text)[:300]}",
-            hint="If all these tables lose it, drop it at the target{by_hand}. Else leave it there,"
+        raise not_replicated(
+            f"it drops the column {column} of a table that goes to {'.'.join(route.target)}, where"
+            " rows of other tables go, too, which lose it as well",
+            ddl.text,
+            "If all these tables lose it, drop it at the target{by_hand}. Else leave it there,"
             " as NULL or with a default, and do only the rest of the statement, if there is any",
         )
     if route.conflict is None or not removes_rows(ddl):
         return
-    raise FatalError(
-        "this schema change cannot be replicated: it removes rows of a table with a conflict"
-        f" policy, and does not say which: {ddl.text[:300]}",
-        hint="In the future, use DELETE, for which the policy decides. For this one: have nobody"
+    raise not_replicated(
+        "it removes rows of a table with a conflict policy, and does not say which",
+        ddl.text,
+        "In the future, use DELETE, for which the policy decides. For this one: have nobody"
         " write to the table, let both pipelines catch up, and run it on the target, after SET"
         " SESSION sql_log_bin = 0; then compare with `setl verify`",
     )
@@ -85,21 +84,21 @@ def refuse_columns(ddl: TableDdl, route: Route) -> None:
     if route.include is None and not special:
         return
     if ddl.action is Action.CREATE:
-        raise _refused_columns(ddl, "the mapping changes the columns of the new table")
+        raise not_replicated("the mapping changes the columns of the new table", ddl.text)
     tokens = ddl.tokens[ddl.body :]
     if ddl.action is Action.ALTER:  # where a key need not have the name of its column
         tokens = tuple(t for c in ddl.clauses() if not named_key(c) for t in c.tokens)
     named = column_words(tokens) & special
     if named:
-        raise _refused_columns(
-            ddl, f"the mapping does not pass {', '.join(sorted(named))} as it is"
+        raise not_replicated(
+            f"the mapping does not pass {', '.join(sorted(named))} as it is", ddl.text
         )
     if route.include is not None:
         ddl_context = {c.lower() for c in route.include}
         for clause in ddl.clauses() if ddl.action is Action.ALTER else ():
             for column in (name for tokens in clause.columns for name in _names(clause, tokens)):
                 if column.lower() not in ddl_context:
-                    raise _refused_columns(ddl, f"`include` does not pass {column}")
+                    raise not_replicated(f"`include` does not pass {column}", ddl.text)
 
 
 def _names(clause: Clause, tokens: Sequence[Token]) -> Iterator[str]:
@@ -108,7 +107,3 @@ def _names(clause: Clause, tokens: Sequence[Token]) -> Iterator[str]:
     new = {"CHANGE": 1, "RENAME": 2}.get(clause.words[0], 0)
     if new and new < len(tokens):
         yield name_of(tokens[new])
-
-
-def _refused_columns(ddl: TableDdl, why: str) -> FatalError:
-    return FatalError(f"this schema change cannot be replicated: {why}: {ddl.text[:300]}")

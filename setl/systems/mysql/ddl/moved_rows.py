@@ -15,17 +15,21 @@ from pymysql.connections import Connection
 
 from setl.channel.routes.routing import Route
 from setl.codec.sql.names import behind_condition, name_of
-from setl.codec.sql.redaction import redacted
 from setl.codec.sql.table_ddl import Role, TableDdl, TableName
 from setl.errors import FatalError
 from setl.systems.mysql.connection import MysqlEndpoint, connect, error_number
-from setl.systems.mysql.ddl.advice import LOAD_AFTER
+from setl.systems.mysql.ddl.advice import LOAD_AFTER, not_replicated
 from setl.systems.mysql.ddl.table_state import key_of
 from setl.systems.mysql.identifiers import qualified, quote
 
 _MOVES: Final = frozenset({
     ("EXCHANGE", "PARTITION"), ("CONVERT", "PARTITION"), ("CONVERT", "TABLE"),
 })  # fmt: skip
+_BOTH_LATER: Final = (
+    "Nothing has to be made at the target: mark the change as done, as follows, and load the mapped"
+    " ones of these tables with `setl load --replace` when the pipeline runs again. In the future,"
+    " have both tables mapped as they are"
+)
 _NOT_THERE: Final = frozenset({1146, 1735, 1747})  # the table, the partition, any partitions
 _PARTITIONS: Final = (
     "SELECT PARTITION_NAME, SUBPARTITION_NAME, PARTITION_METHOD, PARTITION_EXPRESSION,"
@@ -247,12 +251,5 @@ def _said(name: TableName) -> str:
     return f"{name.schema}.{name.table}"
 
 
-def _refused(
-    ddl: TableDdl,
-    why: str,
-    hint: str = "Nothing has to be made at the target: mark the change as done, as follows, and"
-    " load the mapped ones of these tables with `setl load --replace` when the pipeline runs again."
-    " In the future, have both tables mapped as they are",
-) -> FatalError:
-    text = f"this schema change cannot be replicated: {why}: {redacted(ddl.text)[:300]}"
-    return FatalError(text, hint=hint)
+def _refused(ddl: TableDdl, why: str, hint: str = _BOTH_LATER) -> FatalError:
+    return not_replicated(why, ddl.text, hint)

@@ -17,10 +17,12 @@ from zlib import crc32
 
 from setl.channel.names.shadow_tables import DROPPED_PREFIX, Shadow, ShadowPart
 from setl.channel.routes.routing import Route
+from setl.codec.sql.statement import table_ddl
 from setl.codec.sql.table_ddl import Action, Role, TableDdl, TableName
 from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
-from setl.systems.mysql.ddl.advice import LOAD_AFTER
+from setl.model.session import StatementSession
+from setl.systems.mysql.ddl.advice import LOAD_AFTER, not_replicated
 from setl.systems.mysql.ddl.left_out import narrowed
 from setl.systems.mysql.ddl.mapping_limits import refuse_columns, refuse_removal
 from setl.systems.mysql.ddl.moved_rows import refuse_moves
@@ -83,6 +85,7 @@ class Step(NamedTuple):
             all that there was.
         narrowed: whether the target need not have all keys of the source's table.
         gathered: whether rows of other tables may be in the target's.
+        session: that in which it was run at the source.
     """
 
     statement: str
@@ -98,6 +101,12 @@ class Step(NamedTuple):
     notes: tuple[str, ...] = ()
     narrowed: bool = False
     gathered: bool = False
+    session: StatementSession = StatementSession()
+
+    @property
+    def ddl(self) -> TableDdl | None:
+        """The statement as it is read; None if it is not about tables."""
+        return table_ddl(self.statement, self.session)
 
 
 class Swap(NamedTuple):
@@ -510,5 +519,4 @@ def _dotted(name: Name) -> str:
 
 
 def _refused(why: str, ddl: TableDdl, hint: str) -> FatalError:
-    text = f"this schema change cannot be replicated: {why}: {ddl.text[:300]}"
-    return FatalError(text, hint=hint)
+    return not_replicated(why, ddl.text, hint)

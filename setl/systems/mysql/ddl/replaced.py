@@ -15,18 +15,14 @@ from typing import Any, Final, NamedTuple
 
 from pymysql.connections import Connection
 
-from setl.codec.sql.redaction import redacted
-from setl.codec.sql.table_ddl import Action, parse_table_ddl
-from setl.errors import FatalError
-from setl.load.sink import LoadTicket
-from setl.systems.finding import accepting, finding_id
+from setl.codec.sql.table_ddl import Action, TableDdl, parse_table_ddl
+from setl.systems.mysql.ddl.advice import not_replicated
+from setl.systems.mysql.ddl.context import ChangeContext
 from setl.systems.mysql.ddl.plan import Step
 from setl.systems.mysql.ddl.table_state import Name, has_rows
 
 REPLACED_TABLE: Final = "replaced-table"
 """What `accept` of a pipeline calls it, see `setl.systems.finding.FOUND_LATER`."""
-
-"""What a server says of a table that is not there."""
 
 HELD_ROWS: Final = "held rows"
 """Stands in the record of a statement that took a name from a table with rows."""
@@ -52,11 +48,13 @@ class _Names(NamedTuple):
 class ReplacedTables:
     """The tables of one pipeline. pymysql's errors pass through."""
 
-    def __init__(
-        self, connection: Connection[Any], ticket: LoadTicket, accept: Sequence[str]
-    ) -> None:
-        """Ask over `connection`; `accept` is the pipeline's."""
-        self._connection, self._ticket, self._accept = connection, ticket, accept
+    def __init__(self, context: ChangeContext) -> None:
+        """Connect to nothing yet."""
+        self._context = context
+
+    @property
+    def _connection(self) -> Connection[Any]:
+        return self._context.connection
 
     def refuse(self, step: Step) -> None:
         """Refuse a step that puts another table in a table's place.
@@ -64,10 +62,11 @@ class ReplacedTables:
         Raises:
             FatalError: rows may be on their way that only one site would keep.
         """
-        names = _names(step.statement)
+        names = _names(step.ddl)
         if names is None:
             return
-        taken = [name for name in names.taken if not self._accepts(name)]
+        accepts = self._context.target.accepts
+        taken = [name for name in names.taken if not accepts(REPLACED_TABLE, ".".join(name))]
         if not names.freed:
             # Where one is there, nothing is made.
             taken = [name for name in taken if has_rows(self._connection, name) is None]
@@ -75,35 +74,32 @@ class ReplacedTables:
         for name in taken:
             if name in names.freed or name in left:
                 shown = ".".join(name)
-                raise FatalError(
-                    "this schema change cannot be replicated: it puts another table instead of"
-                    f" {shown}, and rows that clients of the target wrote may be on their way to"
-                    f" the source's new table: {redacted(step.statement)[:300]}",
-                    hint="Have nobody write to the table, let both pipelines catch up, and make"
-                    " the change on the target by hand, after SET SESSION sql_log_bin = 0; then"
-                    " compare with `setl verify`. For a table that only the source's clients"
-                    f" write, name {REPLACED_TABLE}@{shown} under `accept` in the channel file, and"
-                    " store it with `setl apply --no-check`, since the target may lack the table",
+                raise not_replicated(
+                    f"it puts another table instead of {shown}, and rows that clients of the target"
+                    " wrote may be on their way to the source's new table",
+                    step.statement,
+                    "Have nobody write to the table, let both pipelines catch up, and make the"
+                    " change on the target by hand, after SET SESSION sql_log_bin = 0; then compare"
+                    " with `setl verify`. For a table that only the source's clients write, name"
+                    f" {REPLACED_TABLE}@{shown} under `accept` in the channel file, and store it"
+                    " with `setl apply --no-check`, since the target may lack the table",
                 )
 
     def digest(self, step: Step) -> str:
         """What to write down of a step that was done: `HELD_ROWS`, or "" for nothing."""
-        names = _names(step.statement)
+        names = _names(step.ddl)
         if names is None or not names.freed:
             return ""
         held = any(has_rows(self._connection, name) for name in names.freed.values())
         return HELD_ROWS if held else ""
 
-    def _accepts(self, name: Name) -> bool:
-        return bool(accepting(self._accept, finding_id(REPLACED_TABLE, ".".join(name))))
-
     def _left(self, names: _Names) -> set[Name]:
         """Names that tables with rows have left, and to which these do not come back now."""
         left: dict[Name, Name] = {}
         with self._connection.cursor() as cursor:
-            cursor.execute(_DONE, (self._ticket.pipeline_key,))
+            cursor.execute(_DONE, (self._context.ticket.pipeline_key,))
             for statement, digest in cursor.fetchall():
-                done = _names(str(statement))
+                done = _names(parse_table_ddl(str(statement), ""))
                 if done is not None:
                     left = {old: to for old, to in left.items() if old not in done.taken}
                     left |= done.freed if digest == HELD_ROWS else {}
@@ -111,9 +107,8 @@ class ReplacedTables:
         return {old for old, to in left.items() if (old, to) not in back}
 
 
-def _names(statement: str) -> _Names | None:
+def _names(ddl: TableDdl | None) -> _Names | None:
     """What a statement that runs at a target does to names; None if nothing."""
-    ddl = parse_table_ddl(statement, "")
     if ddl is None:
         return None
     if ddl.action is Action.CREATE:

@@ -11,33 +11,44 @@ not if they look the same: MySQL 8 and MariaDB 10.6 carry out a DDL statement wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pymysql
 
 from setl.errors import SetlError
 from setl.load.sink import LoadTicket, SchemaChange
-from setl.systems.mysql.connection import translate
+from setl.systems.mysql.connection import MysqlEndpoint, translate
 from setl.systems.mysql.ddl.attempt import Attempt
-from setl.systems.mysql.ddl.statements import parsed
-from setl.systems.mysql.ddl.target import DdlTarget
+from setl.systems.mysql.ddl.context import DdlTarget
+from setl.systems.mysql.ddl.plan import Routing
 
 
-class MysqlDdl(DdlTarget):
+class MysqlDdl:
     """The `setl.load.sink.SchemaChanges` of a MySQL target."""
+
+    def __init__(
+        self,
+        endpoint: MysqlEndpoint,
+        mark: int,
+        routing: Routing,
+        nonce: Callable[[], str],
+        *,
+        marked_drops: bool,
+        source: MysqlEndpoint | None = None,
+        accept: Sequence[str] = (),
+    ) -> None:
+        """Connect to nothing yet; see `DdlTarget`."""
+        self._target = DdlTarget(endpoint, mark, routing, nonce, marked_drops, source, accept)
 
     def apply(self, ticket: LoadTicket, change: SchemaChange) -> Sequence[str]:
         """See `setl.load.sink.SchemaChanges.apply`."""
-        ddl = parsed(change.statement, change.session)
-        attempt = Attempt(self, ticket, change)
+        attempt, server = Attempt(self._target, ticket, change), self._target.endpoint
         try:
-            if ddl is None:
-                return attempt.look_at_other()
-            return attempt.carry_out(ddl)
+            return attempt.run()
         except (pymysql.MySQLError, OSError) as error:
-            raise translate(error).at(pipeline=ticket.pipeline_key, server=self.endpoint) from error
+            raise translate(error).at(pipeline=ticket.pipeline_key, server=server) from error
         except SetlError as error:
-            where = {"server": self.endpoint, "position": change.position, "ddl": change.id}
+            where = {"server": server, "position": change.position, "ddl": change.id}
             error.at(pipeline=ticket.pipeline_key, **where)
             raise
         finally:

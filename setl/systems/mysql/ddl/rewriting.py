@@ -1,4 +1,4 @@
-"""Leaves out of a statement what its target does not have, and gives it text for JSON."""
+"""Writes a statement as its target takes it: without what that does not have, in its words."""
 
 from __future__ import annotations
 
@@ -10,16 +10,28 @@ from pymysql.connections import Connection
 
 from setl.codec.sql.names import name_of
 from setl.codec.sql.sequence_defaults import SequenceDefault, sequence_defaults
-from setl.codec.sql.statement import quoting_of
-from setl.codec.sql.table_ddl import Action, Clause, TableDdl, parse_table_ddl
+from setl.codec.sql.table_ddl import Action, Clause, TableDdl
 from setl.codec.sql.tokens import Token
-from setl.model.session import StatementSession
+from setl.systems.mysql.connection import is_mariadb
+from setl.systems.mysql.ddl.collating import collated, with_default
+from setl.systems.mysql.ddl.context import ChangeContext
 from setl.systems.mysql.ddl.declared_columns import declared_columns
+from setl.systems.mysql.ddl.effects import effects_of
 from setl.systems.mysql.ddl.left_out import without_keys
 from setl.systems.mysql.ddl.plan import Step
-from setl.systems.mysql.ddl.table_state import Name, kind_of
+from setl.systems.mysql.ddl.source_settings import DatabaseDefaults
+from setl.systems.mysql.ddl.table_state import (
+    TargetTable,
+    default_collation,
+    kind_of,
+    target_table,
+)
+from setl.systems.mysql.ddl.translating import Translation, translated
 from setl.systems.mysql.identifiers import quote
 
+_MAY_BE_LACKING: Final = re.compile(
+    r"\b(?:COLLATE|CHARSET|CHARACTER\s+SET|ENGINE)\b", re.IGNORECASE
+)
 _JSON_TEXT: Final = "LONGTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin"
 _AS: Final = frozenset({"GENERATED", "AS"})
 _CONSTRAINTS: Final = (
@@ -40,16 +52,13 @@ _KEYS: Final = (
 )
 
 
-def json_as_text(ddl: TableDdl, statement: str) -> str:
+def json_as_text(ddl: TableDdl) -> str:
     """A statement of a MariaDB with the text that JSON is there, for a MySQL.
 
     MySQL's JSON is another type. It sorts keys, drops all but the last of those that are the same,
     and writes numbers again. https://mariadb.com/kb/en/json-data-type/
-
-    Args:
-        ddl: the statement.
-        statement: its text.
     """
+    statement = ddl.text
     changed = [
         (column[1], _type(column, new=new))
         for column, new in declared_columns(ddl)
@@ -67,17 +76,13 @@ def _type(column: Sequence[Token], *, new: bool) -> str:
     return f"{_JSON_TEXT} CHECK (json_valid({quote(name_of(column[0]))}))"
 
 
-def without_sequences(target: Connection[Any], ddl: TableDdl, statement: str) -> str:
+def without_sequences(target: Connection[Any], ddl: TableDdl) -> str:
     """A statement without defaults whose sequences the target lacks.
 
     Sequences are not carried, and rows come with the numbers that they got. A target that has a
     sequence of that name, made by hand for clients of its own, keeps the default.
-
-    Args:
-        target: a connection to the target.
-        ddl: the statement.
-        statement: its text.
     """
+    statement = ddl.text
     for default in reversed(list(sequence_defaults(ddl.tokens))):
         # Without a schema it would be one of the session's, which has another one at the target.
         if not all(schema and _is_sequence(target, (schema, name)) for schema, name in default[2]):
@@ -99,22 +104,22 @@ def _without_default(ddl: TableDdl, statement: str, default: SequenceDefault) ->
     return f"{before}{instead}{statement[end:]}"
 
 
-def drops_foreign_keys(ddl: TableDdl) -> bool:
-    """Whether a statement may drop foreign keys by their names."""
-    return ddl.action is Action.ALTER and any(_dropped(clause)[1] for clause in ddl.clauses())
-
-
-def without_missing(connection: Connection[Any], ddl: TableDdl, table: Name) -> str:
-    """The statement without the foreign keys that the table has not; "" if nothing is left.
+def without_missing_keys(connection: Connection[Any], step: Step) -> Step:
+    """A step without the foreign keys to drop that its table has not; "" if nothing is left.
 
     Tables that setl makes have none (see `setl.systems.mysql.creation.plan`), nor has a copy by
     LIKE. Where one is missing already, it is as if it had been dropped.
 
     Args:
         connection: to the target; pymysql's errors pass through.
-        ddl: an ALTER TABLE.
-        table: the target's table.
+        step: about the target's table.
     """
+    ddl, table = step.ddl, step.tables[0]
+    if ddl is None or step.creation is not None or ddl.action is not Action.ALTER:
+        return step
+    clauses = list(ddl.clauses())
+    if not any(_dropped(clause)[1] for clause in clauses):
+        return step
     with connection.cursor() as cursor:
         cursor.execute(_CONSTRAINTS, table)
         held = {str(name).lower(): str(kind) for name, kind in cursor.fetchall()}
@@ -122,12 +127,11 @@ def without_missing(connection: Connection[Any], ddl: TableDdl, table: Name) -> 
         columns = {str(name).lower() for (name,) in cursor.fetchall()}
     # MariaDB calls the CHECK of a column like the column, which nobody can drop by itself.
     held = {name: kind for name, kind in held.items() if kind != "CHECK" or name not in columns}
-    clauses = list(ddl.clauses())
-    remaining = [clause for clause in clauses if not _is_missing(clause, held)]
-    if len(remaining) == len(clauses):
-        return ddl.text
-    texts = [ddl.text[c.tokens[0].start : c.tokens[-1].end] for c in remaining]
-    return ddl.text[: ddl.tokens[ddl.body].start] + ", ".join(texts) if remaining else ""
+    gone = [_is_missing(clause, held) for clause in clauses]
+    left = [c for c, away in zip(clauses, gone, strict=True) if not away]
+    texts = [ddl.text[c.tokens[0].start : c.tokens[-1].end] for c in left]
+    text = ddl.text[: ddl.tokens[ddl.body].start] + ", ".join(texts) if left else ""
+    return step._replace(statement=text) if any(gone) else step
 
 
 def _is_missing(clause: Clause, held: Mapping[str, str]) -> bool:
@@ -156,9 +160,9 @@ def _dropped(clause: Clause) -> tuple[bool, str]:
     return False, ""
 
 
-def with_existing_keys(connection: Connection[Any], step: Step, session: StatementSession) -> Step:
+def with_existing_keys(connection: Connection[Any], step: Step) -> Step:
     """A step without what it does to keys that its table has not; pymysql's errors pass through."""
-    ddl = parse_table_ddl(step.statement, "", quoting_of(session))
+    ddl = step.ddl
     if ddl is None:
         return step
     with connection.cursor() as cursor:
@@ -167,3 +171,67 @@ def with_existing_keys(connection: Connection[Any], step: Step, session: Stateme
     found = without_keys(ddl, keys)
     text = "" if found.ddl is None else found.ddl.text
     return step._replace(statement=text, notes=(*step.notes, *found.notes))
+
+
+def _without_ignore(ddl: TableDdl) -> str:
+    """An ALTER IGNORE as an ALTER, which is refused where it would remove rows."""
+    for token in ddl.tokens[:4]:
+        if token.word == "IGNORE":
+            return ddl.text[: token.start] + ddl.text[token.end :].lstrip()
+    return ddl.text
+
+
+def for_target(
+    context: ChangeContext, step: Step, defaults: DatabaseDefaults | None
+) -> Translation:
+    """The step's statement with the collations that it leaves to its server written out.
+
+    And with what types and words of the source are at the target, and without sequences that it
+    lacks.
+
+    Args:
+        context: the change.
+        step: with the statement.
+        defaults: those of the source's databases, None where it cannot be asked.
+
+    Raises:
+        FatalError: they are not known.
+        SetlError: a server does not answer.
+    """
+    target, session = context.connection, step.session
+    step = step._replace(statement=_collated(target, step, defaults))
+    ddl, mariadb = step.ddl, is_mariadb(target)
+    if step.source is None or ddl is None:
+        return Translation(step.statement)
+    if session.mariadb or not session.known:
+        ddl = _read(step, without_sequences(target, ddl))
+        ddl = _read(step, _without_ignore(ddl)) if effects_of(ddl).loses else ddl
+    if session.mariadb and not mariadb:
+        ddl = _read(step, json_as_text(ddl))
+    foreign = session.mariadb is not None and session.mariadb != mariadb
+    if not foreign and not _MAY_BE_LACKING.search(ddl.text):
+        return Translation(ddl.text)
+    table = target_table(target, ddl, step.tables[0]) if foreign else TargetTable()
+    return translated(ddl, context.target.dialect(), table, mariadb=session.mariadb)
+
+
+def _read(step: Step, text: str) -> TableDdl:
+    ddl = step._replace(statement=text).ddl
+    assert ddl is not None, "it was DDL of tables before something was left out of it"
+    return ddl
+
+
+def _collated(target: Connection[Any], step: Step, defaults: DatabaseDefaults | None) -> str:
+    text, session = step.statement, step.session
+    if defaults is None or step.source is None:
+        return collated(text, session)
+    text = collated(defaults.named(text, session, step.source[0]), session)
+    ddl = step._replace(statement=text).ddl
+    if ddl is None or ddl.action is not Action.CREATE:
+        return text
+    if with_default(text, session, "binary") == text:
+        return text
+    wanted = defaults.at_statement(step.source[0])
+    if wanted and wanted != default_collation(target, step.tables[0][0]):
+        return with_default(text, session, wanted)
+    return text

@@ -1,22 +1,14 @@
-"""Makes a schema change's session like the source's, as replication does.
-
-What the source's server takes over when it is started is in no event (I26): the zone of its
-machine, and whether it logs what foreign keys do. The server says what they are now. They were the
-same then if it has not been started since, which would show in the binlog. They were as well if
-they had the same values at a change before.
-"""
+"""Makes a schema change's session like the source's, as replication does."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any, Final
 
+import pymysql
 from pymysql.connections import Connection
 
-from setl.clock import SystemClock
-from setl.errors import FatalError
-from setl.load.sink import LoadTicket, SchemaChange
-from setl.model.position import BinlogPosition
+from setl.errors import FatalError, SetlError
 from setl.model.session import (
     CUTS_FRACTIONS,
     DIALECTS,
@@ -24,9 +16,11 @@ from setl.model.session import (
     ROUNDS_FRACTIONS,
     StatementSession,
 )
-from setl.systems.mysql.binlog.statements_ahead import finds_server_start
-from setl.systems.mysql.connection import MysqlEndpoint
-from setl.systems.mysql.ddl.table_records import TableRecord, TableRecords
+from setl.systems.mysql.connection import is_mariadb, translate
+from setl.systems.mysql.ddl.collating import default_collations
+from setl.systems.mysql.ddl.effects import effects_of
+from setl.systems.mysql.ddl.plan import Step
+from setl.systems.mysql.ddl.table_state import state_of
 
 # How long a statement waits for whoever uses the table. Everybody else waits behind it.
 _TABLE_WAIT_SECONDS: Final = 20
@@ -39,8 +33,7 @@ _MILLION: Final = 1_000_000
 _STRICT: Final = MODES["STRICT_TRANS_TABLES"] | MODES["STRICT_ALL_TABLES"]
 
 
-_KIND: Final = "server"
-_LIMIT: Final = 120.0  # seconds to read ahead
+_PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
 
 
 def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
@@ -128,56 +121,49 @@ def _modes(session: StatementSession, *, mariadb: bool) -> str:
     return ",".join(dialects + names)
 
 
-class ServerSettings:
-    """Those of one pipeline's source, for one schema change."""
+def session_settings(target: Connection[Any], step: Step) -> list[str]:
+    """What else a step's session needs, beside `settings_for`.
 
-    def __init__(
-        self,
-        source: MysqlEndpoint,
-        ticket: LoadTicket,
-        change: SchemaChange,
-        *,
-        connection: Callable[[], Connection[Any]],
-        begin: Callable[[], Connection[Any]],
-    ) -> None:
-        """Connect to nothing yet.
+    Args:
+        target: a connection to the target.
+        step: whose statement may do something to rows.
 
-        Args:
-            source: the source's server.
-            ticket: on whose behalf.
-            change: the schema change.
-            connection: to the target.
-            begin: begins a fenced transaction on it.
-        """
-        self._source, self._ticket, self._change = source, ticket, change
-        self._connection, self._begin = connection, begin
+    Raises:
+        FatalError: the account may not set it.
+        SetlError: the server does not answer.
+    """
+    if step.source is None or step.ddl is None:
+        return []
+    # It runs without IGNORE, which takes values that do not fit.
+    lenient = effects_of(step.ddl).loses
+    more = [lenient_modes(step.session, mariadb=is_mariadb(target))] if lenient else []
+    return [*more, *_timestamps(target, step), *default_collations(target, step.session)]
 
-    def had(self, setting: str, value: str) -> bool:
-        """Whether a setting had the value that it has now when the change ran.
 
-        Args:
-            setting: names it.
-            value: what it is now.
-
-        Returns:
-            False if that is not known. True also where no binlog is read: nothing tells there.
-
-        Raises:
-            SetlError: a server does not answer.
-        """
-        position, change = self._change.position, self._change
-        if not isinstance(position, BinlogPosition):
-            return True
-        known = self._records(self._connection()).of((setting, ""))
-        if known is not None and (known.generation, known.text) == (change.generation, value):
-            return True
-        if finds_server_start(self._source, position, SystemClock(), _LIMIT) is not False:
-            return False
-        connection = self._begin()
-        record = TableRecord(change.generation, change.version, value)
-        self._records(connection).write([(setting, "")], record)
-        connection.commit()
-        return True
-
-    def _records(self, connection: Connection[Any]) -> TableRecords:
-        return TableRecords(connection, self._ticket, _KIND, before=_KIND)
+def _timestamps(target: Connection[Any], step: Step) -> Iterator[str]:
+    """Whether columns of that type have defaults by themselves, which not every account may set."""
+    explicit, name = step.session.explicit_timestamps, "explicit_defaults_for_timestamp"
+    # Whoever copies a table gives its columns of that type their defaults again.
+    concerned = explicit is not None and "timestamp" in step.statement.lower()
+    if explicit is None or not (
+        concerned or "timestamp" in state_of(target, step.tables[0]).types.values()
+    ):
+        return
+    with target.cursor() as cursor:
+        cursor.execute(f"SELECT @@SESSION.{name}")
+        row = cursor.fetchone()
+        if row is None or int(row[0]) == explicit:
+            return
+        statement = f"SET SESSION {name} = {int(explicit)}"
+        try:
+            cursor.execute(statement)
+        except pymysql.MySQLError as error:
+            failure: SetlError = translate(error)
+            what = "BINLOG REPLAY" if is_mariadb(target) else _PRIVILEGE
+            raise FatalError(
+                f"a schema change has to run under the source's settings: {failure.message}",
+                hint=f"GRANT {what} ON *.* to the target's account, and start again",
+            ) from error
+        finally:
+            cursor.execute(f"SET SESSION {name} = DEFAULT")
+    yield statement

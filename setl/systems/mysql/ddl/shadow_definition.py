@@ -38,6 +38,7 @@ from setl.errors import FatalError
 from setl.model.session import StatementSession
 from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.created_text import read_created_text
+from setl.systems.mysql.ddl.advice import not_replicated
 from setl.systems.mysql.ddl.plan import Routing, Step
 from setl.systems.mysql.ddl.table_state import Name
 from setl.systems.mysql.identifiers import qualified, quote
@@ -219,7 +220,6 @@ class Constraining(NamedTuple):
 def constraining(
     connection: Connection[Any],
     step: Step,
-    session: StatementSession,
     routing: Routing,
     run: Run,
 ) -> Constraining:
@@ -228,14 +228,13 @@ def constraining(
     Args:
         connection: to the target.
         step: the step.
-        session: that of its CREATE TABLE.
         routing: the pipeline's tables.
         run: for the shadow that is created for a moment.
 
     Raises:
         FatalError: the CREATE TABLE does not tell all constraints.
     """
-    ddl, target = step.creation, step.tables[0]
+    ddl, target, session = step.creation, step.tables[0], step.session
     if ddl is None or step.source is None:
         return Constraining()
     created = read_created_text(connection, *target)
@@ -381,8 +380,8 @@ def _without_foreign_keys(ddl: TableDdl, name: Name) -> str:
 
 
 def _refused(ddl: TableDdl, why: str) -> FatalError:
-    return FatalError(
-        "this schema change cannot be replicated: an online schema change ends, and of its shadow's"
-        f" constraints not all are known: {why}: {ddl.text[:300]}",
-        hint="Make the target's table{by_hand} as the source's, with its foreign keys and CHECKs",
+    return not_replicated(
+        f"an online schema change ends, and of its shadow's constraints not all are known: {why}",
+        ddl.text,
+        "Make the target's table{by_hand} as the source's, with its foreign keys and CHECKs",
     )

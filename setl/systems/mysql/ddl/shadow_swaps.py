@@ -15,9 +15,9 @@ from setl.codec.sql.created_table import definitions_of
 from setl.codec.sql.names import name_of
 from setl.codec.sql.table_ddl import NOT_COLUMNS, Action, Role, TableDdl, parse_table_ddl
 from setl.errors import FatalError
-from setl.systems.mysql.ddl.advice import LOAD_AFTER
+from setl.systems.mysql.ddl.advice import LOAD_AFTER, not_replicated
 from setl.systems.mysql.ddl.plan import Routing, Swap
-from setl.systems.mysql.ddl.reread_names import defined_twice, names_given_again
+from setl.systems.mysql.ddl.predicates import defined_twice, names_given_again
 from setl.systems.mysql.ddl.table_state import Name
 
 _ALTERING: Final = frozenset({Action.ALTER, Action.INDEX})
@@ -120,11 +120,11 @@ def refuse_drop_before_swap(ddl: TableDdl, shadows: Iterable[Name], routing: Rou
     for schema, table in shadows:
         shadow = routing.shadow(schema, table)
         if shadow is not None and (schema, shadow.table) in dropped:
-            raise FatalError(
-                f"this schema change cannot be replicated: {schema}.{shadow.table} is dropped while"
-                f" an online schema change of it is under way, by its shadow {table}, which has no"
-                f" counterpart at the target: {ddl.text[:300]}",
-                hint="Where the shadow replaces it next, as with `drop_swap` of"
+            raise not_replicated(
+                f"{schema}.{shadow.table} is dropped while an online schema change of it is under"
+                f" way, by its shadow {table}, which has no counterpart at the target",
+                ddl.text,
+                "Where the shadow replaces it next, as with `drop_swap` of"
                 " pt-online-schema-change, leave the table at the target as it is: the RENAME that"
                 " follows changes it. Else drop it there by hand",
             )
@@ -140,8 +140,5 @@ def _created(ddl: TableDdl) -> Iterable[str]:
 
 
 def _refused(table: Name, why: str, text: str) -> FatalError:
-    return FatalError(
-        f"this schema change cannot be replicated: an online schema change of {'.'.join(table)}"
-        f" ends, {why}: {text[:300]}",
-        hint=LOAD_AFTER,
-    )
+    why = f"an online schema change of {'.'.join(table)} ends, {why}"
+    return not_replicated(why, text, LOAD_AFTER)

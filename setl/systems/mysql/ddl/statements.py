@@ -6,14 +6,14 @@ from dataclasses import replace
 from typing import Final
 
 from setl.codec.binlog.refused import past
-from setl.codec.sql.redaction import redacted
 from setl.codec.sql.statement import parse_statement, quoting_of
-from setl.codec.sql.table_ddl import Action, Role, TableDdl, parse_table_ddl
+from setl.codec.sql.table_ddl import Action, Role, TableDdl
 from setl.codec.sql.tokens import tokenize
 from setl.errors import FatalError
 from setl.load.sink import SchemaChange
 from setl.model.position import BinlogPosition, Position
 from setl.model.session import StatementSession
+from setl.systems.mysql.ddl.advice import not_replicated
 from setl.systems.mysql.ddl.plan import Routing
 
 # Somebody ended the statement, or its server: the new table may be there.
@@ -22,16 +22,11 @@ _ENDED: Final = frozenset({1028, 1053, 1077, 1152, 1158, 1159, 1160, 1161, 1184,
 _ATOMIC: Final = frozenset({"INNODB", "NDB", "NDBCLUSTER"})
 
 
-def parsed(statement: str, session: StatementSession) -> TableDdl | None:
-    """A statement as its session understood it; None if it is not about tables."""
-    return parse_table_ddl(statement, session.schema, quoting_of(session))
-
-
 def refuse_other(change: SchemaChange, routing: Routing) -> None:
     """Refuse a statement that changes tables, and does not tell which, or what it takes of them.
 
     Args:
-        change: one of which `parsed` makes nothing.
+        change: one that is not about tables, as far as its text can be read.
         routing: the pipeline's tables.
 
     Raises:
@@ -70,12 +65,9 @@ def _concerns(routing: Routing, schema: str, table: str) -> bool:
 
 
 def _refused(change: SchemaChange, why: str, hint: str) -> FatalError:
-    shown = redacted(change.statement)[:300]
-    return FatalError(
-        f"this schema change cannot be replicated: {why}: {shown}",
-        hint=f"{hint} by hand. {_past(change.position)}",
-        position=change.position,
-    )
+    error = not_replicated(why, change.statement, f"{hint} by hand. {_past(change.position)}")
+    error.at(position=change.position)
+    return error
 
 
 def _past(position: Position | None) -> str:

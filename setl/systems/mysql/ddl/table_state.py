@@ -53,6 +53,18 @@ def kind_of(connection: Connection[Any], name: Name) -> str:
     return str(row[0]) if row else ""
 
 
+def referring_tables(connection: Connection[Any], name: Name) -> list[str]:
+    """The other tables whose foreign keys refer to a table, as ``schema.table``."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT DISTINCT TABLE_SCHEMA, TABLE_NAME FROM information_schema.KEY_COLUMN_USAGE"
+            " WHERE REFERENCED_TABLE_SCHEMA = %s AND REFERENCED_TABLE_NAME = %s"
+            " AND NOT (TABLE_SCHEMA = %s AND TABLE_NAME = %s)",
+            (*name, *name),
+        )
+        return [f"{schema}.{table}" for schema, table in cursor.fetchall()]
+
+
 class TableState(NamedTuple):
     """How a table of the target is before a statement runs on it.
 

@@ -3,8 +3,8 @@
 import pytest
 
 from setl.codec.sql.table_ddl import parse_table_ddl
-from setl.systems.mysql.ddl.between_families import reason_families_differ
 from setl.systems.mysql.ddl.effects import effects_of
+from setl.systems.mysql.ddl.predicates import reason_families_differ
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.model.session import StatementSession
 from setl.systems.mysql.ddl.effects import effects_of
-from setl.systems.mysql.ddl.equivalence import reason_copies_differ, reason_stored_rows_differ
+from setl.systems.mysql.ddl.predicates import reason_copies_differ, reason_stored_rows_differ
 from setl.systems.mysql.ddl.table_state import TableState
 
 TYPES = {

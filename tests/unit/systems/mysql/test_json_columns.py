@@ -36,4 +36,4 @@ def test_json_is_the_text_that_it_is_there(statement, types):
     said = statement.format(*["json" for _ in types])
     ddl = parse_table_ddl(said, "shop")
     assert ddl is not None
-    assert json_as_text(ddl, said) == statement.format(*types)
+    assert json_as_text(ddl) == statement.format(*types)

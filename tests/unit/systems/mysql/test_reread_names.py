@@ -4,7 +4,7 @@ import pytest
 
 from setl.codec.sql.table_ddl import parse_table_ddl
 from setl.model.schema import Column, Kind, RowSchema
-from setl.systems.mysql.ddl.reread_names import names_given_again, reason_reads_differ
+from setl.systems.mysql.ddl.predicates import names_given_again, reason_reads_differ
 
 
 def table(**kinds):

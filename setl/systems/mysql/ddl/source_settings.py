@@ -1,14 +1,18 @@
-"""The default collations that databases of the source had when a statement ran there (I26).
+"""What the source's server had, and its databases, when a statement ran there (I26).
 
-CREATE TABLE takes it where it names no character set, and the statement does not tell which it is.
-The source tells what it is now. CREATE and ALTER DATABASE are in the stream, so what they say is
-kept in ``retl.setl_ddl`` of the target, under the name of the database. What the source says now is
-taken as well if nothing in the stream that is still to come changes it.
+CREATE TABLE takes the default collation of its database where it names no character set, and the
+statement does not tell which it is. The source tells what it is now. CREATE and ALTER DATABASE are
+in the stream, so what they say is kept in ``retl.setl_ddl`` of the target, under the name of the
+database. What the source says now is taken as well if nothing in the stream that is still to come
+changes it.
+
+The zone of its machine, and whether it logs what foreign keys do, are in no event. They were the
+same then if it has not been started since, which would show in the binlog. They were as well if
+they had the same values at a change before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final
 
@@ -16,21 +20,21 @@ from pymysql.connections import Connection
 
 from setl.clock import SystemClock
 from setl.codec.sql.database_ddl import DEFAULT, DatabaseDdl, parse_database_ddl
-from setl.codec.sql.redaction import redacted
 from setl.codec.sql.statement import quoting_of
 from setl.codec.sql.tokens import Quoting
 from setl.errors import FatalError
-from setl.load.sink import LoadTicket, SchemaChange
+from setl.load.sink import SchemaChange
 from setl.model.position import BinlogPosition
 from setl.model.session import StatementSession
-from setl.systems.mysql.binlog.statements_ahead import finds_statement
+from setl.systems.mysql.binlog.statements_ahead import finds_server_start, finds_statement
 from setl.systems.mysql.connection import MysqlEndpoint, connect
+from setl.systems.mysql.ddl.advice import not_replicated
 from setl.systems.mysql.ddl.collating import collated, names_default, with_named_default
-from setl.systems.mysql.ddl.plan import Routing
+from setl.systems.mysql.ddl.context import ChangeContext
 from setl.systems.mysql.ddl.table_records import TableRecord, TableRecords
 from setl.systems.mysql.ddl.table_state import default_collation, name_of_collation, value_of
 
-_KIND: Final = "default"
+_DEFAULT, _SERVER = "default", "server"  # states of records
 _LIMIT: Final = 120.0  # seconds to read ahead; a gigabyte takes about 20
 _ADVICE: Final = (
     "Make the change on the target{by_hand}, with the character set and collation that the table"
@@ -39,34 +43,12 @@ _ADVICE: Final = (
 
 
 class DatabaseDefaults:
-    """Those of one pipeline's source, for one schema change."""
+    """The default collations of the source's databases, for one schema change."""
 
-    def __init__(
-        self,
-        source: MysqlEndpoint,
-        routing: Routing,
-        ticket: LoadTicket,
-        change: SchemaChange,
-        *,
-        connection: Callable[[], Connection[Any]],
-        begin: Callable[[], Connection[Any]],
-        by_hand: str,
-    ) -> None:
-        """Connect to nothing yet.
-
-        Args:
-            source: the source's server.
-            routing: the pipeline's tables.
-            ticket: on whose behalf.
-            change: the schema change.
-            connection: to the target.
-            begin: begins a fenced transaction on it.
-            by_hand: how a person changes the target, for messages.
-        """
-        self._source, self._routing = source, routing
-        self._ticket, self._change = ticket, change
-        self._connection, self._begin = connection, begin
-        self._by_hand = by_hand
+    def __init__(self, context: ChangeContext, source: MysqlEndpoint) -> None:
+        """Connect to nothing yet; `source` is the source's server."""
+        self._context, self._source, self._change = context, source, context.change
+        self._routing = context.target.routing
 
     def follow(self) -> None:
         """Keep what the change says, if it is about a mapped database.
@@ -146,25 +128,53 @@ class DatabaseDefaults:
         raise self._unknown("it takes a default collation, and its session had no database")
 
     def _unknown(self, why: str) -> FatalError:
-        return FatalError(
-            f"this schema change cannot be replicated: {why}:"
-            f" {redacted(self._change.statement)[:300]}",
-            hint=_ADVICE.format(by_hand=self._by_hand),
-        )
+        return not_replicated(why, self._change.statement, _ADVICE)
 
     def _retained(self, schema: str) -> str:
-        records = TableRecords(self._connection(), self._ticket, _KIND, before=_KIND)
-        record = records.of((schema, ""))
+        record = _records(self._context, _DEFAULT).of((schema, ""))
         if record is None or record.generation != self._change.generation:
             return ""  # a pipeline that has gone back is at a position before that of the record
         return record.text
 
     def _keep(self, schema: str, collation: str) -> None:
-        connection = self._begin()
-        records = TableRecords(connection, self._ticket, _KIND, before=_KIND)
-        record = TableRecord(self._change.generation, self._change.version, collation)
-        records.write([(schema, "")], record)
-        connection.commit()
+        _keep(self._context, _DEFAULT, schema, collation)
+
+
+def source_had(context: ChangeContext, setting: str, value: str) -> bool:
+    """Whether a setting of the source had the value that it has now when the change ran.
+
+    Args:
+        context: the change.
+        setting: names it.
+        value: what it is now.
+
+    Returns:
+        False if that is not known. True also where no binlog is read: nothing tells there.
+
+    Raises:
+        SetlError: a server does not answer.
+    """
+    source, position = context.target.source, context.change.position
+    if source is None or not isinstance(position, BinlogPosition):
+        return source is not None
+    known = _records(context, _SERVER).of((setting, ""))
+    if known is not None and (known.generation, known.text) == (context.change.generation, value):
+        return True
+    if finds_server_start(source, position, SystemClock(), _LIMIT) is not False:
+        return False
+    _keep(context, _SERVER, setting, value)
+    return True
+
+
+def _records(context: ChangeContext, kind: str) -> TableRecords:
+    return TableRecords(context.connection, context.ticket, kind, before=kind)
+
+
+def _keep(context: ChangeContext, kind: str, name: str, value: str) -> None:
+    connection, change = context.begin(), context.change
+    record = TableRecord(change.generation, change.version, value)
+    _records(context, kind).write([(name, "")], record)
+    connection.commit()
 
 
 def _changes(schema: str, default: str, text: str) -> bool:
