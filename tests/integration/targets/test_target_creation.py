@@ -503,7 +503,7 @@ def test_schema_changes_that_the_table_has_already(servers, source_db, position)
 LATER = {
     "a default that became another one": (
         ["ALTER TABLE {t} ADD c INT DEFAULT 5", "ALTER TABLE {t} ALTER c SET DEFAULT 7"],
-        "another value in c",
+        "gave them a value in c",
     ),
     "a column made again": (
         ["ALTER TABLE {t} DROP b", "ALTER TABLE {t} ADD b INT"],

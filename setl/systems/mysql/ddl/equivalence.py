@@ -15,7 +15,6 @@ from typing import Any, Final
 from pymysql.connections import Connection
 
 from setl.codec.sql.table_ddl import Action, Role, TableDdl
-from setl.errors import FatalError
 from setl.systems.mysql.catalog import read_table
 from setl.systems.mysql.connection import connect, is_mariadb
 from setl.systems.mysql.ddl import predicates
@@ -104,7 +103,7 @@ _BY_COLUMN: Final = (
 _UNREADABLE: Final = "some of its bytes are no characters of its session's character set"
 _ROWS_OF_FILES: Final = "its rows come from a file of the source's server, or go with one"
 _FAILED: Final = "at the source it failed half-way, with error {}"
-_LOST: Final = "it removes rows that have the same key, and which of them stays is open"
+_LOST: Final = "IGNORE may remove or change rows, and which is open"
 _OF_OTHERS: Final = (
     "rows of other tables, which are in the same one here, get the time of this change"
 )
@@ -213,16 +212,6 @@ def why_not_equivalent(facts: Facts, rules: Sequence[Rule]) -> tuple[str, str] |
     """The first reason why rows may not be as the source's, and what to do; None for none."""
     found = ((rule.why_not(facts), rule.advice) for rule in rules)
     return next(((reason, advice) for reason, advice in found if reason), None)
-
-
-def rows_lost(step: Step) -> FatalError | None:
-    """What to say where the target has rows of which the source has kept some only.
-
-    None if the statement is no ALTER IGNORE.
-    """
-    if step.ddl is None or not effects_of(step.ddl).loses:
-        return None
-    return not_replicated(_LOST, step.statement, _OF_LOSSES)
 
 
 def refuse_recomputed(context: ChangeContext, step: Step) -> None:
@@ -419,7 +408,7 @@ OF_ALTER: Final[tuple[Rule, ...]] = (
 )
 # An ALTER TABLE of a table with rows. All else gives values that are in the statement, or none.
 OF_ROWS: Final[tuple[Rule, ...]] = (
-    Rule("IGNORE", lambda f: _LOST if f.effects.loses and not f.step.whole else "", _OF_LOSSES),
+    Rule("IGNORE", lambda f: _LOST if f.effects.loses else "", _OF_LOSSES),
     Rule("NOW()", lambda f: _OF_OTHERS if f.effects.clock and f.step.gathered else ""),
     Rule("other functions", lambda f: _UNSURE.format(n) if (n := f.unsure) else ""),
     Rule("the session", lambda f: predicates.why_session_unknown(f.effects, f.session, f.state)),

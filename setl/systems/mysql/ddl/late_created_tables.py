@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -19,8 +18,9 @@ from pymysql.connections import Connection
 from setl.codec.sql.names import name_of
 from setl.codec.sql.redaction import redacted
 from setl.codec.sql.table_ddl import Action, Role, TableDdl
-from setl.codec.sql.tokens import Token, TokenKind
+from setl.codec.sql.tokens import Token
 from setl.errors import FatalError
+from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.ddl.context import ChangeContext
 from setl.systems.mysql.ddl.effects import Effects, effects_of
 from setl.systems.mysql.ddl.mapping_limits import removes_rows
@@ -39,8 +39,6 @@ _AS_WRITTEN: Final = frozenset({
     "char", "varchar", "tinytext", "text", "mediumtext", "longtext", "enum", "set",
 })  # fmt: skip
 _COMPUTED: Final = re.compile(r"\b(?:STORED|VIRTUAL|PERSISTENT) GENERATED\b")
-_CONSTANTS: Final = {"NULL": None, "TRUE": "1", "FALSE": "0"}
-_NO_CONSTANT: Final = object()
 
 
 class ExistingColumn(NamedTuple):
@@ -48,14 +46,12 @@ class ExistingColumn(NamedTuple):
 
     Attributes:
         type: in lower case.
-        default: its constant default as text, None for none or NULL.
-        constant: whether the default is a constant, or there is none.
+        filled: whether it has a default other than NULL.
         computed: whether it is a generated column.
     """
 
     type: str
-    default: str | None = None
-    constant: bool = True
+    filled: bool = False
     computed: bool = False
 
 
@@ -141,38 +137,21 @@ def refuse_rows_before(context: ChangeContext, step: Step, later: Collection[Nam
 
 def existing_columns(connection: Connection[Any], name: Name) -> dict[str, ExistingColumn]:
     """The columns of a table, by name in lower case; pymysql's errors pass through."""
+    mariadb = is_mariadb(connection)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT VERSION()")
-        (version,) = cursor.fetchone() or ("",)
         cursor.execute(
             "SELECT COLUMN_NAME, DATA_TYPE, COLUMN_DEFAULT, EXTRA FROM information_schema.COLUMNS"
             " WHERE TABLE_SCHEMA = %s AND TABLE_NAME = %s",
             name,
         )
-        shown = _as_mariadb_shows if "mariadb" in str(version).lower() else _as_mysql_shows
         return {
-            str(column).lower(): shown(str(kind).lower(), default, str(extra))
+            str(column).lower(): ExistingColumn(
+                str(kind).lower(),
+                default is not None and not (mariadb and default == "NULL"),
+                _COMPUTED.search(str(extra)) is not None,
+            )
             for column, kind, default, extra in cursor.fetchall()
         }
-
-
-def _as_mysql_shows(kind: str, default: Any, extra: str) -> ExistingColumn:
-    if _COMPUTED.search(extra):
-        return ExistingColumn(kind, computed=True)
-    if "DEFAULT_GENERATED" in extra:
-        return ExistingColumn(kind, constant=False)
-    return ExistingColumn(kind, None if default is None else str(default))
-
-
-def _as_mariadb_shows(kind: str, default: Any, extra: str) -> ExistingColumn:
-    if _COMPUTED.search(extra):
-        return ExistingColumn(kind, computed=True)
-    text = "NULL" if default is None else str(default)
-    if text == "NULL":
-        return ExistingColumn(kind)
-    if text[0] == text[-1] == "'" and len(text) > 1:
-        return ExistingColumn(kind, text[1:-1].replace("''", "'"))
-    return ExistingColumn(kind, text, constant=_number(text) is not None)
 
 
 def reason_rows_differ(ddl: TableDdl, now: Mapping[str, ExistingColumn]) -> str:
@@ -217,56 +196,9 @@ def _reason_new_column_differs(column: Sequence[Token], now: ExistingColumn | No
         # Computed from the row at the target as well; unless setl made a plain column of it, whose
         # values come with the rows.
         return "" if now is None or now.computed else f"it computed values of {name}"
-    default = _default(column, words)
     if ("ON", "UPDATE") in pairwise(words):
         return f"it gave them no time in {name}, and later updates did"
-    if now is None:
-        return "" if default is None else f"it gave them a value in {name}"
-    if default is _NO_CONSTANT or not now.constant or not _same(default, now.default):
-        return f"it gave them another value in {name} than the column's default of now"
-    return ""
-
-
-def _default(column: Sequence[Token], words: Sequence[str]) -> object:
-    """The constant of a column's DEFAULT, None for none or NULL; `_NO_CONSTANT` for all else."""
     at = words.index("DEFAULT") + 1 if "DEFAULT" in words else len(words)
-    if at >= len(words):
-        return None
-    if column[at].kind is TokenKind.TEXT:
-        text = column[at].text
-        plain = text[0] in "'\"" and "\\" not in text and not _is_text(column, at + 1)
-        return text[1:-1].replace(text[0] * 2, text[0]) if plain else _NO_CONSTANT
-    literal = _in_one(column[at:])
-    if literal.upper() in _CONSTANTS:
-        return _CONSTANTS[literal.upper()]
-    return _NO_CONSTANT if _number(literal) is None else literal
-
-
-def _is_text(tokens: Sequence[Token], at: int) -> bool:
-    return at < len(tokens) and tokens[at].kind is TokenKind.TEXT
-
-
-def _in_one(tokens: Sequence[Token]) -> str:
-    """The text of the first tokens between which nothing stands, such as those of -1.5."""
-    text, end = "", tokens[0].start
-    for token in tokens:
-        if token.start != end:
-            break
-        text, end = text + token.text, token.end
-    return text
-
-
-def _same(left: object, right: str | None) -> bool:
-    if left is None or right is None:
-        return left is right
-    numbers = _number(str(left)), _number(right)
-    if None not in numbers:
-        return numbers[0] == numbers[1]
-    return str(left) == right
-
-
-def _number(text: str) -> Decimal | None:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        return None
+    if words[at : at + 1] not in ([], ["NULL"]):
+        return f"it gave them a value in {name}"
+    return f"it gave them no value in {name}, and the table does" if now and now.filled else ""

@@ -16,7 +16,6 @@ from setl.systems.mysql.connection import is_mariadb
 from setl.systems.mysql.ddl.collating import collated, with_default
 from setl.systems.mysql.ddl.context import ChangeContext
 from setl.systems.mysql.ddl.declared_columns import declared_columns
-from setl.systems.mysql.ddl.effects import effects_of
 from setl.systems.mysql.ddl.left_out import without_keys
 from setl.systems.mysql.ddl.plan import Step
 from setl.systems.mysql.ddl.source_settings import DatabaseDefaults
@@ -173,14 +172,6 @@ def with_existing_keys(connection: Connection[Any], step: Step) -> Step:
     return step._replace(statement=text, notes=(*step.notes, *found.notes))
 
 
-def _without_ignore(ddl: TableDdl) -> str:
-    """An ALTER IGNORE as an ALTER, which is refused where it would remove rows."""
-    for token in ddl.tokens[:4]:
-        if token.word == "IGNORE":
-            return ddl.text[: token.start] + ddl.text[token.end :].lstrip()
-    return ddl.text
-
-
 def for_target(
     context: ChangeContext, step: Step, defaults: DatabaseDefaults | None
 ) -> Translation:
@@ -205,7 +196,6 @@ def for_target(
         return Translation(step.statement)
     if session.mariadb or not session.known:
         ddl = _read(step, without_sequences(target, ddl))
-        ddl = _read(step, _without_ignore(ddl)) if effects_of(ddl).loses else ddl
     if session.mariadb and not mariadb:
         ddl = _read(step, json_as_text(ddl))
     foreign = session.mariadb is not None and session.mariadb != mariadb

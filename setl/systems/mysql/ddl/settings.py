@@ -18,7 +18,6 @@ from setl.model.session import (
 )
 from setl.systems.mysql.connection import is_mariadb, translate
 from setl.systems.mysql.ddl.collating import default_collations
-from setl.systems.mysql.ddl.effects import effects_of
 from setl.systems.mysql.ddl.plan import Step
 from setl.systems.mysql.ddl.table_state import state_of
 
@@ -30,7 +29,6 @@ _UNKNOWN_MODE: Final = "NO_ENGINE_SUBSTITUTION,ALLOW_INVALID_DATES,NO_AUTO_VALUE
 
 SYSTEM_ZONE: Final = "SYSTEM"
 _MILLION: Final = 1_000_000
-_STRICT: Final = MODES["STRICT_TRANS_TABLES"] | MODES["STRICT_ALL_TABLES"]
 
 
 _PRIVILEGE: Final = "SESSION_VARIABLES_ADMIN"
@@ -80,21 +78,6 @@ def settings_for(session: StatementSession, *, mariadb: bool) -> list[str]:
     return [f"SET SESSION {name} = {value}" for name, value in wanted.items()]
 
 
-def lenient_modes(session: StatementSession, *, mariadb: bool) -> str:
-    """The statement that has such a session take what does not fit with warnings.
-
-    Args:
-        session: the source's.
-        mariadb: whether the target is a MariaDB.
-
-    Raises:
-        FatalError: the target has nothing like it.
-    """
-    if session.sql_mode is not None:
-        session = session._replace(sql_mode=session.sql_mode & ~_STRICT)
-    return f"SET SESSION sql_mode = '{_modes(session, mariadb=mariadb)}'"
-
-
 def is_system_zone(session: StatementSession) -> bool:
     """Whether what a statement did depends on the zone of the machine it ran on."""
     return session.time_zone.upper() == SYSTEM_ZONE
@@ -134,10 +117,7 @@ def session_settings(target: Connection[Any], step: Step) -> list[str]:
     """
     if step.source is None or step.ddl is None:
         return []
-    # It runs without IGNORE, which takes values that do not fit.
-    lenient = effects_of(step.ddl).loses
-    more = [lenient_modes(step.session, mariadb=is_mariadb(target))] if lenient else []
-    return [*more, *_timestamps(target, step), *default_collations(target, step.session)]
+    return [*_timestamps(target, step), *default_collations(target, step.session)]
 
 
 def _timestamps(target: Connection[Any], step: Step) -> Iterator[str]:

@@ -22,7 +22,6 @@ from setl.systems.mysql.ddl.equivalence import (
     refuse_difference,
     refuse_recomputed,
     refuse_unequal,
-    rows_lost,
 )
 from setl.systems.mysql.ddl.late_created_tables import names_taken, refuse_rows_before
 from setl.systems.mysql.ddl.ledger import BEGUN, DONE, Recorded, digest_of
@@ -46,7 +45,6 @@ from setl.systems.mysql.sink.loaded import loaded_all, unsure_of
 # What a server says to a change that was made before: table, column, key or constraint is there
 # already, or is not there any more.
 _ALREADY: Final = MISSING_TABLE | {1050, 1054, 1060, 1061, 1068, 1091, 1826}
-_DUPLICATE: Final = 1062
 _EMPTYING: Final = frozenset({Action.CREATE, Action.DROP, Action.TRUNCATE})
 _AS_IT_IS: Final = (
     "If the source still has the table, start again: the leader then creates it. Or make it by hand"
@@ -195,8 +193,6 @@ class Steps:
         except pymysql.MySQLError as error:
             if error_number(error) in absorbed:
                 return
-            if error_number(error) == _DUPLICATE and (lost := rows_lost(step)) is not None:
-                raise self._context.stopped(number, text, lost) from error
             self._refused(number, step._replace(statement=text), error)
 
     def _constraining(self, number: int, step: Step) -> tuple[Step, str]:
